@@ -5,7 +5,9 @@
 
 use serde_json::Value;
 
-use crate::collected::{Collected, Last, main_argument, number, one_line, owned, result_line, text};
+use crate::collected::{
+    Collected, Last, main_argument, number, one_line, owned, result_line, text,
+};
 use crate::{Denial, Event, ModelUsage};
 
 /// The model name of messages that the CLI itself creates for errors.
@@ -34,15 +36,22 @@ fn system(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
         Some("init") => {
             let said = |pointer| text(event, pointer).map(str::to_owned);
             (told.model, told.session) = (said("/model"), said("/session_id"));
-            see(Event::System { model: told.model.clone(), session: told.session.clone() });
+            see(Event::System {
+                model: told.model.clone(),
+                session: told.session.clone(),
+            });
         }
         Some("api_retry") => {
-            let status =
-                number(event, "/error_status").map(|status| format!("{status} ")).unwrap_or_default();
+            let status = number(event, "/error_status")
+                .map(|status| format!("{status} "))
+                .unwrap_or_default();
             see(Event::Retry {
                 attempt: number(event, "/attempt"),
                 // Jittered, so not always an integer.
-                wait_ms: event.get("retry_delay_ms").and_then(Value::as_f64).map(whole),
+                wait_ms: event
+                    .get("retry_delay_ms")
+                    .and_then(Value::as_f64)
+                    .map(whole),
                 reason: format!("{status}{}", owned(event, "/error")),
             });
         }
@@ -60,7 +69,11 @@ fn whole(ms: f64) -> u64 {
 }
 
 fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
-    event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
+    event
+        .pointer("/message/content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
 }
 
 fn assistant(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
@@ -96,23 +109,42 @@ fn tool_result(block: &Value, see: &mut dyn FnMut(Event)) {
         return;
     }
     let failed = block.get("is_error") == Some(&Value::Bool(true));
-    let parts = block.get("content").and_then(Value::as_array).into_iter().flatten();
+    let parts = block
+        .get("content")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let parts: Vec<&str> = parts.filter_map(|part| text(part, "/text")).collect();
     let output = text(block, "/content").map_or_else(|| parts.join("\n"), str::to_owned);
     let message = result_line(&output);
-    see(Event::ToolResult { id: owned(block, "/tool_use_id"), ok: !failed, message, output });
+    see(Event::ToolResult {
+        id: owned(block, "/tool_use_id"),
+        ok: !failed,
+        message,
+        output,
+    });
 }
 
 fn result(told: &mut Collected, event: &Value) {
     let is_error = event.get("is_error") != Some(&Value::Bool(false));
-    let errors = event.get("errors").and_then(Value::as_array).into_iter().flatten();
-    let said: Vec<&str> =
-        text(event, "/result").into_iter().chain(errors.filter_map(Value::as_str)).collect();
+    let errors = event
+        .get("errors")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let said: Vec<&str> = text(event, "/result")
+        .into_iter()
+        .chain(errors.filter_map(Value::as_str))
+        .collect();
     // An empty result does not replace what was said before.
-    if !is_error && let Some(answer) = text(event, "/result").filter(|answer| !answer.trim().is_empty()) {
+    if !is_error
+        && let Some(answer) = text(event, "/result").filter(|answer| !answer.trim().is_empty())
+    {
         answer.clone_into(&mut told.answer);
     }
-    told.session = text(event, "/session_id").map(str::to_owned).or_else(|| told.session.take());
+    told.session = text(event, "/session_id")
+        .map(str::to_owned)
+        .or_else(|| told.session.take());
     told.cost_usd = event.get("total_cost_usd").and_then(Value::as_f64);
     told.usage = usage(told, event);
     told.denials = denials(event);
@@ -131,16 +163,29 @@ fn usage(told: &Collected, event: &Value) -> Vec<ModelUsage> {
     if let Some(models) = event.get("modelUsage").and_then(Value::as_object)
         && !models.is_empty()
     {
-        let names = ["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens", "outputTokens"];
+        let names = [
+            "inputTokens",
+            "cacheReadInputTokens",
+            "cacheCreationInputTokens",
+            "outputTokens",
+        ];
         let each = models.iter().map(|(model, of)| ModelUsage {
             cost_usd: of.get("costUSD").and_then(Value::as_f64),
             ..counted(model, of, names)
         });
         return each.collect();
     }
-    let names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"];
+    let names = [
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
+    ];
     let model = told.model.as_deref().unwrap_or_default();
-    event.get("usage").map(|usage| vec![counted(model, usage, names)]).unwrap_or_default()
+    event
+        .get("usage")
+        .map(|usage| vec![counted(model, usage, names)])
+        .unwrap_or_default()
 }
 
 /// The service does not include cached input in the rest of the input.
@@ -160,7 +205,11 @@ fn counted(model: &str, of: &Value, [fresh, read, write, out]: [&str; 4]) -> Mod
 }
 
 fn denials(event: &Value) -> Vec<Denial> {
-    let list = event.get("permission_denials").and_then(Value::as_array).into_iter().flatten();
+    let list = event
+        .get("permission_denials")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     list.map(|denied| Denial {
         tool: owned(denied, "/tool_name"),
         argument: denied.get("tool_input").and_then(main_argument),
@@ -176,6 +225,9 @@ mod tests {
     fn counts_that_no_service_has_are_no_sum_that_overflows() {
         let of = serde_json::json!({"in": 7, "read": u64::MAX, "write": 1});
         let counted = counted("m", &of, ["in", "read", "write", "out"]);
-        assert_eq!((counted.input_tokens, counted.output_tokens), (Some(u64::MAX), None));
+        assert_eq!(
+            (counted.input_tokens, counted.output_tokens),
+            (Some(u64::MAX), None)
+        );
     }
 }

@@ -2,25 +2,42 @@
 
 use serde_json::Value;
 
-use crate::collected::{Collected, Last, main_argument, number, one_line, owned, result_line, text};
+use crate::collected::{
+    Collected, Last, main_argument, number, one_line, owned, result_line, text,
+};
 use crate::{Event, ModelUsage};
 
 pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
         Some("thread.started") => {
             told.session = text(event, "/thread_id").map(str::to_owned);
-            see(Event::System { model: None, session: told.session.clone() });
+            see(Event::System {
+                model: None,
+                session: told.session.clone(),
+            });
         }
         Some("item.started") => item_started(told, event, see),
         Some("item.completed") => item_completed(told, event, see),
-        Some("error") => see(Event::Retry { attempt: None, wait_ms: None, reason: owned(event, "/message") }),
+        Some("error") => see(Event::Retry {
+            attempt: None,
+            wait_ms: None,
+            reason: owned(event, "/message"),
+        }),
         Some("turn.completed") => {
-            told.usage = event.get("usage").map(|of| vec![usage(told, of)]).unwrap_or_default();
+            told.usage = event
+                .get("usage")
+                .map(|of| vec![usage(told, of)])
+                .unwrap_or_default();
             told.last = Some(Last::default());
         }
         Some("turn.failed") => {
             let message = owned(event, "/error/message");
-            told.last = Some(Last { is_error: true, status: status(&message), message, ..Last::default() });
+            told.last = Some(Last {
+                is_error: true,
+                status: status(&message),
+                message,
+                ..Last::default()
+            });
         }
         Some(_) => see(Event::Ping),
         None => {}
@@ -32,14 +49,21 @@ fn is_tool(kind: &str) -> bool {
 }
 
 fn item_started(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
-    let Some(item) = event.get("item") else { return };
+    let Some(item) = event.get("item") else {
+        return;
+    };
     let kind = text(item, "/type").unwrap_or_default();
     if !is_tool(kind) {
         return see(Event::Ping);
     }
     told.answer.clear();
     let (id, name, input) = (owned(item, "/id"), kind.to_owned(), item.clone());
-    see(Event::ToolCall { id, name, argument: argument(item), input });
+    see(Event::ToolCall {
+        id,
+        name,
+        argument: argument(item),
+        input,
+    });
 }
 
 fn argument(item: &Value) -> Option<String> {
@@ -48,10 +72,14 @@ fn argument(item: &Value) -> Option<String> {
 }
 
 fn item_completed(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
-    let Some(item) = event.get("item") else { return };
+    let Some(item) = event.get("item") else {
+        return;
+    };
     match text(item, "/type").unwrap_or_default() {
         "agent_message" => {
-            text(item, "/text").unwrap_or_default().clone_into(&mut told.answer);
+            text(item, "/text")
+                .unwrap_or_default()
+                .clone_into(&mut told.answer);
             see(Event::Text(told.answer.clone()));
         }
         "error" => see(Event::Note(owned(item, "/message"))),
@@ -60,10 +88,18 @@ fn item_completed(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event
             let ok = text(item, "/status") == Some("completed") && code.unwrap_or(0) == 0;
             let failure = code.map(|code| format!("exit code {code}")).filter(|_| !ok);
             let output = result(item);
-            let parts: Vec<String> = failure.into_iter().chain(output.and_then(result_line)).collect();
+            let parts: Vec<String> = failure
+                .into_iter()
+                .chain(output.and_then(result_line))
+                .collect();
             let message = Some(parts.join(": ")).filter(|_| !parts.is_empty());
             let output = output.unwrap_or_default().to_owned();
-            see(Event::ToolResult { id: owned(item, "/id"), ok, message, output });
+            see(Event::ToolResult {
+                id: owned(item, "/id"),
+                ok,
+                message,
+                output,
+            });
         }
         _ => see(Event::Ping),
     }
@@ -71,8 +107,14 @@ fn item_completed(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event
 
 /// The output of a command, or the result of a server's tool.
 fn result(item: &Value) -> Option<&str> {
-    let places = ["/aggregated_output", "/error/message", "/result/content/0/text"];
-    places.iter().find_map(|at| text(item, at).filter(|text| !text.trim().is_empty()))
+    let places = [
+        "/aggregated_output",
+        "/error/message",
+        "/result/content/0/text",
+    ];
+    places
+        .iter()
+        .find_map(|at| text(item, at).filter(|text| !text.trim().is_empty()))
 }
 
 /// Over the whole session.
@@ -91,6 +133,9 @@ fn usage(told: &Collected, of: &Value) -> ModelUsage {
 /// Codex reports the status only in `unexpected status 401 Unauthorized: …` and in `exceeded retry limit, last status: 429 Too
 /// Many Requests`.
 fn status(message: &str) -> Option<u16> {
-    let rest = ["unexpected status ", "last status: "].iter().find_map(|words| message.split_once(words))?.1;
+    let rest = ["unexpected status ", "last status: "]
+        .iter()
+        .find_map(|words| message.split_once(words))?
+        .1;
     rest.split([' ', ',']).next()?.parse().ok()
 }

@@ -46,7 +46,11 @@ const LONGEST_ANSWER: usize = 16 << 20;
 impl Collected {
     pub(crate) fn say(&mut self, words: &str) {
         let room = LONGEST_ANSWER.saturating_sub(self.answer.len());
-        self.answer.push_str(words.get(..words.floor_char_boundary(room)).unwrap_or_default());
+        self.answer.push_str(
+            words
+                .get(..words.floor_char_boundary(room))
+                .unwrap_or_default(),
+        );
     }
 }
 
@@ -85,7 +89,9 @@ const SHOWN: usize = 200;
 
 /// The most informative argument of a tool call, in one line.
 pub(crate) fn main_argument(arguments: &Value) -> Option<String> {
-    let named = TELLING.iter().find_map(|name| arguments.get(name)?.as_str());
+    let named = TELLING
+        .iter()
+        .find_map(|name| arguments.get(name)?.as_str());
     let any = || arguments.as_object()?.values().find_map(Value::as_str);
     named.or_else(any).map(one_line)
 }
@@ -113,17 +119,29 @@ mod tests {
     #[test]
     fn the_argument_that_says_most_is_one_short_line() {
         let check = |value: Value| main_argument(&value);
-        assert_eq!(check(json!({"content": "x", "file_path": "a.rs"})).as_deref(), Some("a.rs"));
-        assert_eq!(check(json!({"command": "one\ntwo"})).as_deref(), Some("one…"));
+        assert_eq!(
+            check(json!({"content": "x", "file_path": "a.rs"})).as_deref(),
+            Some("a.rs")
+        );
+        assert_eq!(
+            check(json!({"command": "one\ntwo"})).as_deref(),
+            Some("one…")
+        );
         assert_eq!(check(json!({"odd": 1, "other": "o"})).as_deref(), Some("o"));
-        assert_eq!(check(json!({"query": "é".repeat(300)})).map(|text| text.chars().count()), Some(201));
+        assert_eq!(
+            check(json!({"query": "é".repeat(300)})).map(|text| text.chars().count()),
+            Some(201)
+        );
         assert_eq!(check(json!(7)), None);
     }
 
     #[test]
     fn an_answer_without_end_is_kept_up_to_its_bound() {
         let mut told = Collected::default();
-        let event = format!(r#"{{"type":"message","role":"assistant","content":"{}"}}"#, "é".repeat(1 << 20));
+        let event = format!(
+            r#"{{"type":"message","role":"assistant","content":"{}"}}"#,
+            "é".repeat(1 << 20)
+        );
         (0..20).for_each(|_| told.line(Kind::Gemini, event.as_bytes(), &mut |_| ()));
         assert_eq!(told.answer.len(), LONGEST_ANSWER);
     }
@@ -135,6 +153,13 @@ mod tests {
             Collected::default().line(Kind::Gemini, line, &mut |event| seen.push(event));
         }
         let note = |text: &str| Event::Note(text.to_owned());
-        assert_eq!(seen, [note("warning: old node"), note("[1]"), note("\u{fffd}\u{fffd}")]);
+        assert_eq!(
+            seen,
+            [
+                note("warning: old node"),
+                note("[1]"),
+                note("\u{fffd}\u{fffd}")
+            ]
+        );
     }
 }

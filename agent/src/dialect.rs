@@ -12,12 +12,16 @@ impl Collected {
         if text.trim().is_empty() {
             return;
         }
-        let event = serde_json::from_str::<Value>(&text).ok().filter(Value::is_object);
+        let event = serde_json::from_str::<Value>(&text)
+            .ok()
+            .filter(Value::is_object);
         let mut retried = self.retried.take();
         let see = &mut |event: Event| {
             match &event {
                 Event::Retry { reason, .. } => retried = Some(reason.clone()),
-                Event::Text(_) | Event::ToolCall { .. } | Event::ToolResult { .. } => retried = None,
+                Event::Text(_) | Event::ToolCall { .. } | Event::ToolResult { .. } => {
+                    retried = None
+                }
                 Event::System { .. } | Event::Ping | Event::Note(_) => {}
             }
             see(event);

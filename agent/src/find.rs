@@ -93,7 +93,11 @@ pub struct NotInstalled {
 impl NotInstalled {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
-        if matches!(self.why, NoProgram::Missing { .. }) { self.kind.hint() } else { self.why.hint() }
+        if matches!(self.why, NoProgram::Missing { .. }) {
+            self.kind.hint()
+        } else {
+            self.why.hint()
+        }
     }
 }
 
@@ -101,25 +105,43 @@ impl NotInstalled {
 pub fn find(kind: Kind, programs: &Programs) -> Result<Installed, NotInstalled> {
     let not = |why| NotInstalled { kind, why };
     let found = programs.find(kind.program()).map_err(not)?;
-    let gone = || not(NoProgram::Missing { name: kind.program().to_owned() });
+    let gone = || {
+        not(NoProgram::Missing {
+            name: kind.program().to_owned(),
+        })
+    };
     let found = Installed::at(kind, &found).ok_or_else(gone)?;
-    Ok(Installed { interpreter: interpreter(&found.program, programs).map_err(not)?, ..found })
+    Ok(Installed {
+        interpreter: interpreter(&found.program, programs).map_err(not)?,
+        ..found
+    })
 }
 
 /// `env` would search `PATH`, which may begin with a folder of the project.
 fn interpreter(program: &Path, programs: &Programs) -> Result<Vec<OsString>, NoProgram> {
     let mut start = Vec::new();
     // A program that cannot be read is no script.
-    let _ = fs::File::open(program).and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
-    let line =
-        String::from_utf8_lossy(start.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
-    let Some(words) = line.strip_prefix("#!").and_then(|line| line.trim().strip_prefix("/usr/bin/env "))
+    let _ = fs::File::open(program)
+        .and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
+    let line = String::from_utf8_lossy(
+        start
+            .split(|byte| *byte == b'\n')
+            .next()
+            .unwrap_or_default(),
+    )
+    .into_owned();
+    let Some(words) = line
+        .strip_prefix("#!")
+        .and_then(|line| line.trim().strip_prefix("/usr/bin/env "))
     else {
         return Ok(Vec::new());
     };
     let mut words = words.split_whitespace().skip_while(|word| *word == "-S");
     let name = programs.find(words.next().unwrap_or_default())?;
-    Ok([name.into_os_string()].into_iter().chain(words.map(OsString::from)).collect())
+    Ok([name.into_os_string()]
+        .into_iter()
+        .chain(words.map(OsString::from))
+        .collect())
 }
 
 /// The bytes of the first line that the kernel reads.
@@ -133,30 +155,52 @@ impl Installed {
         if !data.is_file() || data.permissions().mode() & 0o111 == 0 {
             return None;
         }
-        let package = program.ancestors().skip(1).find(|folder| is_package(folder));
+        let package = program
+            .ancestors()
+            .skip(1)
+            .find(|folder| is_package(folder));
         let installation = package.or(program.parent())?.to_owned();
         let version = package.and_then(version_of);
         let beside = package.map(packages_beside).unwrap_or_default();
-        Some(Self { kind, program, installation, beside, interpreter: Vec::new(), version })
+        Some(Self {
+            kind,
+            program,
+            installation,
+            beside,
+            interpreter: Vec::new(),
+            version,
+        })
     }
 }
 
 /// Whether npm unpacked the folder: it has a manifest and is below `node_modules`.
 fn is_package(folder: &Path) -> bool {
     folder.join("package.json").is_file()
-        && folder.ancestors().skip(1).take(2).any(|above| above.ends_with("node_modules"))
+        && folder
+            .ancestors()
+            .skip(1)
+            .take(2)
+            .any(|above| above.ends_with("node_modules"))
 }
 
 /// Sibling packages whose name begins with the package's name and a `-`: `@openai/codex-linux-x64`
 /// beside `@openai/codex`. A symlink to a package elsewhere counts, as with pnpm; a symlink to
 /// anything else opens nothing, wherever it points.
 fn packages_beside(package: &Path) -> Vec<PathBuf> {
-    let Some((scope, name)) = package.parent().zip(package.file_name()) else { return Vec::new() };
+    let Some((scope, name)) = package.parent().zip(package.file_name()) else {
+        return Vec::new();
+    };
     let begins_like_it = |path: &PathBuf| {
-        let rest = path.file_name().and_then(|other| other.as_bytes().strip_prefix(name.as_bytes()));
+        let rest = path
+            .file_name()
+            .and_then(|other| other.as_bytes().strip_prefix(name.as_bytes()));
         rest.is_some_and(|rest| rest.starts_with(b"-"))
     };
-    let entries = code_commit_dir::list(scope).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = code_commit_dir::list(scope)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     let is_real = |path: &PathBuf| path.canonicalize().is_ok_and(|real| is_package(&real));
     let mut beside: Vec<PathBuf> = entries.filter(begins_like_it).filter(is_real).collect();
     beside.sort();
@@ -196,7 +240,11 @@ mod tests {
         manifest(&package);
         fs::create_dir(root.join("bin")).unwrap();
         symlink(package.join("bundle/gemini.js"), root.join("bin/gemini")).unwrap();
-        let found = find(Kind::Gemini, &Programs::new(Some(root.join("bin").as_os_str()), [])).unwrap();
+        let found = find(
+            Kind::Gemini,
+            &Programs::new(Some(root.join("bin").as_os_str()), []),
+        )
+        .unwrap();
         assert_eq!(found.installation, package);
         assert_eq!(found.version.as_deref(), Some("0.61.0"));
     }
@@ -208,9 +256,12 @@ mod tests {
         let scope = root.join("node_modules/@openai");
         program(&scope.join("codex/bin/codex.js"), 0o755);
         let elsewhere = root.join("node_modules/.pnpm/codex/node_modules/@openai/codex");
-        let packages =
-            ["codex", "codex-linux-x64", "codexes-linux-x64", "agents"].map(|name| scope.join(name));
-        packages.iter().chain([&elsewhere, &root.join("mine")]).for_each(|folder| manifest(folder));
+        let packages = ["codex", "codex-linux-x64", "codexes-linux-x64", "agents"]
+            .map(|name| scope.join(name));
+        packages
+            .iter()
+            .chain([&elsewhere, &root.join("mine")])
+            .for_each(|folder| manifest(folder));
         fs::create_dir(scope.join("codex-no-package")).unwrap();
         symlink(&elsewhere, scope.join("codex-linux-arm64")).unwrap();
         for to in ["../../mine", "../..", "/"] {
@@ -218,7 +269,10 @@ mod tests {
         }
         let found = Installed::at(Kind::Codex, &scope.join("codex/bin/codex.js")).unwrap();
         assert_eq!(found.installation, scope.join("codex"));
-        assert_eq!(found.beside, ["codex-linux-arm64", "codex-linux-x64"].map(|name| scope.join(name)));
+        assert_eq!(
+            found.beside,
+            ["codex-linux-arm64", "codex-linux-x64"].map(|name| scope.join(name))
+        );
     }
 
     #[test]
@@ -228,8 +282,15 @@ mod tests {
         program(&root.join("share/claude/2.1.0"), 0o755);
         fs::create_dir(root.join("bin")).unwrap();
         symlink(root.join("share/claude/2.1.0"), root.join("bin/claude")).unwrap();
-        let found = find(Kind::Claude, &Programs::new(Some(root.join("bin").as_os_str()), [])).unwrap();
-        assert_eq!((found.installation, found.version), (root.join("share/claude"), None));
+        let found = find(
+            Kind::Claude,
+            &Programs::new(Some(root.join("bin").as_os_str()), []),
+        )
+        .unwrap();
+        assert_eq!(
+            (found.installation, found.version),
+            (root.join("share/claude"), None)
+        );
     }
 
     #[test]
@@ -240,7 +301,8 @@ mod tests {
         let path = std::env::join_paths([Path::new("bin"), &root.path().join("one")]).unwrap();
         let missing = find(Kind::Codex, &Programs::new(Some(&path), [])).unwrap_err();
         assert_eq!(missing.to_string(), "Codex: `codex` is not on PATH");
-        let path = std::env::join_paths([root.path().join("one"), root.path().join("two")]).unwrap();
+        let path =
+            std::env::join_paths([root.path().join("one"), root.path().join("two")]).unwrap();
         assert!(find(Kind::Codex, &Programs::new(Some(&path), [])).is_ok());
     }
 
@@ -248,11 +310,21 @@ mod tests {
     fn what_env_would_look_up_for_a_script_is_never_taken_from_the_project() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
-        for name in ["tree/bin/node", "bin/node", "bin/gemini", "bin/codex", "bin/claude"] {
+        for name in [
+            "tree/bin/node",
+            "bin/node",
+            "bin/gemini",
+            "bin/codex",
+            "bin/claude",
+        ] {
             program(&at(name), 0o755);
         }
-        let write =
-            |name: &str, text: &str| fs::File::create(at(name)).unwrap().write_all(text.as_bytes()).unwrap();
+        let write = |name: &str, text: &str| {
+            fs::File::create(at(name))
+                .unwrap()
+                .write_all(text.as_bytes())
+                .unwrap()
+        };
         write("bin/gemini", "#!/usr/bin/env -S node --no-warnings\n");
         write("bin/codex", "#!/usr/bin/env only\n");
         write("bin/claude", "#!/bin/sh\n");
@@ -260,8 +332,14 @@ mod tests {
         let path = std::env::join_paths([at("tree/bin"), at("bin")]).unwrap();
         let programs = Programs::new(Some(&path), [at("tree").as_path()]);
         let started = |kind| find(kind, &programs).map(|found| found.interpreter);
-        assert_eq!(started(Kind::Gemini).unwrap(), [at("bin/node").as_os_str(), "--no-warnings".as_ref()]);
+        assert_eq!(
+            started(Kind::Gemini).unwrap(),
+            [at("bin/node").as_os_str(), "--no-warnings".as_ref()]
+        );
         assert_eq!(started(Kind::Claude).unwrap(), Vec::<OsString>::new());
-        assert!(matches!(started(Kind::Codex).unwrap_err().why, NoProgram::Changeable { .. }));
+        assert!(matches!(
+            started(Kind::Codex).unwrap_err().why,
+            NoProgram::Changeable { .. }
+        ));
     }
 }

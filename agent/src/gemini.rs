@@ -10,7 +10,10 @@ pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Even
         Some("init") => {
             let said = |pointer| text(event, pointer).map(str::to_owned);
             (told.model, told.session) = (said("/model"), said("/session_id"));
-            see(Event::System { model: told.model.clone(), session: told.session.clone() });
+            see(Event::System {
+                model: told.model.clone(),
+                session: told.session.clone(),
+            });
         }
         Some("message") if text(event, "/role") == Some("assistant") => {
             told.say(text(event, "/content").unwrap_or_default());
@@ -28,7 +31,9 @@ pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Even
             see(Event::ToolResult {
                 id: owned(event, "/tool_id"),
                 ok: text(event, "/status") == Some("success"),
-                message: text(event, "/error/message").or(text(event, "/output")).and_then(result_line),
+                message: text(event, "/error/message")
+                    .or(text(event, "/output"))
+                    .and_then(result_line),
                 output: owned(event, "/output"),
             });
         }
@@ -57,7 +62,11 @@ fn result(told: &mut Collected, event: &Value) {
 }
 
 fn models(of: &Value) -> Vec<ModelUsage> {
-    let models = of.pointer("/stats/models").and_then(Value::as_object).into_iter().flatten();
+    let models = of
+        .pointer("/stats/models")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     models.map(|(model, of)| usage(model, of)).collect()
 }
 
@@ -66,14 +75,19 @@ fn usage(model: &str, of: &Value) -> ModelUsage {
     let count = |name: &str| number(of, &format!("/{name}"));
     let (input, total) = (count("input_tokens"), count("total_tokens"));
     let shown = count("output_tokens");
-    let output = total.zip(input).map(|(total, input)| total.saturating_sub(input)).or(shown);
+    let output = total
+        .zip(input)
+        .map(|(total, input)| total.saturating_sub(input))
+        .or(shown);
     ModelUsage {
         model: model.to_owned(),
         input_tokens: input,
         cache_read_tokens: count("cached"),
         cache_write_tokens: None,
         output_tokens: output,
-        reasoning_tokens: output.zip(shown).map(|(output, shown)| output.saturating_sub(shown)),
+        reasoning_tokens: output
+            .zip(shown)
+            .map(|(output, shown)| output.saturating_sub(shown)),
         cost_usd: None,
     }
 }

@@ -91,22 +91,47 @@ const fn own(kind: Kind) -> Own {
 pub(crate) fn open(kind: Kind, home: &Path, access: &mut Access) {
     let own = own(kind);
     let folder = home.join(own.folder);
-    let entries = code_commit_dir::list(&folder).into_iter().flatten().flatten();
-    let is_anew =
-        |name: &str| own.anew.iter().any(|(head, end)| name.starts_with(head) && name.ends_with(end));
+    let entries = code_commit_dir::list(&folder)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let is_anew = |name: &str| {
+        own.anew
+            .iter()
+            .any(|(head, end)| name.starts_with(head) && name.ends_with(end))
+    };
     let seen = entries.filter(|entry| !entry.file_name().to_str().is_some_and(is_anew));
     access.readable.extend(seen.map(|entry| entry.path()));
-    access.readable.extend(own.beside.iter().map(|name| home.join(name)));
+    access
+        .readable
+        .extend(own.beside.iter().map(|name| home.join(name)));
     // A missing file must not be created as a folder.
-    let files = own.files.iter().map(|name| folder.join(name)).filter(|path| path.is_file());
-    access.writable.extend(own.sessions.iter().map(|name| folder.join(name)).chain(files));
-    let programs = own.programs.iter().map(|name| folder.join(name)).filter(|path| path.exists());
+    let files = own
+        .files
+        .iter()
+        .map(|name| folder.join(name))
+        .filter(|path| path.is_file());
+    access.writable.extend(
+        own.sessions
+            .iter()
+            .map(|name| folder.join(name))
+            .chain(files),
+    );
+    let programs = own
+        .programs
+        .iter()
+        .map(|name| folder.join(name))
+        .filter(|path| path.exists());
     access.read_only.extend(programs);
 }
 
 /// Creates the folder and, for Gemini CLI, the settings without which it refuses a custom service
 /// address.
-pub(crate) fn prepare(kind: Kind, home: &Path, spawn: &Spawn<'_>) -> Result<(), (PathBuf, io::Error)> {
+pub(crate) fn prepare(
+    kind: Kind,
+    home: &Path,
+    spawn: &Spawn<'_>,
+) -> Result<(), (PathBuf, io::Error)> {
     let (_, folder) = variable(kind, home);
     fs::create_dir_all(&folder).map_err(|error| (folder, error))?;
     if kind != Kind::Gemini {
@@ -120,7 +145,11 @@ pub(crate) fn prepare(kind: Kind, home: &Path, spawn: &Spawn<'_>) -> Result<(), 
             "maxAttempts": spawn.retries.saturating_add(1).min(10),
         },
     });
-    put(&home.join(".gemini"), "settings.json", &settings.to_string())
+    put(
+        &home.join(".gemini"),
+        "settings.json",
+        &settings.to_string(),
+    )
 }
 
 /// Creates a file in a folder of the home directory. The agent of an earlier turn could write there
@@ -151,7 +180,12 @@ mod tests {
     #[track_caller]
     fn settings_in(home: &Path) -> String {
         let confinement = Confinement::off();
-        prepare(Kind::Gemini, home, &Spawn::new(home, "go", home, &confinement)).unwrap();
+        prepare(
+            Kind::Gemini,
+            home,
+            &Spawn::new(home, "go", home, &confinement),
+        )
+        .unwrap();
         let file = home.join(".gemini/settings.json");
         assert!(file.symlink_metadata().unwrap().is_file() && !home.join(".gemini").is_symlink());
         fs::read_to_string(file).unwrap()

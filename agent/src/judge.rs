@@ -45,15 +45,22 @@ fn by_code(facts: &Facts<'_>, code: i32) -> End {
         (Some(_), 0) => without_error(facts),
         (None, 0) => End::NoResult,
         (None, _) if is_lost_session(facts.stderr) => End::LostSession,
-        (None, _) if is_logged_out(facts.stderr) => service(ErrorCode::BadKey, last_line(facts.stderr)),
+        (None, _) if is_logged_out(facts.stderr) => {
+            service(ErrorCode::BadKey, last_line(facts.stderr))
+        }
         (Some(_) | None, _) => crashed(facts, Some(code), None),
     }
 }
 
 /// Exit codes that Gemini CLI documents.
 fn by_special_code(facts: &Facts<'_>, code: i32) -> Option<End> {
-    let message =
-        || facts.told.last.as_ref().map_or_else(|| last_line(facts.stderr), |last| last.message.clone());
+    let message = || {
+        facts
+            .told
+            .last
+            .as_ref()
+            .map_or_else(|| last_line(facts.stderr), |last| last.message.clone())
+    };
     match (facts.kind, code) {
         (Kind::Gemini, 41) => Some(service(ErrorCode::BadKey, message())),
         (Kind::Gemini, 53) => Some(End::TurnLimit { message: message() }),
@@ -68,14 +75,20 @@ fn without_error(facts: &Facts<'_>) -> End {
         return End::PermissionDenied;
     }
     match &told.error {
-        Some(error) => End::Refused { message: error.clone() },
+        Some(error) => End::Refused {
+            message: error.clone(),
+        },
         None if told.answer.trim().is_empty() => End::NoResult,
         None => End::Ok,
     }
 }
 
 fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
-    let message = if last.message.is_empty() { last_line(facts.stderr) } else { last.message.clone() };
+    let message = if last.message.is_empty() {
+        last_line(facts.stderr)
+    } else {
+        last.message.clone()
+    };
     match (last.kind.as_deref(), last.stop_reason.as_deref()) {
         (Some("error_max_turns" | "error_max_budget_usd" | "FatalTurnLimitedError"), _) => {
             return End::TurnLimit { message };
@@ -103,13 +116,18 @@ fn by_error(facts: &Facts<'_>, last: &Last, code: i32) -> End {
         None => ErrorCode::Server,
     };
     let resets_unix = facts.told.resets_unix.or_else(|| epoch(&everything));
-    End::Service { code, message, resets_unix }
+    End::Service {
+        code,
+        message,
+        resets_unix,
+    }
 }
 
 /// Which quota is used up. Codex omits the status and says `quota exceeded` only for `insufficient_quota`; others also say it for
 /// a per-minute quota.
 fn quota_of(facts: &Facts<'_>, status: Option<u16>, message: &str) -> ErrorCode {
-    let is_codex = status.is_none() && facts.kind == Kind::Codex && says(message, &["quota exceeded"]);
+    let is_codex =
+        status.is_none() && facts.kind == Kind::Codex && says(message, &["quota exceeded"]);
     let says = |any: &[&str]| says(message, any) || says(facts.stderr, any);
     if is_codex || says(&["insufficient_quota", "credit balance"]) {
         ErrorCode::Billing
@@ -122,9 +140,17 @@ fn quota_of(facts: &Facts<'_>, status: Option<u16>, message: &str) -> ErrorCode 
 
 /// A CLI that was still retrying when its time was up has not run out of time: its service does not answer.
 fn out_of_time(facts: &Facts<'_>) -> Option<End> {
-    let message = facts.told.retried.clone().or_else(|| last_retry(facts.stderr))?;
-    let numbers = message.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse().ok());
-    let status = numbers.into_iter().find(|number| (400..600).contains(number));
+    let message = facts
+        .told
+        .retried
+        .clone()
+        .or_else(|| last_retry(facts.stderr))?;
+    let numbers = message
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|word| word.parse().ok());
+    let status = numbers
+        .into_iter()
+        .find(|number| (400..600).contains(number));
     let code = match status {
         _ if is_rate(&message) => ErrorCode::RateLimited,
         Some(status) => ErrorCode::of_status(status),
@@ -134,32 +160,59 @@ fn out_of_time(facts: &Facts<'_>) -> Option<End> {
 }
 
 fn service(code: ErrorCode, message: String) -> End {
-    End::Service { code, message, resets_unix: None }
+    End::Service {
+        code,
+        message,
+        resets_unix: None,
+    }
 }
 
 /// Gemini CLI tells a retry on its standard error only: `Attempt 2 failed: WHY`, and below how long it waits.
 fn last_retry(stderr: &str) -> Option<String> {
     let is_waiting = says(&last_line(stderr), &["retrying"]);
-    let attempt = stderr.lines().rev().find(|line| line.starts_with("Attempt "));
+    let attempt = stderr
+        .lines()
+        .rev()
+        .find(|line| line.starts_with("Attempt "));
     attempt.filter(|_| is_waiting).map(one_line)
 }
 
 fn is_rate(text: &str) -> bool {
     says(
         text,
-        &["429", "rate limit", "rate_limit", "too many requests", "resource_exhausted", "quota exceeded"],
+        &[
+            "429",
+            "rate limit",
+            "rate_limit",
+            "too many requests",
+            "resource_exhausted",
+            "quota exceeded",
+        ],
     )
 }
 
 fn is_too_large(text: &str) -> bool {
-    says(text, &["prompt is too long", "context length", "context window", "input token count"])
+    says(
+        text,
+        &[
+            "prompt is too long",
+            "context length",
+            "context window",
+            "input token count",
+        ],
+    )
 }
 
 /// Gemini CLI exits with the HTTP status modulo 256.
 fn status_of_code(kind: Kind, code: i32) -> Option<u16> {
-    const STATUSES: [u16; 14] = [400, 401, 402, 403, 404, 408, 409, 413, 429, 499, 500, 502, 503, 504];
+    const STATUSES: [u16; 14] = [
+        400, 401, 402, 403, 404, 408, 409, 413, 429, 499, 500, 502, 503, 504,
+    ];
     let same = |status: &u16| i32::from(*status % 256) == code;
-    STATUSES.into_iter().find(same).filter(|_| kind == Kind::Gemini)
+    STATUSES
+        .into_iter()
+        .find(same)
+        .filter(|_| kind == Kind::Gemini)
 }
 
 /// The CLIs report these only as text.
@@ -208,7 +261,14 @@ fn is_used_up(text: &str) -> bool {
 }
 
 fn is_cut_off(text: &str) -> bool {
-    says(text, &["output token maximum", "max_output_tokens", "maximum output tokens"])
+    says(
+        text,
+        &[
+            "output token maximum",
+            "max_output_tokens",
+            "maximum output tokens",
+        ],
+    )
 }
 
 /// `…limit reached|1795224363`: the renewal time. Exactly ten digits, right after these words.
@@ -221,13 +281,27 @@ fn epoch(text: &str) -> Option<u64> {
 }
 
 fn crashed(facts: &Facts<'_>, code: Option<i32>, signal: Option<i32>) -> End {
-    let said = facts.told.last.as_ref().map(|last| last.message.clone()).filter(|text| !text.is_empty());
-    End::Crashed { code, signal, message: said.unwrap_or_else(|| last_line(facts.stderr)) }
+    let said = facts
+        .told
+        .last
+        .as_ref()
+        .map(|last| last.message.clone())
+        .filter(|text| !text.is_empty());
+    End::Crashed {
+        code,
+        signal,
+        message: said.unwrap_or_else(|| last_line(facts.stderr)),
+    }
 }
 
 /// The last line that is not empty.
 fn last_line(text: &str) -> String {
-    one_line(text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default())
+    one_line(
+        text.lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default(),
+    )
 }
 
 #[cfg(test)]

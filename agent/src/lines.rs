@@ -50,7 +50,11 @@ impl Lines {
     }
 
     fn line<'l>(&'l self, without_end: impl Fn(&'l [u8]) -> &'l [u8]) -> Line<'l> {
-        if self.passed > 0 { Line::TooLong(self.passed) } else { Line::Whole(without_end(&self.open)) }
+        if self.passed > 0 {
+            Line::TooLong(self.passed)
+        } else {
+            Line::Whole(without_end(&self.open))
+        }
     }
 }
 
@@ -81,8 +85,14 @@ mod tests {
     fn a_line_that_is_too_long_is_passed_over_and_the_next_is_not() {
         let piece = vec![b'x'; LONGEST / 2 + 1];
         let too_long = format!("{} bytes", 3 * piece.len()).into_bytes();
-        assert_eq!(lines(&[&piece, &piece, &piece, b"\nend"]), [too_long.clone(), b"end".to_vec()]);
-        assert_eq!(lines(&[b"a\n", &piece, &piece, &piece]), [b"a".to_vec(), too_long]);
+        assert_eq!(
+            lines(&[&piece, &piece, &piece, b"\nend"]),
+            [too_long.clone(), b"end".to_vec()]
+        );
+        assert_eq!(
+            lines(&[b"a\n", &piece, &piece, &piece]),
+            [b"a".to_vec(), too_long]
+        );
         let just = vec![b'x'; LONGEST];
         assert_eq!(lines(&[&just, b"\n"]), [just]);
     }

@@ -28,7 +28,10 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "kebab-case")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "`message` is what the CLI or its service said last; the names say the rest")]
+#[expect(
+    missing_docs,
+    reason = "`message` is what the CLI or its service said last; the names say the rest"
+)]
 pub enum End {
     /// There is a reply and nothing contradicts it.
     Ok,
@@ -52,7 +55,11 @@ pub enum End {
     /// It exited without a final event or without an answer.
     NoResult,
     /// It failed in some other way.
-    Crashed { code: Option<i32>, signal: Option<i32>, message: String },
+    Crashed {
+        code: Option<i32>,
+        signal: Option<i32>,
+        message: String,
+    },
     /// It exceeded its time limit, or was silent for too long, and was killed.
     TimedOut {
         /// Whether it was silence.
@@ -93,7 +100,9 @@ impl End {
             Self::Service { message, .. }
             | Self::Refused { message }
             | Self::TurnLimit { message }
-            | Self::Crashed { message, .. } => Some(message.as_str()).filter(|text| !text.is_empty()),
+            | Self::Crashed { message, .. } => {
+                Some(message.as_str()).filter(|text| !text.is_empty())
+            }
             Self::Ok
             | Self::Truncated
             | Self::PermissionDenied
@@ -122,7 +131,10 @@ impl End {
     /// Whether the same turn is likely to succeed if it is retried at once.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Service { code, .. } if code.is_retryable())
-            || matches!(self, Self::Truncated | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. })
+            || matches!(
+                self,
+                Self::Truncated | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. }
+            )
     }
 
     /// Whether another agent, or another model, may do better.
@@ -139,12 +151,18 @@ fn said_of(code: ErrorCode) -> &'static str {
         (ErrorCode::Billing, "has no credit left"),
         (ErrorCode::BadKey, "could not log in to its service"),
         (ErrorCode::NoPermission, "has no permission of its service"),
-        (ErrorCode::TooLarge, "was asked for more than its model takes"),
+        (
+            ErrorCode::TooLarge,
+            "was asked for more than its model takes",
+        ),
         (ErrorCode::Overloaded, "found its service overloaded"),
         (ErrorCode::NotFound, "asked for a model that does not exist"),
         (ErrorCode::BadRequest, "was refused by its service"),
     ];
-    known.iter().find(|(own, _)| *own == code).map_or("had an error of its service", |(_, said)| said)
+    known
+        .iter()
+        .find(|(own, _)| *own == code)
+        .map_or("had an error of its service", |(_, said)| said)
 }
 
 /// Continues a sentence that begins with "the agent".
@@ -167,7 +185,8 @@ impl std::fmt::Display for End {
             Self::NotInstalled => "could not be started",
         };
         f.write_str(what)?;
-        self.message().map_or(Ok(()), |message| write!(f, ": {message}"))
+        self.message()
+            .map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }
 

@@ -95,19 +95,31 @@ pub fn interactive(cli: &Installed, spawn: &Spawn<'_>, cancel: &Cancel) -> Resul
         deadline: spawn.timeout,
         ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp.path())))
     };
-    let output = code_commit_runner::run(&command, &start::confinement(cli, spawn), cancel, &mut |_, _| {})
-        .map_err(AgentError::Run)?;
+    let output = code_commit_runner::run(
+        &command,
+        &start::confinement(cli, spawn),
+        cancel,
+        &mut |_, _| {},
+    )
+    .map_err(AgentError::Run)?;
     Ok(output.ended.shell_code())
 }
 
 fn at(path: &Path, source: io::Error) -> AgentError {
-    AgentError::Prepare { path: path.to_owned(), source }
+    AgentError::Prepare {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Creates the CLI's home, and a folder for what it needs during this turn only.
-fn prepare(kind: Kind, spawn: &Spawn<'_>) -> Result<code_commit_runner::TemporaryFolder, AgentError> {
+fn prepare(
+    kind: Kind,
+    spawn: &Spawn<'_>,
+) -> Result<code_commit_runner::TemporaryFolder, AgentError> {
     if let Home::Own(folder) = spawn.home {
-        home::prepare(kind, folder, spawn).map_err(|(path, source)| AgentError::Prepare { path, source })?;
+        home::prepare(kind, folder, spawn)
+            .map_err(|(path, source)| AgentError::Prepare { path, source })?;
     }
     let parent = std::env::temp_dir();
     code_commit_runner::temporary_folder(&parent).map_err(|source| at(&parent, source))
@@ -130,32 +142,72 @@ fn command(cli: &Installed, spawn: &Spawn<'_>, tmp: &Path) -> Result<Command, Ag
         deadline: spawn.timeout,
         input,
         streams: Streams::Apart,
-        limits: Limits { head_bytes: STDERR_BYTES, tail_bytes: STDERR_BYTES, ..Limits::default() },
+        limits: Limits {
+            head_bytes: STDERR_BYTES,
+            tail_bytes: STDERR_BYTES,
+            ..Limits::default()
+        },
         ..Command::new(argv, spawn.cwd, start::env(cli, spawn, Some(tmp)))
     })
 }
 
-fn outcome(kind: Kind, spawn: &Spawn<'_>, told: Collected, output: &Output, was_idle: bool) -> Outcome {
+fn outcome(
+    kind: Kind,
+    spawn: &Spawn<'_>,
+    told: Collected,
+    output: &Output,
+    was_idle: bool,
+) -> Outcome {
     let stderr = output.apart.as_ref().map(|apart| &apart.err);
-    let stderr =
-        stderr.map(|said| spawn.key.as_ref().map_or_else(|| said.text(), |key| key.strike_out_of(said)));
+    let stderr = stderr.map(|said| {
+        spawn
+            .key
+            .as_ref()
+            .map_or_else(|| said.text(), |key| key.strike_out_of(said))
+    });
     let stderr = stderr.unwrap_or_default();
-    let end = judge(&Facts { kind, ended: output.ended, was_idle, told: &told, stderr: &stderr });
+    let end = judge(&Facts {
+        kind,
+        ended: output.ended,
+        was_idle,
+        told: &told,
+        stderr: &stderr,
+    });
     let usage = match (kind, spawn.used_before) {
         (Kind::Codex, Some(before)) => told.usage.iter().map(|now| since(now, before)).collect(),
         (Kind::Claude | Kind::Gemini | Kind::Codex, _) => told.usage,
     };
     let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
-    let Collected { answer: text, cost_usd, session, denials, .. } = told;
-    Outcome { end, text, usage, cost_usd, session, denials, elapsed_ms, stderr }
+    let Collected {
+        answer: text,
+        cost_usd,
+        session,
+        denials,
+        ..
+    } = told;
+    Outcome {
+        end,
+        text,
+        usage,
+        cost_usd,
+        session,
+        denials,
+        elapsed_ms,
+        stderr,
+    }
 }
 
 fn strike_out(spawn: &Spawn<'_>, text: &str) -> String {
-    spawn.key.as_ref().map_or_else(|| text.to_owned(), |key| key.strike_out(text))
+    spawn
+        .key
+        .as_ref()
+        .map_or_else(|| text.to_owned(), |key| key.strike_out(text))
 }
 
 fn since(now: &ModelUsage, before: &ModelUsage) -> ModelUsage {
-    let less = |now: Option<u64>, before: Option<u64>| now.map(|now| now.saturating_sub(before.unwrap_or(0)));
+    let less = |now: Option<u64>, before: Option<u64>| {
+        now.map(|now| now.saturating_sub(before.unwrap_or(0)))
+    };
     ModelUsage {
         model: now.model.clone(),
         input_tokens: less(now.input_tokens, before.input_tokens),
@@ -186,8 +238,19 @@ impl<'a, 's> Hearing<'a, 's> {
         on_event: &'a mut dyn FnMut(&Event),
     ) -> Self {
         // Codex does not say which model it uses.
-        let told = Collected { model: spawn.model.map(str::to_owned), ..Collected::default() };
-        Self { kind, spawn, lines: Lines::default(), told, log, failed: None, on_event }
+        let told = Collected {
+            model: spawn.model.map(str::to_owned),
+            ..Collected::default()
+        };
+        Self {
+            kind,
+            spawn,
+            lines: Lines::default(),
+            told,
+            log,
+            failed: None,
+            on_event,
+        }
     }
 
     fn hear(&mut self, stream: Stream, bytes: &[u8]) {
@@ -201,13 +264,16 @@ impl<'a, 's> Hearing<'a, 's> {
     fn line(&mut self, line: Line<'_>) {
         let text = match line {
             Line::Whole(line) => strike_out(self.spawn, &String::from_utf8_lossy(line)),
-            Line::TooLong(bytes) => format!("[code-commit] a line of {bytes} bytes was passed over"),
+            Line::TooLong(bytes) => {
+                format!("[code-commit] a line of {bytes} bytes was passed over")
+            }
         };
         if let Err(error) = writeln!(self.log, "{text}") {
             self.failed.get_or_insert(error);
         }
         let on_event = &mut *self.on_event;
-        self.told.line(self.kind, text.as_bytes(), &mut |event| on_event(&event));
+        self.told
+            .line(self.kind, text.as_bytes(), &mut |event| on_event(&event));
     }
 
     fn finish(mut self) -> Result<Collected, AgentError> {
@@ -233,7 +299,14 @@ impl<'c> Watch<'c> {
     fn new(cancel: &'c Cancel, spawn: &'c Spawn<'_>) -> io::Result<Self> {
         let (stopper, last) = (Cancel::new()?, Mutex::new(now()));
         let (enough, idle) = (spawn.enough.as_ref(), spawn.idle_timeout);
-        Ok(Self { cancel, enough, stopper, idle, last, was_idle: AtomicBool::new(false) })
+        Ok(Self {
+            cancel,
+            enough,
+            stopper,
+            idle,
+            last,
+            was_idle: AtomicBool::new(false),
+        })
     }
 
     fn is_cancelled(&self) -> bool {
@@ -263,7 +336,11 @@ impl<'c> Watch<'c> {
 
     fn look_on(&self, is_over: &Receiver<()>) {
         while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-            let silent = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let silent = self
+                .last
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .elapsed();
             let too_long = self.idle.is_some_and(|limit| silent > limit);
             if too_long && !self.is_cancelled() {
                 self.was_idle.store(true, Ordering::SeqCst);
@@ -275,7 +352,10 @@ impl<'c> Watch<'c> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "silence is measured by the monotonic clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "silence is measured by the monotonic clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -50,7 +50,12 @@ pub struct Spawn<'a> {
 
 impl<'a> Spawn<'a> {
     /// A new session without limits, with its own home, that asks before it uses tools.
-    pub fn new(cwd: &'a Path, prompt: &'a str, home: &'a Path, confinement: &'a Confinement) -> Self {
+    pub fn new(
+        cwd: &'a Path,
+        prompt: &'a str,
+        home: &'a Path,
+        confinement: &'a Confinement,
+    ) -> Self {
         Self {
             cwd,
             prompt,
@@ -114,7 +119,10 @@ pub struct Key {
 impl Key {
     /// `name` is the variable, such as `GEMINI_API_KEY`.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into() }
+        Self {
+            name: name.into(),
+            value: value.into(),
+        }
     }
 
     /// The variable.
@@ -132,8 +140,15 @@ impl Key {
         let mut said = said.clone();
         if self.value.len() >= SHORTEST && said.left_out_bytes() > 0 {
             let Captured { head, tail, .. } = &mut said;
-            let at = |at: usize| self.value.as_bytes().split_at_checked(at).unwrap_or_default();
-            let begun = (1..self.value.len()).rev().find(|length| head.ends_with(at(*length).0));
+            let at = |at: usize| {
+                self.value
+                    .as_bytes()
+                    .split_at_checked(at)
+                    .unwrap_or_default()
+            };
+            let begun = (1..self.value.len())
+                .rev()
+                .find(|length| head.ends_with(at(*length).0));
             head.truncate(head.len() - begun.unwrap_or(0));
             let ended = (1..self.value.len()).find(|length| tail.starts_with(at(*length).1));
             tail.drain(..ended.map_or(0, |length| self.value.len() - length));
@@ -143,7 +158,11 @@ impl Key {
 
     /// `text` with the key redacted.
     pub(crate) fn strike_out(&self, text: &str) -> String {
-        if self.value.len() < SHORTEST { text.to_owned() } else { text.replace(&self.value, "…") }
+        if self.value.len() < SHORTEST {
+            text.to_owned()
+        } else {
+            text.replace(&self.value, "…")
+        }
     }
 }
 

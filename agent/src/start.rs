@@ -23,14 +23,21 @@ pub(crate) enum Way {
 /// Claude Code and Gemini CLI treat an argument that begins with a dash as an option, whatever
 /// precedes it.
 pub(crate) fn way(prompt: &str) -> Way {
-    let is_argument = prompt.len() <= LONGEST_ARGUMENT && !prompt.contains('\0') && !prompt.starts_with('-');
-    if is_argument { Way::Argument } else { Way::Input }
+    let is_argument =
+        prompt.len() <= LONGEST_ARGUMENT && !prompt.contains('\0') && !prompt.starts_with('-');
+    if is_argument {
+        Way::Argument
+    } else {
+        Way::Input
+    }
 }
 
 /// The prompt as the CLI receives it: after the system prompt if the CLI has no option for that.
 pub(crate) fn prompt(kind: Kind, spawn: &Spawn<'_>) -> String {
     match (kind, spawn.system_prompt) {
-        (Kind::Gemini | Kind::Codex, Some(system)) => format!("{}\n\n{}", system.trim_end(), spawn.prompt),
+        (Kind::Gemini | Kind::Codex, Some(system)) => {
+            format!("{}\n\n{}", system.trim_end(), spawn.prompt)
+        }
         (Kind::Claude, Some(_)) | (_, None) => spawn.prompt.to_owned(),
     }
 }
@@ -42,12 +49,17 @@ pub(crate) fn argv(cli: &Installed, spawn: &Spawn<'_>, prompt: &str) -> Vec<OsSt
         Kind::Gemini => gemini(spawn, prompt),
         Kind::Codex => codex(spawn, prompt),
     };
-    begun(cli).chain(words.into_iter().map(OsString::from)).collect()
+    begun(cli)
+        .chain(words.into_iter().map(OsString::from))
+        .collect()
 }
 
 /// The words that start the CLI.
 fn begun(cli: &Installed) -> impl Iterator<Item = OsString> {
-    cli.interpreter.iter().cloned().chain([cli.program.clone().into_os_string()])
+    cli.interpreter
+        .iter()
+        .cloned()
+        .chain([cli.program.clone().into_os_string()])
 }
 
 /// A command line under construction.
@@ -81,7 +93,9 @@ fn claude(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
 }
 
 fn claude_setup(words: &mut Words, spawn: &Spawn<'_>) {
-    words.option("--model", spawn.model).option("--append-system-prompt", spawn.system_prompt);
+    words
+        .option("--model", spawn.model)
+        .option("--append-system-prompt", spawn.system_prompt);
     match &spawn.session {
         Session::New(id) => words.add(&["--session-id", id]),
         Session::Resume(id) => words.add(&["--resume", id]),
@@ -120,13 +134,25 @@ fn codex(spawn: &Spawn<'_>, prompt: &str) -> Vec<String> {
     if let Session::Resume(_) = &spawn.session {
         words.add(&["resume"]);
     }
-    words.add(&["--json", "--skip-git-repo-check", "-c", "analytics.enabled=false"]);
+    words.add(&[
+        "--json",
+        "--skip-git-repo-check",
+        "-c",
+        "analytics.enabled=false",
+    ]);
     codex_setup(&mut words, spawn);
     if let Session::Resume(id) = &spawn.session {
         words.add(&[id]);
     }
     // `--` ends the options, because a prompt may begin with a dash.
-    words.add(&["--", if way(prompt) == Way::Argument { prompt } else { "-" }]);
+    words.add(&[
+        "--",
+        if way(prompt) == Way::Argument {
+            prompt
+        } else {
+            "-"
+        },
+    ]);
     words.0
 }
 
@@ -143,7 +169,11 @@ fn codex_setup(words: &mut Words, spawn: &Spawn<'_>) {
 /// Codex ignores `OPENAI_BASE_URL`: another address needs its own provider, which also says how
 /// often to retry.
 fn codex_service(spawn: &Spawn<'_>) -> Vec<String> {
-    let Some((_, address)) = spawn.extra_env.iter().find(|(name, _)| name == CODEX_ADDRESS) else {
+    let Some((_, address)) = spawn
+        .extra_env
+        .iter()
+        .find(|(name, _)| name == CODEX_ADDRESS)
+    else {
         return Vec::new();
     };
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -156,7 +186,10 @@ fn codex_service(spawn: &Spawn<'_>) -> Vec<String> {
         ("stream_max_retries", spawn.retries.to_string()),
     ];
     let own = own.map(|(name, value)| format!("model_providers.own.{name}={value}"));
-    ["model_provider=\"own\"".to_owned()].into_iter().chain(own).collect()
+    ["model_provider=\"own\"".to_owned()]
+        .into_iter()
+        .chain(own)
+        .collect()
 }
 
 /// The command line for a session with a person.
@@ -173,7 +206,9 @@ pub(crate) fn interactive_argv(cli: &Installed, spawn: &Spawn<'_>) -> Vec<OsStri
         Kind::Claude | Kind::Codex => drop(words.add(&["--", &prompt])),
         Kind::Gemini => drop(words.add(&["--prompt-interactive", &prompt])),
     }
-    begun(cli).chain(words.0.into_iter().map(OsString::from)).collect()
+    begun(cli)
+        .chain(words.0.into_iter().map(OsString::from))
+        .collect()
 }
 
 /// The CLI's whole environment.
@@ -222,7 +257,9 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
 pub(crate) fn confinement(cli: &Installed, spawn: &Spawn<'_>) -> Confinement {
     let mut confinement = spawn.confinement.clone();
     let access = &mut confinement.access;
-    access.readable.extend([&cli.installation].into_iter().chain(&cli.beside).cloned());
+    access
+        .readable
+        .extend([&cli.installation].into_iter().chain(&cli.beside).cloned());
     match spawn.home {
         Home::Own(folder) => access.writable.push(folder.to_owned()),
         Home::User => {
@@ -243,8 +280,16 @@ mod tests {
         let check = |prompt: &str| {
             let (cwd, access) = (Path::new("/"), Confinement::off());
             let spawn = Spawn::new(cwd, prompt, cwd, &access);
-            let words = [claude(&spawn, prompt), gemini(&spawn, prompt), codex(&spawn, prompt)].concat();
-            (way(prompt), words.iter().filter(|word| *word == prompt).count())
+            let words = [
+                claude(&spawn, prompt),
+                gemini(&spawn, prompt),
+                codex(&spawn, prompt),
+            ]
+            .concat();
+            (
+                way(prompt),
+                words.iter().filter(|word| *word == prompt).count(),
+            )
         };
         assert_eq!(check("go - on"), (Way::Argument, 3));
         for prompt in ["---\nrole: builder", "- first this", "--help me", "go\0on"] {

@@ -6,8 +6,16 @@
 //! ```
 //!
 //! The three take turns on the same disk, so that other load affects them equally; medians are compared.
-#![expect(clippy::disallowed_methods, reason = "a bench makes files and reads the clock")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a bench may stop")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench makes files and reads the clock"
+)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a bench may stop"
+)]
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
 use std::fs::{self, File};
@@ -23,24 +31,35 @@ const BYTES: usize = 4_096;
 const ROUNDS: usize = 9;
 
 fn main() {
-    let folder = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let scratch = tempfile::tempdir_in(folder.map_or_else(std::env::temp_dir, PathBuf::from)).unwrap();
+    let folder = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    let scratch =
+        tempfile::tempdir_in(folder.map_or_else(std::env::temp_dir, PathBuf::from)).unwrap();
     let root = scratch.path().join("root");
     fs::create_dir(&root).unwrap();
     let names: Vec<String> = (0..FILES).map(|number| format!("{number:04}.rs")).collect();
     for name in &names {
         fs::write(root.join(name), vec![0; BYTES]).unwrap();
     }
-    let (mut fsyncs, mut syncfs, mut judged, mut applied) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut fsyncs, mut syncfs, mut judged, mut applied) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let content = vec![u8::try_from(3 * round + 1).unwrap(); BYTES];
-        fsyncs.push(timed(|| staged_and_renamed(&root, &names, &content, fsync_by_threads)));
+        fsyncs.push(timed(|| {
+            staged_and_renamed(&root, &names, &content, fsync_by_threads)
+        }));
         let content = vec![u8::try_from(3 * round + 2).unwrap(); BYTES];
         syncfs.push(timed(|| {
-            staged_and_renamed(&root, &names, &content, |files| rustix::fs::syncfs(&files[0]).unwrap());
+            staged_and_renamed(&root, &names, &content, |files| {
+                rustix::fs::syncfs(&files[0]).unwrap()
+            });
         }));
         let content = vec![u8::try_from(3 * round + 3).unwrap(); BYTES];
-        let (mut paths, lock) = (Vec::new(), Lock::acquire(&scratch.path().join("state"), "bench").unwrap());
+        let (mut paths, lock) = (
+            Vec::new(),
+            Lock::acquire(&scratch.path().join("state"), "bench").unwrap(),
+        );
         judged.push(timed(|| paths = judge(&root, &names)));
         let undo = scratch.path().join(format!("undo-{round}"));
         applied.push(timed(|| transaction(&lock, &root, paths, &content, &undo)));
@@ -94,16 +113,29 @@ fn fsync_by_threads(files: &[File]) {
 }
 
 fn judge(root: &Path, names: &[String]) -> Vec<Admitted> {
-    let guard = Guard::open(root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+    let guard = Guard::open(
+        root,
+        Policy::new().configuration(Configuration::RepositoryOnly),
+    )
+    .unwrap();
     let requests: Vec<Request<'_>> = names
         .iter()
-        .map(|name| Request { path: name.as_bytes(), op: Op::Write, base_sha256: None })
+        .map(|name| Request {
+            path: name.as_bytes(),
+            op: Op::Write,
+            base_sha256: None,
+        })
         .collect();
     let admitted = |verdict| match verdict {
         Verdict::Admitted(admitted) => admitted,
         Verdict::Refused(refusal) => panic!("{refusal}"),
     };
-    guard.judge(&requests).unwrap().into_iter().map(admitted).collect()
+    guard
+        .judge(&requests)
+        .unwrap()
+        .into_iter()
+        .map(admitted)
+        .collect()
 }
 
 fn transaction(lock: &Lock, root: &Path, paths: Vec<Admitted>, content: &[u8], undo: &Path) {
@@ -111,5 +143,10 @@ fn transaction(lock: &Lock, root: &Path, paths: Vec<Admitted>, content: &[u8], u
     for path in paths {
         set.write(path, content);
     }
-    assert_eq!(code_commit_apply::apply(lock, root, set, undo).unwrap().warnings, []);
+    assert_eq!(
+        code_commit_apply::apply(lock, root, set, undo)
+            .unwrap()
+            .warnings,
+        []
+    );
 }

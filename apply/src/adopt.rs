@@ -76,19 +76,29 @@ pub fn adopt<'f>(
         };
         let old = before.map(keep).transpose().map_err(failed("keep"))?;
         if after.is_some() && old.as_ref().is_some_and(|(old, ..)| old.links > 1) {
-            journal.warnings.push(Warning::LinkBroken { path: path.clone() });
+            journal
+                .warnings
+                .push(Warning::LinkBroken { path: path.clone() });
         }
         journal.entries.push(entry(path, old, after.as_ref()));
     }
-    journal.write(&kept, "manifest.tmp").map_err(ApplyError::io("write", undo))?;
-    kept.rename("manifest.tmp", &kept, MANIFEST).map_err(ApplyError::io("publish", undo))?;
-    kept.sync().map_err(ApplyError::io("write to the disk", undo))?;
+    journal
+        .write(&kept, "manifest.tmp")
+        .map_err(ApplyError::io("write", undo))?;
+    kept.rename("manifest.tmp", &kept, MANIFEST)
+        .map_err(ApplyError::io("publish", undo))?;
+    kept.sync()
+        .map_err(ApplyError::io("write to the disk", undo))?;
     Ok(journal.applied())
 }
 
 fn entry(path: String, old: Option<(Old, String, u32)>, after: Option<&Before>) -> Entry {
     let change = Changed {
-        action: if after.is_some() { Action::Write } else { Action::Delete },
+        action: if after.is_some() {
+            Action::Write
+        } else {
+            Action::Delete
+        },
         created: old.is_none(),
         before_sha256: old.as_ref().map(|(_, sha256, _)| sha256.clone()),
         before_mode: old.as_ref().map(|(_, _, mode)| *mode),
@@ -96,16 +106,26 @@ fn entry(path: String, old: Option<(Old, String, u32)>, after: Option<&Before>) 
         after_sha256: after.map(|after| hex(after.sha256)),
         path,
     };
-    Entry { change, old: old.map(|(old, ..)| old), new_id: None }
+    Entry {
+        change,
+        old: old.map(|(old, ..)| old),
+        new_id: None,
+    }
 }
 
 /// The regular file at the path; anything else there is not part of the set.
-fn found_at(finder: &mut Finder, path: &str, interrupt: Interrupt<'_>) -> io::Result<Option<Before>> {
+fn found_at(
+    finder: &mut Finder,
+    path: &str,
+    interrupt: Interrupt<'_>,
+) -> io::Result<Option<Before>> {
     let place = match finder.find(path) {
         Err(error) if is_blocked(&error) => return Ok(None),
         place => place?,
     };
-    let Some(folder) = place.parent() else { return Ok(None) };
+    let Some(folder) = place.parent() else {
+        return Ok(None);
+    };
     match folder.stat(place.name())? {
         Some(stat) if FileType::from_raw_mode(stat.st_mode).is_file() => {
             match folder.open_file(place.name()) {
@@ -134,7 +154,13 @@ fn link(
     let (name, twin) = (place.name(), kept_name(number));
     if before.links > 1 {
         // Its inode is what `undo` restores as long as it is unchanged; on another disk it cannot be.
-        let _ = rustix::fs::linkat(folder, name, kept, format!("{number}.{SHARED}"), AtFlags::empty());
+        let _ = rustix::fs::linkat(
+            folder,
+            name,
+            kept,
+            format!("{number}.{SHARED}"),
+            AtFlags::empty(),
+        );
     }
     let linked = match before.links {
         1 => link_or_copy(folder, name, kept, &twin),
@@ -143,31 +169,53 @@ fn link(
     let kept_id = match linked {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             copy_all(folder, name, kept, &twin)?;
-            kept.stat(&twin)?.map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
+            kept.stat(&twin)?
+                .map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
         }
         linked => linked?,
     };
-    Ok((Old::new(&before, kept_id), hex(before.sha256), before.mode & 0o7777))
+    Ok((
+        Old::new(&before, kept_id),
+        hex(before.sha256),
+        before.mode & 0o7777,
+    ))
 }
 
 /// Writes one pre-image; returns its entry, hash and mode.
 fn copy(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
-    let PreImageOf { mut content, mode, owner, model } = before;
+    let PreImageOf {
+        mut content,
+        mode,
+        owner,
+        model,
+    } = before;
     let mut file = kept.create_file(kept_name(number), 0o600)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = content.read(&mut buffer)?;
-        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
+        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
+            break;
+        };
         hasher.update(bytes);
         io::Write::write_all(&mut file, bytes)?;
     }
     let stat = rustix::fs::fstat(&file)?;
     let id = (stat.st_dev, stat.st_ino);
     let _ = std::os::unix::fs::fchown(&file, Some(owner.0), Some(owner.1));
-    let attributes = model.map_or_else(|| Ok(Attributes::default()), |model| Attributes::of(&model))?;
+    let attributes =
+        model.map_or_else(|| Ok(Attributes::default()), |model| Attributes::of(&model))?;
     // An undo reads it.
     attributes.give(&file, mode & 0o777 | 0o400)?;
     file.sync_all()?;
-    Ok((Old { id, kept_id: id, owner, links: 1 }, hex(hasher.finalize().into()), mode & 0o7777))
+    Ok((
+        Old {
+            id,
+            kept_id: id,
+            owner,
+            links: 1,
+        },
+        hex(hasher.finalize().into()),
+        mode & 0o7777,
+    ))
 }

@@ -9,7 +9,10 @@ use std::thread::Builder;
 const THREADS: usize = 16;
 
 /// Calls `sync` for each item, in any order; returns the first error.
-pub(crate) fn sync_all<T: Sync>(items: &[T], sync: impl Fn(&T) -> io::Result<()> + Sync) -> io::Result<()> {
+pub(crate) fn sync_all<T: Sync>(
+    items: &[T],
+    sync: impl Fn(&T) -> io::Result<()> + Sync,
+) -> io::Result<()> {
     let threads = THREADS.min(items.len() / 4);
     if threads < 2 {
         return items.iter().try_for_each(sync);
@@ -26,7 +29,9 @@ pub(crate) fn sync_all<T: Sync>(items: &[T], sync: impl Fn(&T) -> io::Result<()>
         let start = |_| Builder::new().spawn_scoped(scope, work).ok();
         let workers: Vec<_> = (1..threads).map_while(start).collect();
         let own = work();
-        let others = workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(lost())));
+        let others = workers
+            .into_iter()
+            .try_for_each(|worker| worker.join().unwrap_or_else(|_| Err(lost())));
         own.and(others)
     })
 }

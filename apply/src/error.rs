@@ -36,7 +36,11 @@ pub enum ApplyError {
     #[error("{} and {} are on different file systems", state.display(), root.display())]
     OtherFileSystem { state: PathBuf, root: PathBuf },
     #[error("cannot {doing} {}", path.display())]
-    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     /// It failed half way. Everything was restored, except files that were changed after the transaction
     /// wrote them.
     #[error(
@@ -53,25 +57,41 @@ pub enum ApplyError {
     /// It failed half way and could not be rolled back either. The journal stays, so that `recover`
     /// can try again.
     #[error("the work tree could not be restored after a failure ({})", with_causes(cause.as_ref()))]
-    NotRolledBack { cause: Box<ApplyError>, source: RecoverError },
+    NotRolledBack {
+        cause: Box<ApplyError>,
+        source: RecoverError,
+    },
 }
 
 impl ApplyError {
     /// Whether the tree is in neither the old nor the new state.
     pub fn leaves_tree_changed(&self) -> bool {
-        matches!(self, ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. })
+        matches!(
+            self,
+            ApplyError::NotRolledBack { .. } | ApplyError::PartlyRolledBack { .. }
+        )
     }
 
-    pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| ApplyError::Io { doing, path, source }
+        move |source| ApplyError::Io {
+            doing,
+            path,
+            source,
+        }
     }
 }
 
 /// An error and its causes in one line, for places where it cannot be a `source`.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let errors = std::iter::successors(Some(error), |&error| error.source());
-    errors.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    errors
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// The result of a rollback.
@@ -175,15 +195,28 @@ mod tests {
 
     #[test]
     fn a_failure_behind_a_rollback_tells_why_the_system_refused() {
-        let full = || Box::new(ApplyError::io("change", "a")(io::ErrorKind::StorageFull.into()));
+        let full = || {
+            Box::new(ApplyError::io("change", "a")(
+                io::ErrorKind::StorageFull.into(),
+            ))
+        };
         let back = RolledBack {
             left: vec!["b".to_owned()],
             left_in: Some("left-1".into()),
             ..RolledBack::default()
         };
-        let partly = ApplyError::PartlyRolledBack { cause: full(), back };
-        let new_only = RolledBack { left: vec!["n".to_owned()], ..RolledBack::default() };
-        let partly_new = ApplyError::PartlyRolledBack { cause: full(), back: new_only };
+        let partly = ApplyError::PartlyRolledBack {
+            cause: full(),
+            back,
+        };
+        let new_only = RolledBack {
+            left: vec!["n".to_owned()],
+            ..RolledBack::default()
+        };
+        let partly_new = ApplyError::PartlyRolledBack {
+            cause: full(),
+            back: new_only,
+        };
         insta::assert_snapshot!(with_causes(&partly_new), @"after a failure everything was restored, except files that were changed since (n): cannot change a: no storage space");
         insta::assert_snapshot!(with_causes(&partly), @"after a failure everything was restored, except files that were changed since (b; as it was: left-1): cannot change a: no storage space");
         let source = RecoverError::io("b")(io::ErrorKind::ReadOnlyFilesystem.into());

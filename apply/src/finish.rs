@@ -46,7 +46,9 @@ pub(crate) fn finish(
     for path in &journal.emptied_folders {
         steps("remove an emptied folder");
         // A folder that cannot be removed must not prevent all later runs from starting.
-        let reason = remove_folder(root, path).err().map(|error| format!("cannot remove {path}: {error}"));
+        let reason = remove_folder(root, path)
+            .err()
+            .map(|error| format!("cannot remove {path}: {error}"));
         warnings.extend(reason.map(|reason| Warning::CleanUp { reason }));
     }
     steps("tidy the transaction folder");
@@ -64,7 +66,9 @@ pub(crate) fn finish(
 /// Makes a folder that is missing, and gives one that this transaction has made its old mode.
 fn restore_folder(root: &Arc<Folder>, journal: &Journal, path: &str, mode: u32) -> io::Result<()> {
     let place = Place::find_unless_blocked(root, path)?;
-    let Some(parent) = place.parent().filter(|_| journal.created_folders.iter().any(|made| made == path))
+    let Some(parent) = place
+        .parent()
+        .filter(|_| journal.created_folders.iter().any(|made| made == path))
     else {
         return Ok(());
     };
@@ -72,7 +76,11 @@ fn restore_folder(root: &Arc<Folder>, journal: &Journal, path: &str, mode: u32) 
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    reach::set_mode(parent.as_fd(), place.name().as_ref(), Mode::from_raw_mode(mode))
+    reach::set_mode(
+        parent.as_fd(),
+        place.name().as_ref(),
+        Mode::from_raw_mode(mode),
+    )
 }
 
 /// Keeps only the manifest and the pre-images, and makes sure that none shares its inode with a file that may still
@@ -81,9 +89,14 @@ fn tidy(txn: &Folder, journal: &Journal) -> io::Result<()> {
     for (number, entry) in journal.entries.iter().enumerate() {
         let (name, copied) = (kept_name(number), format!("{number}.copy"));
         let was_shared = |old: &&Old| old.links > 1 && old.id == old.kept_id;
-        let Some(old) = entry.old.as_ref().filter(was_shared) else { continue };
+        let Some(old) = entry.old.as_ref().filter(was_shared) else {
+            continue;
+        };
         // Otherwise it is the copy that an interrupted clean-up has made.
-        if txn.stat(&name)?.is_some_and(|stat| stat.st_ino == old.kept_id.1) {
+        if txn
+            .stat(&name)?
+            .is_some_and(|stat| stat.st_ino == old.kept_id.1)
+        {
             remove_if_there(txn, &copied)?;
             copy_all(txn, &name, txn, &copied)?;
             let shared = format!("{number}.{SHARED}");
@@ -111,8 +124,11 @@ fn hand_over(lock: &Lock, txn: &Folder, undo: &Path, steps: Steps<'_>) -> io::Re
     }
     std::fs::create_dir_all(undo)?;
     let target = Folder::open(undo)?;
-    let mut names: Vec<String> =
-        txn.entries()?.into_iter().filter_map(|(name, _)| String::from_utf8(name).ok()).collect();
+    let mut names: Vec<String> = txn
+        .entries()?
+        .into_iter()
+        .filter_map(|(name, _)| String::from_utf8(name).ok())
+        .collect();
     names.sort_by_key(|name| name == MANIFEST);
     for name in names.into_iter().filter(|name| !name.ends_with(SHARED)) {
         remove_if_there(&target, &name)?;
@@ -133,8 +149,13 @@ pub(crate) fn remove_if_there(folder: &Folder, name: impl AsRef<OsStr>) -> io::R
 /// Removes a folder if it is empty; returns its parent if there is one.
 pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option<Arc<Folder>>> {
     let place = Place::find_unless_blocked(root, path)?;
-    let Some(parent) = place.parent() else { return Ok(None) };
-    match parent.remove_folder(place.name()).map_err(|error| (Errno::from_io_error(&error), error)) {
+    let Some(parent) = place.parent() else {
+        return Ok(None);
+    };
+    match parent
+        .remove_folder(place.name())
+        .map_err(|error| (Errno::from_io_error(&error), error))
+    {
         Ok(()) | Err((Some(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR), _)) => {
             Ok(Some(Arc::clone(parent)))
         }
@@ -144,7 +165,12 @@ pub(crate) fn remove_folder(root: &Arc<Folder>, path: &str) -> io::Result<Option
 
 /// From here on there is nothing to restore or to move. That must be on disk before the old files
 /// lose their names.
-pub(crate) fn drop_record(lock: &Lock, txn: &Folder, record: &str, steps: Steps<'_>) -> io::Result<()> {
+pub(crate) fn drop_record(
+    lock: &Lock,
+    txn: &Folder,
+    record: &str,
+    steps: Steps<'_>,
+) -> io::Result<()> {
     steps("drop the record");
     txn.remove_file(record)?;
     txn.sync()?;

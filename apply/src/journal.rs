@@ -112,8 +112,15 @@ impl Journal {
     }
 
     pub(crate) fn applied(&self) -> Applied {
-        let changes = self.entries.iter().map(|entry| entry.change.clone()).collect();
-        Applied { changes, warnings: self.warnings.clone() }
+        let changes = self
+            .entries
+            .iter()
+            .map(|entry| entry.change.clone())
+            .collect();
+        Applied {
+            changes,
+            warnings: self.warnings.clone(),
+        }
     }
 }
 
@@ -125,7 +132,12 @@ impl<E: Into<io::Error>> From<E> for Unread {
 
 impl Old {
     pub(crate) fn new(before: &Before, kept_id: (u64, u64)) -> Self {
-        Old { id: before.id, kept_id, owner: before.owner, links: before.links }
+        Old {
+            id: before.id,
+            kept_id,
+            owner: before.owner,
+            links: before.links,
+        }
     }
 }
 
@@ -143,5 +155,7 @@ pub(crate) const SHARED: &str = "shared";
 
 pub(crate) fn hex(hash: [u8; 32]) -> String {
     let digits = hash.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
+    digits
+        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
+        .collect()
 }

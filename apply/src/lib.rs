@@ -39,7 +39,12 @@ pub use undo::{
 /// The old files and `manifest.json` are put into `undo`, which must be empty or must not exist.
 /// When this returns, everything is on disk. After an error the tree is unchanged, except after
 /// [`ApplyError::NotRolledBack`] and [`ApplyError::PartlyRolledBack`].
-pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Result<Applied, ApplyError> {
+pub fn apply(
+    lock: &Lock,
+    root: &Path,
+    set: ChangeSet<'_>,
+    undo: &Path,
+) -> Result<Applied, ApplyError> {
     seam::apply(lock, root, set, undo, &mut |_| {})
 }
 
@@ -47,8 +52,8 @@ pub fn apply(lock: &Lock, root: &Path, set: ChangeSet<'_>, undo: &Path) -> Resul
 #[doc(hidden)]
 pub mod seam {
     use super::{
-        Applied, ApplyError, Arc, ChangeSet, Folder, Force, Lock, Path, PathBuf, RecoverError, Recovery,
-        UndoError, Undone,
+        Applied, ApplyError, Arc, ChangeSet, Folder, Force, Lock, Path, PathBuf, RecoverError,
+        Recovery, UndoError, Undone,
     };
     use crate::journal::Steps;
 
@@ -63,7 +68,12 @@ pub mod seam {
         let undo = absolute(undo)?;
         let root = Arc::new(Folder::open(&root_path).map_err(ApplyError::io("open", &root_path))?);
         set.check(&root)?;
-        let site = super::transaction::Site { lock, root, root_path: &root_path, undo: &undo };
+        let site = super::transaction::Site {
+            lock,
+            root,
+            root_path: &root_path,
+            undo: &undo,
+        };
         let changes = set.into_changes();
         let emptied = super::change::emptied_folders(&site.root, &changes);
         super::transaction::run(&site, &changes, (emptied, Vec::new()), steps)
@@ -80,7 +90,14 @@ pub mod seam {
         force: Force,
         steps: Steps<'_>,
     ) -> Result<Undone, UndoError> {
-        super::undo::undo_with(lock, root, undo_folders, super::undo::Part::All, force, steps)
+        super::undo::undo_with(
+            lock,
+            root,
+            undo_folders,
+            super::undo::Part::All,
+            force,
+            steps,
+        )
     }
 
     fn absolute(path: &Path) -> Result<PathBuf, ApplyError> {

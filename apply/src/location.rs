@@ -42,12 +42,23 @@ impl Location {
         let read = |name| {
             let read_file = || {
                 let mut path = Vec::new();
-                state.open_file(name).ok()?.take(MOST_BYTES).read_to_end(&mut path).ok().map(|_| path)
+                state
+                    .open_file(name)
+                    .ok()?
+                    .take(MOST_BYTES)
+                    .read_to_end(&mut path)
+                    .ok()
+                    .map(|_| path)
             };
-            let path = state.read_link(name).map_or_else(|_| read_file(), |path| Some(path.into_bytes()))?;
+            let path = state
+                .read_link(name)
+                .map_or_else(|_| read_file(), |path| Some(path.into_bytes()))?;
             Some(PathBuf::from(OsString::from_vec(path)))
         };
-        Self { root: read(ROOT), undo: read(UNDO) }
+        Self {
+            root: read(ROOT),
+            undo: read(UNDO),
+        }
     }
 
     /// Removes the note of a transaction that is over. What stays does no harm: without a transaction nobody

@@ -79,8 +79,13 @@ impl Lock {
     /// Does not wait. A state folder in the work tree (`.code-commit`) gets its own `.gitignore`,
     /// so that git never sees it. Neither the folder nor the lock file may be a symlink.
     pub fn acquire(state_dir: &Path, what: &str) -> Result<Lock, LockError> {
-        let failed = |path: &Path, source| LockError::Io { path: path.to_owned(), source };
-        let not_made_here = |path: &Path| LockError::NotMadeHere { path: path.to_owned() };
+        let failed = |path: &Path, source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let not_made_here = |path: &Path| LockError::NotMadeHere {
+            path: path.to_owned(),
+        };
         let state = open_state(state_dir).map_err(|source| failed(state_dir, source))?;
         let state = state.ok_or_else(|| not_made_here(state_dir))?;
         if is_in_tree(state_dir) {
@@ -97,7 +102,12 @@ impl Lock {
         }
         let was_abandoned = file.metadata().is_ok_and(|signed| signed.len() > 0);
         sign(&mut file, what).map_err(|source| failed(&path, source))?;
-        Ok(Lock { file, state, path: state_dir.to_owned(), was_abandoned })
+        Ok(Lock {
+            file,
+            state,
+            path: state_dir.to_owned(),
+            was_abandoned,
+        })
     }
 
     /// The state folder that it is in.
@@ -143,8 +153,12 @@ fn open_state(path: &Path) -> io::Result<Option<Folder>> {
 /// file.
 fn open(state: &Folder) -> io::Result<Option<File>> {
     let own = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let opened =
-        rustix::fs::openat(state, LOCK, OFlags::RDWR | OFlags::CREATE | own, Mode::from_raw_mode(0o666));
+    let opened = rustix::fs::openat(
+        state,
+        LOCK,
+        OFlags::RDWR | OFlags::CREATE | own,
+        Mode::from_raw_mode(0o666),
+    );
     let file = match opened {
         // A symlink, or a socket.
         Err(Errno::LOOP | Errno::NXIO) => return Ok(None),
@@ -163,7 +177,10 @@ fn hide(path: &Path) -> io::Result<()> {
 }
 
 fn sign(file: &mut File, what: &str) -> io::Result<()> {
-    let holder = Holder { pid: std::process::id(), what: what.to_owned() };
+    let holder = Holder {
+        pid: std::process::id(),
+        what: what.to_owned(),
+    };
     file.set_len(0)?;
     file.rewind()?;
     file.write_all(serde_json::to_string(&holder)?.as_bytes())
@@ -173,8 +190,14 @@ fn held(file: &mut File) -> LockError {
     let mut text = String::new();
     // The holder may be about to write its entry.
     let _ = file.read_to_string(&mut text);
-    let unsigned = || Holder { pid: 0, what: "a run that has just begun".to_owned() };
+    let unsigned = || Holder {
+        pid: 0,
+        what: "a run that has just begun".to_owned(),
+    };
     let Holder { pid, what } = serde_json::from_str(&text).unwrap_or_else(|_| unsigned());
-    let since = file.metadata().and_then(|metadata| metadata.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let since = file
+        .metadata()
+        .and_then(|metadata| metadata.modified())
+        .unwrap_or(SystemTime::UNIX_EPOCH);
     LockError::Held { pid, what, since }
 }

@@ -74,7 +74,10 @@ pub(crate) struct Finder {
 
 impl Finder {
     pub(crate) fn new(root: &Arc<Folder>) -> Self {
-        Finder { root: Arc::clone(root), known: HashMap::new() }
+        Finder {
+            root: Arc::clone(root),
+            known: HashMap::new(),
+        }
     }
 
     pub(crate) fn root(&self) -> &Arc<Folder> {
@@ -91,10 +94,16 @@ impl Finder {
         };
         for (slash, _) in path.match_indices('/') {
             let below = path.get(..slash).unwrap_or_default();
-            let opened = if place.missing.is_empty() { self.open(&place.folder, below) } else { absent() };
+            let opened = if place.missing.is_empty() {
+                self.open(&place.folder, below)
+            } else {
+                absent()
+            };
             match opened {
                 Ok(folder) => (place.folder, place.folder_path) = (folder, below.to_owned()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => place.missing.push(below.to_owned()),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    place.missing.push(below.to_owned())
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -121,7 +130,11 @@ pub(crate) struct Folders {
 impl Folders {
     pub(crate) fn new(root: &Arc<Folder>) -> Self {
         let known = HashMap::from([(String::new(), Arc::clone(root))]);
-        Folders { root: Arc::clone(root), known, made: Vec::new() }
+        Folders {
+            root: Arc::clone(root),
+            known,
+            made: Vec::new(),
+        }
     }
 
     /// The folder of `place`. Fails with `ESTALE` if the folder that was judged is no longer at its
@@ -134,7 +147,8 @@ impl Folders {
         if now.parent().map(|folder| folder.id()) != Some(place.folder.id()) {
             return Err(Errno::STALE.into());
         }
-        self.known.insert(place.folder_path.clone(), Arc::clone(&place.folder));
+        self.known
+            .insert(place.folder_path.clone(), Arc::clone(&place.folder));
         Ok(Arc::clone(&place.folder))
     }
 
@@ -166,12 +180,16 @@ pub(crate) fn name_of(path: &str) -> &str {
 
 /// The parent folders, outermost first.
 pub(crate) fn folders_above(path: &str) -> impl Iterator<Item = &str> {
-    path.match_indices('/').filter_map(|(slash, _)| path.get(..slash))
+    path.match_indices('/')
+        .filter_map(|(slash, _)| path.get(..slash))
 }
 
 /// Whether the error means that a symlink or a file is in the place of a folder.
 pub(crate) fn is_blocked(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::LOOP | Errno::NOTDIR | Errno::XDEV)
+    )
 }
 
 fn absent() -> io::Result<Arc<Folder>> {

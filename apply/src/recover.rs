@@ -14,7 +14,9 @@ use crate::Action;
 use crate::durable::sync_all;
 use crate::error::{RecoverError, RolledBack};
 use crate::finish::{self, discard, drop_record, remove_folder, set_aside};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, hex, kept_name, staged_name};
+use crate::journal::{
+    Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, hex, kept_name, staged_name,
+};
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::Place;
@@ -45,7 +47,11 @@ pub fn recover(lock: &Lock, root: &Path) -> Result<Recovery, RecoverError> {
     recover_with(lock, root, &mut |_| {})
 }
 
-pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result<Recovery, RecoverError> {
+pub(crate) fn recover_with(
+    lock: &Lock,
+    root: &Path,
+    steps: Steps<'_>,
+) -> Result<Recovery, RecoverError> {
     let path = lock.path.join(TXN_FOLDER);
     let txn = match lock.state.open_in(TXN_FOLDER) {
         Ok(txn) => txn,
@@ -63,7 +69,10 @@ pub(crate) fn recover_with(lock: &Lock, root: &Path, steps: Steps<'_>) -> Result
         let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
         let mut applied = journal.applied();
         applied.warnings.extend(finished.warnings);
-        return Ok(Recovery::Finished { applied, undo: finished.undo });
+        return Ok(Recovery::Finished {
+            applied,
+            undo: finished.undo,
+        });
     }
     if let Some(journal) = read(JOURNAL)? {
         let root = find_root(lock, &journal, &bearings, root)?;
@@ -98,7 +107,9 @@ pub(crate) fn roll_back(
                 result.left.push(path.clone());
             }
         }
-        touched.add(place.parent().cloned()).map_err(RecoverError::io(&txn_path))?;
+        touched
+            .add(place.parent().cloned())
+            .map_err(RecoverError::io(&txn_path))?;
     }
     for path in journal.created_folders.iter().rev() {
         steps("remove a folder");
@@ -128,7 +139,11 @@ const MOST_TOUCHED: usize = 128;
 impl Touched {
     fn add(&mut self, folder: Option<Arc<Folder>>) -> io::Result<()> {
         self.0.extend(folder.map(|folder| (folder.id(), folder)));
-        if self.0.len() < MOST_TOUCHED { Ok(()) } else { self.sync() }
+        if self.0.len() < MOST_TOUCHED {
+            Ok(())
+        } else {
+            self.sync()
+        }
     }
 
     fn sync(&mut self) -> io::Result<()> {
@@ -146,7 +161,8 @@ enum PutBack {
 fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Result<PutBack> {
     let standing = what_stands(entry, place)?;
     // This step was not reached, so any difference here is someone else's work.
-    let is_still_staged = entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
+    let is_still_staged =
+        entry.change.action == Action::Write && txn.stat(staged_name(number))?.is_some();
     let Some(old) = &entry.old else {
         let new = entry.new_id.map(|id| id.1);
         return match (standing, place.parent()) {
@@ -155,14 +171,18 @@ fn put_back(number: usize, entry: &Entry, place: &Place, txn: &Folder) -> io::Re
                 Ok(PutBack::Restored)
             }
             // Without an atomic rename that replaces nothing, our file has both names.
-            (Standing::Other(inode), _) if new.is_some() && (new == Some(inode) || !is_still_staged) => {
+            (Standing::Other(inode), _)
+                if new.is_some() && (new == Some(inode) || !is_still_staged) =>
+            {
                 Ok(PutBack::Foreign)
             }
             _ => Ok(PutBack::Untouched),
         };
     };
     match (standing, place.parent()) {
-        (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => Ok(PutBack::Untouched),
+        (Standing::Other(inode), _) if inode == old.id.1 || inode == old.kept_id.1 => {
+            Ok(PutBack::Untouched)
+        }
         (Standing::Nothing | Standing::Other(_), _) if is_still_staged => Ok(PutBack::Untouched),
         (Standing::Other(_), _) | (_, None) => Ok(PutBack::Foreign),
         (Standing::Nothing, Some(folder)) => {
@@ -185,9 +205,15 @@ enum Standing {
 }
 
 fn what_stands(entry: &Entry, place: &Place) -> io::Result<Standing> {
-    let Some(folder) = place.parent() else { return Ok(Standing::Nothing) };
-    let Some(stat) = folder.stat(place.name())? else { return Ok(Standing::Nothing) };
-    if entry.new_id.map(|id| id.1) == Some(stat.st_ino) && FileType::from_raw_mode(stat.st_mode).is_file() {
+    let Some(folder) = place.parent() else {
+        return Ok(Standing::Nothing);
+    };
+    let Some(stat) = folder.stat(place.name())? else {
+        return Ok(Standing::Nothing);
+    };
+    if entry.new_id.map(|id| id.1) == Some(stat.st_ino)
+        && FileType::from_raw_mode(stat.st_mode).is_file()
+    {
         let now = Before::of(&mut folder.open_file(place.name())?)?;
         if Some(hex(now.sha256)) == entry.change.after_sha256 {
             return Ok(Standing::Ours);

@@ -34,6 +34,8 @@ pub enum Warning {
 impl Applied {
     /// The changes that had an effect.
     pub fn effective(&self) -> impl Iterator<Item = &Changed> {
-        self.changes.iter().filter(|change| change.action != Action::None)
+        self.changes
+            .iter()
+            .filter(|change| change.action != Action::None)
     }
 }

@@ -48,20 +48,30 @@ impl<'a> ChangeSet<'a> {
     pub(crate) fn check(&self, root: &Folder) -> Result<(), ApplyError> {
         let mut paths = BTreeSet::new();
         for (path, content) in &self.changes {
-            let wanted = if content.is_some() { Op::Write } else { Op::Delete };
+            let wanted = if content.is_some() {
+                Op::Write
+            } else {
+                Op::Delete
+            };
             let reason = match () {
                 () if path.op() != wanted => "it was judged for the other operation",
                 () if path.root_id() != root.id() => "it was judged under another root",
                 () if !paths.insert(path.path()) => "it is in the set twice",
                 () => continue,
             };
-            return Err(ApplyError::Misused { path: path.path().to_owned(), reason });
+            return Err(ApplyError::Misused {
+                path: path.path().to_owned(),
+                reason,
+            });
         }
         Ok(())
     }
 
     pub(crate) fn into_changes(self) -> Vec<Change<'a>> {
-        self.changes.into_iter().map(|(path, content)| change(&path, content)).collect()
+        self.changes
+            .into_iter()
+            .map(|(path, content)| change(&path, content))
+            .collect()
     }
 }
 
@@ -70,11 +80,19 @@ pub fn dry_run(set: &ChangeSet<'_>) -> Applied {
     let report = |(path, content): &(Admitted, Option<Cow<'_, [u8]>>)| {
         change(path, content.as_deref().map(Cow::Borrowed)).report()
     };
-    Applied { changes: set.changes.iter().map(report).collect(), warnings: Vec::new() }
+    Applied {
+        changes: set.changes.iter().map(report).collect(),
+        warnings: Vec::new(),
+    }
 }
 
 fn change<'a>(path: &Admitted, content: Option<Cow<'a, [u8]>>) -> Change<'a> {
     let before = path.before().cloned();
     let content = content.map(Content::Bytes);
-    Change { place: Place::of(path), before, content, attributes: None }
+    Change {
+        place: Place::of(path),
+        before,
+        content,
+        attributes: None,
+    }
 }

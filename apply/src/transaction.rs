@@ -20,7 +20,9 @@ use rustix::io::Errno;
 use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
-use crate::journal::{Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, kept_name, staged_name};
+use crate::journal::{
+    Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, kept_name, staged_name,
+};
 use crate::location::Location;
 use crate::lock::Lock;
 use crate::place::{Folders, Place};
@@ -46,7 +48,12 @@ pub(crate) fn run(
     steps: Steps<'_>,
 ) -> Result<Applied, ApplyError> {
     let txn = begin(site)?;
-    let mut transaction = Transaction { site, txn, journal: new_journal(site, after), steps };
+    let mut transaction = Transaction {
+        site,
+        txn,
+        journal: new_journal(site, after),
+        steps,
+    };
     if let Err(error) = transaction.prepare(changes) {
         // Only staged files remain, which the next start discards.
         let _ = finish::discard(site.lock, transaction.steps);
@@ -62,19 +69,32 @@ pub(crate) fn run(
         );
         return Err(match undone {
             Ok(back) if back.left.is_empty() => cause,
-            Ok(back) => ApplyError::PartlyRolledBack { cause: Box::new(cause), back },
-            Err(source) => ApplyError::NotRolledBack { cause: Box::new(cause), source },
+            Ok(back) => ApplyError::PartlyRolledBack {
+                cause: Box::new(cause),
+                back,
+            },
+            Err(source) => ApplyError::NotRolledBack {
+                cause: Box::new(cause),
+                source,
+            },
         });
     }
     let mut applied = transaction.journal.applied();
     let mut finish = || {
-        let Transaction { txn, journal, steps, .. } = &mut transaction;
+        let Transaction {
+            txn,
+            journal,
+            steps,
+            ..
+        } = &mut transaction;
         finish::finish(site.lock, txn, journal, &site.root, Some(site.undo), *steps)
     };
     // What failed once may succeed the second time.
     match finish().or_else(|_| finish()) {
         Ok(finished) => applied.warnings.extend(finished.warnings),
-        Err(error) => applied.warnings.push(Warning::CleanUp { reason: with_causes(&error) }),
+        Err(error) => applied.warnings.push(Warning::CleanUp {
+            reason: with_causes(&error),
+        }),
     }
     Ok(applied)
 }
@@ -84,16 +104,25 @@ fn begin(site: &Site<'_>) -> Result<Folder, ApplyError> {
     if site.lock.state.id().0 != site.root.id().0 {
         return Err(other_file_system(site));
     }
-    let undo_is_taken = code_commit_dir::list(site.undo).is_ok_and(|mut entries| entries.next().is_some());
+    let undo_is_taken =
+        code_commit_dir::list(site.undo).is_ok_and(|mut entries| entries.next().is_some());
     if undo_is_taken || site.undo.is_file() {
-        return Err(ApplyError::UndoTaken { path: site.undo.to_owned() });
+        return Err(ApplyError::UndoTaken {
+            path: site.undo.to_owned(),
+        });
     }
     if let Some(parent) = site.undo.parent() {
         std::fs::create_dir_all(parent).map_err(ApplyError::io("make the folder", parent))?;
     }
     match site.lock.state.make_folder(TXN_FOLDER, 0o700) {
-        Ok(()) => site.lock.state.open_in(TXN_FOLDER).map_err(ApplyError::io("open", path)),
-        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Err(ApplyError::Unrecovered { path }),
+        Ok(()) => site
+            .lock
+            .state
+            .open_in(TXN_FOLDER)
+            .map_err(ApplyError::io("open", path)),
+        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
+            Err(ApplyError::Unrecovered { path })
+        }
         Err(error) => Err(ApplyError::io("make the folder", path)(error)),
     }
 }
@@ -105,7 +134,10 @@ fn new_journal(site: &Site<'_>, after: FoldersAfter) -> Journal {
 }
 
 fn other_file_system(site: &Site<'_>) -> ApplyError {
-    ApplyError::OtherFileSystem { state: site.lock.path.clone(), root: site.root_path.to_owned() }
+    ApplyError::OtherFileSystem {
+        state: site.lock.path.clone(),
+        root: site.root_path.to_owned(),
+    }
 }
 
 struct Transaction<'s, 'a> {
@@ -132,7 +164,11 @@ impl Transaction<'_, '_> {
 
     fn stage(&mut self, number: usize, change: &Change<'_>) -> Result<Entry, ApplyError> {
         let report = change.report();
-        let mut entry = Entry { change: report, old: None, new_id: None };
+        let mut entry = Entry {
+            change: report,
+            old: None,
+            new_id: None,
+        };
         if entry.change.action != Action::Write {
             return Ok(entry);
         }
@@ -148,13 +184,21 @@ impl Transaction<'_, '_> {
     fn name_missing_folders(&mut self, changes: &[Change<'_>]) {
         let written = changes.iter().zip(&self.journal.entries);
         let written = written.filter(|(_, entry)| entry.change.action == Action::Write);
-        let mut folders: Vec<String> =
-            written.flat_map(|(change, _)| change.place.missing().to_vec()).collect();
+        let mut folders: Vec<String> = written
+            .flat_map(|(change, _)| change.place.missing().to_vec())
+            .collect();
         let is_missing = |path: &&String| {
-            Place::find(&self.site.root, &format!("{path}/x")).is_ok_and(|place| place.parent().is_none())
+            Place::find(&self.site.root, &format!("{path}/x"))
+                .is_ok_and(|place| place.parent().is_none())
         };
-        folders
-            .extend(self.journal.restored_folders.iter().map(|(path, _)| path).filter(is_missing).cloned());
+        folders.extend(
+            self.journal
+                .restored_folders
+                .iter()
+                .map(|(path, _)| path)
+                .filter(is_missing)
+                .cloned(),
+        );
         folders.sort_unstable();
         folders.dedup();
         self.journal.created_folders = folders;
@@ -167,22 +211,35 @@ impl Transaction<'_, '_> {
             .filter(|(_, entry)| entry.new_id.is_some())
             .map(|(number, _)| staged_name(number))
             .collect();
-        sync_all(&staged, |name| self.txn.open_file(name)?.sync_all())
-            .map_err(ApplyError::io("write to the disk", self.site.lock.path.join(TXN_FOLDER)))
+        sync_all(&staged, |name| self.txn.open_file(name)?.sync_all()).map_err(ApplyError::io(
+            "write to the disk",
+            self.site.lock.path.join(TXN_FOLDER),
+        ))
     }
 
     /// Gives the old file a second name, so that replacing it does not lose it.
     fn keep(&mut self, number: usize, change: &Change<'_>) -> Result<(), ApplyError> {
-        let Some(entry) = self.journal.entries.get_mut(number) else { return Ok(()) };
+        let Some(entry) = self.journal.entries.get_mut(number) else {
+            return Ok(());
+        };
         let (Some(before), true) = (&change.before, entry.change.action != Action::None) else {
             return Ok(());
         };
         (self.steps)("keep");
-        let Some(folder) = change.place.parent() else { return Ok(()) };
+        let Some(folder) = change.place.parent() else {
+            return Ok(());
+        };
         let kept = link_or_copy(folder, change.place.name(), &self.txn, &kept_name(number));
         match kept {
             Ok(id) => entry.old = Some(Old::new(before, id)),
-            Err(error) => return Err(failed("keep the old file of", &change.place.path, error, self.site)),
+            Err(error) => {
+                return Err(failed(
+                    "keep the old file of",
+                    &change.place.path,
+                    error,
+                    self.site,
+                ));
+            }
         }
         Ok(())
     }
@@ -190,17 +247,31 @@ impl Transaction<'_, '_> {
     fn publish(&mut self) -> Result<(), ApplyError> {
         let path = self.site.lock.path.join(TXN_FOLDER).join(JOURNAL);
         (self.steps)("note the places");
-        let Site { lock, root_path, undo, .. } = self.site;
-        Location::note(&lock.state, root_path, undo).map_err(ApplyError::io("write to", &lock.path))?;
+        let Site {
+            lock,
+            root_path,
+            undo,
+            ..
+        } = self.site;
+        Location::note(&lock.state, root_path, undo)
+            .map_err(ApplyError::io("write to", &lock.path))?;
         (self.steps)("write the journal");
-        self.journal.write(&self.txn, "journal.tmp").map_err(ApplyError::io("write", &path))?;
+        self.journal
+            .write(&self.txn, "journal.tmp")
+            .map_err(ApplyError::io("write", &path))?;
         (self.steps)("publish the journal");
         let published = self.txn.rename("journal.tmp", &self.txn, JOURNAL);
         published.map_err(ApplyError::io("publish", &path))?;
         (self.steps)("sync the transaction folder");
-        self.txn.sync().map_err(ApplyError::io("write to the disk", &path))?;
+        self.txn
+            .sync()
+            .map_err(ApplyError::io("write to the disk", &path))?;
         (self.steps)("sync the state folder");
-        self.site.lock.state.sync().map_err(ApplyError::io("write to the disk", &self.site.lock.path))
+        self.site
+            .lock
+            .state
+            .sync()
+            .map_err(ApplyError::io("write to the disk", &self.site.lock.path))
     }
 
     /// Changes the tree and commits.
@@ -228,7 +299,9 @@ impl Transaction<'_, '_> {
         // Too late to roll back: if this fails, the new tree is in place, and only a power cut could still
         // revert it.
         if let Err(error) = self.txn.sync() {
-            self.journal.warnings.push(Warning::CleanUp { reason: format!("{}: {error}", path.display()) });
+            self.journal.warnings.push(Warning::CleanUp {
+                reason: format!("{}: {error}", path.display()),
+            });
         }
         Ok(())
     }
@@ -240,7 +313,9 @@ impl Transaction<'_, '_> {
         folders: &mut Folders,
         touched: &mut HashMap<(u64, u64), Arc<Folder>>,
     ) -> io::Result<()> {
-        let Some(entry) = self.journal.entries.get(number) else { return Ok(()) };
+        let Some(entry) = self.journal.entries.get(number) else {
+            return Ok(());
+        };
         let (action, created) = (entry.change.action, entry.change.created);
         if action == Action::None {
             return Ok(());
@@ -275,16 +350,28 @@ fn check_unchanged(folder: &Folder, name: &str, before: &Before) -> io::Result<(
     let now = Before::of(&mut folder.open_file(name)?)?;
     // The second name in the transaction folder counts as a link.
     let unchanged = (now.id, now.len, now.mtime, now.mode, now.sha256)
-        == (before.id, before.len, before.mtime, before.mode, before.sha256);
-    if unchanged { Ok(()) } else { Err(Errno::STALE.into()) }
+        == (
+            before.id,
+            before.len,
+            before.mtime,
+            before.mode,
+            before.sha256,
+        );
+    if unchanged {
+        Ok(())
+    } else {
+        Err(Errno::STALE.into())
+    }
 }
 
 /// Distinguishes a concurrent change, and the wrong disk, from other failures.
 fn failed(doing: &'static str, path: &str, error: io::Error, site: &Site<'_>) -> ApplyError {
     match Errno::from_io_error(&error) {
-        Some(Errno::STALE | Errno::EXIST | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR) => {
-            ApplyError::Changed { path: path.to_owned() }
-        }
+        Some(
+            Errno::STALE | Errno::EXIST | Errno::NOENT | Errno::LOOP | Errno::NOTDIR | Errno::ISDIR,
+        ) => ApplyError::Changed {
+            path: path.to_owned(),
+        },
         Some(Errno::XDEV) => other_file_system(site),
         _ => ApplyError::io(doing, PathBuf::from(path))(error),
     }

@@ -31,22 +31,38 @@ pub(crate) fn find_root(
 ) -> Result<Root, RecoverError> {
     let files = journal.entries.iter().map(|entry| &entry.change.path);
     let restored = journal.restored_folders.iter().map(|(path, _)| path);
-    let folders = journal.created_folders.iter().chain(&journal.emptied_folders).chain(restored);
+    let folders = journal
+        .created_folders
+        .iter()
+        .chain(&journal.emptied_folders)
+        .chain(restored);
     if let Some(path) = files.chain(folders).find(|path| !may_be_written(path)) {
         return Err(RecoverError::Blocked { path: path.clone() });
     }
     let given = std::path::absolute(given).map_err(RecoverError::io(given))?;
     let recorded = bearings.root.clone().unwrap_or_else(|| given.clone());
-    let open = |path: &Path| Folder::open(path).ok().filter(|folder| folder.id().1 == journal.root_id.1);
+    let open = |path: &Path| {
+        Folder::open(path)
+            .ok()
+            .filter(|folder| folder.id().1 == journal.root_id.1)
+    };
     if let Some(folder) = open(&given) {
-        return Ok(Root { folder: Arc::new(folder), path: given });
+        return Ok(Root {
+            folder: Arc::new(folder),
+            path: given,
+        });
     }
-    let Some(folder) = open(&recorded) else { return Err(RecoverError::RootMoved { root: recorded }) };
+    let Some(folder) = open(&recorded) else {
+        return Err(RecoverError::RootMoved { root: recorded });
+    };
     // A state folder in the tree may only refer to the folder that it is in.
     if lock.is_in_tree() || !are_in_one_work_tree(&given, &recorded) {
         return Err(RecoverError::ForeignRoot { root: recorded });
     }
-    Ok(Root { folder: Arc::new(folder), path: recorded })
+    Ok(Root {
+        folder: Arc::new(folder),
+        path: recorded,
+    })
 }
 
 /// A journal or manifest may have been planted, so none of its paths may lead outside the root, or
@@ -59,7 +75,10 @@ pub(crate) fn may_be_written(path: &str) -> bool {
 /// recorded, or only a planted record could name it.
 pub(crate) fn undo_folder(lock: &Lock, bearings: &Location, root: &Root) -> Option<PathBuf> {
     let recorded = bearings.undo.clone()?;
-    let below = bearings.root.as_ref().and_then(|root| recorded.strip_prefix(root).ok());
+    let below = bearings
+        .root
+        .as_ref()
+        .and_then(|root| recorded.strip_prefix(root).ok());
     let undo = below.map_or_else(|| recorded.clone(), |below| root.path.join(below));
     let is_good = !lock.is_in_tree()
         || is_below(&lock.path, &undo, |_| true)
@@ -70,10 +89,19 @@ pub(crate) fn undo_folder(lock: &Lock, bearings: &Location, root: &Root) -> Opti
 /// Whether `path` is below `folder`, by its components and, as far as it exists, without a symlink
 /// that leads outside.
 fn is_below(folder: &Path, path: &Path, may_be: fn(&str) -> bool) -> bool {
-    let Ok(below) = path.strip_prefix(folder) else { return false };
-    let is_plain = below.components().all(|part| matches!(part, Component::Normal(_)));
-    let is_meant = is_plain && below.to_str().is_some_and(|below| !below.is_empty() && may_be(below));
-    let there = path.ancestors().find(|above| above.symlink_metadata().is_ok());
+    let Ok(below) = path.strip_prefix(folder) else {
+        return false;
+    };
+    let is_plain = below
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    let is_meant = is_plain
+        && below
+            .to_str()
+            .is_some_and(|below| !below.is_empty() && may_be(below));
+    let there = path
+        .ancestors()
+        .find(|above| above.symlink_metadata().is_ok());
     let leads_out = || -> io::Result<bool> {
         let there = there.unwrap_or(path).canonicalize()?;
         Ok(!there.starts_with(folder.canonicalize()?))
@@ -83,7 +111,9 @@ fn is_below(folder: &Path, path: &Path, may_be: fn(&str) -> bool) -> bool {
 
 /// Without git: whether one is inside the other.
 fn are_in_one_work_tree(one: &Path, other: &Path) -> bool {
-    let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else { return false };
+    let (Ok(one), Ok(other)) = (one.canonicalize(), other.canonicalize()) else {
+        return false;
+    };
     match (top(&one), top(&other)) {
         (None, None) => one.starts_with(&other) || other.starts_with(&one),
         (one, other) => one == other,
@@ -91,5 +121,7 @@ fn are_in_one_work_tree(one: &Path, other: &Path) -> bool {
 }
 
 fn top(folder: &Path) -> Option<&Path> {
-    folder.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok())
+    folder
+        .ancestors()
+        .find(|above| above.join(".git").symlink_metadata().is_ok())
 }

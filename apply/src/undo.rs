@@ -66,7 +66,12 @@ const TRIES: u32 = 5;
 /// Leaves unchanged files alone, and folders that have new content. The list of changed files is complete.
 /// Each folder must hold the manifest of an applied set: skipping a lost one would create a tree that never
 /// existed.
-pub fn undo(lock: &Lock, root: &Path, undo_folders: &[PathBuf], force: Force) -> Result<Undone, UndoError> {
+pub fn undo(
+    lock: &Lock,
+    root: &Path,
+    undo_folders: &[PathBuf],
+    force: Force,
+) -> Result<Undone, UndoError> {
     undo_part(lock, root, undo_folders, Part::All, force)
 }
 
@@ -97,21 +102,33 @@ pub(crate) fn undo_with(
     let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
     for folder in undo_folders {
-        manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
+        manifest(folder)?.ok_or_else(|| UndoError::NoManifest {
+            path: folder.join(MANIFEST),
+        })?;
     }
     let history = History::of(part, undo_folders)?;
     code_commit_guard::raise_descriptor_limit();
     let mut changes = history.changes(&folder)?;
     let changed_since = history.changed_since(&changes);
     if force == Force::No && !changed_since.is_empty() {
-        return Err(UndoError::ChangedSince { paths: changed_since });
+        return Err(UndoError::ChangedSince {
+            paths: changed_since,
+        });
     }
     let newest = undo_folders.last().unwrap_or(&lock.path);
     let newest = std::path::absolute(newest).map_err(failed(newest))?;
-    let mut undone = Undone { applied: Applied::default(), replaced: Vec::new() };
+    let mut undone = Undone {
+        applied: Applied::default(),
+        replaced: Vec::new(),
+    };
     let mut run = |changes: &[Change<'_>], after| -> Result<(), UndoError> {
         let replaced = free_name(&newest);
-        let site = Site { lock, root: Arc::clone(&folder), root_path: root, undo: &replaced };
+        let site = Site {
+            lock,
+            root: Arc::clone(&folder),
+            root_path: root,
+            undo: &replaced,
+        };
         let applied = transaction::run(&site, changes, after, steps)?;
         undone.applied.changes.extend(applied.changes);
         undone.applied.warnings.extend(applied.warnings);
@@ -146,9 +163,19 @@ fn in_order(
         // are gone by then are already restored.
         run(&first, (emptied, Vec::new()))?;
         changes = history.changes(folder)?;
-        changes.retain(|change| first.iter().all(|done| done.place.path != change.place.path));
+        changes.retain(|change| {
+            first
+                .iter()
+                .all(|done| done.place.path != change.place.path)
+        });
     }
-    run(&changes, (history.created_folders.clone(), history.removed.clone().into_iter().collect()))
+    run(
+        &changes,
+        (
+            history.created_folders.clone(),
+            history.removed.clone().into_iter().collect(),
+        ),
+    )
 }
 
 /// Takes out the files that must be removed before a file can replace a folder, or the other way
@@ -162,14 +189,19 @@ fn in_the_way(
     let is_inside = |path: &str| folders_above(path).any(|folder| coming.contains(folder));
     let is_around = |path: &str| {
         let inside = format!("{path}/");
-        coming.range(inside.clone()..).next().is_some_and(|first| first.starts_with(&inside))
+        coming
+            .range(inside.clone()..)
+            .next()
+            .is_some_and(|first| first.starts_with(&inside))
     };
     let goes_first = |change: &mut Change<'_>| {
         let path = &change.place.path;
         change.content.is_none() && (is_inside(path) || is_around(path))
     };
     let first = changes.extract_if(.., goes_first).collect();
-    let emptied = created_folders.iter().filter(|folder| coming.contains(*folder) || is_inside(folder));
+    let emptied = created_folders
+        .iter()
+        .filter(|folder| coming.contains(*folder) || is_inside(folder));
     (first, emptied.cloned().collect())
 }
 
@@ -196,38 +228,73 @@ pub struct PreImage {
 impl PreImage {
     /// The whole content; `None` if there was no file, or if it is longer than `most` bytes.
     pub fn content(&self, most: u64) -> Result<Option<Vec<u8>>, UndoError> {
-        let Some(kept) = &self.kept else { return Ok(None) };
-        code_commit_dir::read(kept, most, code_commit_dir::Links::Refused)
-            .map_err(|source| UndoError::Io { path: kept.clone(), source })
+        let Some(kept) = &self.kept else {
+            return Ok(None);
+        };
+        code_commit_dir::read(kept, most, code_commit_dir::Links::Refused).map_err(|source| {
+            UndoError::Io {
+                path: kept.clone(),
+                source,
+            }
+        })
     }
 }
 
 /// The old version of every file that the sets changed, by path. The folders are given oldest
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
-    let image = |(path, File { was, kept, left_as, .. }): (String, File)| {
+    let image = |(
+        path,
+        File {
+            was, kept, left_as, ..
+        },
+    ): (String, File)| {
         let mode = kept.as_ref().map(|(_, mode, _)| *mode);
         let kept = kept.map(|(kept, ..)| kept);
-        PreImage { path, sha256: was.filter(|_| kept.is_some()), mode, left_as, kept }
+        PreImage {
+            path,
+            sha256: was.filter(|_| kept.is_some()),
+            mode,
+            left_as,
+            kept,
+        }
     };
-    Ok(History::read(undo_folders)?.files.into_iter().map(image).collect())
+    Ok(History::read(undo_folders)?
+        .files
+        .into_iter()
+        .map(image)
+        .collect())
 }
 
 /// The state in which the sets left each file, by path: the SHA-256 of its content, or `None` if it
 /// is gone.
-pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
-    Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.left_as)).collect())
+pub fn hashes_after(
+    undo_folders: &[PathBuf],
+) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+    Ok(History::read(undo_folders)?
+        .files
+        .into_iter()
+        .map(|(path, file)| (path, file.left_as))
+        .collect())
 }
 
 /// The state in which the first of them found it.
-pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<BTreeMap<String, Option<String>>, UndoError> {
-    Ok(History::read(undo_folders)?.files.into_iter().map(|(path, file)| (path, file.was)).collect())
+pub fn hashes_before(
+    undo_folders: &[PathBuf],
+) -> Result<BTreeMap<String, Option<String>>, UndoError> {
+    Ok(History::read(undo_folders)?
+        .files
+        .into_iter()
+        .map(|(path, file)| (path, file.was))
+        .collect())
 }
 
 /// Whether the sets changed anything, if only a folder. A set without a manifest may have.
 pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
     for folder in undo_folders {
-        manifest(folder)?.ok_or_else(|| UndoError::NoManifest { path: folder.join(MANIFEST) })?;
+        manifest(folder)?.ok_or_else(|| UndoError::NoManifest {
+            path: folder.join(MANIFEST),
+        })?;
     }
     let history = History::read(undo_folders)?;
     let is_any = !history.created_folders.is_empty() || !history.removed.is_empty();
@@ -239,14 +306,22 @@ pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
 pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
     History::read(undo_folders)?;
     for undo in undo_folders {
-        let entries = manifest(undo)?.into_iter().flat_map(|journal| journal.entries);
+        let entries = manifest(undo)?
+            .into_iter()
+            .flat_map(|journal| journal.entries);
         for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.old.is_some()) {
             let kept = undo.join(kept_name(number));
             let found = code_commit_dir::open_regular(&kept)
                 .and_then(|file| file.map(|mut file| Before::of(&mut file)).transpose());
-            let found = found.map_err(|source| UndoError::Io { path: kept.clone(), source })?;
+            let found = found.map_err(|source| UndoError::Io {
+                path: kept.clone(),
+                source,
+            })?;
             if found.map(|found| hex(found.sha256)) != entry.change.before_sha256 {
-                return Err(UndoError::Damaged { path: entry.change.path, kept });
+                return Err(UndoError::Damaged {
+                    path: entry.change.path,
+                    kept,
+                });
             }
         }
     }
@@ -256,5 +331,8 @@ pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
 /// `undone` beside the pre-images, or `undone-2` and so on.
 fn free_name(undo: &Path) -> PathBuf {
     let names = std::iter::once("undone".to_owned()).chain((2..).map(|n| format!("undone-{n}")));
-    names.map(|name| undo.join(name)).find(|path| path.symlink_metadata().is_err()).unwrap_or_default()
+    names
+        .map(|name| undo.join(name))
+        .find(|path| path.symlink_metadata().is_err())
+        .unwrap_or_default()
 }

@@ -3,7 +3,10 @@
 //!
 //! `RACE_WRITES` sets how many are judged and, if admitted, written (default 30,000, about 8 s; 100,000 for a
 //! campaign). The tree is on `/dev/shm` if possible, so that the disk does not slow the campaign down.
-#![expect(clippy::disallowed_methods, reason = "a tree is made, the size of the campaign is a variable")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a tree is made, the size of the campaign is a variable"
+)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
 use std::fs;
@@ -24,8 +27,12 @@ struct Tally {
 
 #[test]
 fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
-    let scratch =
-        tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "." }).unwrap();
+    let scratch = tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() {
+        "/dev/shm"
+    } else {
+        "."
+    })
+    .unwrap();
     let outside = scratch.path().join("outside");
     let root = scratch.path().join("root");
     fs::create_dir_all(root.join("d/deep")).unwrap();
@@ -58,20 +65,36 @@ fn nothing_is_written_outside_while_a_folder_becomes_a_symlink() {
     );
     assert_eq!(fs::read(outside.join("deep/f")).unwrap(), b"outside");
     assert_eq!(
-        fs::read_dir(&outside).unwrap().count() + fs::read_dir(outside.join("deep")).unwrap().count(),
+        fs::read_dir(&outside).unwrap().count()
+            + fs::read_dir(outside.join("deep")).unwrap().count(),
         2
     );
-    assert!(tally.written > 0 && tally.refused > 0, "there was no race: {tally:?}");
+    assert!(
+        tally.written > 0 && tally.refused > 0,
+        "there was no race: {tally:?}"
+    );
 }
 
 fn write(root: &Path, state: &Path, wanted: usize) -> Tally {
-    let guard = Guard::open(root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+    let guard = Guard::open(
+        root,
+        Policy::new().configuration(Configuration::RepositoryOnly),
+    )
+    .unwrap();
     let lock = Lock::acquire(state, "race").unwrap();
     let undo = state.join("undo");
     let mut tally = Tally::default();
     for number in 0..wanted {
-        let path = ["d/deep/f", "d/g", "d/new/h"].into_iter().cycle().nth(number % 3).unwrap();
-        let verdict = guard.judge(&[Request { path: path.as_bytes(), op: Op::Write, base_sha256: None }]);
+        let path = ["d/deep/f", "d/g", "d/new/h"]
+            .into_iter()
+            .cycle()
+            .nth(number % 3)
+            .unwrap();
+        let verdict = guard.judge(&[Request {
+            path: path.as_bytes(),
+            op: Op::Write,
+            base_sha256: None,
+        }]);
         let Some(Verdict::Admitted(admitted)) = verdict.unwrap().pop() else {
             tally.refused += 1;
             continue;

@@ -17,7 +17,11 @@ pub(crate) struct Hashing<W> {
 
 impl<W> Hashing<W> {
     pub(crate) fn new(inner: W) -> Self {
-        Self { inner, digest: Sha256::new(), bytes: 0 }
+        Self {
+            inner,
+            digest: Sha256::new(),
+            bytes: 0,
+        }
     }
 
     /// The hash of everything so far, in lower-case hex.
@@ -53,7 +57,9 @@ impl<W: Write> Write for Hashing<W> {
 pub(crate) fn check(file: &mut (impl Read + Seek)) -> io::Result<Option<(u64, String)>> {
     let whole = file.seek(SeekFrom::End(0))?;
     let end = HEAD.len() as u64 + HASH;
-    let Some(packed) = whole.checked_sub(end) else { return Ok(None) };
+    let Some(packed) = whole.checked_sub(end) else {
+        return Ok(None);
+    };
     file.rewind()?;
     let mut hashing = Hashing::new(io::sink());
     io::copy(&mut file.by_ref().take(whole - HASH), &mut hashing)?;

@@ -27,5 +27,9 @@ const LONGEST_NAME: usize = 4096;
 fn entry_name(number: usize, name: &str) -> String {
     const ROOM: usize = 100;
     let own = format!("{FILES}{name}");
-    if own.len() <= ROOM { own } else { format!("long/{number}") }
+    if own.len() <= ROOM {
+        own
+    } else {
+        format!("long/{number}")
+    }
 }

@@ -69,7 +69,10 @@ impl Survey {
     /// Leaves the files that `is_withheld` names out of the bundle; their hashes stay.
     #[must_use]
     pub fn without(mut self, is_withheld: impl Fn(&str) -> bool) -> Self {
-        let (withheld, files) = self.files.into_iter().partition(|item| is_withheld(&item.name));
+        let (withheld, files) = self
+            .files
+            .into_iter()
+            .partition(|item| is_withheld(&item.name));
         (self.files, self.withheld) = (files, withheld);
         self
     }
@@ -79,11 +82,21 @@ impl Survey {
             let shown = format!("{above}{}", String::from_utf8_lossy(&name));
             let is_text = std::str::from_utf8(&name).is_ok() && shown.len() <= LONGEST_NAME;
             if is_text && kind.is_dir() {
-                self.add(&folder.open_in(OsStr::from_bytes(&name))?, &format!("{shown}/"))?;
+                self.add(
+                    &folder.open_in(OsStr::from_bytes(&name))?,
+                    &format!("{shown}/"),
+                )?;
             } else if is_text && kind.is_file() && is_plain(&shown) {
                 let mut hashing = Hashing::new(io::sink());
-                io::copy(&mut folder.open_file(OsStr::from_bytes(&name))?, &mut hashing)?;
-                self.files.push(Item { name: shown, bytes: hashing.bytes, sha256: hashing.hex() });
+                io::copy(
+                    &mut folder.open_file(OsStr::from_bytes(&name))?,
+                    &mut hashing,
+                )?;
+                self.files.push(Item {
+                    name: shown,
+                    bytes: hashing.bytes,
+                    sha256: hashing.hex(),
+                });
             } else {
                 self.left_out.push(shown);
             }
@@ -96,8 +109,18 @@ impl Manifest {
     /// For what a survey found.
     #[must_use]
     pub fn new(about: Value, survey: Survey) -> Self {
-        let Survey { files, withheld, left_out } = survey;
-        Self { format: FORMAT, about, files, withheld, left_out }
+        let Survey {
+            files,
+            withheld,
+            left_out,
+        } = survey;
+        Self {
+            format: FORMAT,
+            about,
+            files,
+            withheld,
+            left_out,
+        }
     }
 
     /// The bytes that are signed.
@@ -111,15 +134,30 @@ impl Manifest {
 
     /// Reads one that may come from anybody. `None` if it is no manifest, or names what may not be written.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        let Incoming { format, about, files, withheld, left_out } = serde_json::from_slice(bytes).ok()?;
+        let Incoming {
+            format,
+            about,
+            files,
+            withheld,
+            left_out,
+        } = serde_json::from_slice(bytes).ok()?;
         // As a value it takes many times the memory of its text.
         let about = Some(about.get()).filter(|about| about.len() <= MOST_ABOUT)?;
-        let manifest = Self { format, about: serde_json::from_str(about).ok()?, files, withheld, left_out };
+        let manifest = Self {
+            format,
+            about: serde_json::from_str(about).ok()?,
+            files,
+            withheld,
+            left_out,
+        };
         let names = || manifest.files.iter().map(|item| item.name.as_str());
         let is_sorted = names().zip(names().skip(1)).all(|(one, next)| one < next);
         let all: BTreeSet<&str> = names().collect();
         let is_below_file = |name: &str| folders_above(name).any(|folder| all.contains(folder));
-        let bytes = manifest.files.iter().try_fold(0_u64, |sum, item| sum.checked_add(item.bytes));
+        let bytes = manifest
+            .files
+            .iter()
+            .try_fold(0_u64, |sum, item| sum.checked_add(item.bytes));
         let is_good = manifest.format == FORMAT
             && bytes.is_some_and(|bytes| bytes <= MOST_BYTES)
             && is_sorted

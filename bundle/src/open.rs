@@ -11,7 +11,9 @@ use tar::{Archive, Entry};
 
 use crate::hash::{Hashing, check};
 use crate::manifest::{Item, Manifest};
-use crate::{MANIFEST, MOST_BYTES, MOST_FILES, MOST_MANIFEST, MOST_SIGNATURE, SIGNATURE, entry_name};
+use crate::{
+    MANIFEST, MOST_BYTES, MOST_FILES, MOST_MANIFEST, MOST_SIGNATURE, SIGNATURE, entry_name,
+};
 
 /// Why a bundle is refused.
 #[derive(Debug, thiserror::Error)]
@@ -51,19 +53,29 @@ pub struct Opened {
 /// Checks every byte of a bundle. With `into`, an empty folder, writes its files there; what was written
 /// before an error is left.
 pub fn open(file: &mut (impl Read + Seek), into: Option<&Folder>) -> Result<Opened, OpenError> {
-    let (packed, sha256) = check(file).map_err(OpenError::Read)?.ok_or(OpenError::Hash)?;
+    let (packed, sha256) = check(file)
+        .map_err(OpenError::Read)?
+        .ok_or(OpenError::Hash)?;
     let plain = StreamingDecoder::new(file.take(packed)).map_err(|e| malformed(e.to_string()))?;
     // Also bounds archives that only a program that ignores the manifest would unpack. Each entry has a head of
     // one block and is filled up to the next.
     let most = MOST_BYTES + MOST_MANIFEST + MOST_SIGNATURE + 1024 * (MOST_FILES as u64 + 32);
     let mut archive = Archive::new(plain.take(most));
     // Raw: otherwise the library reads long names of any length into memory.
-    let mut entries = archive.entries().map_err(|error| unreadable(&error))?.raw(true);
-    let mut next = || entries.next().transpose().map_err(|error| unreadable(&error));
+    let mut entries = archive
+        .entries()
+        .map_err(|error| unreadable(&error))?
+        .raw(true);
+    let mut next = || {
+        entries
+            .next()
+            .transpose()
+            .map_err(|error| unreadable(&error))
+    };
     let first = next()?.ok_or_else(|| malformed("it is empty"))?;
     let manifest_bytes = small(first, MANIFEST, MOST_MANIFEST)?;
-    let manifest =
-        Manifest::read(&manifest_bytes).ok_or_else(|| malformed("its manifest cannot be understood"))?;
+    let manifest = Manifest::read(&manifest_bytes)
+        .ok_or_else(|| malformed("its manifest cannot be understood"))?;
     let mut signature = None;
     let mut files = manifest.files.iter().enumerate();
     while let Some(entry) = next()? {
@@ -71,22 +83,34 @@ pub fn open(file: &mut (impl Read + Seek), into: Option<&Folder>) -> Result<Open
             signature = Some(small(entry, SIGNATURE, MOST_SIGNATURE)?);
             continue;
         }
-        let (number, item) = files.next().ok_or_else(|| malformed("it has more files than its manifest"))?;
+        let (number, item) = files
+            .next()
+            .ok_or_else(|| malformed("it has more files than its manifest"))?;
         expect(&entry, &entry_name(number, &item.name), item.bytes)?;
         take(entry, item, into)?;
     }
     if let Some((_, item)) = files.next() {
-        return Err(OpenError::Content { name: item.name.clone() });
+        return Err(OpenError::Content {
+            name: item.name.clone(),
+        });
     }
     ends(archive.into_inner())?;
-    Ok(Opened { manifest, manifest_bytes, signature, sha256 })
+    Ok(Opened {
+        manifest,
+        manifest_bytes,
+        signature,
+        sha256,
+    })
 }
 
 /// Nothing comes behind the archive and behind its frame: other programs might unpack what we did not look at.
 /// Of the two blocks of zeros at the end of an archive, the first one has been read.
 fn ends<R: Read>(mut rest: Take<StreamingDecoder<Take<R>, FrameDecoder>>) -> Result<(), OpenError> {
     let mut last = Vec::new();
-    rest.by_ref().take(BLOCK + 1).read_to_end(&mut last).map_err(|error| unreadable(&error))?;
+    rest.by_ref()
+        .take(BLOCK + 1)
+        .read_to_end(&mut last)
+        .map_err(|error| unreadable(&error))?;
     let is_end = last.len() as u64 == BLOCK && last.iter().all(|byte| *byte == 0);
     if is_end && rest.into_inner().into_inner().limit() == 0 {
         return Ok(());
@@ -107,19 +131,34 @@ fn expect(entry: &Entry<'_, impl Read>, name: &str, bytes: u64) -> Result<(), Op
     let is_it = entry.header().entry_type().is_file()
         && entry.path_bytes().as_ref() == name.as_bytes()
         && entry.size() == bytes;
-    if is_it { Ok(()) } else { Err(OpenError::Content { name: name.to_owned() }) }
+    if is_it {
+        Ok(())
+    } else {
+        Err(OpenError::Content {
+            name: name.to_owned(),
+        })
+    }
 }
 
 fn small(mut entry: Entry<'_, impl Read>, name: &str, most: u64) -> Result<Vec<u8>, OpenError> {
     let bytes = entry.size();
     expect(&entry, name, bytes.min(most))?;
     let mut content = Vec::new();
-    entry.read_to_end(&mut content).map_err(|error| unreadable(&error))?;
+    entry
+        .read_to_end(&mut content)
+        .map_err(|error| unreadable(&error))?;
     Ok(content)
 }
 
-fn take(mut entry: Entry<'_, impl Read>, item: &Item, into: Option<&Folder>) -> Result<(), OpenError> {
-    let failed = |source| OpenError::Write { name: item.name.clone(), source };
+fn take(
+    mut entry: Entry<'_, impl Read>,
+    item: &Item,
+    into: Option<&Folder>,
+) -> Result<(), OpenError> {
+    let failed = |source| OpenError::Write {
+        name: item.name.clone(),
+        source,
+    };
     let (bytes, sha256) = match into {
         Some(folder) => {
             let mut hashing = Hashing::new(create(folder, &item.name).map_err(failed)?);
@@ -136,7 +175,9 @@ fn take(mut entry: Entry<'_, impl Read>, item: &Item, into: Option<&Folder>) -> 
     if (bytes, &sha256) == (item.bytes, &item.sha256) {
         Ok(())
     } else {
-        Err(OpenError::Content { name: item.name.clone() })
+        Err(OpenError::Content {
+            name: item.name.clone(),
+        })
     }
 }
 

@@ -37,14 +37,24 @@ pub fn pack(
     to: impl Write,
 ) -> Result<(), PackError> {
     let read = Manifest::read(manifest).ok_or(PackError::Manifest)?;
-    let archive = Archive { folder, manifest: &read, bytes: manifest, signature };
-    let failed = |source| PackError::Io { name: MANIFEST.to_owned(), source };
+    let archive = Archive {
+        folder,
+        manifest: &read,
+        bytes: manifest,
+        signature,
+    };
+    let failed = |source| PackError::Io {
+        name: MANIFEST.to_owned(),
+        source,
+    };
     let mut plain = tempfile::tempfile().map_err(failed)?;
     archive.write(&mut plain)?;
     io::Seek::rewind(&mut plain).map_err(failed)?;
     let (mut from, mut to) = (Quiet::new(plain), Quiet::new(Hashing::new(to)));
     compress(&mut from, &mut to, CompressionLevel::Fastest);
-    from.done().and_then(|_| to.done()?.finish()).map_err(failed)
+    from.done()
+        .and_then(|_| to.done()?.finish())
+        .map_err(failed)
 }
 
 /// Keeps an error for later: the compressor panics at one.
@@ -55,7 +65,10 @@ struct Quiet<T> {
 
 impl<T> Quiet<T> {
     fn new(inner: T) -> Self {
-        Self { inner, failed: None }
+        Self {
+            inner,
+            failed: None,
+        }
     }
 
     fn done(self) -> io::Result<T> {
@@ -63,7 +76,11 @@ impl<T> Quiet<T> {
     }
 
     /// After an error nothing more is read or written; `otherwise` is what the compressor is told.
-    fn attempt(&mut self, otherwise: usize, work: impl FnOnce(&mut T) -> io::Result<usize>) -> usize {
+    fn attempt(
+        &mut self,
+        otherwise: usize,
+        work: impl FnOnce(&mut T) -> io::Result<usize>,
+    ) -> usize {
         if self.failed.is_some() {
             return otherwise;
         }
@@ -106,16 +123,35 @@ impl Archive<'_> {
             append(&mut tar, SIGNATURE, signature.len() as u64, signature)?;
         }
         for (number, item) in self.manifest.files.iter().enumerate() {
-            let failed = |source| PackError::Io { name: item.name.clone(), source };
-            let changed = || PackError::Changed { name: item.name.clone() };
-            let file = self.folder.open_file_below(Path::new(&item.name)).map_err(failed)?;
-            let mut hashed = Hashed { inner: file.ok_or_else(changed)?, hashing: Hashing::new(io::sink()) };
-            append(&mut tar, &entry_name(number, &item.name), item.bytes, &mut hashed)?;
+            let failed = |source| PackError::Io {
+                name: item.name.clone(),
+                source,
+            };
+            let changed = || PackError::Changed {
+                name: item.name.clone(),
+            };
+            let file = self
+                .folder
+                .open_file_below(Path::new(&item.name))
+                .map_err(failed)?;
+            let mut hashed = Hashed {
+                inner: file.ok_or_else(changed)?,
+                hashing: Hashing::new(io::sink()),
+            };
+            append(
+                &mut tar,
+                &entry_name(number, &item.name),
+                item.bytes,
+                &mut hashed,
+            )?;
             if hashed.hashing.hex() != item.sha256 {
                 return Err(changed());
             }
         }
-        tar.finish().map_err(|source| PackError::Io { name: MANIFEST.to_owned(), source })
+        tar.finish().map_err(|source| PackError::Io {
+            name: MANIFEST.to_owned(),
+            source,
+        })
     }
 }
 
@@ -126,7 +162,10 @@ fn append(
     bytes: u64,
     content: impl Read,
 ) -> Result<(), PackError> {
-    let failed = |source| PackError::Io { name: name.to_owned(), source };
+    let failed = |source| PackError::Io {
+        name: name.to_owned(),
+        source,
+    };
     let mut header = Header::new_ustar();
     header.set_path(name).map_err(failed)?;
     header.set_entry_type(EntryType::Regular);
@@ -136,7 +175,13 @@ fn append(
     let mut content = content.take(bytes);
     tar.append(&header, &mut content).map_err(failed)?;
     // A file that is shorter now would shift every entry behind it.
-    if content.limit() == 0 { Ok(()) } else { Err(PackError::Changed { name: name.to_owned() }) }
+    if content.limit() == 0 {
+        Ok(())
+    } else {
+        Err(PackError::Changed {
+            name: name.to_owned(),
+        })
+    }
 }
 
 struct Hashed<R> {
@@ -147,7 +192,8 @@ struct Hashed<R> {
 impl<R: Read> Read for Hashed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.hashing.write_all(buffer.get(..count).unwrap_or_default())?;
+        self.hashing
+            .write_all(buffer.get(..count).unwrap_or_default())?;
         Ok(count)
     }
 }

@@ -21,8 +21,8 @@ use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{
-    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, ReviewArgs, RunName, RunsArgs,
-    Since, Status, UndoArgs, VerifyArgs, WhyArgs,
+    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, ReviewArgs, RunName,
+    RunsArgs, Since, Status, UndoArgs, VerifyArgs, WhyArgs,
 };
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
 pub use retell::{PageArgs, PageFormat, TraceArgs, TraceFormat};
@@ -136,7 +136,9 @@ impl Cli {
             Some(Command::Phase(args)) => {
                 matches!(args.action, phase::Action::Run | phase::Action::Number(_))
             }
-            Some(Command::Spec(args)) => matches!(args.action, spec::Action::Run(_) | spec::Action::Watch(_)),
+            Some(Command::Spec(args)) => {
+                matches!(args.action, spec::Action::Run(_) | spec::Action::Watch(_))
+            }
             other => matches!(
                 other,
                 None | Some(
@@ -150,7 +152,11 @@ impl Cli {
                 )
             ),
         };
-        if is_run { Product::Work } else { Product::Words }
+        if is_run {
+            Product::Work
+        } else {
+            Product::Words
+        }
     }
 }
 
@@ -174,7 +180,11 @@ pub struct OutputArgs {
 
 /// Whether `--json` is among the arguments, which may be invalid.
 pub fn wants_json(words: impl IntoIterator<Item = OsString>) -> bool {
-    words.into_iter().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
+    words
+        .into_iter()
+        .skip(1)
+        .take_while(|word| word != "--")
+        .any(|word| word == "--json")
 }
 
 /// When to use colour.
@@ -190,7 +200,10 @@ pub enum When {
 
 /// Flags of the default loop.
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
@@ -225,7 +238,10 @@ pub struct RunArgs {
     /// Commit the files that a run changed, and nothing else, once its build is green and its review accepted; the message is
     /// the first line of the query if none is given
     #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, value_parser = flags::commit_message)]
-    #[expect(clippy::option_option, reason = "the flag can be given without a message")]
+    #[expect(
+        clippy::option_option,
+        reason = "the flag can be given without a message"
+    )]
     pub commit: Option<Option<String>>,
     /// Say how many tokens the first prompt has and what it costs, and stop
     #[arg(long)]
@@ -260,7 +276,11 @@ impl RunArgs {
                 OnFailure::Restore => commit::OnFailure::Restore,
             },
             same_failures: self.stop_when_stuck,
-            on_unfit: if self.no_check { commit::OnUnfit::GoOn } else { commit::OnUnfit::End },
+            on_unfit: if self.no_check {
+                commit::OnUnfit::GoOn
+            } else {
+                commit::OnUnfit::End
+            },
             key: self.key.clone(),
             review: self.review,
             commit: self.commit.clone().map(message),

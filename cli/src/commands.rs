@@ -23,7 +23,8 @@ use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
 use code_commit_runs::{
-    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, travel, undo, why,
+    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, travel,
+    undo, why,
 };
 
 use crate::args::order::OrderCommand;
@@ -94,8 +95,15 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// A run that waits for a person is named by the next one.
 fn remind(command: Option<&Command>, host: Host<'_>) {
-    let is_about_it = matches!(command, Some(Command::Review(_) | Command::Undo(_) | Command::Redo(_)));
-    let site = if is_about_it { None } else { Site::here(host).ok() };
+    let is_about_it = matches!(
+        command,
+        Some(Command::Review(_) | Command::Undo(_) | Command::Redo(_))
+    );
+    let site = if is_about_it {
+        None
+    } else {
+        Site::here(host).ok()
+    };
     site.and_then(|site| code_commit_runs::review::reminder(&site))
         .iter()
         .for_each(|waits| host.output.note(waits));
@@ -104,7 +112,9 @@ fn remind(command: Option<&Command>, host: Host<'_>) {
 /// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
-        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Verify(_)) => {
+        Some(
+            Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Verify(_),
+        ) => {
             return Ok(());
         }
         Some(Command::Guard(args)) => &args.root,

@@ -2,7 +2,10 @@
 //!
 //! The only crate that reads the environment, names model services, prints and exits.
 
-#![expect(unreachable_pub, reason = "a program has no outside: `pub` is for the rest of it")]
+#![expect(
+    unreachable_pub,
+    reason = "a program has no outside: `pub` is for the rest of it"
+)]
 
 mod args;
 mod commands;
@@ -28,12 +31,16 @@ fn main() -> ExitCode {
     }
     process::protect();
     let environment = environment();
-    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment) {
+    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment)
+    {
         return ExitCode::from(code);
     }
     let (folder, home) = (std::env::current_dir(), environment.folder("HOME"));
     let folder = folder.as_deref();
-    let bases = Bases { root: folder.unwrap_or(Path::new("")), home: home.as_deref() };
+    let bases = Bases {
+        root: folder.unwrap_or(Path::new("")),
+        home: home.as_deref(),
+    };
     let read = args::Cli::read(std::env::args_os(), bases);
     let arguments = match read {
         Ok(arguments) => arguments,
@@ -59,7 +66,9 @@ fn main() -> ExitCode {
 /// A panic, which was already printed, is an internal error.
 fn or_fault<T>(run: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        Err(Failure::from(anyhow!("internal error: unreachable state; please report this")))
+        Err(Failure::from(anyhow!(
+            "internal error: unreachable state; please report this"
+        )))
     })
 }
 
@@ -71,7 +80,11 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
     let code = u8::try_from(error.exit_code()).unwrap_or(2);
     if error.use_stderr() && args::wants_json(std::env::args_os()) {
         let (message, help) = text.split_once("\n\n").unwrap_or((&text, ""));
-        let message: Vec<&str> = message.trim_start_matches("error: ").lines().map(str::trim).collect();
+        let message: Vec<&str> = message
+            .trim_start_matches("error: ")
+            .lines()
+            .map(str::trim)
+            .collect();
         let output = printing::of_json(&redactor);
         output.object(&serde_json::json!({
             "event": "error", "exit": code,
@@ -95,7 +108,10 @@ fn usage(error: &clap::Error, environment: &Environment) -> ExitCode {
 }
 
 /// The environment of the process. Nothing else in the program reads it.
-#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one place that reads the environment"
+)]
 fn environment() -> Environment {
     Environment::of(std::env::vars_os())
 }
@@ -112,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_panic_ends_as_a_fault_of_ours() {
-        let failure = or_fault(|| -> Result<(), Failure> { panic!("told where it comes") }).unwrap_err();
+        let failure =
+            or_fault(|| -> Result<(), Failure> { panic!("told where it comes") }).unwrap_err();
         assert_eq!(failure.exit, Exit::Fault);
         assert_eq!(or_fault(|| Ok(7)).unwrap(), 7);
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use code_commit_llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use code_commit_llm::provider::SCRIPTED;
 use code_commit_llm::scripted::ScriptError;
-use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret};
+use code_commit_llm::{
+    Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret,
+};
 use code_commit_llm_anthropic::Anthropic;
 use code_commit_llm_gemini::Gemini;
 use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};
@@ -26,16 +28,34 @@ type Open = fn(Parts<'_>) -> Box<dyn Model>;
 
 /// The dialects. A crate with another one is one more row.
 const DIALECTS: [(&str, Open); 4] = [
-    ("gemini", |it| it.client(Gemini::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+    ("gemini", |it| {
+        it.client(Gemini::new(
+            it.base.clone(),
+            it.model.clone(),
+            it.key.clone(),
+        ))
+    }),
     ("anthropic", |it| {
         let service = Anthropic::new(it.base.clone(), it.model.clone(), it.key.clone());
-        it.client(it.max_output.into_iter().fold(service, Anthropic::with_max_output))
+        it.client(
+            it.max_output
+                .into_iter()
+                .fold(service, Anthropic::with_max_output),
+        )
     }),
     ("openai", |it| {
         let switches = switches(it.settings, Switches::of(&it.base));
-        it.client(OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches))
+        it.client(
+            OpenAi::new(it.base.clone(), it.model.clone(), it.key.clone()).with_switches(switches),
+        )
     }),
-    ("openai-responses", |it| it.client(Responses::new(it.base.clone(), it.model.clone(), it.key.clone()))),
+    ("openai-responses", |it| {
+        it.client(Responses::new(
+            it.base.clone(),
+            it.model.clone(),
+            it.key.clone(),
+        ))
+    }),
 ];
 
 /// What a client is made of.
@@ -65,7 +85,13 @@ impl OpenModel for Services {
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
         let agent = agent(host.environment, settings.patience().silence)?;
-        let opener = Opener { settings, keys, tree, host, agent };
+        let opener = Opener {
+            settings,
+            keys,
+            tree,
+            host,
+            agent,
+        };
         opener.one_provider()?;
         let models = &settings.model.value;
         let first = opener.open(models.first())?;
@@ -110,43 +136,76 @@ impl Opener<'_> {
                  configuration"
             ));
         }
-        let max_output = price.and_then(|price| price.max_output).or(provider.max_output);
+        let max_output = price
+            .and_then(|price| price.max_output)
+            .or(provider.max_output);
         let agent = Arc::clone(&self.agent);
-        Ok(open(Parts { settings, agent, model, base, key, max_output }))
+        Ok(open(Parts {
+            settings,
+            agent,
+            model,
+            base,
+            key,
+            max_output,
+        }))
     }
 
     /// An address given as a flag is that of every model: the key of one provider must not be sent to another's server.
     fn one_provider(&self) -> Result<(), Failure> {
         let (models, address) = (self.settings.all_models(), &self.settings.base_url);
-        let providers = models.iter().filter_map(|model| Some(&*self.settings.provider_of(model)?.name));
+        let providers = models
+            .iter()
+            .filter_map(|model| Some(&*self.settings.provider_of(model)?.name));
         let providers: Vec<&str> = providers.collect::<BTreeSet<_>>().into_iter().collect();
         if address.origin != Origin::Flag || providers.len() < 2 {
             return Ok(());
         }
         let names = providers.join(" and ");
-        let error = anyhow::anyhow!("--base-url is one server, and the models are those of {names}");
-        Err(Failure::new(Exit::Usage, error).help("drop --base-url, or name models of one provider"))
+        let error =
+            anyhow::anyhow!("--base-url is one server, and the models are those of {names}");
+        Err(Failure::new(Exit::Usage, error)
+            .help("drop --base-url, or name models of one provider"))
     }
 
     /// Flags and files were validated when read: an error here comes from the environment. An address that was not given as
     /// a flag counts for the provider that it was written for.
     fn base(&self, provider: &Provider) -> Result<BaseUrl, Failure> {
-        let Self { settings, host: Host { environment, output, .. }, .. } = self;
+        let Self {
+            settings,
+            host:
+                Host {
+                    environment,
+                    output,
+                    ..
+                },
+            ..
+        } = self;
         let is_for_all = settings.base_url.origin == Origin::Flag;
         let is_its = is_for_all || settings.model.value.first().provider() == provider.name;
         let (set, origin) = if is_its {
-            (settings.base_url.value.as_deref(), settings.base_url.origin.to_string())
+            (
+                settings.base_url.value.as_deref(),
+                settings.base_url.origin.to_string(),
+            )
         } else {
             let variable = provider.base_env.as_deref().unwrap_or_default();
             (environment.text(variable), variable.to_owned())
         };
         let text = set.unwrap_or(&provider.base_url);
         let base = text.parse().map_err(|error: BaseUrlError| {
-            let error = anyhow::Error::from(error).context(format!("the address in {origin} cannot be used"));
+            let error = anyhow::Error::from(error)
+                .context(format!("the address in {origin} cannot be used"));
             // A server of one's own has its API at the same path.
-            let path =
-                provider.base_url.splitn(4, '/').nth(3).map(|path| format!("/{path}")).unwrap_or_default();
-            Failure::refused(error, format!("write it like http://127.0.0.1:8080{path}, or unset it"))
+            let path = provider
+                .base_url
+                .splitn(4, '/')
+                .nth(3)
+                .map(|path| format!("/{path}"))
+                .unwrap_or_default();
+            Failure::refused(
+                error,
+                format!("write it like http://127.0.0.1:8080{path}, or unset it"),
+            )
         })?;
         warn_in_the_clear(&base, output);
         Ok(base)
@@ -156,22 +215,35 @@ impl Opener<'_> {
 /// A model that answers from a script or a record.
 fn from_file(model: &ModelId, tree: &WorkTree) -> Result<Box<dyn Model>, Failure> {
     if model.provider() == SCRIPTED {
-        return Ok(Box::new(Scripted::read(Path::new(model.name())).map_err(no_script)?));
+        return Ok(Box::new(
+            Scripted::read(Path::new(model.name())).map_err(no_script)?,
+        ));
     }
-    let run = Registry::of(tree).find(Some(model.name()))?.path(tree.root());
+    let run = Registry::of(tree)
+        .find(Some(model.name()))?
+        .path(tree.root());
     let replies = records::replies(&run)?;
     Ok(Box::new(Recorded::new(model.clone(), replies)))
 }
 
 fn no_dialect(provider: &Provider) -> Failure {
     let known = DIALECTS.map(|(name, _)| name).join(", ");
-    let error =
-        anyhow::anyhow!("the provider {} has the unknown dialect `{}`", provider.name, provider.dialect);
-    Failure::refused(error, format!("in your configuration choose one of {known}"))
+    let error = anyhow::anyhow!(
+        "the provider {} has the unknown dialect `{}`",
+        provider.name,
+        provider.dialect
+    );
+    Failure::refused(
+        error,
+        format!("in your configuration choose one of {known}"),
+    )
 }
 
 fn no_script(error: ScriptError) -> Failure {
-    let help = if matches!(error, ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }) {
+    let help = if matches!(
+        error,
+        ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }
+    ) {
         "fix that entry, or take it out"
     } else {
         "name a file of replies, separated by lines that say `--- next reply ---`"
@@ -183,21 +255,30 @@ fn no_script(error: ScriptError) -> Failure {
 fn switches(settings: &Settings, likely: Switches) -> Switches {
     use code_commit_settings::{OutputLimit as Limit, SystemRole as Role};
     Switches {
-        max_tokens: settings.dialect_max_tokens.value.map_or(likely.max_tokens, |limit| match limit {
-            Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
-            Limit::MaxTokens => OutputLimit::MaxTokens,
-        }),
-        system_role: settings.dialect_system_role.value.map_or(likely.system_role, |role| match role {
-            Role::Developer => SystemRole::Developer,
-            Role::System => SystemRole::System,
-        }),
+        max_tokens: settings.dialect_max_tokens.value.map_or(
+            likely.max_tokens,
+            |limit| match limit {
+                Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
+                Limit::MaxTokens => OutputLimit::MaxTokens,
+            },
+        ),
+        system_role: settings.dialect_system_role.value.map_or(
+            likely.system_role,
+            |role| match role {
+                Role::Developer => SystemRole::Developer,
+                Role::System => SystemRole::System,
+            },
+        ),
     }
 }
 
 /// One HTTP agent for the run, so that connections and certificates are set up once.
 fn agent(environment: &Environment, silence: Duration) -> Result<Arc<Agent>, Failure> {
     let network = Network::from_env(|name| environment.text(name)).map_err(no_way)?;
-    let limits = Limits { silence, ..Limits::default() };
+    let limits = Limits {
+        silence,
+        ..Limits::default()
+    };
     Ok(Arc::new(Agent::new(network, limits)))
 }
 

@@ -36,7 +36,8 @@ pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
 /// Whose job this is: GitHub and GitLab set these variables in every one.
 fn forge(environment: &Environment) -> Option<Forge> {
     let is_set = |name| environment.text(name) == Some("true");
-    let gitlab = Forge::GitLab(|| u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default());
+    let gitlab =
+        Forge::GitLab(|| u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default());
     match (is_set("GITHUB_ACTIONS"), is_set("GITLAB_CI")) {
         (true, _) => Some(Forge::GitHub),
         (false, true) => Some(gitlab),

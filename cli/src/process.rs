@@ -19,12 +19,21 @@ pub fn protect() {
     if !is_traced() {
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        },
+    );
     // Handled, not ignored: child processes inherit ignored signals.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
 fn is_traced() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().filter_map(|line| line.strip_prefix("TracerPid:")).any(|tracer| tracer.trim() != "0")
+    status
+        .lines()
+        .filter_map(|line| line.strip_prefix("TracerPid:"))
+        .any(|tracer| tracer.trim() != "0")
 }

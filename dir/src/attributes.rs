@@ -33,7 +33,10 @@ impl Attributes {
             Err(error) => return Err(error.into()),
         }
         let mut found = Vec::new();
-        for name in names.split(|byte| *byte == 0).filter(|name| !name.is_empty() && *name != LABEL) {
+        for name in names
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty() && *name != LABEL)
+        {
             let mut value = Vec::with_capacity(ATTRIBUTE_BYTES);
             match rustix::fs::fgetxattr(file, name, spare_capacity(&mut value)) {
                 Ok(_) => found.push((name.to_vec(), value.as_slice().to_vec())),
@@ -52,7 +55,8 @@ impl Attributes {
         let (mut mode, mut lost) = (mode, Vec::new());
         for (name, value) in &self.0 {
             let is_copied = name == ACCESS_LIST || name.starts_with(b"user.");
-            if is_copied && rustix::fs::fsetxattr(file, &**name, value, XattrFlags::empty()).is_ok() {
+            if is_copied && rustix::fs::fsetxattr(file, &**name, value, XattrFlags::empty()).is_ok()
+            {
                 continue;
             }
             if name == ACCESS_LIST {

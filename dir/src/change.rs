@@ -13,7 +13,11 @@ use crate::folder::single;
 impl Folder {
     /// Creates a folder inside this one with this mode, less the umask; fails with `EEXIST` if the name is taken.
     pub fn make_folder(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
-        Ok(rustix::fs::mkdirat(self, single(name.as_ref())?, Mode::from_raw_mode(mode))?)
+        Ok(rustix::fs::mkdirat(
+            self,
+            single(name.as_ref())?,
+            Mode::from_raw_mode(mode),
+        )?)
     }
 
     /// Creates a symlink to `target`; fails with `EEXIST` if the name is taken.
@@ -31,7 +35,11 @@ impl Folder {
 
     /// The target of a symlink; fails with `EINVAL` if it is not one.
     pub fn read_link(&self, name: impl AsRef<OsStr>) -> io::Result<CString> {
-        Ok(rustix::fs::readlinkat(self, single(name.as_ref())?, Vec::new())?)
+        Ok(rustix::fs::readlinkat(
+            self,
+            single(name.as_ref())?,
+            Vec::new(),
+        )?)
     }
 
     /// Renames, replacing whatever has the new name.
@@ -53,25 +61,47 @@ impl Folder {
         other_name: impl AsRef<OsStr>,
     ) -> io::Result<()> {
         let (name, other_name) = (single(name.as_ref())?, single(other_name.as_ref())?);
-        Ok(rustix::fs::renameat_with(self, name, other, other_name, RenameFlags::EXCHANGE)?)
+        Ok(rustix::fs::renameat_with(
+            self,
+            name,
+            other,
+            other_name,
+            RenameFlags::EXCHANGE,
+        )?)
     }
 
     /// Gives an entry the owner, if permitted, and the times of another one. Follows no symlink.
     pub fn date_like(&self, name: impl AsRef<OsStr>, model: &Stat) -> io::Result<()> {
         let name = single(name.as_ref())?;
-        let time = |seconds, nanos: u64| Timespec { tv_sec: seconds, tv_nsec: nanos.try_into().unwrap_or(0) };
+        let time = |seconds, nanos: u64| Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanos.try_into().unwrap_or(0),
+        };
         let times = Timestamps {
             last_access: time(model.st_atime, model.st_atime_nsec),
             last_modification: time(model.st_mtime, model.st_mtime_nsec),
         };
-        let owner = (Some(Uid::from_raw(model.st_uid)), Some(Gid::from_raw(model.st_gid)));
+        let owner = (
+            Some(Uid::from_raw(model.st_uid)),
+            Some(Gid::from_raw(model.st_gid)),
+        );
         let _ = rustix::fs::chownat(self, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW);
-        Ok(rustix::fs::utimensat(self, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::utimensat(
+            self,
+            name,
+            &times,
+            AtFlags::SYMLINK_NOFOLLOW,
+        )?)
     }
 
     /// Renames to a path that the harness chose.
     pub fn rename_to(&self, name: impl AsRef<OsStr>, path: &Path) -> io::Result<()> {
-        Ok(rustix::fs::renameat(self, single(name.as_ref())?, CWD, path)?)
+        Ok(rustix::fs::renameat(
+            self,
+            single(name.as_ref())?,
+            CWD,
+            path,
+        )?)
     }
 
     /// Renames, or fails with `EEXIST` if the new name is taken. Some file systems cannot check and
@@ -114,12 +144,20 @@ impl Folder {
 
     /// Removes anything but a folder.
     pub fn remove_file(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(
+            self,
+            single(name.as_ref())?,
+            AtFlags::empty(),
+        )?)
     }
 
     /// Removes an empty folder.
     pub fn remove_folder(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(self, single(name.as_ref())?, AtFlags::REMOVEDIR)?)
+        Ok(rustix::fs::unlinkat(
+            self,
+            single(name.as_ref())?,
+            AtFlags::REMOVEDIR,
+        )?)
     }
 
     /// Syncs the names in this folder to disk.
@@ -136,5 +174,8 @@ impl Folder {
 /// Whether the file system may not have what was asked for: hard links, symlinks or flags of a rename. vfat says
 /// `EPERM`.
 pub(crate) fn lacks(error: Errno) -> bool {
-    matches!(error, Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM)
+    matches!(
+        error,
+        Errno::INVAL | Errno::NOSYS | Errno::NOTSUP | Errno::PERM
+    )
 }

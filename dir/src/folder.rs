@@ -7,7 +7,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags,
+};
 use rustix::io::Errno;
 
 use crate::reach;
@@ -45,7 +47,9 @@ impl Folder {
         let name = single(name.as_ref())?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), beneath()) {
-            Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(&self.fd, name, flags, Mode::empty())?,
+            Err(Errno::NOSYS | Errno::PERM) => {
+                rustix::fs::openat(&self.fd, name, flags, Mode::empty())?
+            }
             opened => opened?,
         };
         let folder = Folder::from_fd(fd)?;
@@ -57,7 +61,11 @@ impl Folder {
 
     /// Another descriptor of the same folder.
     pub fn try_clone(&self) -> io::Result<Folder> {
-        Ok(Folder { fd: self.fd.try_clone()?, dev: self.dev, ino: self.ino })
+        Ok(Folder {
+            fd: self.fd.try_clone()?,
+            dev: self.dev,
+            ino: self.ino,
+        })
     }
 
     /// The folder that contains `path`, which is relative to this one; every name is opened by
@@ -72,9 +80,15 @@ impl Folder {
 
     /// Creates a file with this mode, less the umask; fails with `EEXIST` if the name is taken.
     pub fn create_file(&self, name: impl AsRef<OsStr>, mode: u32) -> io::Result<File> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = single(name.as_ref())?;
-        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(mode))?))
+        Ok(File::from(rustix::fs::openat(
+            &self.fd,
+            name,
+            flags,
+            Mode::from_raw_mode(mode),
+        )?))
     }
 
     /// Opens a regular file in this folder for reading, also one of ours whose mode forbids that. Anything else
@@ -85,13 +99,18 @@ impl Folder {
             Err(Errno::ACCESS) => reach::open_closed(&self.fd, name)?,
             opened => File::from(opened?),
         };
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a regular file")) }
+        if file.metadata()?.is_file() {
+            Ok(file)
+        } else {
+            Err(io::Error::other("it is not a regular file"))
+        }
     }
 
     /// Opens a regular file at a path below this folder for reading, on any mount. `None` if there is
     /// no regular file, or if the path passes through a symlink.
     pub fn open_file_below(&self, path: &Path) -> io::Result<Option<File>> {
-        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let beneath =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let opened = match rustix::fs::openat2(&self.fd, path, READ, Mode::empty(), beneath) {
             Err(Errno::NOSYS | Errno::PERM) => self.walk_to_file(path),
             opened => opened,
@@ -129,7 +148,12 @@ impl Folder {
     /// Whether `name` is a mount point, which nothing can be renamed over, even if it is a file of the
     /// same file system. False if the kernel cannot tell (before Linux 5.8).
     pub fn is_mount(&self, name: &str) -> bool {
-        let found = rustix::fs::statx(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::empty());
+        let found = rustix::fs::statx(
+            &self.fd,
+            name,
+            AtFlags::SYMLINK_NOFOLLOW,
+            StatxFlags::empty(),
+        );
         found.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
@@ -144,7 +168,12 @@ impl Folder {
         wanted: impl Fn(&[u8], FileType) -> bool,
     ) -> io::Result<Vec<(Vec<u8>, FileType)>> {
         // A separate descriptor, because the read position belongs to the open file description.
-        let fd = rustix::fs::openat(&self.fd, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let fd = rustix::fs::openat(
+            &self.fd,
+            ".",
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
         let mut folder = RawDir::new(fd, buffer.spare_capacity_mut());
         let mut found = Vec::new();
@@ -165,7 +194,11 @@ impl Folder {
 
     fn from_fd(fd: OwnedFd) -> io::Result<Folder> {
         let stat = rustix::fs::fstat(&fd)?;
-        Ok(Folder { fd, dev: stat.st_dev, ino: stat.st_ino })
+        Ok(Folder {
+            fd,
+            dev: stat.st_dev,
+            ino: stat.st_ino,
+        })
     }
 }
 
@@ -176,14 +209,21 @@ impl AsFd for Folder {
 }
 
 fn beneath() -> ResolveFlags {
-    ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV
+    ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV
 }
 
 /// A name with a slash would be a path, and `..` would be a way up.
 pub(crate) fn single(name: &OsStr) -> rustix::io::Result<&OsStr> {
     let bytes = name.as_encoded_bytes();
     let is_single = !bytes.is_empty() && bytes != b"." && bytes != b".." && !bytes.contains(&b'/');
-    if is_single { Ok(name) } else { Err(Errno::INVAL) }
+    if is_single {
+        Ok(name)
+    } else {
+        Err(Errno::INVAL)
+    }
 }
 
 #[cfg(test)]
@@ -220,12 +260,25 @@ mod tests {
         let opened = |path: &str| folder.open_file_below(Path::new(path)).unwrap().is_some();
         let walked = |path: &str| folder.walk_to_file(Path::new(path)).is_ok();
         assert!(opened("a/b/file") && walked("a/b/file"));
-        for other in ["out/file", "link/b/file", "a/b/link", "a/b/none", "a/b/file/x"] {
+        for other in [
+            "out/file",
+            "link/b/file",
+            "a/b/link",
+            "a/b/none",
+            "a/b/file/x",
+        ] {
             assert!(!opened(other) && !walked(other), "{other}");
         }
         assert!(!opened("a/b"));
         for way_up in ["../outside/file", "a/../../outside/file", ""] {
-            assert!(folder.open_file_below(Path::new(way_up)).ok().flatten().is_none(), "{way_up}");
+            assert!(
+                folder
+                    .open_file_below(Path::new(way_up))
+                    .ok()
+                    .flatten()
+                    .is_none(),
+                "{way_up}"
+            );
             assert!(!walked(way_up), "{way_up}");
         }
     }

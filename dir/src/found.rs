@@ -49,7 +49,10 @@ impl<C> Found<C> {
     pub fn keep<D>(self, keep: impl FnOnce(C, &Inode) -> io::Result<D>) -> io::Result<Found<D>> {
         Ok(match self {
             Found::Absent => Found::Absent,
-            Found::File { content, inode } => Found::File { content: keep(content, &inode)?, inode },
+            Found::File { content, inode } => Found::File {
+                content: keep(content, &inode)?,
+                inode,
+            },
             Found::Link(target) => Found::Link(target),
             Found::Other(mode) => Found::Other(mode),
         })
@@ -65,7 +68,9 @@ impl Folder {
             Ok(folder) => folder,
             Err(error) => return no_way(error),
         };
-        let Some(stat) = folder.stat(name)? else { return Ok(Found::Absent) };
+        let Some(stat) = folder.stat(name)? else {
+            return Ok(Found::Absent);
+        };
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind.is_symlink() {
             return folder.read_link(name).map(Found::Link);
@@ -74,22 +79,45 @@ impl Folder {
             return Ok(Found::Other(stat.st_mode));
         }
         match folder.open_file(name) {
-            Ok(content) => Ok(Found::File { inode: Inode::of(&stat, &content)?, content }),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Other(stat.st_mode)),
+            Ok(content) => Ok(Found::File {
+                inode: Inode::of(&stat, &content)?,
+                content,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Ok(Found::Other(stat.st_mode))
+            }
             Err(error) => Err(error),
         }
     }
 
     /// Creates a file with this content, this metadata and, if permitted, this owner.
-    pub fn make_file(&self, name: &OsStr, mut content: &mut dyn BufRead, inode: &Inode) -> io::Result<()> {
+    pub fn make_file(
+        &self,
+        name: &OsStr,
+        mut content: &mut dyn BufRead,
+        inode: &Inode,
+    ) -> io::Result<()> {
         let mut file = self.create_file(name, 0o600)?;
         io::copy(&mut content, &mut file)?;
         let (uid, gid) = inode.owner;
         // Set-id bits would be another owner's.
         let is_owned = std::os::unix::fs::fchown(&file, Some(uid), Some(gid)).is_ok();
-        inode.attributes.give(&file, if is_owned { inode.mode } else { inode.mode & 0o777 })?;
-        let time = Timespec { tv_sec: inode.modified.0, tv_nsec: inode.modified.1 };
-        let times = Timestamps { last_access: time, last_modification: time };
+        inode.attributes.give(
+            &file,
+            if is_owned {
+                inode.mode
+            } else {
+                inode.mode & 0o777
+            },
+        )?;
+        let time = Timespec {
+            tv_sec: inode.modified.0,
+            tv_nsec: inode.modified.1,
+        };
+        let times = Timestamps {
+            last_access: time,
+            last_modification: time,
+        };
         Ok(rustix::fs::futimens(&file, &times)?)
     }
 }
@@ -98,8 +126,17 @@ impl Inode {
     fn of(stat: &Stat, content: &File) -> io::Result<Self> {
         let (mode, owner) = (stat.st_mode & 0o7777, (stat.st_uid, stat.st_gid));
         let len = u64::try_from(stat.st_size).unwrap_or(0);
-        let modified = (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0));
-        Ok(Self { mode, owner, len, modified, attributes: Attributes::of(content)? })
+        let modified = (
+            stat.st_mtime,
+            i64::try_from(stat.st_mtime_nsec).unwrap_or(0),
+        );
+        Ok(Self {
+            mode,
+            owner,
+            len,
+            modified,
+            attributes: Attributes::of(content)?,
+        })
     }
 }
 
@@ -124,10 +161,23 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let folder = Folder::open(scratch.path()).unwrap();
         folder.make_folder("folder", 0o755).unwrap();
-        let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let owner = (
+            rustix::process::geteuid().as_raw(),
+            rustix::process::getegid().as_raw(),
+        );
         let attributes = Attributes::default();
-        let old = Inode { mode: 0o640, owner, len: 2, modified: (0, 0), attributes };
-        folder.open_in("folder").unwrap().make_file("file".as_ref(), &mut &b"ab"[..], &old).unwrap();
+        let old = Inode {
+            mode: 0o640,
+            owner,
+            len: 2,
+            modified: (0, 0),
+            attributes,
+        };
+        folder
+            .open_in("folder")
+            .unwrap()
+            .make_file("file".as_ref(), &mut &b"ab"[..], &old)
+            .unwrap();
         symlink("folder", scratch.path().join("link")).unwrap();
         let look = |path: &str| folder.look(Path::new(path)).unwrap();
         assert!(

@@ -17,7 +17,10 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 pub fn list(path: impl AsRef<Path>) -> io::Result<List> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let folder = rustix::fs::open(path.as_ref(), flags, Mode::empty())?;
-    Ok(List { entries: Dir::new(folder)?, path: path.as_ref().to_owned() })
+    Ok(List {
+        entries: Dir::new(folder)?,
+        path: path.as_ref().to_owned(),
+    })
 }
 
 /// See [`list`].
@@ -46,7 +49,10 @@ impl Iterator for List {
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
                 let path = self.path.join(OsStr::from_bytes(name));
-                return Some(Ok(Entry { path, file_type: entry.file_type() }));
+                return Some(Ok(Entry {
+                    path,
+                    file_type: entry.file_type(),
+                }));
             }
         }
     }
@@ -93,12 +99,18 @@ mod tests {
         fs::File::create(scratch.path().join(OsStr::from_bytes(b"odd\xff"))).unwrap();
         let ours: Vec<Entry> = list(scratch.path()).unwrap().map(Result::unwrap).collect();
         for entry in &ours {
-            let (kind, found) = (entry.file_type().unwrap(), fs::symlink_metadata(entry.path()).unwrap());
+            let (kind, found) = (
+                entry.file_type().unwrap(),
+                fs::symlink_metadata(entry.path()).unwrap(),
+            );
             assert_eq!(kind, FileType::from_raw_mode(found.mode()), "{entry:?}");
             assert_eq!(entry.metadata().unwrap().ino(), found.ino(), "{entry:?}");
         }
         let ours: BTreeSet<OsString> = ours.iter().map(Entry::file_name).collect();
-        let theirs = fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let theirs = fs::read_dir(scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!((ours.len(), ours), (1003, theirs));
         assert_eq!(list(at("link")).unwrap().count(), 1);
         for path in ["none", "..1"] {

@@ -15,7 +15,9 @@ pub fn find(root: &Path, path: &Path) -> io::Result<Option<(PathBuf, FileType)>>
     let mut names = path.iter().peekable();
     while let Some(name) = names.next() {
         place.push(name);
-        let Some(stat) = folder.stat(name)? else { return Ok(None) };
+        let Some(stat) = folder.stat(name)? else {
+            return Ok(None);
+        };
         let kind = FileType::from_raw_mode(stat.st_mode);
         if names.peek().is_none() || !kind.is_dir() {
             return Ok(Some((place, kind)));

@@ -23,13 +23,26 @@ pub const LOOK: Mode = Mode::from_raw_mode(0o500);
 /// The permissions it takes to change what is in a folder.
 pub const CHANGE: Mode = Mode::from_raw_mode(0o700);
 
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 /// Does not block on a FIFO.
-const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC);
 
 /// Opens a folder by a path that the harness chose. One of ours that lacks the permissions gets them.
 pub fn root(path: &Path, need: Mode) -> io::Result<OwnedFd> {
-    let open = || openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let open = || {
+        openat(
+            CWD,
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+    };
     let folder = match open() {
         Err(Errno::ACCESS) => {
             open_up(CWD, path, CHANGE)?;
@@ -117,7 +130,12 @@ fn change_mode(
     name: impl rustix::path::Arg,
     change: impl FnOnce(Mode) -> Mode,
 ) -> io::Result<()> {
-    let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let there = openat(
+        at,
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let data = fstat(&there)?;
     if kind(&data) == FileType::Symlink {
         return Err(Errno::LOOP.into());
@@ -131,7 +149,12 @@ fn change_mode(
 /// Opens a regular file of ours that its owner may not read, which any command can make. Its mode is restored at
 /// once; only its change time tells.
 pub(crate) fn open_closed(at: impl AsFd, name: &OsStr) -> io::Result<File> {
-    let there = openat(at, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let there = openat(
+        at,
+        name,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let data = fstat(&there)?;
     if kind(&data) != FileType::RegularFile || !lacks(&data, Mode::RUSR) {
         return Err(Errno::ACCESS.into());
@@ -140,7 +163,12 @@ pub(crate) fn open_closed(at: impl AsFd, name: &OsStr) -> io::Result<File> {
     let itself = format!("/proc/self/fd/{}", there.as_raw_fd());
     let mode = Mode::from_raw_mode(data.st_mode);
     chmod(&itself, mode | Mode::RUSR)?;
-    let opened = openat(CWD, &itself, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let opened = openat(
+        CWD,
+        &itself,
+        OFlags::RDONLY | OFlags::CLOEXEC,
+        Mode::empty(),
+    );
     chmod(&itself, mode)?;
     Ok(File::from(opened?))
 }
@@ -186,7 +214,8 @@ pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
         FileType::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, name)?),
         FileType::RegularFile => {
             let mut source = File::from(openat(from, name, FILE, Mode::empty())?);
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let flags =
+                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut copied = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
             io::copy(&mut source, &mut copied)?;
             Ok(fchmod(&copied, Mode::from_raw_mode(data.st_mode))?)
@@ -217,8 +246,15 @@ fn last(place: &Path) -> &OsStr {
 /// that `stays`. Other programs may be unable to open folders that are nested so deeply.
 pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> bool) {
     for place in place.ancestors().skip(1) {
-        let Some(name) = place.file_name().filter(|_| !stays(place)) else { return };
-        let Ok(above) = openat(&folder, "..", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        let Some(name) = place.file_name().filter(|_| !stays(place)) else {
+            return;
+        };
+        let Ok(above) = openat(
+            &folder,
+            "..",
+            OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        ) else {
             return;
         };
         if unlinkat(&above, name, AtFlags::REMOVEDIR).is_err() {
@@ -231,7 +267,9 @@ pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> 
 /// Whether two folders hold the same file or symlink under a name, with no other hard link in the
 /// second.
 pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
-    let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else { return Ok(false) };
+    let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else {
+        return Ok(false);
+    };
     if (a.st_mode, a.st_size, 1) != (b.st_mode, b.st_size, b.st_nlink) {
         return Ok(false);
     }

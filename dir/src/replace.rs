@@ -16,14 +16,19 @@ use crate::reach;
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &std::path::absolute(path)?;
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    let missing: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|folder| !folder.exists())
+        .collect();
     replace_with(path, |file| {
         file.write_all(bytes)?;
         // Before the rename: a name without its content would be neither the old file nor the new one.
         file.sync_all()
     })?;
     let folders_above = missing.iter().filter_map(|folder| folder.parent());
-    folders_above.chain([folder]).try_for_each(|folder| File::open(folder)?.sync_all())
+    folders_above
+        .chain([folder])
+        .try_for_each(|folder| File::open(folder)?.sync_all())
 }
 
 /// Replaces the file with what `fill` writes, which a power cut may lose unless `fill` syncs it.
@@ -34,7 +39,10 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>)
     let staged = folder.join(format!(".{name}.new"));
     // Left by an earlier, killed write. A symlink there must not be followed.
     remove(&staged)?;
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&staged)?;
     let replaced = fill(&mut file).and_then(|()| fs::rename(&staged, path));
     // Whoever named a folder, or filled the disk, must not find a file beside it that nobody asked for.
     replaced.inspect_err(|_| drop(fs::remove_file(&staged)))
@@ -55,7 +63,10 @@ mod tests {
     #[test]
     fn a_file_is_replaced_whole_and_never_through_a_symlink() {
         let folder = tempfile::tempdir().unwrap();
-        let (file, target) = (folder.path().join("state.json"), folder.path().join("target"));
+        let (file, target) = (
+            folder.path().join("state.json"),
+            folder.path().join("target"),
+        );
         replace(&target, b"mine").unwrap();
         std::os::unix::fs::symlink(&target, folder.path().join(".state.json.new")).unwrap();
         replace(&file, b"{}").unwrap();
@@ -72,8 +83,10 @@ mod tests {
         replace(&scratch.path().join("folder"), b"{}").unwrap_err();
         let cannot_fill = |_: &mut File| Err(io::ErrorKind::StorageFull.into());
         replace_with(&scratch.path().join("file"), cannot_fill).unwrap_err();
-        let names: Vec<_> =
-            fs::read_dir(scratch.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let names: Vec<_> = fs::read_dir(scratch.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["folder"]);
     }
 

@@ -15,9 +15,12 @@ pub use files::{
     Append, At, Delete, Identified, Identify, Named, Place, Project, Read, Replace, WasRead, Wrote,
 };
 pub use pace::{Agents, Next, Pace};
-pub use repository::{Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted};
+pub use repository::{
+    Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted,
+};
 pub use turn::{
-    Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins,
+    TurnEnd, Turned,
 };
 
 /// List what a role can see.

@@ -52,7 +52,11 @@ pub enum ApplyAnswer {
 impl Answer for ApplyAnswer {
     fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
-            Self::Applied(applied) => applied.edited.iter_mut().map(|file| &mut file.text).collect(),
+            Self::Applied(applied) => applied
+                .edited
+                .iter_mut()
+                .map(|file| &mut file.text)
+                .collect(),
             Self::Rejected(rejected) => {
                 let shown = rejected.shown.iter_mut().map(|file| &mut file.text);
                 std::iter::once(&mut rejected.report).chain(shown).collect()
@@ -97,7 +101,9 @@ impl Present {
 impl Applied {
     /// Whether every file is the same as before.
     pub fn changed_nothing(&self) -> bool {
-        self.changes.iter().all(|change| change.before_sha256 == change.after_sha256)
+        self.changes
+            .iter()
+            .all(|change| change.before_sha256 == change.after_sha256)
     }
 }
 
@@ -168,7 +174,10 @@ pub struct Built {
     pub ignored_bytes: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }

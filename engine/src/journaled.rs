@@ -29,8 +29,15 @@ impl Recorded {
     ///
     /// Only for a type that has no JSON form, which is a fault of ours.
     pub fn of<R: Request>(request: &R, answer: &R::Answer) -> serde_json::Result<Self> {
-        let (request, answer) = (serde_json::to_value(request)?, serde_json::to_value(answer)?);
-        Ok(Self { kind: R::KIND.to_owned(), request, answer })
+        let (request, answer) = (
+            serde_json::to_value(request)?,
+            serde_json::to_value(answer)?,
+        );
+        Ok(Self {
+            kind: R::KIND.to_owned(),
+            request,
+            answer,
+        })
     }
 
     /// The answer as a line of the journal; `None` if another version wrote it.
@@ -143,8 +150,16 @@ impl std::error::Error for Difference {}
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { round, what, recorded, now } = self;
-        write!(f, "{what} of round {round} differs: recorded `{recorded}`, now `{now}`")
+        let Self {
+            round,
+            what,
+            recorded,
+            now,
+        } = self;
+        write!(
+            f,
+            "{what} of round {round} differs: recorded `{recorded}`, now `{now}`"
+        )
     }
 }
 
@@ -156,15 +171,31 @@ const SHOWN: usize = 240;
 impl Difference {
     /// The first line that differs between two texts.
     pub fn between(round: u32, what: &'static str, recorded: &str, now: &str) -> Self {
-        let same = recorded.bytes().zip(now.bytes()).take_while(|(a, b)| a == b).count();
+        let same = recorded
+            .bytes()
+            .zip(now.bytes())
+            .take_while(|(a, b)| a == b)
+            .count();
         let cut = |text: &str| -> String {
             let (near, at) = (same.saturating_sub(20), text.floor_char_boundary(same));
-            let line = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-            let start = if same - line <= LINE_START { line } else { text.floor_char_boundary(near) };
+            let line = text
+                .get(..at)
+                .and_then(|before| before.rfind('\n'))
+                .map_or(0, |end| end + 1);
+            let start = if same - line <= LINE_START {
+                line
+            } else {
+                text.floor_char_boundary(near)
+            };
             let line = text.get(start..).and_then(|from| from.lines().next());
             line.unwrap_or_default().chars().take(SHOWN).collect()
         };
-        Self { round, what, recorded: cut(recorded), now: cut(now) }
+        Self {
+            round,
+            what,
+            recorded: cut(recorded),
+            now: cut(now),
+        }
     }
 }
 
@@ -179,7 +210,11 @@ pub struct Journaled<W> {
 impl<W: World> Journaled<W> {
     /// A run with these recorded answers; none for a new run.
     pub fn new(world: W, recorded: impl Into<VecDeque<Recorded>>) -> Self {
-        Self { world, recorded: recorded.into(), round: 0 }
+        Self {
+            world,
+            recorded: recorded.into(),
+            round: 0,
+        }
     }
 
     /// Runs a loop to its end. A live world records the outcome; a replay compares it.
@@ -197,9 +232,15 @@ impl<W: World> Journaled<W> {
     }
 
     fn ends(&mut self, outcome: &Outcome) -> Result<(), Stop<W::Fault>> {
-        let Some(more) = self.recorded.pop_front() else { return Ok(self.world.end(outcome)?) };
+        let Some(more) = self.recorded.pop_front() else {
+            return Ok(self.world.end(outcome)?);
+        };
         let now = serde_json::to_value(outcome).unwrap_or_default();
-        Err(self.differs("the end", &shown(&more.kind, &more.request), &shown("end", &now)))
+        Err(self.differs(
+            "the end",
+            &shown(&more.kind, &more.request),
+            &shown("end", &now),
+        ))
     }
 
     /// The world, which performs and records.
@@ -217,7 +258,11 @@ impl<W: World> Journaled<W> {
     }
 
     /// Stops if the recorded request is another one.
-    fn compare<R: Request>(&mut self, recorded: &Recorded, request: &R) -> Result<(), Stop<W::Fault>> {
+    fn compare<R: Request>(
+        &mut self,
+        recorded: &Recorded,
+        request: &R,
+    ) -> Result<(), Stop<W::Fault>> {
         let now = serde_json::to_value(request).map_err(unreadable::<R, _>)?;
         if recorded.kind != R::KIND {
             let recorded = shown(&recorded.kind, &recorded.request);
@@ -229,7 +274,11 @@ impl<W: World> Journaled<W> {
         let then = find_digest(&recorded.request).and_then(|digest| self.world.recall(&digest));
         match then.zip(request.text()) {
             Some((then, text)) if then != text => Err(self.differs(R::SUBJECT, &then, text)),
-            _ => Err(self.differs(R::SUBJECT, &shown(R::KIND, &recorded.request), &shown(R::KIND, &now))),
+            _ => Err(self.differs(
+                R::SUBJECT,
+                &shown(R::KIND, &recorded.request),
+                &shown(R::KIND, &now),
+            )),
         }
     }
 }
@@ -248,7 +297,8 @@ impl<R: Request, W: Live<R>> Harness<R> for Journaled<W> {
             return Ok(answer);
         };
         self.compare(&recorded, &request)?;
-        let mut answer: R::Answer = serde_json::from_value(recorded.answer).map_err(unreadable::<R, _>)?;
+        let mut answer: R::Answer =
+            serde_json::from_value(recorded.answer).map_err(unreadable::<R, _>)?;
         for text in answer.texts_mut() {
             self.world.fetch(text)?;
         }
@@ -261,17 +311,26 @@ impl<R: Request, W: Live<R>> Harness<R> for Journaled<W> {
 }
 
 fn unreadable<R: Request, F>(source: serde_json::Error) -> Stop<F> {
-    Stop::Unreadable { kind: R::KIND, source }
+    Stop::Unreadable {
+        kind: R::KIND,
+        source,
+    }
 }
 
 fn shown(kind: &str, request: &Value) -> String {
-    if request.is_null() { kind.to_owned() } else { format!("{kind} {request}") }
+    if request.is_null() {
+        kind.to_owned()
+    } else {
+        format!("{kind} {request}")
+    }
 }
 
 /// The digest of a request's long text. A request has at most one.
 fn find_digest(value: &Value) -> Option<Digest> {
     let members = value.as_object()?;
-    serde_json::from_value(value.clone()).ok().or_else(|| members.values().find_map(find_digest))
+    serde_json::from_value(value.clone())
+        .ok()
+        .or_else(|| members.values().find_map(find_digest))
 }
 
 #[cfg(test)]

@@ -14,25 +14,27 @@ mod text;
 mod vocabulary;
 
 pub use agent::{
-    Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed, CommitAll,
-    Delete, Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named, Next, Pace, Place,
-    Project, Read, Replace, Session, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice, TurnAnswer,
-    TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
+    Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed,
+    CommitAll, Delete, Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named,
+    Next, Pace, Place, Project, Read, Replace, Session, Shell, ShellRan, Survey, Surveyed, Turn,
+    TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
 pub use commit::{
-    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected, Restore,
-    Restored,
+    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected,
+    Restore, Restored,
 };
 pub use commit::{GRADER, PLACEHOLDER};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
-pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered};
+pub use model::{
+    Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered,
+};
 pub use observe::{Event, Observer, Silent};
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
-    NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused, Write,
-    WriteAnswer, Written,
+    NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused,
+    Write, WriteAnswer, Written,
 };
 pub use order::{IGNORED_FILES, ON_BASE, PROBES};
 pub use outcome::{Cause, HoldsFor, Outcome};

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
-    Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed, Committed,
-    Doubted, HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran,
-    Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered, Waited,
-    WasRead, Written, Wrote,
+    Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed,
+    Committed, Doubted, HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted,
+    Outcome, Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed,
+    Turned, Unanswered, Waited, WasRead, Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -45,7 +45,10 @@ pub enum Note {
 /// One line: an answer, or a [`Note`]. Only for reading; answers are written directly.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "each is documented where it is an answer or a note")]
+#[expect(
+    missing_docs,
+    reason = "each is documented where it is an answer or a note"
+)]
 pub enum Line {
     Answered(Answered),
     Unanswered(Unanswered),

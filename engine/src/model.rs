@@ -39,7 +39,10 @@ impl Request for Ask {
 }
 
 /// The answer to an [`Ask`].
-#[expect(clippy::large_enum_variant, reason = "there is one at a time, and it is the answered one")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one at a time, and it is the answered one"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum AskAnswer {
@@ -95,7 +98,11 @@ pub struct Answered {
 impl Answered {
     /// The reply, to be judged.
     pub fn reply(&self) -> Reply {
-        Reply { text: self.reply.share(), finish: self.finish.clone(), held_key: self.held_key }
+        Reply {
+            text: self.reply.share(),
+            finish: self.finish.clone(),
+            held_key: self.held_key,
+        }
     }
 }
 
@@ -123,7 +130,11 @@ pub struct Reply {
 impl Reply {
     /// A reply without a model call: given as text, or tried in place of a recorded one.
     pub fn of_text(text: &str) -> Self {
-        Self { text: text.into(), finish: Finish::Complete, held_key: false }
+        Self {
+            text: text.into(),
+            finish: Finish::Complete,
+            held_key: false,
+        }
     }
 }
 

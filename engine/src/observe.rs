@@ -10,7 +10,10 @@ use crate::{Line, Problem};
 
 /// Plain data; renderers find the words.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "`round` is that of the event, and each event says what the rest is")]
+#[expect(
+    missing_docs,
+    reason = "`round` is that of the event, and each event says what the rest is"
+)]
 pub enum Event<'a> {
     /// A model call begins.
     AskBegins {
@@ -38,7 +41,11 @@ pub enum Event<'a> {
     /// that it can have cost. Only told while all prices are known.
     Spent { usd: f64 },
     /// A failed attempt is retried after a wait.
-    Waiting { round: u32, wait: Duration, reason: String },
+    Waiting {
+        round: u32,
+        wait: Duration,
+        reason: String,
+    },
     /// The services are out of quota; told every second until they are asked again.
     CountingDown { round: u32, left: Duration },
     /// The model's message for the user (`&&&`); one event for each, in order.

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 /// The end of a run, as the loop decides it. The program's exit code follows from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "`rounds` is how many it took, `round` the one in which it ended")]
+#[expect(
+    missing_docs,
+    reason = "`rounds` is how many it took, `round` the one in which it ended"
+)]
 pub enum Outcome {
     /// The work is done and the build passes.
     Done { rounds: u32 },
@@ -73,7 +76,9 @@ impl Outcome {
     /// The round in which it ended.
     pub fn round(&self) -> u32 {
         match self {
-            Self::Done { rounds } | Self::AttemptsUsedUp { rounds } | Self::Stuck { rounds, .. } => *rounds,
+            Self::Done { rounds }
+            | Self::AttemptsUsedUp { rounds }
+            | Self::Stuck { rounds, .. } => *rounds,
             Self::NeedsPerson { round, .. }
             | Self::Unfit { round, .. }
             | Self::ModelUnavailable { round, .. } => *round,
@@ -109,16 +114,33 @@ mod tests {
 
     #[test]
     fn the_code_of_an_outcome_is_what_json_says() {
-        let cause = Cause { code: "c".into(), message: "m".into(), remedy: None };
+        let cause = Cause {
+            code: "c".into(),
+            message: "m".into(),
+            remedy: None,
+        };
         for outcome in [
             Outcome::Done { rounds: 1 },
             Outcome::AttemptsUsedUp { rounds: 1 },
-            Outcome::Stuck { rounds: 2, times: 2, repeats: false },
-            Outcome::NeedsPerson { round: 1, cause: cause.clone() },
-            Outcome::Unfit { round: 1, cause: cause.clone() },
+            Outcome::Stuck {
+                rounds: 2,
+                times: 2,
+                repeats: false,
+            },
+            Outcome::NeedsPerson {
+                round: 1,
+                cause: cause.clone(),
+            },
+            Outcome::Unfit {
+                round: 1,
+                cause: cause.clone(),
+            },
             Outcome::ModelUnavailable { round: 1, cause },
         ] {
-            assert_eq!(serde_json::to_value(&outcome).unwrap()["outcome"], outcome.code());
+            assert_eq!(
+                serde_json::to_value(&outcome).unwrap()["outcome"],
+                outcome.code()
+            );
         }
     }
 }

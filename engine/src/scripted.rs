@@ -36,7 +36,11 @@ impl Scripted {
 
     /// The long text of the last request that had one: a prompt, an artifact.
     pub fn last_text(&self) -> &str {
-        self.requests.iter().rev().find_map(|(.., text)| text.as_deref()).unwrap_or_default()
+        self.requests
+            .iter()
+            .rev()
+            .find_map(|(.., text)| text.as_deref())
+            .unwrap_or_default()
     }
 }
 
@@ -47,8 +51,12 @@ impl Stops for Scripted {
 impl<R: Request> Harness<R> for Scripted {
     fn perform(&mut self, request: R) -> Result<R::Answer, NoSuchAnswer> {
         let json = serde_json::to_value(&request).unwrap_or_default();
-        self.requests.push((R::KIND, json, request.text().map(str::to_owned)));
-        let answer = self.answers.pop_front().and_then(|answer| answer.downcast::<R::Answer>().ok());
+        self.requests
+            .push((R::KIND, json, request.text().map(str::to_owned)));
+        let answer = self
+            .answers
+            .pop_front()
+            .and_then(|answer| answer.downcast::<R::Answer>().ok());
         answer.map(|answer| *answer).ok_or(NoSuchAnswer(R::KIND))
     }
 }

@@ -26,13 +26,22 @@ impl Text {
     /// A text in a file with this name, for tests of loops.
     pub fn in_file(file: &str, text: &str) -> Self {
         let Digest { bytes, sha256 } = Digest::of(text);
-        Self::new(Stored { file: file.to_owned(), bytes, sha256 }, text.into())
+        Self::new(
+            Stored {
+                file: file.to_owned(),
+                bytes,
+                sha256,
+            },
+            text.into(),
+        )
     }
 
     /// The length of the whole text in bytes. [`as_str`](Self::as_str) is shorter if memory holds
     /// only both ends of a command's output.
     pub fn whole_bytes(&self) -> usize {
-        self.text.len().max(usize::try_from(self.stored.bytes).unwrap_or(usize::MAX))
+        self.text
+            .len()
+            .max(usize::try_from(self.stored.bytes).unwrap_or(usize::MAX))
     }
 
     /// The text itself.
@@ -63,8 +72,14 @@ pub struct Digest {
 impl Digest {
     /// The digest of this text.
     pub fn of(text: &str) -> Self {
-        let sha256 = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { bytes: text.len() as u64, sha256 }
+        let sha256 = Sha256::digest(text.as_bytes())
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Self {
+            bytes: text.len() as u64,
+            sha256,
+        }
     }
 }
 
@@ -78,7 +93,10 @@ pub fn digest<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> 
 }
 
 /// Serializes any other long value as the [`Digest`] of its JSON.
-pub(crate) fn digest_json<T: Serialize, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn digest_json<T: Serialize, S: Serializer>(
+    value: &T,
+    to: S,
+) -> Result<S::Ok, S::Error> {
     let json = serde_json::to_string(value).map_err(serde::ser::Error::custom)?;
     Digest::of(&json).serialize(to)
 }

@@ -22,7 +22,12 @@ pub struct Problem {
 impl Problem {
     /// A problem that is not about a file.
     pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self { code: code.to_owned(), path: None, line: None, message: message.into() }
+        Self {
+            code: code.to_owned(),
+            path: None,
+            line: None,
+            message: message.into(),
+        }
     }
 }
 

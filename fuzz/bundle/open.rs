@@ -14,7 +14,9 @@ use tar::{Builder, EntryType, Header};
 
 // The first byte says how deep the others are: no mutation gets past a hash by chance.
 fuzz_target!(|bytes: &[u8]| {
-    let Some((depth, rest)) = bytes.split_first() else { return };
+    let Some((depth, rest)) = bytes.split_first() else {
+        return;
+    };
     match depth % 4 {
         0 => check(rest),
         1 => check(&hashed(rest)),
@@ -29,7 +31,9 @@ fn check(bytes: &[u8]) {
     fs::create_dir(&inside).expect("a folder");
     let folder = Folder::open(&inside).expect("the folder");
     let opened = code_commit_bundle::open(&mut Cursor::new(bytes), Some(&folder));
-    let beside = fs::read_dir(scratch.path()).expect("the temporary folder").count();
+    let beside = fs::read_dir(scratch.path())
+        .expect("the temporary folder")
+        .count();
     assert_eq!(beside, 1, "something was written outside of the folder");
     let Ok(opened) = opened else { return };
     let survey = Survey::of(&folder).expect("a folder that can be read");
@@ -39,8 +43,12 @@ fn check(bytes: &[u8]) {
     let signature = opened.signature.as_deref();
     code_commit_bundle::pack(&folder, &opened.manifest_bytes, signature, &mut packed)
         .expect("what was read can be packed");
-    let again = code_commit_bundle::open(&mut Cursor::new(&packed), None).expect("what was packed can be read");
-    assert_eq!((again.manifest, again.signature), (opened.manifest, opened.signature));
+    let again = code_commit_bundle::open(&mut Cursor::new(&packed), None)
+        .expect("what was packed can be read");
+    assert_eq!(
+        (again.manifest, again.signature),
+        (opened.manifest, opened.signature)
+    );
 }
 
 /// With the right end behind them.
@@ -55,7 +63,13 @@ fn frame(content: &[u8]) -> Vec<u8> {
     let content = &content[..content.len().min(100_000)];
     let size = u32::try_from(content.len()).expect("a small number");
     let block = (size << 3 | 1).to_le_bytes();
-    [&[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..], &size.to_le_bytes(), &block[..3], content].concat()
+    [
+        &[0x28, 0xb5, 0x2f, 0xfd, 0xa0][..],
+        &size.to_le_bytes(),
+        &block[..3],
+        content,
+    ]
+    .concat()
 }
 
 /// An archive with a right manifest, or with the first piece as its manifest if that is not empty. Each further piece is
@@ -64,13 +78,20 @@ fn archive(bytes: &[u8]) -> Vec<u8> {
     let mut pieces = bytes.split(|byte| *byte == 0xff);
     let manifest = pieces.next().unwrap_or_default();
     let file = |piece: &'_ [u8]| {
-        let end = piece.iter().position(|byte| *byte == b'\n').unwrap_or(piece.len());
+        let end = piece
+            .iter()
+            .position(|byte| *byte == b'\n')
+            .unwrap_or(piece.len());
         let (name, content) = piece.split_at(end);
         (String::from_utf8_lossy(name).into_owned(), content.to_vec())
     };
     let mut files: Vec<(String, Vec<u8>)> = pieces.map(file).collect();
     files.sort();
-    let manifest = if manifest.is_empty() { right(&files) } else { manifest.to_vec() };
+    let manifest = if manifest.is_empty() {
+        right(&files)
+    } else {
+        manifest.to_vec()
+    };
     let mut tar = Builder::new(Vec::new());
     append(&mut tar, b"manifest.json", &manifest);
     for (name, content) in &files {
@@ -81,7 +102,10 @@ fn archive(bytes: &[u8]) -> Vec<u8> {
 
 fn right(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let hex = |content: &[u8]| -> String {
-        Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(content)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     };
     let item = |(name, content): &(String, Vec<u8>)| json!({ "name": name, "bytes": content.len(), "sha256": hex(content) });
     let files: Vec<_> = files.iter().map(item).collect();

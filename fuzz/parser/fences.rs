@@ -1,11 +1,11 @@
 //! Any bytes as a reply: places are true, and what was read can be printed and read again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use code_commit_parser::edit::{self, Hunk};
 use code_commit_parser::fence::{Draft, print};
 use code_commit_parser::partial::Openers;
 use code_commit_parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     match parse_bytes(bytes) {
@@ -19,7 +19,9 @@ fn check_reply(reply: &Reply<'_>) {
     let mut end = 0;
     for block in reply.blocks() {
         assert!(end <= block.span.start && block.span.end <= text.len());
-        assert!(text.get(block.span.clone()).is_some() && text.get(block.content.clone()).is_some());
+        assert!(
+            text.get(block.span.clone()).is_some() && text.get(block.content.clone()).is_some()
+        );
         end = block.span.end;
     }
     assert!(reply.thinking().all(|thought| text.contains(thought)));
@@ -49,28 +51,39 @@ fn check_hunks(text: &str, hunks: &[Hunk<'_>]) {
         && !hunk.search.contains('\r')
         && !hunk.replace.contains('\r')
     {
-        assert_eq!(edit::apply(hunk.search, [*hunk]).as_deref(), Ok(hunk.replace));
+        assert_eq!(
+            edit::apply(hunk.search, [*hunk]).as_deref(),
+            Ok(hunk.replace)
+        );
     }
 }
 
 fn drafts<'t>(reply: &Reply<'t>, hunks: &'t [Vec<Hunk<'t>>]) -> Vec<Draft<'t>> {
     let text = reply.text();
     let mut files = reply.files().zip(hunks).peekable();
-    let draft = |block: &code_commit_parser::Block| Some(match &block.ask {
-        Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
-            // A later block that edits a file belongs to the first one.
-            let (file, hunks) = files.next_if(|(file, _)| file.span == block.span)?;
-            match file.action {
-                FileAction::Write(content) => Draft::Write { path: file.path, content },
-                FileAction::Edit(_) => Draft::Edit { path: file.path, hunks },
-                FileAction::Delete => Draft::Delete { path: file.path },
+    let draft = |block: &code_commit_parser::Block| {
+        Some(match &block.ask {
+            Ask::Write(_) | Ask::Edit(_) | Ask::Delete(_) => {
+                // A later block that edits a file belongs to the first one.
+                let (file, hunks) = files.next_if(|(file, _)| file.span == block.span)?;
+                match file.action {
+                    FileAction::Write(content) => Draft::Write {
+                        path: file.path,
+                        content,
+                    },
+                    FileAction::Edit(_) => Draft::Edit {
+                        path: file.path,
+                        hunks,
+                    },
+                    FileAction::Delete => Draft::Delete { path: file.path },
+                }
             }
-        }
-        // A thought may end on the line of its end marker, but is not printed so.
-        Ask::User => Draft::User(text[block.content.clone()].trim_end()),
-        Ask::Debug => Draft::Debug(text[block.content.clone()].trim_end()),
-        Ask::NoChange => Draft::NoChange(text[block.content.clone()].trim_end()),
-    });
+            // A thought may end on the line of its end marker, but is not printed so.
+            Ask::User => Draft::User(text[block.content.clone()].trim_end()),
+            Ask::Debug => Draft::Debug(text[block.content.clone()].trim_end()),
+            Ask::NoChange => Draft::NoChange(text[block.content.clone()].trim_end()),
+        })
+    };
     reply.blocks().iter().filter_map(draft).collect()
 }
 
@@ -81,13 +94,22 @@ fn check_openers(reply: &Reply<'_>) {
         return;
     }
     let mut openers = Openers::default();
-    let ends = (0..text.len()).filter(|end| text.is_char_boundary(*end)).step_by(7).chain([text.len()]);
+    let ends = (0..text.len())
+        .filter(|end| text.is_char_boundary(*end))
+        .step_by(7)
+        .chain([text.len()]);
     let seen: Vec<&str> = ends.flat_map(|end| openers.read(&text[..end])).collect();
     let path = |block: &code_commit_parser::Block| match &block.ask {
-        Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) => Some(text[path.clone()].to_owned()),
+        Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) => {
+            Some(text[path.clone()].to_owned())
+        }
         Ask::User | Ask::Debug | Ask::NoChange => None,
     };
-    assert!(seen.iter().map(|seen| (*seen).to_owned()).eq(reply.blocks().iter().filter_map(path)));
+    assert!(
+        seen.iter()
+            .map(|seen| (*seen).to_owned())
+            .eq(reply.blocks().iter().filter_map(path))
+    );
 }
 
 fn check_errors(bytes: &[u8], errors: &Errors) {
@@ -95,8 +117,8 @@ fn check_errors(bytes: &[u8], errors: &Errors) {
     let mut start = 0;
     for error in errors {
         assert!(start <= error.span.start && error.span.end <= bytes.len());
-        let head =
-            std::str::from_utf8(&bytes[..error.span.start]).expect("a place on a character's boundary");
+        let head = std::str::from_utf8(&bytes[..error.span.start])
+            .expect("a place on a character's boundary");
         assert_eq!(error.line, head.matches('\n').count() + 1);
         start = error.span.start;
     }

@@ -1,15 +1,22 @@
 //! Any text in pieces of any sizes: the same markers as in one piece. The first byte of the input sets the sizes.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use code_commit_parser::marker::{End, Event, Markers};
+use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
-    let Some((seed, bytes)) = input.split_first() else { return };
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Some((seed, bytes)) = input.split_first() else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     let whole = read(&[text]);
     assert_eq!(read(&pieces(text, *seed)), whole);
-    assert_eq!(read(&text.split_inclusive(|_| true).collect::<Vec<_>>()), whole);
+    assert_eq!(
+        read(&text.split_inclusive(|_| true).collect::<Vec<_>>()),
+        whole
+    );
 });
 
 /// Everything that was told, neighbouring texts joined.

@@ -3,12 +3,15 @@
 
 use std::collections::HashSet;
 
-use libfuzzer_sys::fuzz_target;
 use code_commit_parser::edit;
 use code_commit_parser::proposal::{Change, Edit, Limits, parse};
+use libfuzzer_sys::fuzz_target;
 use serde::Deserialize;
 
-const LIMITS: Limits = Limits { file_bytes: 40, total_bytes: 60 };
+const LIMITS: Limits = Limits {
+    file_bytes: 40,
+    total_bytes: 60,
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,13 +39,19 @@ struct Lines {
 }
 
 /// An explicit null is refused; only a missing key means none.
-fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
+fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 
 impl Write {
     fn texts(&self) -> impl Iterator<Item = &String> {
-        let edits = self.edits.iter().flatten().flat_map(|edit| [&edit.search, &edit.replace]);
+        let edits = self
+            .edits
+            .iter()
+            .flatten()
+            .flat_map(|edit| [&edit.search, &edit.replace]);
         self.content.iter().chain(edits)
     }
 
@@ -53,7 +62,9 @@ impl Write {
     fn is_good(&self) -> bool {
         let is_change = match (&self.content, &self.edits) {
             (Some(_), None) => true,
-            (None, Some(edits)) => !edits.is_empty() && edits.iter().all(|edit| !edit.search.is_empty()),
+            (None, Some(edits)) => {
+                !edits.is_empty() && edits.iter().all(|edit| !edit.search.is_empty())
+            }
             _ => false,
         };
         let is_text = self.texts().all(|text| !text.contains('\0'));
@@ -69,16 +80,20 @@ fuzz_target!(|bytes: &[u8]| {
             for (our, their) in ours.writes.iter().zip(&theirs.writes) {
                 assert_eq!(our.path, their.path);
                 match &our.change {
-                    Change::Content(content) => assert_eq!(Some(&**content), their.content.as_deref()),
-                    Change::Edits(edits) => check_edits(edits, their.edits.as_deref().unwrap_or_default()),
+                    Change::Content(content) => {
+                        assert_eq!(Some(&**content), their.content.as_deref())
+                    }
+                    Change::Edits(edits) => {
+                        check_edits(edits, their.edits.as_deref().unwrap_or_default())
+                    }
                 }
             }
         }
         (Err(errors), None) => {
             assert!(
-                errors
-                    .iter()
-                    .all(|error| error.span.start <= error.span.end && error.span.end <= bytes.len())
+                errors.iter().all(
+                    |error| error.span.start <= error.span.end && error.span.end <= bytes.len()
+                )
             );
             assert!(errors.for_model().len() < 10_000);
         }
@@ -89,7 +104,11 @@ fuzz_target!(|bytes: &[u8]| {
 /// They are those that were given, and fit any text or nothing of it.
 fn check_edits(ours: &[Edit<'_>], theirs: &[Lines]) {
     let texts = theirs.iter().map(|edit| (&*edit.search, &*edit.replace));
-    assert!(ours.iter().map(|edit| (&*edit.search, &*edit.replace)).eq(texts));
+    assert!(
+        ours.iter()
+            .map(|edit| (&*edit.search, &*edit.replace))
+            .eq(texts)
+    );
     let old: String = theirs.iter().map(|edit| &*edit.search).collect();
     let _ = edit::apply(&old, ours.iter().map(Edit::hunk));
 }
@@ -99,14 +118,22 @@ fn reference(bytes: &[u8]) -> Option<Schema> {
     // Serde takes lists for objects; a proposal does not.
     let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     let are_objects = |list: &serde_json::Value| {
-        list.as_array().is_some_and(|items| items.iter().all(serde_json::Value::is_object))
+        list.as_array()
+            .is_some_and(|items| items.iter().all(serde_json::Value::is_object))
     };
     let writes = &value["writes"];
     let objects = value.is_object()
         && are_objects(writes)
-        && writes.as_array()?.iter().filter_map(|write| write.get("edits")).all(are_objects);
+        && writes
+            .as_array()?
+            .iter()
+            .filter_map(|write| write.get("edits"))
+            .all(are_objects);
     let mut paths = HashSet::new();
     let total: usize = schema.writes.iter().map(Write::bytes).sum();
-    let good = schema.writes.iter().all(|write| write.is_good() && paths.insert(write.path.clone()));
+    let good = schema
+        .writes
+        .iter()
+        .all(|write| write.is_good() && paths.insert(write.path.clone()));
     (objects && good && total <= LIMITS.total_bytes && !schema.writes.is_empty()).then_some(schema)
 }

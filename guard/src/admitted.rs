@@ -84,14 +84,19 @@ impl Admitted {
 
     /// The path of [`Admitted::folder`], relative to the root; empty for the root itself.
     pub fn folder_path(&self) -> &str {
-        let end = self.folder_names.checked_sub(1).and_then(|last| self.slashes().nth(last));
+        let end = self
+            .folder_names
+            .checked_sub(1)
+            .and_then(|last| self.slashes().nth(last));
         end.and_then(|end| self.path.get(..end)).unwrap_or_default()
     }
 
     /// The folders below [`Admitted::folder`] that have to be created, as paths relative to the
     /// root, outermost first.
     pub fn missing_folders(&self) -> impl Iterator<Item = &str> {
-        self.slashes().skip(self.folder_names).filter_map(|slash| self.path.get(..slash))
+        self.slashes()
+            .skip(self.folder_names)
+            .filter_map(|slash| self.path.get(..slash))
     }
 
     /// The last component of the path.
@@ -116,7 +121,10 @@ impl Before {
     }
 
     /// Reads a file whose content may take long.
-    pub fn of_large(file: &mut File, interrupt: code_commit_dir::Interrupt<'_>) -> io::Result<Before> {
+    pub fn of_large(
+        file: &mut File,
+        interrupt: code_commit_dir::Interrupt<'_>,
+    ) -> io::Result<Before> {
         let metadata = file.metadata()?;
         Ok(Before {
             id: (metadata.dev(), metadata.ino()),
@@ -125,7 +133,10 @@ impl Before {
             links: metadata.nlink(),
             len: metadata.len(),
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
-            sha256: hash(&mut code_commit_dir::Interruptible::new(file, interrupt), metadata.len())?,
+            sha256: hash(
+                &mut code_commit_dir::Interruptible::new(file, interrupt),
+                metadata.len(),
+            )?,
         })
     }
 }

@@ -33,7 +33,10 @@ pub(crate) struct Place(usize);
 
 impl<'a> Batch<'a> {
     pub(crate) fn of(paths: impl Iterator<Item = &'a str>) -> Batch<'a> {
-        let mut batch = Batch { nodes: vec![Node::default()], names: HashMap::new() };
+        let mut batch = Batch {
+            nodes: vec![Node::default()],
+            names: HashMap::new(),
+        };
         paths.for_each(|path| batch.add(path));
         batch
     }
@@ -75,8 +78,12 @@ impl<'a> Batch<'a> {
     pub(crate) fn folders<'p>(&self, path: &'p str) -> Vec<(&'p str, Place)> {
         let mut way = vec![("", Place(0))];
         for folder in folders(path) {
-            let Some(Place(at)) = way.last().map(|(_, place)| *place) else { break };
-            let Some(below) = self.names.get(&(at, folded_name(folder))) else { break };
+            let Some(Place(at)) = way.last().map(|(_, place)| *place) else {
+                break;
+            };
+            let Some(below) = self.names.get(&(at, folded_name(folder))) else {
+                break;
+            };
             way.push((folder, Place(*below)));
         }
         way
@@ -87,7 +94,9 @@ impl<'a> Batch<'a> {
         let refuse = |code, other: &str| Some(Refusal::with(code, path.as_bytes(), other));
         let way = self.folders(path);
         let parent = way.last().map(|(_, place)| place.0)?;
-        let own = self.nodes.get(*self.names.get(&(parent, folded_name(path)))?)?;
+        let own = self
+            .nodes
+            .get(*self.names.get(&(parent, folded_name(path)))?)?;
         if let (Some(first), Some(second)) = own.files {
             return refuse(Code::Duplicate, if first == path { second } else { first });
         }
@@ -116,8 +125,14 @@ impl<'a> Batch<'a> {
 /// The last name of `path`, folded. Most names are already in folded form.
 fn folded_name(path: &str) -> Cow<'_, str> {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let is_folded = name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
-    if is_folded { Cow::Borrowed(name) } else { Cow::Owned(fold(name)) }
+    let is_folded = name
+        .bytes()
+        .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase());
+    if is_folded {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(fold(name))
+    }
 }
 
 #[cfg(test)]
@@ -126,8 +141,12 @@ mod tests {
 
     #[test]
     fn a_name_is_kept_once_however_deep_it_stands() {
-        let path =
-            |n: usize| (0..63).map(|depth| format!("folder-{n}-{depth}/")).collect::<String>() + "file";
+        let path = |n: usize| {
+            (0..63)
+                .map(|depth| format!("folder-{n}-{depth}/"))
+                .collect::<String>()
+                + "file"
+        };
         let paths: Vec<String> = (0..100).map(|n| format!("shared/{}", path(n))).collect();
         let batch = Batch::of(paths.iter().map(String::as_str));
         assert_eq!(batch.nodes.len(), 2 + 100 * 64);

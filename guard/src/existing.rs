@@ -30,7 +30,10 @@ impl Guard {
     /// ([`is_protected_anywhere`](code_commit_names::is_protected_anywhere)), except ignored ones.
     pub fn protected_anywhere(&self) -> impl Iterator<Item = &str> {
         let prefix = &self.work_tree.prefix;
-        self.captured.protected.iter().filter_map(|path| path.strip_prefix(prefix.as_str()))
+        self.captured
+            .protected
+            .iter()
+            .filter_map(|path| path.strip_prefix(prefix.as_str()))
     }
 
     /// The regular files and symlinks below the root that these lists of gitignore patterns match as in
@@ -43,13 +46,28 @@ impl Guard {
         &self,
         lists: impl IntoIterator<Item = S>,
     ) -> Result<Vec<String>, ExistingError> {
-        let lists = lists.into_iter().map(|list| Folded::new(list.as_ref(), "")).collect();
-        let walk = Walk { lists, rules: &self.captured, prefix: &self.work_tree.prefix };
+        let lists = lists
+            .into_iter()
+            .map(|list| Folded::new(list.as_ref(), ""))
+            .collect();
+        let walk = Walk {
+            lists,
+            rules: &self.captured,
+            prefix: &self.work_tree.prefix,
+        };
         let mut found = Vec::new();
         let mut todo = walk.look_into("", &self.root, Within::Known, &mut found)?;
-        while let Some(Todo { path, above, name, within }) = todo.pop() {
+        while let Some(Todo {
+            path,
+            above,
+            name,
+            within,
+        }) = todo.pop()
+        {
             match above.open_in(&name) {
-                Ok(folder) => todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?),
+                Ok(folder) => {
+                    todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?)
+                }
                 Err(closed) if is_closed(&closed) => {}
                 Err(source) => return Err(ExistingError { path, source }),
             }
@@ -84,19 +102,40 @@ impl Walk<'_> {
         within: Within,
         found: &mut Vec<String>,
     ) -> Result<Vec<Todo>, ExistingError> {
-        let failed = |source| ExistingError { path: path.to_owned(), source };
+        let failed = |source| ExistingError {
+            path: path.to_owned(),
+            source,
+        };
         let mut todo = Vec::new();
         for (name, kind) in folder.entries().map_err(failed)? {
-            let Ok(name) = String::from_utf8(name) else { continue };
-            let path = if path.is_empty() { name.clone() } else { format!("{path}/{name}") };
-            let kind = if kind == FileType::Unknown { kind_of(folder, &name).map_err(failed)? } else { kind };
+            let Ok(name) = String::from_utf8(name) else {
+                continue;
+            };
+            let path = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}/{name}")
+            };
+            let kind = if kind == FileType::Unknown {
+                kind_of(folder, &name).map_err(failed)?
+            } else {
+                kind
+            };
             let folded = fold(&path);
             if kind.is_dir()
                 && name != ".git"
-                && self.lists.iter().any(|list| list.may_cover_below(&path, &folded))
+                && self
+                    .lists
+                    .iter()
+                    .any(|list| list.may_cover_below(&path, &folded))
             {
                 let within = self.enter(&path, &folded, Kind::Folder, within);
-                todo.extend(within.map(|within| Todo { path, above: Arc::clone(folder), name, within }));
+                todo.extend(within.map(|within| Todo {
+                    path,
+                    above: Arc::clone(folder),
+                    name,
+                    within,
+                }));
             } else if (kind.is_file() || kind.is_symlink())
                 && self.lists.iter().any(|list| list.covers(&path, &folded))
                 && self.enter(&path, &folded, Kind::File, within).is_some()
@@ -115,10 +154,15 @@ impl Walk<'_> {
         if !is_ignored {
             return Some(Within::Known);
         }
-        self.lists.iter().any(|list| list.names(folded, within)).then_some(Within::Ignored)
+        self.lists
+            .iter()
+            .any(|list| list.names(folded, within))
+            .then_some(Within::Ignored)
     }
 }
 
 fn kind_of(folder: &Folder, name: &str) -> io::Result<FileType> {
-    Ok(folder.stat(name)?.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)))
+    Ok(folder.stat(name)?.map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    }))
 }

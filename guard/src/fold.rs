@@ -47,10 +47,15 @@ impl Folded {
 
     /// Whether anything below this folder may be covered; `folded` as for [`covers`](Self::covers).
     pub(crate) fn may_cover_below(&self, path: &str, folded: &str) -> bool {
-        self.both(path, folded).any(|(patterns, path)| patterns.may_match_below(path))
+        self.both(path, folded)
+            .any(|(patterns, path)| patterns.may_match_below(path))
     }
 
-    fn both<'a>(&'a self, path: &'a str, folded: &'a str) -> impl Iterator<Item = (&'a Patterns, &'a str)> {
+    fn both<'a>(
+        &'a self,
+        path: &'a str,
+        folded: &'a str,
+    ) -> impl Iterator<Item = (&'a Patterns, &'a str)> {
         let unfolded = self.unfolded.iter().map(move |patterns| (patterns, path));
         std::iter::once((&self.patterns, folded)).chain(unfolded)
     }

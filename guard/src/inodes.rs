@@ -28,23 +28,37 @@ struct Level {
 /// The inodes of every protected file below the root, including files that git ignores.
 pub(crate) fn protected(root: &Arc<Folder>, policy: &Policy) -> Result<Inodes, JudgeError> {
     let mut inodes = HashSet::new();
-    let top = Arc::new(Level { folder: Arc::clone(root), path: String::new(), is_protected: false });
-    let inner =
-        look_into(&top, policy, &mut inodes).map_err(|source| JudgeError { path: String::new(), source })?;
+    let top = Arc::new(Level {
+        folder: Arc::clone(root),
+        path: String::new(),
+        is_protected: false,
+    });
+    let inner = look_into(&top, policy, &mut inodes).map_err(|source| JudgeError {
+        path: String::new(),
+        source,
+    })?;
     drop(top);
     look_below(inner, policy, &mut inodes)?;
     Ok(inodes)
 }
 
 /// Opens each folder only when it is its turn, so that a wide tree does not use up all descriptors.
-fn look_below(mut todo: Vec<Inner>, policy: &Policy, inodes: &mut Inodes) -> Result<(), JudgeError> {
+fn look_below(
+    mut todo: Vec<Inner>,
+    policy: &Policy,
+    inodes: &mut Inodes,
+) -> Result<(), JudgeError> {
     while let Some((parent, name, path)) = todo.pop() {
         let opened = parent.folder.open_in(&name);
         let is_protected = path.is_none();
         let path = path.unwrap_or_else(|| parent.path.clone());
         drop(parent);
         let found = opened.and_then(|folder| {
-            let level = Level { folder: Arc::new(folder), path: path.clone(), is_protected };
+            let level = Level {
+                folder: Arc::new(folder),
+                path: path.clone(),
+                is_protected,
+            };
             look_into(&Arc::new(level), policy, inodes)
         });
         match found {
@@ -65,10 +79,15 @@ type Inner = (Arc<Level>, String, Option<String>);
 fn look_into(level: &Arc<Level>, policy: &Policy, inodes: &mut Inodes) -> io::Result<Vec<Inner>> {
     let mut inner = Vec::new();
     for (name, _) in level.folder.entries()? {
-        let Ok(name) = String::from_utf8(name) else { continue };
-        let Some(stat) = level.folder.stat(&name)? else { continue };
-        let path = Some(join(&level.path, &name))
-            .filter(|path| !level.is_protected && !is_too_long(path) && policy.protects(path).is_none());
+        let Ok(name) = String::from_utf8(name) else {
+            continue;
+        };
+        let Some(stat) = level.folder.stat(&name)? else {
+            continue;
+        };
+        let path = Some(join(&level.path, &name)).filter(|path| {
+            !level.is_protected && !is_too_long(path) && policy.protects(path).is_none()
+        });
         if name == ".git" || path.is_none() {
             inodes.insert((stat.st_dev, stat.st_ino));
         }
@@ -80,7 +99,11 @@ fn look_into(level: &Arc<Level>, policy: &Policy, inodes: &mut Inodes) -> io::Re
 }
 
 pub(crate) fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +119,11 @@ mod tests {
             fs::create_dir_all(scratch.path().join(name)).unwrap();
         }
         let folder = Arc::new(Folder::open(scratch.path()).unwrap());
-        let top = Arc::new(Level { folder, path: String::new(), is_protected: false });
+        let top = Arc::new(Level {
+            folder,
+            path: String::new(),
+            is_protected: false,
+        });
         let policy = Policy::new().protect(["agent-config"]);
         let mut inodes = HashSet::new();
         let listed = look_into(&top, &policy, &mut inodes).unwrap();

@@ -28,7 +28,11 @@ pub(crate) fn check(path: &[u8]) -> Result<&str, Code> {
     }
     path.chars().try_for_each(check_char)?;
     path.split('/').try_for_each(check_name)?;
-    if is_too_long(path) { Err(Code::TooLong) } else { Ok(path) }
+    if is_too_long(path) {
+        Err(Code::TooLong)
+    } else {
+        Ok(path)
+    }
 }
 
 /// Whether the path is longer or deeper than the guard accepts.
@@ -72,7 +76,11 @@ fn check_name(name: &str) -> Result<(), Code> {
 /// of `.gitmodules`.
 fn check_git_names(name: &str) -> Result<(), Code> {
     let mode = Some(component::Mode::Symlink);
-    match gix::validate::path::component(name.as_bytes().as_bstr(), mode, component::Options::default()) {
+    match gix::validate::path::component(
+        name.as_bytes().as_bstr(),
+        mode,
+        component::Options::default(),
+    ) {
         Err(Error::DotGitDir) => Err(Code::DotGit),
         Err(Error::SymlinkedGitModules) => Err(Code::Protected),
         _ if is_short_git_name(&fold(name)) => Err(Code::DotGit),
@@ -84,9 +92,12 @@ fn check_git_names(name: &str) -> Result<(), Code> {
 /// The 8.3 short names that NTFS and FAT give to `.git`, `.gitignore` and similar names: `git~2`,
 /// `gitign~1`, `gi250a~1`.
 fn is_short_git_name(folded: &str) -> bool {
-    let Some((stem, number)) = folded.split_once('~') else { return false };
+    let Some((stem, number)) = folded.split_once('~') else {
+        return false;
+    };
     let numbered = number.starts_with(|c: char| c.is_ascii_digit());
-    numbered && (stem.starts_with("git") || stem == "gi7eba" || stem == "gi250a" || stem == "gi7d29")
+    numbered
+        && (stem.starts_with("git") || stem == "gi7eba" || stem == "gi250a" || stem == "gi7d29")
 }
 
 /// Full-width dots, ligatures and similar characters: checks what the name becomes on a system that
@@ -119,7 +130,10 @@ fn is_device(name: &str) -> bool {
 /// Whether nothing is seen of it, it changes the writing direction, or it is the replacement
 /// character or any blank except the plain space.
 fn leaves_no_mark(c: char) -> bool {
-    is_bidi(c) || is_invisible(c) || matches!(c, '\u{fffc}' | '\u{fffd}') || (c.is_whitespace() && c != ' ')
+    is_bidi(c)
+        || is_invisible(c)
+        || matches!(c, '\u{fffc}' | '\u{fffd}')
+        || (c.is_whitespace() && c != ' ')
 }
 
 /// Whether the character must be escaped when shown.

@@ -97,14 +97,24 @@ impl Guard {
     ///
     /// Apply a reply only if every verdict is `Admitted`.
     pub fn judge(&self, requests: &[Request<'_>]) -> Result<Vec<Verdict>, JudgeError> {
-        let lexical: Vec<_> = requests.iter().map(|request| self.policy.check(request.path)).collect();
+        let lexical: Vec<_> = requests
+            .iter()
+            .map(|request| self.policy.check(request.path))
+            .collect();
         let batch = Batch::of(lexical.iter().flatten().copied());
-        let rules = self.work_tree.rules().map_err(|Unread { path, source }| JudgeError {
-            path: self.work_tree.whole(&path).display().to_string(),
-            source,
-        })?;
-        let mut tree =
-            Tree::new(Arc::clone(&self.root), rules, &self.work_tree.submodules, &self.work_tree.prefix);
+        let rules = self
+            .work_tree
+            .rules()
+            .map_err(|Unread { path, source }| JudgeError {
+                path: self.work_tree.whole(&path).display().to_string(),
+                source,
+            })?;
+        let mut tree = Tree::new(
+            Arc::clone(&self.root),
+            rules,
+            &self.work_tree.submodules,
+            &self.work_tree.prefix,
+        );
         let mut inodes = None;
         let judged = requests.iter().zip(lexical).map(|(request, lexical)| {
             let path = lexical.map_err(Halt::Refused)?;
@@ -113,7 +123,10 @@ impl Guard {
             Ok(admitted)
         });
         let judged: Vec<Result<Admitted, Halt>> = judged.collect();
-        judged.into_iter().map(|judged| finish(judged, &batch, &tree)).collect()
+        judged
+            .into_iter()
+            .map(|judged| finish(judged, &batch, &tree))
+            .collect()
     }
 
     fn admit(
@@ -150,13 +163,20 @@ impl Guard {
     /// Compares a file that has several hard links with every protected file of the tree, which are
     /// looked up when first needed.
     fn check_inode(&self, admitted: &Admitted, inodes: &mut Option<Inodes>) -> Result<(), Halt> {
-        let Some(before) = admitted.before().filter(|before| before.links > 1) else { return Ok(()) };
+        let Some(before) = admitted.before().filter(|before| before.links > 1) else {
+            return Ok(());
+        };
         let inodes = match inodes {
             Some(inodes) => inodes,
-            None => inodes.insert(inodes::protected(&self.root, &self.policy).map_err(Halt::Failed)?),
+            None => {
+                inodes.insert(inodes::protected(&self.root, &self.policy).map_err(Halt::Failed)?)
+            }
         };
         if inodes.contains(&before.id) {
-            return Err(Halt::Refused(Refusal::new(Code::ProtectedInode, admitted.path().as_bytes())));
+            return Err(Halt::Refused(Refusal::new(
+                Code::ProtectedInode,
+                admitted.path().as_bytes(),
+            )));
         }
         Ok(())
     }
@@ -164,7 +184,11 @@ impl Guard {
 
 /// Refuses a path that would be inside a bare repository or complete one: git runs hooks and
 /// settings that it finds there.
-fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) -> Result<Verdict, JudgeError> {
+fn finish(
+    judged: Result<Admitted, Halt>,
+    batch: &Batch<'_>,
+    tree: &Tree<'_>,
+) -> Result<Verdict, JudgeError> {
     let admitted = match judged {
         Ok(admitted) => admitted,
         Err(Halt::Refused(refusal)) => return Ok(Verdict::Refused(refusal)),
@@ -176,7 +200,10 @@ fn finish(judged: Result<Admitted, Halt>, batch: &Batch<'_>, tree: &Tree<'_>) ->
         has(&"HEAD") && BESIDE_HEAD.iter().any(|names| names.iter().all(has))
     };
     if batch.folders(path).iter().any(is_bare) {
-        return Ok(Verdict::Refused(Refusal::new(Code::NestedRepository, path.as_bytes())));
+        return Ok(Verdict::Refused(Refusal::new(
+            Code::NestedRepository,
+            path.as_bytes(),
+        )));
     }
     Ok(Verdict::Admitted(admitted))
 }
@@ -187,8 +214,8 @@ const BESIDE_HEAD: [&[&str]; 2] = [&["objects", "refs"], &["commondir"]];
 
 /// SHA-256 of empty content.
 const NO_BYTES: [u8; 32] = [
-    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27,
-    0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+    0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
 ];
 
 /// Raises the soft limit on open files to the hard limit for the whole process, because code that
@@ -197,5 +224,11 @@ const NO_BYTES: [u8; 32] = [
 pub fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    );
 }

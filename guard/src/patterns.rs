@@ -30,7 +30,11 @@ impl Patterns {
     pub(crate) fn parse(content: &[u8]) -> Self {
         let mut content = content.to_vec();
         content.push(b'\n');
-        Patterns(gix::ignore::parse(&content, false).map(|(pattern, _, _)| pattern).collect())
+        Patterns(
+            gix::ignore::parse(&content, false)
+                .map(|(pattern, _, _)| pattern)
+                .collect(),
+        )
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -47,13 +51,19 @@ impl Patterns {
         let is_dir = Some(kind == Kind::Folder);
         let mode = Mode::NO_MATCH_SLASH_LITERAL;
         let matches = |p: &&gix::glob::Pattern| match after_literal(p, path, case) {
-            Some((pattern, path)) if kind == Kind::Folder || !p.mode.contains(pattern::Mode::MUST_BE_DIR) => {
+            Some((pattern, path))
+                if kind == Kind::Folder || !p.mode.contains(pattern::Mode::MUST_BE_DIR) =>
+            {
                 gix::glob::wildmatch(pattern, path, mode | folding(case))
             }
             Some(_) => false,
             None => p.matches_repo_relative_path(path, basename, is_dir, case, mode),
         };
-        self.0.iter().rev().find(matches).map(|pattern| !pattern.is_negative())
+        self.0
+            .iter()
+            .rev()
+            .find(matches)
+            .map(|pattern| !pattern.is_negative())
     }
 
     /// Whether the path or one of its parent folders matches. Nothing below a matched folder can be
@@ -65,13 +75,17 @@ impl Patterns {
 
     /// Whether a path below `folder` may match; false only if no pattern can.
     pub(crate) fn may_match_below(&self, folder: &str) -> bool {
-        self.0.iter().any(|pattern| !pattern.is_negative() && may_lead_below(pattern, folder))
+        self.0
+            .iter()
+            .any(|pattern| !pattern.is_negative() && may_lead_below(pattern, folder))
     }
 
     /// Whether a pattern names this path, or one below it, without a wildcard. Within ignored
     /// folders, naming a parent folder counts, too.
     pub(crate) fn name(&self, path: &str, within: Within) -> bool {
-        self.0.iter().any(|pattern| !pattern.is_negative() && names(pattern, path, within))
+        self.0
+            .iter()
+            .any(|pattern| !pattern.is_negative() && names(pattern, path, within))
     }
 }
 
@@ -82,7 +96,10 @@ pub struct Choice(Patterns);
 impl Choice {
     /// One list of patterns; the last one that matches decides, and `!` takes back.
     pub fn of<S: AsRef<str>>(patterns: &[S]) -> Self {
-        let lines: String = patterns.iter().map(|pattern| format!("{}\n", pattern.as_ref())).collect();
+        let lines: String = patterns
+            .iter()
+            .map(|pattern| format!("{}\n", pattern.as_ref()))
+            .collect();
         Self(Patterns::parse(lines.as_bytes()))
     }
 
@@ -111,7 +128,11 @@ fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
         if part.contains_str("**") {
             return true;
         }
-        if !gix::glob::wildmatch(BStr::new(part), BStr::new(name), Mode::NO_MATCH_SLASH_LITERAL) {
+        if !gix::glob::wildmatch(
+            BStr::new(part),
+            BStr::new(name),
+            Mode::NO_MATCH_SLASH_LITERAL,
+        ) {
             return false;
         }
     }
@@ -121,14 +142,23 @@ fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
 fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
     let is_inside = within == Within::Ignored;
     if !is_anchored(p) {
-        let mut names = path.rsplit('/').take(if is_inside { usize::MAX } else { 1 });
+        let mut names = path
+            .rsplit('/')
+            .take(if is_inside { usize::MAX } else { 1 });
         return p.first_wildcard_pos.is_none() && names.any(|name| p.text == name);
     }
     let text: &[u8] = &p.text;
     let start = p.first_wildcard_pos.and_then(|at| text.get(..at));
-    let literal =
-        start.map_or(text, |start| start.rfind_byte(b'/').and_then(|end| start.get(..end)).unwrap_or(b""));
-    let leads = literal.split_str("/").zip(path.split('/')).all(|(part, name)| part == name.as_bytes());
+    let literal = start.map_or(text, |start| {
+        start
+            .rfind_byte(b'/')
+            .and_then(|end| start.get(..end))
+            .unwrap_or(b"")
+    });
+    let leads = literal
+        .split_str("/")
+        .zip(path.split('/'))
+        .all(|(part, name)| part == name.as_bytes());
     let is_longer = path.split('/').count() > literal.split_str("/").count();
     leads && !literal.is_empty() && (is_inside || !is_longer)
 }
@@ -137,8 +167,14 @@ fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
 ///
 /// Git compares the literal start first and then matches the rest separately, so `**` is at its beginning and
 /// matches across slashes; gix matches the whole pattern, in which it does not.
-fn after_literal<'a>(p: &'a gix::glob::Pattern, path: &'a BStr, case: Case) -> Option<(&'a BStr, &'a BStr)> {
-    let start = p.first_wildcard_pos.filter(|start| *start > 0 && is_anchored(p))?;
+fn after_literal<'a>(
+    p: &'a gix::glob::Pattern,
+    path: &'a BStr,
+    case: Case,
+) -> Option<(&'a BStr, &'a BStr)> {
+    let start = p
+        .first_wildcard_pos
+        .filter(|start| *start > 0 && is_anchored(p))?;
     let (literal, rest) = p.text.split_at_checked(start)?;
     if !rest.starts_with(b"**") || literal.ends_with(b"/") {
         return None;
@@ -160,7 +196,11 @@ fn folding(case: Case) -> Mode {
 
 /// The parent folders of `path`, outermost first: `a/b/c` gives `a`, `a/b`.
 pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
-    path.as_bytes().find_iter("/").filter_map(|slash| path.get(..slash)).collect::<Vec<_>>().into_iter()
+    path.as_bytes()
+        .find_iter("/")
+        .filter_map(|slash| path.get(..slash))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 #[cfg(test)]
@@ -179,18 +219,31 @@ mod tests {
             ("*.o\r", "a.o", Case::Sensitive),
         ] {
             let patterns = Patterns::parse(pattern.as_bytes());
-            assert_eq!(patterns.verdict(path, Kind::File, case), Some(true), "{pattern} {path}");
+            assert_eq!(
+                patterns.verdict(path, Kind::File, case),
+                Some(true),
+                "{pattern} {path}"
+            );
         }
-        assert_eq!(Patterns::parse(b"f**/x").verdict("goo/b/x", Kind::File, Case::Sensitive), None);
-        assert_eq!(Patterns::parse(b"f**/x/").verdict("foo/b/x", Kind::File, Case::Sensitive), None);
+        assert_eq!(
+            Patterns::parse(b"f**/x").verdict("goo/b/x", Kind::File, Case::Sensitive),
+            None
+        );
+        assert_eq!(
+            Patterns::parse(b"f**/x/").verdict("foo/b/x", Kind::File, Case::Sensitive),
+            None
+        );
     }
 
     #[test]
     fn patterns_are_those_of_gitignore() {
         let choice = Choice::of(&["/src/", "*.md", "!README.md"]);
-        for (path, is_chosen) in
-            [("src/a/b.rs", true), ("docs/a.md", true), ("README.md", false), ("x/src/a.rs", false)]
-        {
+        for (path, is_chosen) in [
+            ("src/a/b.rs", true),
+            ("docs/a.md", true),
+            ("README.md", false),
+            ("x/src/a.rs", false),
+        ] {
             assert_eq!(choice.covers(path), is_chosen, "{path}");
         }
         assert!(Choice::of::<&str>(&[]).is_empty() && !choice.is_empty());

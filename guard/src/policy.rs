@@ -84,10 +84,15 @@ impl Policy {
     /// without being asked. Lock files, which builds update, are allowed.
     #[must_use]
     pub fn build(strictest: Binds) -> Self {
-        let kept = code_commit_names::protected(strictest).filter(|row| row.writer() != Some(Writer::Build));
+        let kept = code_commit_names::protected(strictest)
+            .filter(|row| row.writer() != Some(Writer::Build));
         let protected = kept.map(|row| Folded::new(row.pattern, row.why)).collect();
         let runs_later = RunsLater::RefusedUnless(Choice::default());
-        Policy { protected, runs_later, ..Policy::binding(strictest) }
+        Policy {
+            protected,
+            runs_later,
+            ..Policy::binding(strictest)
+        }
     }
 
     /// For [`build`](Self::build): allows what these gitignore patterns match, relative to the root, although a
@@ -95,7 +100,10 @@ impl Policy {
     #[must_use]
     pub fn may_write<S: AsRef<str>>(self, patterns: impl IntoIterator<Item = S>) -> Self {
         let patterns: Vec<S> = patterns.into_iter().collect();
-        Policy { runs_later: RunsLater::RefusedUnless(Choice::of(&patterns)), ..self }
+        Policy {
+            runs_later: RunsLater::RefusedUnless(Choice::of(&patterns)),
+            ..self
+        }
     }
 
     /// Allows only these files, with exactly this spelling (S2 `allowed_files`: explicit relative
@@ -106,7 +114,11 @@ impl Policy {
     #[must_use]
     pub fn scoped<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
         let scope = Scope::Files(allowed.into_iter().map(Into::into).collect());
-        Policy { scope, ignored: Ignored::Allowed, ..Policy::binding(Binds::Always) }
+        Policy {
+            scope,
+            ignored: Ignored::Allowed,
+            ..Policy::binding(Binds::Always)
+        }
     }
 
     fn binding(strictest: Binds) -> Self {
@@ -136,8 +148,15 @@ impl Policy {
 
     /// Protects these patterns, and gives `what` as the reason for the refusal.
     #[must_use]
-    pub fn protect_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
-        let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
+    pub fn protect_as<S: AsRef<str>>(
+        mut self,
+        what: &str,
+        patterns: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let lines: Vec<String> = patterns
+            .into_iter()
+            .map(|p| p.as_ref().to_owned())
+            .collect();
         if !lines.is_empty() {
             self.protected.push(Folded::new(&lines.join("\n"), what));
         }
@@ -146,8 +165,15 @@ impl Policy {
 
     /// Allows what these gitignore patterns match, but gives this reason to review it.
     #[must_use]
-    pub fn flag_as<S: AsRef<str>>(mut self, what: &str, patterns: impl IntoIterator<Item = S>) -> Self {
-        let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
+    pub fn flag_as<S: AsRef<str>>(
+        mut self,
+        what: &str,
+        patterns: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let lines: Vec<String> = patterns
+            .into_iter()
+            .map(|p| p.as_ref().to_owned())
+            .collect();
         if !lines.is_empty() {
             self.flagged.push(Folded::new(&lines.join("\n"), what));
         }
@@ -157,14 +183,20 @@ impl Policy {
     /// Why the user should review a change of `path`, if the policy says so.
     pub fn flags(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
-        self.flagged.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())
+        self.flagged
+            .iter()
+            .find(|name| name.covers(path, &folded))
+            .map(|name| name.what.as_str())
     }
 
     /// Allows only what these gitignore patterns match exactly as written (the role tables of S3
     /// and S4).
     #[must_use]
     pub fn only<S: AsRef<str>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
-        let lines: Vec<String> = patterns.into_iter().map(|p| p.as_ref().to_owned()).collect();
+        let lines: Vec<String> = patterns
+            .into_iter()
+            .map(|p| p.as_ref().to_owned())
+            .collect();
         self.scope = Scope::Matching(Patterns::parse(lines.join("\n").as_bytes()));
         self
     }
@@ -191,7 +223,11 @@ impl Policy {
     pub(crate) fn check<'a>(&self, path: &'a [u8]) -> Result<&'a str, Refusal> {
         let text = crate::lexical::check(path).map_err(|code| {
             // The only protected name that the character checks detect.
-            let detail = if code == Code::Protected { "a spelling of .gitmodules" } else { "" };
+            let detail = if code == Code::Protected {
+                "a spelling of .gitmodules"
+            } else {
+                ""
+            };
             Refusal::with(code, path, detail)
         })?;
         if let Some(what) = self.protects(text) {
@@ -213,7 +249,10 @@ impl Policy {
     /// path may be written for other reasons.
     pub fn protects(&self, path: &str) -> Option<&str> {
         let folded = fold(path);
-        self.protected.iter().find(|name| name.covers(path, &folded)).map(|name| name.what.as_str())
+        self.protected
+            .iter()
+            .find(|name| name.covers(path, &folded))
+            .map(|name| name.what.as_str())
     }
 }
 

@@ -143,11 +143,19 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(code: Code, path: &[u8]) -> Self {
-        Refusal { code, path: escape(path), detail: String::new() }
+        Refusal {
+            code,
+            path: escape(path),
+            detail: String::new(),
+        }
     }
 
     pub(crate) fn with(code: Code, path: &[u8], detail: &str) -> Self {
-        Refusal { code, path: escape(path), detail: escape(detail.as_bytes()) }
+        Refusal {
+            code,
+            path: escape(path),
+            detail: escape(detail.as_bytes()),
+        }
     }
 
     /// The rule that refused the path.
@@ -163,7 +171,12 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {}", self.path, self.code.sentence().replace("{}", &self.detail))
+        write!(
+            f,
+            "`{}` {}",
+            self.path,
+            self.code.sentence().replace("{}", &self.detail)
+        )
     }
 }
 
@@ -205,14 +218,26 @@ mod tests {
 
     #[test]
     fn as_much_is_shown_of_a_long_path_whatever_it_is_made_of() {
-        for (unit, escaped) in [("a", "a"), ("\n", "\\u{a}"), ("é", "é"), ("\u{1f600}", "\u{1f600}")] {
+        for (unit, escaped) in [
+            ("a", "a"),
+            ("\n", "\\u{a}"),
+            ("é", "é"),
+            ("\u{1f600}", "\u{1f600}"),
+        ] {
             let whole = escaped.repeat(SHOWN);
             let cut: String = whole.chars().take(SHOWN).chain(['…']).collect();
             let fits = SHOWN / escaped.chars().count();
-            assert_eq!(escape(unit.repeat(fits).as_bytes()), escaped.repeat(fits), "{unit:?}");
+            assert_eq!(
+                escape(unit.repeat(fits).as_bytes()),
+                escaped.repeat(fits),
+                "{unit:?}"
+            );
             assert_eq!(escape(unit.repeat(fits + 1).as_bytes()), cut, "{unit:?}");
             assert_eq!(escape(unit.repeat(1 << 20).as_bytes()), cut, "{unit:?}");
         }
-        assert_eq!(escape(&vec![0xff; 1 << 20]), format!("{}…", "\\xff".repeat(SHOWN / 4)));
+        assert_eq!(
+            escape(&vec![0xff; 1 << 20]),
+            format!("{}…", "\\xff".repeat(SHOWN / 4))
+        );
     }
 }

@@ -78,19 +78,32 @@ impl WorkTree {
         WorkTree::of(&repo, root, configuration)
     }
 
-    fn of(repo: &gix::Repository, root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
+    fn of(
+        repo: &gix::Repository,
+        root: &Path,
+        configuration: Configuration,
+    ) -> Result<WorkTree, OpenError> {
         let git_dir = canonical(repo.git_dir())?;
-        let no_work_tree = || OpenError::NotAWorkTree { root: root.to_owned(), git_dir: git_dir.clone() };
+        let no_work_tree = || OpenError::NotAWorkTree {
+            root: root.to_owned(),
+            git_dir: git_dir.clone(),
+        };
         let top = canonical(repo.workdir().ok_or_else(no_work_tree)?)?;
         if root.starts_with(&git_dir) {
             return Err(no_work_tree());
         }
         let below = root.strip_prefix(&top).map_err(|_| no_work_tree())?;
-        let below = below.to_str().ok_or_else(|| OpenError::NotUtf8 { root: root.to_owned() })?;
+        let below = below.to_str().ok_or_else(|| OpenError::NotUtf8 {
+            root: root.to_owned(),
+        })?;
         let unreadable = |error: gix::Error| unreadable(root, &error);
         let excludes = excludes(repo, configuration).map_err(unreadable)?;
         Ok(WorkTree {
-            prefix: if below.is_empty() { String::new() } else { format!("{below}/") },
+            prefix: if below.is_empty() {
+                String::new()
+            } else {
+                format!("{below}/")
+            },
             above: folders_above(&top, below)?,
             submodules: submodules(repo).map_err(unreadable)?,
             global: excludes.iter().map(|text| Patterns::parse(text)).collect(),
@@ -141,7 +154,10 @@ impl WorkTree {
     }
 }
 
-fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Repository>, OpenError> {
+fn discover(
+    root: &Path,
+    configuration: Configuration,
+) -> Result<Option<gix::Repository>, OpenError> {
     let options = match configuration {
         Configuration::All => gix::open::Options::default().permissions(permissions()),
         Configuration::RepositoryOnly => gix::open::Options::isolated(),
@@ -149,7 +165,10 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
     let found = gix::ThreadSafeRepository::discover_opts(
         root,
         gix::discover::upwards::Options::default(),
-        gix::sec::trust::Mapping { full: options.clone(), reduced: options },
+        gix::sec::trust::Mapping {
+            full: options.clone(),
+            reduced: options,
+        },
     );
     match found {
         Ok(repo) => Ok(Some(repo.to_thread_local())),
@@ -162,15 +181,21 @@ fn discover(root: &Path, configuration: Configuration) -> Result<Option<gix::Rep
 /// Also if it cannot be inspected.
 fn may_have_dot_git(folder: &Path) -> bool {
     let found = folder.join(".git").symlink_metadata();
-    !found.is_err_and(|error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    !found.is_err_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        )
+    })
 }
 
 /// Refuses another user's repository unless `safe.directory` lists it.
 fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
     match repo.workdir() {
-        Some(top) if repo.git_dir_trust() != Trust::Full => {
-            Err(OpenError::ForeignOwner { git_dir: canonical(repo.git_dir())?, top: canonical(top)? })
-        }
+        Some(top) if repo.git_dir_trust() != Trust::Full => Err(OpenError::ForeignOwner {
+            git_dir: canonical(repo.git_dir())?,
+            top: canonical(top)?,
+        }),
         _ => Ok(()),
     }
 }
@@ -179,16 +204,25 @@ fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
 /// as a hook refers to another tree.
 fn permissions() -> gix::open::Permissions {
     let all = gix::open::Permissions::all();
-    let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
+    let env = gix::open::permissions::Environment {
+        git_prefix: gix::sec::Permission::Deny,
+        ..all.env
+    };
     gix::open::Permissions { env, ..all }
 }
 
 fn unreadable(root: &Path, error: &gix::Error) -> OpenError {
-    OpenError::Repository { root: root.to_owned(), reason: error.to_string() }
+    OpenError::Repository {
+        root: root.to_owned(),
+        reason: error.to_string(),
+    }
 }
 
 pub(crate) fn canonical(path: &Path) -> Result<PathBuf, OpenError> {
-    path.canonicalize().map_err(|source| OpenError::Io { path: path.to_owned(), source })
+    path.canonicalize().map_err(|source| OpenError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenError> {
@@ -199,7 +233,8 @@ fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenE
         .chain(crate::patterns::folders(below))
         .map(|path| {
             let full = top.join(path);
-            let folder = Folder::open(&full).map_err(|source| OpenError::Io { path: full, source })?;
+            let folder =
+                Folder::open(&full).map_err(|source| OpenError::Io { path: full, source })?;
             Ok((path.to_owned(), folder))
         })
         .collect()
@@ -212,9 +247,15 @@ fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
     // Skips the checksum, which git does not check either.
     let skip_hash = true;
     let decode = gix::index::decode::Options::default();
-    let index = gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
-    let links = index.entries().iter().filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
-    Ok(links.map(|entry| entry.path(&index).to_str_lossy().into_owned()).collect())
+    let index =
+        gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
+    let links = index
+        .entries()
+        .iter()
+        .filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
+    Ok(links
+        .map(|entry| entry.path(&index).to_str_lossy().into_owned())
+        .collect())
 }
 
 /// Whether the index certainly names no submodule: neither the mode of a submodule nor the
@@ -240,11 +281,17 @@ fn excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result
     // Unlike nested files, these belong to the user and may be symlinks. An unreadable one counts
     // as empty, as in git.
     let sources = users.into_iter().chain([info]);
-    Ok(sources.map(|path| std::fs::read(path).unwrap_or_default()).collect())
+    Ok(sources
+        .map(|path| std::fs::read(path).unwrap_or_default())
+        .collect())
 }
 
 fn ignore_case(repo: &gix::Repository) -> Case {
-    if repo.config_snapshot().boolean("core.ignoreCase").unwrap_or(false) {
+    if repo
+        .config_snapshot()
+        .boolean("core.ignoreCase")
+        .unwrap_or(false)
+    {
         Case::Fold
     } else {
         Case::Sensitive

@@ -79,7 +79,11 @@ impl Rules {
     /// Whether the rules match this path itself, relative to the top; does not check whether a
     /// parent folder is ignored.
     pub(crate) fn name(&self, path: &str, kind: Kind) -> bool {
-        let way = [""].into_iter().chain(folders(path)).filter_map(|above| self.of(above)).collect();
+        let way = [""]
+            .into_iter()
+            .chain(folders(path))
+            .filter_map(|above| self.of(above))
+            .collect();
         self.matches(&way, path, kind)
     }
 
@@ -89,14 +93,24 @@ impl Rules {
             .iter()
             .rev()
             .filter_map(|(start, patterns)| patterns.verdict(path.get(*start..)?, kind, self.case));
-        let global = self.global.iter().rev().filter_map(|patterns| patterns.verdict(path, kind, self.case));
+        let global = self
+            .global
+            .iter()
+            .rev()
+            .filter_map(|patterns| patterns.verdict(path, kind, self.case));
         local.chain(global).next().unwrap_or(false)
     }
 
     /// The rules that the `.gitignore` of one folder adds.
     pub(crate) fn of(&self, folder: &str) -> Option<(usize, Arc<Patterns>)> {
-        let start = if folder.is_empty() { 0 } else { folder.len() + 1 };
-        self.by_folder.get(folder).map(|patterns| (start, Arc::clone(patterns)))
+        let start = if folder.is_empty() {
+            0
+        } else {
+            folder.len() + 1
+        };
+        self.by_folder
+            .get(folder)
+            .map(|patterns| (start, Arc::clone(patterns)))
     }
 
     /// Reads the `.gitignore` of one folder.
@@ -115,13 +129,19 @@ impl Rules {
     /// when it is its turn, so that a wide tree does not use up all descriptors.
     pub(crate) fn read_below(&mut self, path: &str, folder: &Arc<Folder>) -> Result<(), Unread> {
         let below_root = if path.is_empty() { 0 } else { path.len() + 1 };
-        let above = [""].into_iter().chain(folders(path)).filter(|above| *above != path);
+        let above = [""]
+            .into_iter()
+            .chain(folders(path))
+            .filter(|above| *above != path);
         let way = Arc::new(above.filter_map(|above| self.of(above)).collect());
         let mut todo = self.read_one(path.to_owned(), Arc::clone(folder), &way)?;
         while let Some((parent, name)) = todo.pop() {
             let path = join(&parent.path, &name);
             // A file in it would have one more component.
-            if path.get(below_root..).is_none_or(|path| is_too_long(&join(path, "x"))) {
+            if path
+                .get(below_root..)
+                .is_none_or(|path| is_too_long(&join(path, "x")))
+            {
                 continue;
             }
             match parent.folder.open_in(&name) {
@@ -142,15 +162,16 @@ impl Rules {
         above: &Arc<Way>,
     ) -> Result<Vec<(Arc<Level>, String)>, Unread> {
         let may_be_folder = |kind| matches!(kind, FileType::Directory | FileType::Unknown);
-        let is_looked_at =
-            |name: &[u8], kind| is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git");
+        let is_looked_at = |name: &[u8], kind| {
+            is_protected_anywhere(name) || (may_be_folder(kind) && name != b".git")
+        };
         let entries = folder.entries_if(is_looked_at).map_err(Unread::at(&path))?;
         // Some file systems do not report the type of an entry when listing a folder.
         let is_file = |name: &[u8], kind: FileType| match kind {
             FileType::Directory => false,
-            FileType::Unknown => folder
-                .stat(OsStr::from_bytes(name))
-                .is_ok_and(|stat| stat.is_some_and(|stat| !FileType::from_raw_mode(stat.st_mode).is_dir())),
+            FileType::Unknown => folder.stat(OsStr::from_bytes(name)).is_ok_and(|stat| {
+                stat.is_some_and(|stat| !FileType::from_raw_mode(stat.st_mode).is_dir())
+            }),
             FileType::RegularFile
             | FileType::Symlink
             | FileType::Fifo
@@ -158,9 +179,12 @@ impl Rules {
             | FileType::CharacterDevice
             | FileType::BlockDevice => true,
         };
-        let named = entries.iter().filter(|(name, _)| is_protected_anywhere(name));
+        let named = entries
+            .iter()
+            .filter(|(name, _)| is_protected_anywhere(name));
         let files = named.filter(|(name, kind)| is_file(name, *kind));
-        self.protected.extend(files.map(|(name, _)| join(&path, &String::from_utf8_lossy(name))));
+        self.protected
+            .extend(files.map(|(name, _)| join(&path, &String::from_utf8_lossy(name))));
         let mut way = Arc::clone(above);
         if entries.iter().any(|(name, _)| name == b".gitignore") {
             self.read(&path, &folder).map_err(Unread::at(&path))?;
@@ -169,11 +193,14 @@ impl Rules {
             }
         }
         let level = Arc::new(Level { path, folder, way });
-        let folders = entries.into_iter().filter(|(_, kind)| may_be_folder(*kind)).filter_map(|(name, _)| {
-            let name = String::from_utf8(name).ok()?;
-            let ignored = self.matches(&level.way, &join(&level.path, &name), Kind::Folder);
-            (!ignored).then(|| (Arc::clone(&level), name))
-        });
+        let folders = entries
+            .into_iter()
+            .filter(|(_, kind)| may_be_folder(*kind))
+            .filter_map(|(name, _)| {
+                let name = String::from_utf8(name).ok()?;
+                let ignored = self.matches(&level.way, &join(&level.path, &name), Kind::Folder);
+                (!ignored).then(|| (Arc::clone(&level), name))
+            });
         Ok(folders.collect())
     }
 }
@@ -183,7 +210,9 @@ impl Rules {
 pub(crate) fn is_closed(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::ACCESS | Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::PERM | Errno::XDEV)
+        Some(
+            Errno::ACCESS | Errno::LOOP | Errno::NOENT | Errno::NOTDIR | Errno::PERM | Errno::XDEV
+        )
     )
 }
 
@@ -216,7 +245,10 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let mut folder = scratch.path().to_owned();
         for _ in 0..100 {
-            fs::File::create(folder.join(".gitignore")).unwrap().write_all(rules).unwrap();
+            fs::File::create(folder.join(".gitignore"))
+                .unwrap()
+                .write_all(rules)
+                .unwrap();
             folder.push("d");
             fs::create_dir(&folder).unwrap();
         }
@@ -226,13 +258,18 @@ mod tests {
             case: Case::Sensitive,
             protected: Vec::new(),
         };
-        read.read_below(prefix, &Arc::new(Folder::open(scratch.path()).unwrap())).unwrap();
+        read.read_below(prefix, &Arc::new(Folder::open(scratch.path()).unwrap()))
+            .unwrap();
         read.by_folder.len()
     }
 
     #[test]
     fn rules_are_read_as_deep_as_paths_are_judged_and_kept_where_there_are_any() {
-        assert_eq!(kept(b"*.o\n", ""), 64, "the root and 63 folders: a file in the last has 64 names");
+        assert_eq!(
+            kept(b"*.o\n", ""),
+            64,
+            "the root and 63 folders: a file in the last has 64 names"
+        );
         assert_eq!(kept(b"*.o\n", "below/the/top"), 64, "counted from the root");
         assert_eq!(kept(b"# none\n\n", ""), 0);
     }

@@ -30,8 +30,15 @@ impl Surroundings {
         work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,
     ) -> Result<Self, OpenError> {
         let path = canonical(root)?;
-        let root = Folder::open(&path).map_err(|source| OpenError::Io { path: path.clone(), source })?;
-        Ok(Self { root: root.into(), work_tree: work_tree(&path)?.into(), path })
+        let root = Folder::open(&path).map_err(|source| OpenError::Io {
+            path: path.clone(),
+            source,
+        })?;
+        Ok(Self {
+            root: root.into(),
+            work_tree: work_tree(&path)?.into(),
+            path,
+        })
     }
 
     /// Whether the root is in a work tree of git.
@@ -50,10 +57,23 @@ impl Surroundings {
     /// thousands of folders.
     pub fn guard(&self, policy: Policy) -> Result<Guard, OpenError> {
         raise_descriptor_limit();
-        let Self { root, path, work_tree } = self.clone();
+        let Self {
+            root,
+            path,
+            work_tree,
+        } = self.clone();
         let captured = work_tree
             .capture(&root)
-            .map_err(|Unread { path, source }| OpenError::Io { path: work_tree.whole(&path), source })?;
-        Ok(Guard { root, path, policy, work_tree, captured })
+            .map_err(|Unread { path, source }| OpenError::Io {
+                path: work_tree.whole(&path),
+                source,
+            })?;
+        Ok(Guard {
+            root,
+            path,
+            policy,
+            work_tree,
+            captured,
+        })
     }
 }

@@ -36,7 +36,10 @@ impl Tracked {
 
     /// Whether a file at or below this path is one.
     pub fn has_below(&self, path: &Path) -> bool {
-        self.0.range(path.to_owned()..).next().is_some_and(|first| first.starts_with(path))
+        self.0
+            .range(path.to_owned()..)
+            .next()
+            .is_some_and(|first| first.starts_with(path))
     }
 }
 
@@ -111,7 +114,10 @@ impl Survey {
 
     /// What is at a path.
     pub fn get(&self, path: &Path) -> Option<&Seen> {
-        let at = self.0.binary_search_by(|(known, _)| known.as_os_str().cmp(path.as_os_str())).ok()?;
+        let at = self
+            .0
+            .binary_search_by(|(known, _)| known.as_os_str().cmp(path.as_os_str()))
+            .ok()?;
         self.0.get(at).map(|(_, seen)| seen)
     }
 
@@ -131,7 +137,11 @@ impl Survey {
             let same = matches!((was, is), (Some((_, was)), Some((_, is))) if was.is_untouched(is));
             if let Some((path, _)) = was.or(is).filter(|_| !same) {
                 let seen = |side: Option<&(PathBuf, Seen)>| side.map(|(_, seen)| *seen);
-                found.push(Difference { path: path.clone(), before: seen(was), after: seen(is) });
+                found.push(Difference {
+                    path: path.clone(),
+                    before: seen(was),
+                    after: seen(is),
+                });
             }
         }
     }
@@ -205,25 +215,43 @@ impl Guard {
     /// Those of the files, relative to the root, that the captured rules ignore.
     pub fn ignored_of(&self, tracked: impl IntoIterator<Item = PathBuf>) -> Tracked {
         let from_top = |path: &Path| format!("{}{}", self.work_tree.prefix, path.to_string_lossy());
-        Tracked(tracked.into_iter().filter(|path| self.captured.ignore(&from_top(path))).collect())
+        Tracked(
+            tracked
+                .into_iter()
+                .filter(|path| self.captured.ignore(&from_top(path)))
+                .collect(),
+        )
     }
 
     /// Whether the rules in a folder that is not known yet ignore everything in it, themselves too: it is a tool's
     /// cache. What cannot be read is none.
     pub fn ignores_itself(folder: &Path) -> bool {
         let around = |root: &Path| Ok(WorkTree::without_repository(root));
-        let all = Surroundings::of(folder, around).and_then(|around| around.guard(Policy::new())).ok();
-        let survey = all.as_ref().and_then(|all| all.survey(&Tracked::default(), &|_| false).ok());
-        let (Some(all), Some(survey)) = (all, survey) else { return false };
+        let all = Surroundings::of(folder, around)
+            .and_then(|around| around.guard(Policy::new()))
+            .ok();
+        let survey = all
+            .as_ref()
+            .and_then(|all| all.survey(&Tracked::default(), &|_| false).ok());
+        let (Some(all), Some(survey)) = (all, survey) else {
+            return false;
+        };
         let is_rules = |path: &Path| path.file_name() == Some(OsStr::new(".gitignore"));
-        let is_ignored = |path: &Path| is_rules(path) && all.captured.ignore(&path.to_string_lossy());
+        let is_ignored =
+            |path: &Path| is_rules(path) && all.captured.ignore(&path.to_string_lossy());
         all.captured.of("").is_some()
-            && survey.iter().all(|(path, seen)| seen.kind().is_dir() || is_ignored(path))
+            && survey
+                .iter()
+                .all(|(path, seen)| seen.kind().is_dir() || is_ignored(path))
     }
 
     /// Surveys the whole tree, except what the captured rules ignore and git does not track, and what is below a path
     /// that `skipped` matches. Does not follow symlinks or enter other file systems.
-    pub fn survey(&self, tracked: &Tracked, skipped: &dyn Fn(&Path) -> bool) -> Result<Survey, JudgeError> {
+    pub fn survey(
+        &self,
+        tracked: &Tracked,
+        skipped: &dyn Fn(&Path) -> bool,
+    ) -> Result<Survey, JudgeError> {
         self.survey_below(Path::new(""), tracked, skipped)
     }
 
@@ -240,10 +268,17 @@ impl Guard {
         let opened = self.root.folder_of(&folder.join("x")).map_err(at(&path))?;
         let mut found = Vec::new();
         let inside = format!("{prefix}{}/x", folder.to_string_lossy());
-        let mut above = crate::patterns::folders(&inside).filter(|above| above.len() > prefix.len());
+        let mut above =
+            crate::patterns::folders(&inside).filter(|above| above.len() > prefix.len());
         let is_ignored = above.any(|above| rules.name(above, Kind::Folder));
         let (within, way) = (Within::of(folder), self.way_to(folder));
-        let first = Level { folder: opened, within, is_ignored, way, path };
+        let first = Level {
+            folder: opened,
+            within,
+            is_ignored,
+            way,
+            path,
+        };
         let scope = (tracked, skipped);
         let mut todo = self.look_into(&Arc::new(first), scope, &mut found)?;
         while let Some((parent, name, within, is_ignored)) = todo.pop() {
@@ -256,7 +291,13 @@ impl Guard {
             let text = String::from_utf8_lossy(&path);
             let own = rules.of(&format!("{prefix}{text}"));
             let way = parent.way.iter().cloned().chain(own).collect();
-            let level = Level { folder, path, within, is_ignored, way };
+            let level = Level {
+                folder,
+                path,
+                within,
+                is_ignored,
+                way,
+            };
             todo.extend(self.look_into(&Arc::new(level), scope, &mut found)?);
         }
         Ok(Survey::new(found))
@@ -265,12 +306,16 @@ impl Guard {
     /// Whether the captured rules ignore this path itself; does not check the folders above it. What the
     /// survey lists in any case is not ignored: a repository, and ignore rules.
     pub fn has_ignored(&self, path: &Path, is_folder: bool) -> bool {
-        if path.file_name().is_some_and(|name| name == ".git" || name == ".gitignore") {
+        if path
+            .file_name()
+            .is_some_and(|name| name == ".git" || name == ".gitignore")
+        {
             return false;
         }
         let from_top = format!("{}{}", self.work_tree.prefix, path.to_string_lossy());
         let kind = if is_folder { Kind::Folder } else { Kind::File };
-        self.captured.matches(&self.way_to(path.parent().unwrap_or(path)), &from_top, kind)
+        self.captured
+            .matches(&self.way_to(path.parent().unwrap_or(path)), &from_top, kind)
     }
 
     /// The rules on the way to the content of a folder, which is relative to the root.
@@ -279,7 +324,10 @@ impl Guard {
         let from_top = from_top.trim_matches('/');
         let above = [""].into_iter().chain(crate::patterns::folders(from_top));
         let own = self.captured.of(from_top).filter(|_| !from_top.is_empty());
-        above.filter_map(|above| self.captured.of(above)).chain(own).collect()
+        above
+            .filter_map(|above| self.captured.of(above))
+            .chain(own)
+            .collect()
     }
 
     /// Records the content of one folder; returns its subfolders.
@@ -295,8 +343,11 @@ impl Guard {
             entries => entries.map_err(at(&level.path))?,
         };
         let is_tree = level.within == Within::Tree;
-        let within =
-            if level.is_ignored && is_tree && is_repository(&entries) { Within::Git } else { level.within };
+        let within = if level.is_ignored && is_tree && is_repository(&entries) {
+            Within::Git
+        } else {
+            level.within
+        };
         for (name, kind) in entries {
             let listed = within.lists(&name);
             let is_own_git = level.path.is_empty() && name == DOT_GIT.as_bytes();
@@ -310,13 +361,25 @@ impl Guard {
                 continue;
             }
             // Ignore rules depend on whether it is a folder.
-            let looked = if kind == FileType::Unknown { look(&level.folder, &name, &path)? } else { None };
+            let looked = if kind == FileType::Unknown {
+                look(&level.folder, &name, &path)?
+            } else {
+                None
+            };
             let kind = looked.map_or(kind, |stat| FileType::from_raw_mode(stat.st_mode));
-            let of = if kind.is_dir() { Kind::Folder } else { Kind::File };
-            let from_top = format!("{}{}", self.work_tree.prefix, String::from_utf8_lossy(&path));
+            let of = if kind.is_dir() {
+                Kind::Folder
+            } else {
+                Kind::File
+            };
+            let from_top = format!(
+                "{}{}",
+                self.work_tree.prefix,
+                String::from_utf8_lossy(&path)
+            );
             let may_be_ignored = listed == Listed::UnlessIgnored;
-            let is_ignored =
-                level.is_ignored || (may_be_ignored && self.captured.matches(&level.way, &from_top, of));
+            let is_ignored = level.is_ignored
+                || (may_be_ignored && self.captured.matches(&level.way, &from_top, of));
             let is_part = within != Within::Tree && listed == Listed::Always;
             if is_ignored && !is_part && !tracked.has_below(&place) {
                 if kind.is_dir() && within != Within::Hooks && name != "objects" {
@@ -325,10 +388,17 @@ impl Guard {
                 }
                 continue;
             }
-            let Some(stat) = look(&level.folder, &name, &path)? else { continue };
+            let Some(stat) = look(&level.folder, &name, &path)? else {
+                continue;
+            };
             if kind.is_dir() && within != Within::Hooks {
                 let within = within.enter(&name);
-                inner.push((Arc::clone(level), name, within, is_ignored && !tracked.has(&place)));
+                inner.push((
+                    Arc::clone(level),
+                    name,
+                    within,
+                    is_ignored && !tracked.has(&place),
+                ));
             }
             found.push((place, Seen::of(&stat)));
         }
@@ -345,7 +415,11 @@ fn look(folder: &Folder, name: &OsString, path: &[u8]) -> Result<Option<Stat>, J
 }
 
 fn join(folder: &[u8], name: &OsString) -> Vec<u8> {
-    if folder.is_empty() { name.as_bytes().to_vec() } else { [folder, b"/", name.as_bytes()].concat() }
+    if folder.is_empty() {
+        name.as_bytes().to_vec()
+    } else {
+        [folder, b"/", name.as_bytes()].concat()
+    }
 }
 
 fn at(path: &[u8]) -> impl FnOnce(std::io::Error) -> JudgeError {

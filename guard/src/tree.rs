@@ -65,7 +65,14 @@ impl<'a> Tree<'a> {
         submodules: &'a BTreeSet<String>,
         prefix: &'a str,
     ) -> Self {
-        Tree { root, submodules, prefix, folders: HashMap::new(), names: HashMap::new(), rules }
+        Tree {
+            root,
+            submodules,
+            prefix,
+            folders: HashMap::new(),
+            names: HashMap::new(),
+            rules,
+        }
     }
 
     /// Walks down to `path` and inspects what exists there.
@@ -84,8 +91,14 @@ impl<'a> Tree<'a> {
             }
             folder_names += 1;
         }
-        let mut admitted =
-            Admitted { path: path.to_owned(), op, root: self.root.id(), folder, folder_names, before: None };
+        let mut admitted = Admitted {
+            path: path.to_owned(),
+            op,
+            root: self.root.id(),
+            folder,
+            folder_names,
+            before: None,
+        };
         self.check_spelling(&admitted)?;
         if self.submodules.contains(&format!("{}{path}", self.prefix)) {
             return Err(refuse(Code::NestedRepository, path, ""));
@@ -97,7 +110,11 @@ impl<'a> Tree<'a> {
     }
 
     /// Opens the folder at `path` in its parent, unless an earlier path of the reply already did.
-    fn folder(&mut self, path: &str, parent: &Folder) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
+    fn folder(
+        &mut self,
+        path: &str,
+        parent: &Folder,
+    ) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
         if let Some(known) = self.folders.get(path) {
             return Ok(known.clone());
         }
@@ -112,22 +129,34 @@ impl<'a> Tree<'a> {
     fn open(&self, path: &str, parent: &Folder) -> Result<Result<Arc<Folder>, Obstacle>, Halt> {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.submodules.contains(&format!("{}{path}", self.prefix)) {
-            return Ok(Err(Obstacle::Refused(Code::NestedRepository, String::new())));
+            return Ok(Err(Obstacle::Refused(
+                Code::NestedRepository,
+                String::new(),
+            )));
         }
         let folder = match parent.open_in(name) {
             Ok(folder) => folder,
-            Err(error) => return obstacle(parent, name, &error).map(Err).ok_or_else(|| fail(path, error)),
+            Err(error) => {
+                return obstacle(parent, name, &error)
+                    .map(Err)
+                    .ok_or_else(|| fail(path, error));
+            }
         };
         let is_repository = holds(&folder, ".git").map_err(|error| fail(path, error))?;
         if is_repository {
-            return Ok(Err(Obstacle::Refused(Code::NestedRepository, String::new())));
+            return Ok(Err(Obstacle::Refused(
+                Code::NestedRepository,
+                String::new(),
+            )));
         }
         Ok(Ok(Arc::new(folder)))
     }
 
     fn read_rules(&mut self, path: &str, folder: &Folder) -> Result<(), Halt> {
         let from_top = format!("{}{path}", self.prefix);
-        self.rules.read(from_top.trim_end_matches('/'), folder).map_err(|error| fail(path, error))
+        self.rules
+            .read(from_top.trim_end_matches('/'), folder)
+            .map_err(|error| fail(path, error))
     }
 
     /// The first component that does not exist must not differ from an existing one only in case or
@@ -135,14 +164,20 @@ impl<'a> Tree<'a> {
     fn check_spelling(&mut self, admitted: &Admitted) -> Result<(), Halt> {
         let missing = admitted.missing_folders().next().unwrap_or(&admitted.path);
         let name = missing.rsplit('/').next().unwrap_or_default();
-        let found = admitted.folder.stat(name).map_err(|error| fail(missing, error))?;
+        let found = admitted
+            .folder
+            .stat(name)
+            .map_err(|error| fail(missing, error))?;
         if found.is_some() {
             return Ok(());
         }
-        let names =
-            self.names_in(admitted.folder_path(), &admitted.folder).map_err(|error| fail(missing, error))?;
+        let names = self
+            .names_in(admitted.folder_path(), &admitted.folder)
+            .map_err(|error| fail(missing, error))?;
         match names.get(&fold(name)) {
-            Some(other) if other != name => Err(refuse(Code::SpelledDifferently, &admitted.path, other)),
+            Some(other) if other != name => {
+                Err(refuse(Code::SpelledDifferently, &admitted.path, other))
+            }
             _ => Ok(()),
         }
     }
@@ -152,7 +187,10 @@ impl<'a> Tree<'a> {
         if !self.names.contains_key(path) {
             let entries = folder.entries()?.into_iter();
             let names = entries.filter_map(|(name, _)| String::from_utf8(name).ok());
-            self.names.insert(path.to_owned(), names.map(|name| (fold(&name), name)).collect());
+            self.names.insert(
+                path.to_owned(),
+                names.map(|name| (fold(&name), name)).collect(),
+            );
         }
         Ok(self.names.entry(path.to_owned()).or_default())
     }
@@ -177,9 +215,10 @@ fn obstacle(parent: &Folder, name: &str, error: &io::Error) -> Option<Obstacle> 
     match Errno::from_io_error(error)? {
         Errno::NOENT => Some(Obstacle::Absent),
         Errno::XDEV => refused(Code::OtherFileSystem),
-        Errno::ACCESS => {
-            Some(Obstacle::Refused(Code::CannotJudge, "no permission to look inside".to_owned()))
-        }
+        Errno::ACCESS => Some(Obstacle::Refused(
+            Code::CannotJudge,
+            "no permission to look inside".to_owned(),
+        )),
         Errno::LOOP => refused(Code::Symlink),
         Errno::NOTDIR => refused(match kind_of(parent, name) {
             kind if kind.is_symlink() => Code::Symlink,
@@ -192,12 +231,16 @@ fn obstacle(parent: &Folder, name: &str, error: &io::Error) -> Option<Obstacle> 
 
 fn kind_of(parent: &Folder, name: &str) -> FileType {
     let stat = parent.stat(name).ok().flatten();
-    stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
+    stat.map_or(FileType::Unknown, |stat| {
+        FileType::from_raw_mode(stat.st_mode)
+    })
 }
 
 /// The regular file at `name` with the hash of its content; `None` if it does not exist.
 fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Halt> {
-    let Some(stat) = folder.stat(OsStr::from_bytes(name.as_bytes())).map_err(|error| fail(path, error))?
+    let Some(stat) = folder
+        .stat(OsStr::from_bytes(name.as_bytes()))
+        .map_err(|error| fail(path, error))?
     else {
         return Ok(None);
     };
@@ -214,16 +257,24 @@ fn look_at(folder: &Folder, name: &str, path: &str) -> Result<Option<Before>, Ha
 
 /// `id` detects that the file was swapped for another between the two steps.
 fn read(folder: &Folder, name: &str, path: &str, id: (u64, u64)) -> Result<Before, Halt> {
-    let before = folder.open_file(name).and_then(|mut file| Before::of(&mut file));
+    let before = folder
+        .open_file(name)
+        .and_then(|mut file| Before::of(&mut file));
     match before {
         Ok(before) if before.id == id => Ok(before),
-        Ok(_) => Err(refuse(Code::CannotJudge, path, "it is being changed right now")),
+        Ok(_) => Err(refuse(
+            Code::CannotJudge,
+            path,
+            "it is being changed right now",
+        )),
         Err(error) => match Errno::from_io_error(&error) {
             Some(Errno::ACCESS) => Err(refuse(Code::CannotJudge, path, "no permission to read it")),
             // `None` if it is no longer a regular file.
-            Some(Errno::LOOP | Errno::NOENT) | None => {
-                Err(refuse(Code::CannotJudge, path, "it is being changed right now"))
-            }
+            Some(Errno::LOOP | Errno::NOENT) | None => Err(refuse(
+                Code::CannotJudge,
+                path,
+                "it is being changed right now",
+            )),
             _ => Err(fail(path, error)),
         },
     }
@@ -234,5 +285,8 @@ fn refuse(code: Code, path: &str, detail: &str) -> Halt {
 }
 
 fn fail(path: &str, source: io::Error) -> Halt {
-    Halt::Failed(JudgeError { path: path.to_owned(), source })
+    Halt::Failed(JudgeError {
+        path: path.to_owned(),
+        source,
+    })
 }

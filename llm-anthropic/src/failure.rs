@@ -12,12 +12,19 @@ pub(crate) fn of(head: &Head, body: &[u8], model: &str, key: &Secret) -> CallErr
         "authentication_error" => CallError::BadKey { message },
         "billing_error" => CallError::Billing { message },
         "permission_error" => CallError::NoPermission { message },
-        "not_found_error" => CallError::NotFound { model: model.to_owned(), message },
+        "not_found_error" => CallError::NotFound {
+            model: model.to_owned(),
+            message,
+        },
         "request_too_large" => CallError::TooLarge { message },
         "invalid_request_error" if is_too_long(&message) => CallError::TooLarge { message },
-        "invalid_request_error" if message.contains("credit balance") => CallError::Billing { message },
+        "invalid_request_error" if message.contains("credit balance") => {
+            CallError::Billing { message }
+        }
         // The account's own limit: it is not lifted by waiting.
-        "rate_limit_error" if has_reached_its_spend_limit(&body.error) => CallError::Billing { message },
+        "rate_limit_error" if has_reached_its_spend_limit(&body.error) => {
+            CallError::Billing { message }
+        }
         _ => body.by_status(head, model, retry_after(head)),
     }
 }
@@ -31,13 +38,23 @@ pub(crate) fn in_stream(error: &Value, model: &str, key: &Secret) -> CallError {
         Some("overloaded_error") => 529,
         _ => 500,
     };
-    of(&Head { status, ..Head::default() }, error.to_string().as_bytes(), model, key)
+    of(
+        &Head {
+            status,
+            ..Head::default()
+        },
+        error.to_string().as_bytes(),
+        model,
+        key,
+    )
 }
 
 /// The service has no type for it: the same one stands for any mistake in a request.
 fn is_too_long(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["prompt is too long", "exceed context limit"].iter().any(|part| message.contains(part))
+    ["prompt is too long", "exceed context limit"]
+        .iter()
+        .any(|part| message.contains(part))
 }
 
 fn has_reached_its_spend_limit(error: &Value) -> bool {

@@ -32,7 +32,12 @@ impl Anthropic {
     /// A model of the service at `base`, which is an origin: the version is added here. Servers on this machine need
     /// no key.
     pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
-        Self { base, id, key, max_output: USUAL_OUTPUT }
+        Self {
+            base,
+            id,
+            key,
+            max_output: USUAL_OUTPUT,
+        }
     }
 
     /// Limits a reply to this many tokens.
@@ -43,13 +48,18 @@ impl Anthropic {
 
     /// More than the model can write is an error.
     fn limit(&self, request: &Request<'_>) -> u64 {
-        request.max_output_tokens.map_or(self.max_output, |most| most.min(self.max_output))
+        request
+            .max_output_tokens
+            .map_or(self.max_output, |most| most.min(self.max_output))
     }
 
     fn address(&self, path: &str) -> Post {
         Post {
             url: self.base.join(path),
-            headers: vec![("content-type", "application/json".into()), ("anthropic-version", VERSION.into())],
+            headers: vec![
+                ("content-type", "application/json".into()),
+                ("anthropic-version", VERSION.into()),
+            ],
             key: (!self.key.is_empty()).then(|| ("x-api-key", self.key.clone())),
             body: Arc::default(),
         }
@@ -63,15 +73,26 @@ impl Dialect for Anthropic {
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.id.name(), request, self.limit(request));
-        Ok(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.address("/v1/messages") })
+        Ok(Post {
+            body: Arc::new(code_commit_llm::json::body(&body)?),
+            ..self.address("/v1/messages")
+        })
     }
 
-    fn read(&self, body: Vec<u8>, request: &Request<'_>, _: Option<&str>) -> Result<Answer, Unread> {
+    fn read(
+        &self,
+        body: Vec<u8>,
+        request: &Request<'_>,
+        _: Option<&str>,
+    ) -> Result<Answer, Unread> {
         code_commit_llm::in_one_piece(body, Some(self.limit(request)), self.stream(), None)
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
+        Box::new(reply::Merge::new(
+            self.id.name().to_owned(),
+            self.key.clone(),
+        ))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
@@ -80,7 +101,10 @@ impl Dialect for Anthropic {
 
     fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
         let body = code_commit_llm::json::body(&request::Counted::of(self.id.name(), request))?;
-        Ok(Some(Post { body: Arc::new(body), ..self.address("/v1/messages/count_tokens") }))
+        Ok(Some(Post {
+            body: Arc::new(body),
+            ..self.address("/v1/messages/count_tokens")
+        }))
     }
 
     fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {

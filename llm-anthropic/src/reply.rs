@@ -80,7 +80,12 @@ struct Count {
 /// Reads the answer to `count_tokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     let count: Count = code_commit_llm::json::whole(body)?;
-    count.input_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no input_tokens".into() })
+    count
+        .input_tokens
+        .as_u64()
+        .ok_or_else(|| CallError::BadReply {
+            detail: "no input_tokens".into(),
+        })
 }
 
 /// An answer, assembled from one or more events.
@@ -101,7 +106,11 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn new(model: String, key: Secret) -> Self {
-        Self { model, key, ..Self::default() }
+        Self {
+            model,
+            key,
+            ..Self::default()
+        }
     }
 
     fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
@@ -151,18 +160,30 @@ impl Merge {
         let reason = self.stop_reason.as_deref().unwrap_or_default();
         if reason == "refusal" {
             let words = self.stop_details.get("explanation").and_then(Value::as_str);
-            let message = code_commit_llm::clean_message(words.unwrap_or("no explanation"), &self.key);
+            let message =
+                code_commit_llm::clean_message(words.unwrap_or("no explanation"), &self.key);
             return Finish::Refused { message };
         }
         // A turn of the service's own tools, none of which was offered.
-        let finish = if reason == "pause_turn" { Finish::Other } else { Finish::of_word(reason) };
-        if text.is_empty() && finish == Finish::Complete { Finish::Empty } else { finish }
+        let finish = if reason == "pause_turn" {
+            Finish::Other
+        } else {
+            Finish::of_word(reason)
+        };
+        if text.is_empty() && finish == Finish::Complete {
+            Finish::Empty
+        } else {
+            finish
+        }
     }
 
     /// The service counts plain input, input read from the cache and input written to it apart.
     fn usage(&self) -> Usage {
         let count = |path: &str| self.usage.pointer(path).and_then(Value::as_u64);
-        let (read, written) = (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
+        let (read, written) = (
+            count("/cache_read_input_tokens"),
+            count("/cache_creation_input_tokens"),
+        );
         let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
         Usage {
             input_tokens: count("/input_tokens").map(|plain| plain.saturating_add(cached)),
@@ -170,7 +191,11 @@ impl Merge {
             cache_write_tokens: written,
             output_tokens: count("/output_tokens"),
             reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
-            tier: self.usage.get("service_tier").and_then(Value::as_str).and_then(Tier::of_word),
+            tier: self
+                .usage
+                .get("service_tier")
+                .and_then(Value::as_str)
+                .and_then(Tier::of_word),
         }
     }
 
@@ -186,7 +211,10 @@ impl Merge {
             stop_reason: self.stop_reason.as_deref(),
             stop_details: &self.stop_details,
             usage: &self.usage,
-            content: thinking.into_iter().chain([MergedBlock::Text { text: "" }]).collect(),
+            content: thinking
+                .into_iter()
+                .chain([MergedBlock::Text { text: "" }])
+                .collect(),
         };
         Raw::merged(&merged, "}]}")
     }
@@ -213,7 +241,13 @@ impl Stream for Merge {
             self.append(&block, text)?;
         }
         if let Some(delta) = event.delta {
-            self.append(&Block { text: delta.text, thinking: delta.thinking }, text)?;
+            self.append(
+                &Block {
+                    text: delta.text,
+                    thinking: delta.thinking,
+                },
+                text,
+            )?;
             self.take_end(&delta.stop_reason, delta.stop_details);
         }
         self.take_usage(event.usage);
@@ -222,7 +256,11 @@ impl Stream for Merge {
     }
 
     fn over(&self) -> Option<Duration> {
-        let linger = if self.stopped { LINGER_AFTER_STOP } else { LINGER };
+        let linger = if self.stopped {
+            LINGER_AFTER_STOP
+        } else {
+            LINGER
+        };
         self.is_ended().then_some(linger)
     }
 
@@ -237,7 +275,10 @@ impl Stream for Merge {
             text,
             attempts: 1,
         };
-        Ok(Answer { reply, continuation: None })
+        Ok(Answer {
+            reply,
+            continuation: None,
+        })
     }
 }
 

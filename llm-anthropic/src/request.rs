@@ -80,24 +80,39 @@ impl<'a> Counted<'a> {
         Self {
             model,
             system: request.system.map(|text| [Block::cached(text)]),
-            messages: [Message { role: "user", content }],
-            output_config: request
-                .schema
-                .map(|schema| OutputConfig { format: Format { r#type: "json_schema", schema } }),
+            messages: [Message {
+                role: "user",
+                content,
+            }],
+            output_config: request.schema.map(|schema| OutputConfig {
+                format: Format {
+                    r#type: "json_schema",
+                    schema,
+                },
+            }),
         }
     }
 }
 
 impl<'a> Block<'a> {
     fn of(text: &'a str) -> Self {
-        Self { r#type: "text", text, cache_control: None }
+        Self {
+            r#type: "text",
+            text,
+            cache_control: None,
+        }
     }
 
     /// Marked as the end of what later calls repeat. Writing to the cache costs more than plain input, which
     /// pays from the second call on.
     fn cached(text: &'a str) -> Self {
         let is_worth_it = text.len() >= LEAST_TO_CACHE;
-        let cache_control = is_worth_it.then_some(CacheControl { r#type: "ephemeral" });
-        Self { cache_control, ..Self::of(text) }
+        let cache_control = is_worth_it.then_some(CacheControl {
+            r#type: "ephemeral",
+        });
+        Self {
+            cache_control,
+            ..Self::of(text)
+        }
     }
 }

@@ -11,14 +11,20 @@ pub(crate) fn of(reason: &str) -> Finish {
         "UNEXPECTED_TOOL_CALL" => Finish::ToolCall(ToolCall::Unexpected),
         "TOO_MANY_TOOL_CALLS" => Finish::ToolCall(ToolCall::TooMany),
         "MISSING_THOUGHT_SIGNATURE" => Finish::ToolCall(ToolCall::Unsigned),
-        "ESCALATION" | "PUP_LIMITED_DISABLED" => Finish::Withheld { reason: reason.to_owned() },
+        "ESCALATION" | "PUP_LIMITED_DISABLED" => Finish::Withheld {
+            reason: reason.to_owned(),
+        },
         "OTHER" | "FINISH_REASON_UNSPECIFIED" => Finish::Other,
         other => filtered(filter(other)),
     }
 }
 
 fn filtered(filter: Filter) -> Finish {
-    if let Filter::Unknown(reason) = filter { Finish::of_word(&reason) } else { Finish::Filtered { filter } }
+    if let Filter::Unknown(reason) = filter {
+        Finish::of_word(&reason)
+    } else {
+        Finish::Filtered { filter }
+    }
 }
 
 /// The filters that `PromptFeedback.BlockReason` and `Candidate.FinishReason` have in common.
@@ -30,9 +36,11 @@ pub(crate) fn filter(reason: &str) -> Filter {
         "BLOCKLIST" => Filter::Blocklist,
         "PROHIBITED_CONTENT" => Filter::Prohibited,
         "SPII" => Filter::PersonalData,
-        "IMAGE_SAFETY" | "IMAGE_PROHIBITED_CONTENT" | "IMAGE_OTHER" | "NO_IMAGE" | "IMAGE_RECITATION" => {
-            Filter::Image
-        }
+        "IMAGE_SAFETY"
+        | "IMAGE_PROHIBITED_CONTENT"
+        | "IMAGE_OTHER"
+        | "NO_IMAGE"
+        | "IMAGE_RECITATION" => Filter::Image,
         "MODEL_ARMOR" => Filter::ModelArmor,
         "JAILBREAK" => Filter::Jailbreak,
         "OTHER" | "BLOCK_REASON_UNSPECIFIED" => Filter::Unspecified,

@@ -26,8 +26,11 @@ impl Dialect for Gemini {
     }
 
     fn post(&self, request: &Request<'_>, continuation: Option<&str>) -> Result<Post, CallError> {
-        let (method, query) =
-            if request.stream { ("streamGenerateContent", "?alt=sse") } else { ("generateContent", "") };
+        let (method, query) = if request.stream {
+            ("streamGenerateContent", "?alt=sse")
+        } else {
+            ("generateContent", "")
+        };
         let body = request::Body::of(request, continuation);
         Ok(Post {
             body: Arc::new(code_commit_llm::json::body(&body)?),
@@ -36,7 +39,10 @@ impl Dialect for Gemini {
     }
 
     fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.id.name().to_owned(), self.key.clone()))
+        Box::new(reply::Merge::new(
+            self.id.name().to_owned(),
+            self.key.clone(),
+        ))
     }
 
     fn failure(&self, head: &Head, body: &[u8]) -> CallError {
@@ -45,7 +51,10 @@ impl Dialect for Gemini {
 
     fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
         let body = request::Count::of(self.id.name(), request);
-        Ok(Some(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.address(":countTokens") }))
+        Ok(Some(Post {
+            body: Arc::new(code_commit_llm::json::body(&body)?),
+            ..self.address(":countTokens")
+        }))
     }
 
     fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {
@@ -66,7 +75,9 @@ impl Gemini {
 
     fn address(&self, method: &str) -> Post {
         Post {
-            url: self.base.join(&format!("/v1beta/models/{}{method}", self.id.name())),
+            url: self
+                .base
+                .join(&format!("/v1beta/models/{}{method}", self.id.name())),
             headers: vec![("content-type", "application/json".into())],
             key: Some(("x-goog-api-key", self.key.clone())),
             body: Arc::default(),

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage};
+use code_commit_llm::{
+    Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -65,7 +67,12 @@ struct Count {
 /// Reads the answer to `countTokens`.
 pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
     let count: Count = code_commit_llm::json::whole(body)?;
-    count.total_tokens.as_u64().ok_or_else(|| CallError::BadReply { detail: "no totalTokens".into() })
+    count
+        .total_tokens
+        .as_u64()
+        .ok_or_else(|| CallError::BadReply {
+            detail: "no totalTokens".into(),
+        })
 }
 
 /// An answer, assembled from one or more messages.
@@ -86,7 +93,11 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn new(model: String, key: Secret) -> Self {
-        Self { model, key, ..Self::default() }
+        Self {
+            model,
+            key,
+            ..Self::default()
+        }
     }
 
     fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
@@ -98,14 +109,18 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.feedback, message.prompt_feedback);
         code_commit_llm::json::replace(&mut self.model_version, message.model_version);
         code_commit_llm::json::replace(&mut self.response_id, message.response_id);
-        let Some(candidate) = message.candidates else { return Ok(()) };
+        let Some(candidate) = message.candidates else {
+            return Ok(());
+        };
         self.finish_reason =
             code_commit_llm::json::word(&candidate.finish_reason).or(self.finish_reason.take());
         if let Some(token) = candidate.continuation_token.as_str() {
             self.continuation = Some(token.to_owned());
         }
         code_commit_llm::json::replace(&mut self.finish_message, candidate.finish_message);
-        let Some(parts) = candidate.content.and_then(|content| content.parts) else { return Ok(()) };
+        let Some(parts) = candidate.content.and_then(|content| content.parts) else {
+            return Ok(());
+        };
         code_commit_llm::json::each(parts, |part| self.take_part(&part, text))
     }
 
@@ -113,8 +128,14 @@ impl Merge {
     fn take_part(&mut self, part: &Part<'_>, text: &mut String) -> Result<(), CallError> {
         self.called_tool |= part.function_call.is_some();
         let Some(raw) = part.text else { return Ok(()) };
-        let target = if *part.thought == true { &mut self.thoughts } else { text };
-        let bad = || CallError::BadReply { detail: "a part whose text is no text".into() };
+        let target = if *part.thought == true {
+            &mut self.thoughts
+        } else {
+            text
+        };
+        let bad = || CallError::BadReply {
+            detail: "a part whose text is no text".into(),
+        };
         code_commit_llm::json::append_string(raw, target).ok_or_else(bad)
     }
 
@@ -130,7 +151,9 @@ impl Merge {
     fn ending(&self, text: &str) -> Finish {
         let reason = self.finish_reason.as_deref().unwrap_or_default();
         match (finish::of(reason), self.block_reason()) {
-            (_, Some(block)) if reason.is_empty() => Finish::Blocked { filter: finish::filter(block) },
+            (_, Some(block)) if reason.is_empty() => Finish::Blocked {
+                filter: finish::filter(block),
+            },
             (Finish::Complete, _) if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
             (Finish::Complete, _) if text.is_empty() => Finish::Empty,
             (finish, _) => finish,
@@ -169,9 +192,15 @@ impl Merge {
                 content: MergedContent {
                     role: "model",
                     parts: thought
-                        .map(|text| MergedPart { thought: true, text })
+                        .map(|text| MergedPart {
+                            thought: true,
+                            text,
+                        })
                         .into_iter()
-                        .chain([MergedPart { thought: false, text: "" }])
+                        .chain([MergedPart {
+                            thought: false,
+                            text: "",
+                        }])
                         .collect(),
                 },
             }],
@@ -196,14 +225,22 @@ impl Stream for Merge {
             usage: self.usage(),
             served_model: self.model_version.as_str().map(str::to_owned),
             response_id: self.response_id.as_str().map(str::to_owned),
-            finish_reason: self.finish_reason.clone().or_else(|| self.block_reason().map(str::to_owned)),
+            finish_reason: self
+                .finish_reason
+                .clone()
+                .or_else(|| self.block_reason().map(str::to_owned)),
             raw: self.raw()?,
             finish,
             text,
             attempts: 1,
         };
-        let continuation = self.continuation.filter(|_| reply.finish == Finish::Endless);
-        Ok(Answer { reply, continuation })
+        let continuation = self
+            .continuation
+            .filter(|_| reply.finish == Finish::Endless);
+        Ok(Answer {
+            reply,
+            continuation,
+        })
     }
 }
 

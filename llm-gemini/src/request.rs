@@ -65,7 +65,10 @@ impl<'a> Body<'a> {
 
 impl<'a> Content<'a> {
     fn user(text: &'a str) -> Self {
-        Self { role: "user", parts: [Part { text }] }
+        Self {
+            role: "user",
+            parts: [Part { text }],
+        }
     }
 }
 
@@ -86,6 +89,11 @@ struct Counted<'a> {
 impl<'a> Count<'a> {
     pub(crate) fn of(model: &str, request: &Request<'a>) -> Self {
         let body = Body::of(request, None);
-        Self { generate_content_request: Counted { model: format!("models/{model}"), body } }
+        Self {
+            generate_content_request: Counted {
+                model: format!("models/{model}"),
+                body,
+            },
+        }
     }
 }

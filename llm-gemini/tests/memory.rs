@@ -3,7 +3,11 @@
 //! `CODE_COMMIT_BIG_REPLY_MB` sets its size (default 20; the limit was set with 100). This test has
 //! its own binary, because it measures the high-water mark of the process.
 
-#![expect(clippy::expect_used, clippy::disallowed_methods, reason = "a test that looks at its own process")]
+#![expect(
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test that looks at its own process"
+)]
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,7 +21,11 @@ use code_commit_llm_gemini::{Client, Finish, Gemini, Model, Request, Retry, Secr
 fn memory(field: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(field))?;
-    line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
+    line.split_whitespace()
+        .nth(1)?
+        .parse::<usize>()
+        .ok()
+        .map(|kib| kib << 10)
 }
 
 /// How much the memory of the process rose, at most, while `work` ran.
@@ -44,16 +52,35 @@ impl Write for Counter {
 
 fn call(mb: usize, stream: bool) {
     let server = Server::start(Script::new([Step::huge(mb)])).expect("a server");
-    let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 30, ..Limits::default() }));
+    let agent = Arc::new(Agent::new(
+        Network::default(),
+        Limits {
+            body: 4 << 30,
+            ..Limits::default()
+        },
+    ));
     let base = server.origin().parse().expect("an origin");
-    let model = Client::new(agent, Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")));
+    let model = Client::new(
+        agent,
+        Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")),
+    );
     // Nothing but the client may copy the text.
     let mut watch = Silent(Notes::default());
-    let reply = model.call(&Request { stream, ..Request::default() }, &mut watch).expect("an answer");
+    let reply = model
+        .call(
+            &Request {
+                stream,
+                ..Request::default()
+            },
+            &mut watch,
+        )
+        .expect("an answer");
     assert_eq!(reply.finish, Finish::Complete);
     assert_eq!(reply.text.len(), mb * 16 * 1024 * 63);
     let mut logged = Counter::default();
-    reply.write_raw(&mut logged).expect("a counter takes everything");
+    reply
+        .write_raw(&mut logged)
+        .expect("a counter takes everything");
     assert!(logged.0 > reply.text.len());
 }
 
@@ -67,7 +94,10 @@ impl code_commit_llm_gemini::Watch for Silent {
 
 #[test]
 fn a_large_answer_is_held_at_most_two_and_a_half_times() {
-    let mb = std::env::var("CODE_COMMIT_BIG_REPLY_MB").ok().and_then(|mb| mb.parse().ok()).unwrap_or(20);
+    let mb = std::env::var("CODE_COMMIT_BIG_REPLY_MB")
+        .ok()
+        .and_then(|mb| mb.parse().ok())
+        .unwrap_or(20);
     for stream in [false, true] {
         let Some(peak) = peak_of(|| call(mb, stream)) else {
             eprintln!("SKIPPED: the memory test because this system shows no high-water mark");
@@ -78,7 +108,10 @@ fn a_large_answer_is_held_at_most_two_and_a_half_times() {
         let ratio = peak as f64 / size as f64;
         eprintln!("{mb} MB, stream {stream}: held {ratio:.2} times");
         // Whatever else the process needs does not depend on the size of the answer.
-        assert!(peak < size / 10 * 25 + (6 << 20), "{mb} MB, stream {stream}: held {ratio:.2} times");
+        assert!(
+            peak < size / 10 * 25 + (6 << 20),
+            "{mb} MB, stream {stream}: held {ratio:.2} times"
+        );
     }
     check_many_small_things();
 }
@@ -100,12 +133,18 @@ fn check_many_small_things() {
         let server = Server::start(Script::new([step])).expect("a server");
         let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
         let base = server.origin().parse().expect("an origin");
-        let model =
-            Client::new(agent, Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")));
-        let once = Retry { max_tries: 1, ..Retry::default() };
+        let model = Client::new(
+            agent,
+            Gemini::new(base, "gemini-x".parse().expect("a name"), Secret::new("k")),
+        );
+        let once = Retry {
+            max_tries: 1,
+            ..Retry::default()
+        };
         let model = model.with_retry(once);
         let mut watch = Silent(Notes::default());
-        let peak = peak_of(|| drop(model.call(&Request::default(), &mut watch))).expect("a high-water mark");
+        let peak = peak_of(|| drop(model.call(&Request::default(), &mut watch)))
+            .expect("a high-water mark");
         assert!(peak < size * 4 + (6 << 20), "{size} bytes held {peak}");
     }
 }

@@ -35,7 +35,10 @@ impl OpenAi {
     /// machine need no key.
     pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
         let switches = Switches::of(&base);
-        Self { service: Service { base, id, key }, switches }
+        Self {
+            service: Service { base, id, key },
+            switches,
+        }
     }
 
     /// For a server whose dialect differs from what its address suggests.

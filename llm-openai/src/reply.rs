@@ -86,12 +86,16 @@ pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError
             Ok(())
         })?;
     }
-    let message =
-        || code_commit_llm::clean_message(&format!("the server has {}", some.join(", ")), &service.key);
+    let message = || {
+        code_commit_llm::clean_message(&format!("the server has {}", some.join(", ")), &service.key)
+    };
     if found {
         Ok(())
     } else {
-        Err(CallError::NotFound { model: service.model().to_owned(), message: message() })
+        Err(CallError::NotFound {
+            model: service.model().to_owned(),
+            message: message(),
+        })
     }
 }
 
@@ -136,10 +140,15 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.id, message.id);
         code_commit_llm::json::replace(&mut self.created, message.created);
         code_commit_llm::json::replace(&mut self.service_tier, message.service_tier);
-        let Some(choice) = message.choices else { return Ok(()) };
+        let Some(choice) = message.choices else {
+            return Ok(());
+        };
         let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
-        self.finish_reason = code_commit_llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
-        let Some(said) = choice.delta.or(choice.message) else { return Ok(()) };
+        self.finish_reason =
+            code_commit_llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
+        let Some(said) = choice.delta.or(choice.message) else {
+            return Ok(());
+        };
         append(said.refusal, &mut self.refusal)?;
         append(said.content, text)?;
         self.goes_on |= was_ended && self.refusal.len() + text.len() > length;
@@ -194,7 +203,11 @@ impl Merge {
             model: &self.served_model,
             service_tier: &self.service_tier,
             usage: &self.usage,
-            choices: [MergedChoice { index: 0, finish_reason: self.finish_reason.as_deref(), message }],
+            choices: [MergedChoice {
+                index: 0,
+                finish_reason: self.finish_reason.as_deref(),
+                message,
+            }],
         };
         Raw::merged(&merged, "}}]}")
     }
@@ -235,7 +248,10 @@ impl Stream for Merge {
             text,
             attempts: 1,
         };
-        Ok(Answer { reply, continuation: None })
+        Ok(Answer {
+            reply,
+            continuation: None,
+        })
     }
 }
 

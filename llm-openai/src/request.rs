@@ -56,8 +56,15 @@ impl<'a> Body<'a> {
             SystemRole::System => "system",
         };
         let system = request.system.map(|content| Message { role, content });
-        let user = Message { role: "user", content: request.prompt };
-        let limit = |name| request.max_output_tokens.filter(|_| switches.max_tokens == name);
+        let user = Message {
+            role: "user",
+            content: request.prompt,
+        };
+        let limit = |name| {
+            request
+                .max_output_tokens
+                .filter(|_| switches.max_tokens == name)
+        };
         Self {
             model,
             messages: system.into_iter().chain([user]).collect(),
@@ -67,11 +74,20 @@ impl<'a> Body<'a> {
             response_format: request.schema.map(format),
             stream: request.stream,
             // Otherwise a stream does not report usage.
-            stream_options: request.stream.then_some(StreamOptions { include_usage: true }),
+            stream_options: request.stream.then_some(StreamOptions {
+                include_usage: true,
+            }),
         }
     }
 }
 
 fn format(schema: &Value) -> Format<'_> {
-    Format { r#type: "json_schema", json_schema: NamedSchema { name: "answer", strict: true, schema } }
+    Format {
+        r#type: "json_schema",
+        json_schema: NamedSchema {
+            name: "answer",
+            strict: true,
+            schema,
+        },
+    }
 }

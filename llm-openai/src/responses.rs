@@ -21,7 +21,9 @@ impl Responses {
     /// A model of the server at `base`, which includes the version (`…/v1`). Servers on this
     /// machine need no key.
     pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
-        Self { service: Service { base, id, key } }
+        Self {
+            service: Service { base, id, key },
+        }
     }
 }
 
@@ -32,7 +34,10 @@ impl Dialect for Responses {
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
         let body = request::Body::of(self.service.model(), request);
-        Ok(Post { body: Arc::new(code_commit_llm::json::body(&body)?), ..self.service.address("/responses") })
+        Ok(Post {
+            body: Arc::new(code_commit_llm::json::body(&body)?),
+            ..self.service.address("/responses")
+        })
     }
 
     fn stream(&self) -> Box<dyn Stream> {

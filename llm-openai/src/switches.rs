@@ -35,14 +35,23 @@ pub enum SystemRole {
 
 impl Switches {
     /// What OpenAI's own service accepts.
-    pub const OPENAI: Self =
-        Self { max_tokens: OutputLimit::MaxCompletionTokens, system_role: SystemRole::Developer };
+    pub const OPENAI: Self = Self {
+        max_tokens: OutputLimit::MaxCompletionTokens,
+        system_role: SystemRole::Developer,
+    };
 
     /// What ollama, llama.cpp, vLLM, LM Studio and Gemini's compatible endpoint accept.
-    pub const COMPATIBLE: Self = Self { max_tokens: OutputLimit::MaxTokens, system_role: SystemRole::System };
+    pub const COMPATIBLE: Self = Self {
+        max_tokens: OutputLimit::MaxTokens,
+        system_role: SystemRole::System,
+    };
 
     /// What the server at `base` most likely accepts.
     pub fn of(base: &BaseUrl) -> Self {
-        if base.host() == "api.openai.com" { Self::OPENAI } else { Self::COMPATIBLE }
+        if base.host() == "api.openai.com" {
+            Self::OPENAI
+        } else {
+            Self::COMPATIBLE
+        }
     }
 }

@@ -19,10 +19,19 @@ pub fn read(
     let read = if Form::of(exchange, watch)? == Form::Events {
         read_stream(exchange, dialect.stream(), next.text, watch)
     } else {
-        dialect.read(exchange.read_to_end(u64::MAX, watch)?, request, next.continuation)
+        dialect.read(
+            exchange.read_to_end(u64::MAX, watch)?,
+            request,
+            next.continuation,
+        )
     };
     let mut answer = read.map_err(|unread| unread.after(exchange.received()))?;
-    let Reply { finish, text, usage, .. } = &mut answer.reply;
+    let Reply {
+        finish,
+        text,
+        usage,
+        ..
+    } = &mut answer.reply;
     let is_whole = !text.is_empty() && is_counted(usage, request.max_output_tokens);
     if dialect.has_other_words() && is_whole && matches!(finish, Finish::Unknown { .. }) {
         *finish = Finish::Complete;
@@ -32,7 +41,9 @@ pub fn read(
 
 /// Whether the service counted the answer to its end, below the limit of the request.
 fn is_counted(usage: &Usage, limit: Option<u64>) -> bool {
-    usage.output_tokens.is_some_and(|used| limit.is_none_or(|limit| used < limit))
+    usage
+        .output_tokens
+        .is_some_and(|used| limit.is_none_or(|limit| used < limit))
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -49,7 +60,10 @@ pub(crate) enum Form {
 
 impl Form {
     /// Decided by how the body begins; its content type only if that says nothing.
-    pub(crate) fn of(exchange: &mut Exchange<'_>, watch: &mut dyn Watch) -> Result<Self, CallError> {
+    pub(crate) fn of(
+        exchange: &mut Exchange<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, CallError> {
         let is = |kind| exchange.head.is(kind);
         let labelled = match (is("text/event-stream"), is("text/html")) {
             (true, _) => Self::Events,
@@ -59,7 +73,9 @@ impl Form {
         let begins = exchange.beginning(BYTE_ORDER_MARK.len() + "event:".len(), watch)?;
         let begins = begins.strip_prefix(BYTE_ORDER_MARK).unwrap_or(begins);
         let fields = [":", "data:", "event:", "id:", "retry:"];
-        let is_field = fields.iter().any(|field| begins.starts_with(field.as_bytes()));
+        let is_field = fields
+            .iter()
+            .any(|field| begins.starts_with(field.as_bytes()));
         Ok(match begins.first() {
             Some(b'{') => Self::Message,
             _ if is_field => Self::Events,
@@ -82,12 +98,18 @@ pub fn in_one_piece(
     let mut text = String::new();
     reader.message(crate::json::text(&body)?, &mut text)?;
     let has_end = reader.over().is_some();
-    let unstated = CallError::BadReply { detail: "it does not say how it ended".into() };
+    let unstated = CallError::BadReply {
+        detail: "it does not say how it ended".into(),
+    };
     if !has_end && text.is_empty() {
         return Err(unstated.into());
     }
     let mut answer = reader.finish(text)?;
-    let Reply { finish_reason, usage, .. } = &answer.reply;
+    let Reply {
+        finish_reason,
+        usage,
+        ..
+    } = &answer.reply;
     let is_whole = has_end || (finish_reason.is_none() && is_counted(usage, limit));
     if !is_whole {
         return Err(unstated.into());
@@ -108,7 +130,11 @@ fn read_stream(
     watch: &mut dyn Watch,
 ) -> Result<Answer, Unread> {
     let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging { stream, text: before.to_owned(), ended: None };
+    let mut merge = Merging {
+        stream,
+        text: before.to_owned(),
+        ended: None,
+    };
     if !before.is_empty() {
         watch.progress(Progress::Text(before));
     }
@@ -116,11 +142,9 @@ fn read_stream(
         let next = match merge.next(exchange, watch) {
             // The end marker has arrived, so it does not matter what the connection does after it,
             // or that the time is up.
-            Err(CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. })
-                if merge.stream.over().is_some() =>
-            {
-                Next::Silence
-            }
+            Err(
+                CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. },
+            ) if merge.stream.over().is_some() => Next::Silence,
             next => next?,
         };
         match next {
@@ -129,7 +153,10 @@ fn read_stream(
                 let whole = merge.stream.over().is_some().then_some(merge.text.len());
                 match (frames.finish(|data| merge.event(data, watch)), whole) {
                     // The same for anything cut off after the end marker.
-                    (Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })), Some(length)) => {
+                    (
+                        Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })),
+                        Some(length),
+                    ) => {
                         merge.text.truncate(length);
                     }
                     (ended, _) => ended?,
@@ -156,12 +183,19 @@ struct Merging {
 impl Merging {
     /// What comes next. Behind the end mark, only more text or another mark begins the wait anew: comments and empty
     /// events keep a connection open for ever.
-    fn next(&mut self, exchange: &mut Exchange<'_>, watch: &mut dyn Watch) -> Result<Next, CallError> {
+    fn next(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Next, CallError> {
         let now = self.stream.over().map(|linger| (linger, self.text.len()));
         if self.ended.map(|(linger, length, _)| (linger, length)) != now {
             self.ended = now.map(|(linger, length)| (linger, length, Stopwatch::start()));
         }
-        match self.ended.map(|(linger, _, since)| linger.saturating_sub(since.elapsed())) {
+        match self
+            .ended
+            .map(|(linger, _, since)| linger.saturating_sub(since.elapsed()))
+        {
             Some(Duration::ZERO) => Ok(Next::Silence),
             left => exchange.next(left, watch),
         }

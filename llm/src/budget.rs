@@ -71,7 +71,11 @@ pub enum BudgetError {
     Tokens { limit: u64, spent: u64, need: u64 },
     /// Too little money is left.
     #[error("{spent} of {limit} are spent, and the next call may cost {need}")]
-    Cost { limit: Money, spent: Money, need: Money },
+    Cost {
+        limit: Money,
+        spent: Money,
+        need: Money,
+    },
     /// A limit on money cannot be enforced if the price is unknown.
     #[error("the price of this model is unknown, so that the limit of {limit} cannot be kept")]
     Unpriced { limit: Money },
@@ -138,12 +142,17 @@ impl Forecast {
             cost += price.output_at_most(output, input_tokens);
             cost
         });
-        Self { input_tokens, output_tokens, cost }
+        Self {
+            input_tokens,
+            output_tokens,
+            cost,
+        }
     }
 
     /// Tokens of both; of the input alone where nothing limits the output.
     pub fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens.unwrap_or(0))
+        self.input_tokens
+            .saturating_add(self.output_tokens.unwrap_or(0))
     }
 }
 
@@ -160,11 +169,16 @@ impl Spent {
     pub fn add(&mut self, attempt: &Attempt, forecast: &Forecast, price: Option<&Price>) {
         let (tokens, cost) = match attempt.spend {
             Spend::Nothing => return,
-            Spend::Usage => (attempt.usage.total(), price.and_then(|p| p.cost(&attempt.usage))),
+            Spend::Usage => (
+                attempt.usage.total(),
+                price.and_then(|p| p.cost(&attempt.usage)),
+            ),
             Spend::Unknown => (None, None),
         };
         self.calls += 1;
-        self.tokens = self.tokens.saturating_add(tokens.unwrap_or_else(|| forecast.tokens()));
+        self.tokens = self
+            .tokens
+            .saturating_add(tokens.unwrap_or_else(|| forecast.tokens()));
         match cost.or(forecast.cost.filter(|_| price.is_some())) {
             Some(cost) => self.cost += cost,
             None => self.unpriced += 1,
@@ -202,12 +216,24 @@ impl Budget {
         }
     }
 
-    fn output_by_tokens(&self, spent: &Spent, forecast: &Forecast) -> Result<Option<u64>, BudgetError> {
-        let Some(limit) = self.max_tokens else { return Ok(None) };
-        let need = forecast.input_tokens.saturating_add(forecast.output_tokens.unwrap_or(1));
+    fn output_by_tokens(
+        &self,
+        spent: &Spent,
+        forecast: &Forecast,
+    ) -> Result<Option<u64>, BudgetError> {
+        let Some(limit) = self.max_tokens else {
+            return Ok(None);
+        };
+        let need = forecast
+            .input_tokens
+            .saturating_add(forecast.output_tokens.unwrap_or(1));
         let left = limit.saturating_sub(spent.tokens);
         if need > left {
-            return Err(BudgetError::Tokens { limit, spent: spent.tokens, need });
+            return Err(BudgetError::Tokens {
+                limit,
+                spent: spent.tokens,
+                need,
+            });
         }
         Ok(Some(left - forecast.input_tokens))
     }
@@ -218,8 +244,12 @@ impl Budget {
         forecast: &Forecast,
         price: Option<&Price>,
     ) -> Result<Option<u64>, BudgetError> {
-        let Some(limit) = self.max_cost else { return Ok(None) };
-        let price = price.filter(|_| spent.unpriced == 0).ok_or(BudgetError::Unpriced { limit })?;
+        let Some(limit) = self.max_cost else {
+            return Ok(None);
+        };
+        let price = price
+            .filter(|_| spent.unpriced == 0)
+            .ok_or(BudgetError::Unpriced { limit })?;
         let left = limit.less(spent.cost);
         let input = price.input_at_most(forecast.input_tokens);
         let need = forecast.cost.unwrap_or_else(|| {
@@ -228,16 +258,29 @@ impl Budget {
             least
         });
         if need > left || (left == Money::ZERO && limit == Money::ZERO) {
-            return Err(BudgetError::Cost { limit, spent: spent.cost, need });
+            return Err(BudgetError::Cost {
+                limit,
+                spent: spent.cost,
+                need,
+            });
         }
-        Ok(Some(left.less(input).buys(price.output_after(forecast.input_tokens))))
+        Ok(Some(
+            left.less(input)
+                .buys(price.output_after(forecast.input_tokens)),
+        ))
     }
 
     /// What is left of the run's wall time; an error if nothing is left.
     pub fn time_left(&self, spent: &Spent) -> Result<Option<Duration>, BudgetError> {
-        let Some(limit) = self.max_time else { return Ok(None) };
+        let Some(limit) = self.max_time else {
+            return Ok(None);
+        };
         let left = limit.saturating_sub(spent.time);
-        if left.is_zero() { Err(BudgetError::Time { limit }) } else { Ok(Some(left)) }
+        if left.is_zero() {
+            Err(BudgetError::Time { limit })
+        } else {
+            Ok(Some(left))
+        }
     }
 }
 

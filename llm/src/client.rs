@@ -9,8 +9,8 @@ use crate::body::{self, Form};
 use crate::http::{Agent, Exchange, Head, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::{
-    Attempt, CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Spend, Unread,
-    Watch,
+    Attempt, CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Spend,
+    Unread, Watch,
 };
 
 /// The maximum that is read of an error's body, or of a page in place of a reply; the important
@@ -66,7 +66,9 @@ pub trait Dialect: Send + Sync {
 
     /// The number of tokens in the reply to [`Dialect::count`].
     fn read_count(&self, _body: &[u8]) -> Result<u64, CallError> {
-        Err(CallError::BadReply { detail: "no count".into() })
+        Err(CallError::BadReply {
+            detail: "no count".into(),
+        })
     }
 
     /// The cheapest request that shows whether key and model work, if there is one.
@@ -112,7 +114,12 @@ pub trait Stream {
 impl<D: Dialect> Client<D> {
     /// A client with the usual retry rules.
     pub fn new(agent: Arc<Agent>, dialect: D) -> Self {
-        Self { agent, retry: Retry::default(), dialect, is_plain: AtomicBool::new(false) }
+        Self {
+            agent,
+            retry: Retry::default(),
+            dialect,
+            is_plain: AtomicBool::new(false),
+        }
     }
 
     /// Replaces the retry rules.
@@ -128,17 +135,35 @@ impl<D: Dialect> Model for Client<D> {
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
-        call(&self.agent, &self.dialect, &self.retry, &self.is_plain, request, watch)
+        call(
+            &self.agent,
+            &self.dialect,
+            &self.retry,
+            &self.is_plain,
+            request,
+            watch,
+        )
     }
 
-    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
-        let Some(post) = self.dialect.count(request)? else { return Ok(None) };
-        self.dialect.read_count(&fetch(&self.agent, &self.dialect, &post, watch)?).map(Some)
+    fn count_tokens(
+        &self,
+        request: &Request<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<u64>, CallError> {
+        let Some(post) = self.dialect.count(request)? else {
+            return Ok(None);
+        };
+        self.dialect
+            .read_count(&fetch(&self.agent, &self.dialect, &post, watch)?)
+            .map(Some)
     }
 
     fn check(&self, watch: &mut dyn Watch) -> Result<(), CallError> {
-        let Some(post) = self.dialect.describe() else { return Ok(()) };
-        self.dialect.read_description(&fetch(&self.agent, &self.dialect, &post, watch)?)
+        let Some(post) = self.dialect.describe() else {
+            return Ok(());
+        };
+        self.dialect
+            .read_description(&fetch(&self.agent, &self.dialect, &post, watch)?)
     }
 }
 
@@ -156,13 +181,26 @@ fn call(
     let system = request.system.unwrap_or_default();
     let whole = LazyCell::new(|| [system, request.prompt].concat());
     let plain = || match request.system {
-        None => Request { schema: None, ..*request },
+        None => Request {
+            schema: None,
+            ..*request
+        },
         Some(_) => {
             let stable = request.stable + system.len();
-            Request { schema: None, system: None, prompt: &whole, stable, ..*request }
+            Request {
+                schema: None,
+                system: None,
+                prompt: &whole,
+                stable,
+                ..*request
+            }
         }
     };
-    let mut request = if is_plain.load(Ordering::Relaxed) { plain() } else { *request };
+    let mut request = if is_plain.load(Ordering::Relaxed) {
+        plain()
+    } else {
+        *request
+    };
     let mut first = dialect.post(&request, None)?;
     with_retry(retry, request.time_left, watch, |next, watch| {
         let post = match next.continuation {
@@ -174,10 +212,15 @@ fn call(
         if !is_refused || (request.schema, request.system) == (None, None) {
             return tried;
         }
-        let Ok(post) = dialect.post(&plain(), None) else { return tried };
+        let Ok(post) = dialect.post(&plain(), None) else {
+            return tried;
+        };
         (request, first) = (plain(), post);
         is_plain.store(true, Ordering::Relaxed);
-        Tried { is_simplified: true, ..tried }
+        Tried {
+            is_simplified: true,
+            ..tried
+        }
     })
 }
 
@@ -210,7 +253,11 @@ fn attempt(
         // The model did work, whatever the result.
         row.spend = Spend::Unknown;
     }
-    Tried { outcome, attempt: row, is_simplified: false }
+    Tried {
+        outcome,
+        attempt: row,
+        is_simplified: false,
+    }
 }
 
 /// Returns an error if the response is not a reply of the service but an error or, most likely from
@@ -227,14 +274,20 @@ fn turn_down_failures(
     }
     let body = exchange.read_beginning(LONGEST_ERROR, watch)?;
     if is_well {
-        return Err(CallError::BadReply { detail: ErrorBody::read(&body, &key_of(post)).message });
+        return Err(CallError::BadReply {
+            detail: ErrorBody::read(&body, &key_of(post)).message,
+        });
     }
     Err(dialect.failure(&exchange.head, &body))
 }
 
 /// The key itself: its header may hold `Bearer` before it.
 fn key_of(post: &Post) -> Secret {
-    let value = post.key.as_ref().map(|(_, value)| value.expose()).unwrap_or_default();
+    let value = post
+        .key
+        .as_ref()
+        .map(|(_, value)| value.expose())
+        .unwrap_or_default();
     Secret::new(value.rsplit(' ').next().unwrap_or_default())
 }
 

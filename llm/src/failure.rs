@@ -20,10 +20,15 @@ impl ErrorBody {
     /// Reads `{"error":{"message":…}}`, the same in an array or as the first event of a stream, `{"error":"…"}`, `{"detail":…}`,
     /// `{"message":…}`, an HTML page, plain text, or nothing. `key` never appears in the message.
     pub fn read(body: &[u8], key: &Secret) -> Self {
-        let event = body.strip_prefix(b"data:").and_then(|rest| rest.split(|byte| *byte == b'\n').next());
+        let event = body
+            .strip_prefix(b"data:")
+            .and_then(|rest| rest.split(|byte| *byte == b'\n').next());
         let Ok(value) = serde_json::from_slice::<Value>(event.unwrap_or(body)) else {
             let text = String::from_utf8_lossy(body);
-            return Self { error: Value::Null, message: clean_message(&text_of(&text), key) };
+            return Self {
+                error: Value::Null,
+                message: clean_message(&text_of(&text), key),
+            };
         };
         let object = value.get(0).unwrap_or(&value);
         let error = object.get("error").unwrap_or(object);
@@ -32,13 +37,21 @@ impl ErrorBody {
             .filter_map(|name| error.get(name))
             .find(|v| !v.is_null());
         let words = words.unwrap_or(error);
-        let message = words.as_str().map_or_else(|| words.to_string(), str::to_owned);
-        Self { message: clean_message(&message, key), error: error.clone() }
+        let message = words
+            .as_str()
+            .map_or_else(|| words.to_string(), str::to_owned);
+        Self {
+            message: clean_message(&message, key),
+            error: error.clone(),
+        }
     }
 
     /// A field of the error that holds text.
     pub fn field(&self, name: &str) -> &str {
-        self.error.get(name).and_then(Value::as_str).unwrap_or_default()
+        self.error
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     }
 
     /// What the status alone says.
@@ -56,19 +69,40 @@ impl ErrorBody {
             300..=399 => {
                 let target = head.header("location").unwrap_or_default();
                 let is_whole = target.contains("://");
-                let location = if is_whole { crate::http::origin_of(target) } else { "another path".into() };
+                let location = if is_whole {
+                    crate::http::origin_of(target)
+                } else {
+                    "another path".into()
+                };
                 CallError::Redirected { status, location }
             }
             401 => CallError::BadKey { message },
             402 => CallError::Billing { message },
             403 => CallError::NoPermission { message },
-            404 => CallError::NotFound { model: model.to_owned(), message },
-            407 => CallError::Proxy { origin: "the service".into(), message },
+            404 => CallError::NotFound {
+                model: model.to_owned(),
+                message,
+            },
+            407 => CallError::Proxy {
+                origin: "the service".into(),
+                message,
+            },
             413 => CallError::TooLarge { message },
-            429 => CallError::RateLimited { message, retry_after },
-            503 | 529 => CallError::Overloaded { status, message, retry_after },
+            429 => CallError::RateLimited {
+                message,
+                retry_after,
+            },
+            503 | 529 => CallError::Overloaded {
+                status,
+                message,
+                retry_after,
+            },
             // 409 is what OpenAI and Anthropic answer while they wait for a lock. 520 to 524 are from Cloudflare: the service behind it is down or slow.
-            408 | 409 | 500 | 502 | 504 | 520..=524 => CallError::Server { status, message, retry_after },
+            408 | 409 | 500 | 502 | 504 | 520..=524 => CallError::Server {
+                status,
+                message,
+                retry_after,
+            },
             _ => CallError::BadRequest { status, message },
         }
     }
@@ -77,7 +111,10 @@ impl ErrorBody {
 /// The text of a body that is not JSON: the title of a page, or the beginning of plain text.
 fn text_of(body: &str) -> String {
     let lower = body.to_ascii_lowercase();
-    let title = lower.find("<title>").map(|at| at + "<title>".len()).zip(lower.find("</title>"));
+    let title = lower
+        .find("<title>")
+        .map(|at| at + "<title>".len())
+        .zip(lower.find("</title>"));
     match title.and_then(|(from, to)| body.get(from..to)) {
         Some(title) => format!("a page of HTML, \"{}\"", title.trim()),
         None if lower.contains("<html") || lower.contains("<!doctype") => "a page of HTML".into(),
@@ -89,7 +126,10 @@ fn text_of(body: &str) -> String {
 /// How long the service asks us to wait: from `retry-after-ms` or `retry-after` (seconds, or a
 /// date, which is compared with the response's own `date`).
 pub fn retry_after(head: &Head) -> Option<Duration> {
-    if let Some(millis) = head.header("retry-after-ms").and_then(|v| v.trim().parse::<f64>().ok()) {
+    if let Some(millis) = head
+        .header("retry-after-ms")
+        .and_then(|v| v.trim().parse::<f64>().ok())
+    {
         return seconds(millis / 1000.0);
     }
     let value = head.header("retry-after")?.trim();
@@ -105,16 +145,22 @@ pub fn until_hour(head: &Head, hour: u64) -> Option<Duration> {
     const DAY: i64 = 24 * 3600;
     let hour = i64::try_from(hour * 3600).ok()?;
     let left = (hour - http_date(head.header("date")?)?.as_second()).rem_euclid(DAY);
-    Some(Duration::from_secs(u64::try_from(if left == 0 { DAY } else { left }).ok()?))
+    Some(Duration::from_secs(
+        u64::try_from(if left == 0 { DAY } else { left }).ok()?,
+    ))
 }
 
 /// A value that overflows means for ever; a value that is not a time is ignored.
 fn seconds(value: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(value).ok().or_else(|| (value > 0.0).then_some(Duration::MAX))
+    Duration::try_from_secs_f64(value)
+        .ok()
+        .or_else(|| (value > 0.0).then_some(Duration::MAX))
 }
 
 fn http_date(text: &str) -> Option<jiff::Timestamp> {
-    jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()
+    jiff::fmt::rfc2822::DateTimeParser::new()
+        .parse_timestamp(text)
+        .ok()
 }
 
 /// Control characters, and characters that are invisible or change the writing direction.
@@ -128,7 +174,11 @@ fn is_unfit(c: char) -> bool {
 /// 600 characters, and with the key redacted in case the service echoed it.
 pub fn clean_message(text: &str, key: &Secret) -> String {
     const LONGEST: usize = 600;
-    let spaced: String = key.hide_in(text).chars().map(|c| if is_unfit(c) { ' ' } else { c }).collect();
+    let spaced: String = key
+        .hide_in(text)
+        .chars()
+        .map(|c| if is_unfit(c) { ' ' } else { c })
+        .collect();
     let mut words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
     if let Some((at, _)) = words.char_indices().nth(LONGEST) {
         words.truncate(at);
@@ -148,14 +198,20 @@ mod tests {
     #[test]
     fn any_shape_of_error_body_has_a_message() {
         assert_eq!(message(r#"{"error":{"message":"m","code":400}}"#), "m");
-        assert_eq!(message(r#"[{"error":{"message":"in an array"}}]"#), "in an array");
+        assert_eq!(
+            message(r#"[{"error":{"message":"in an array"}}]"#),
+            "in an array"
+        );
         assert_eq!(
             message("data: {\"error\": {\"message\": \"in an event\"}}\n\ndata: [DONE]\n\n"),
             "in an event"
         );
         assert_eq!(message(r#"{"error":"text"}"#), "text");
         assert_eq!(message(r#"{"detail":"d"}"#), "d");
-        assert_eq!(message(r#"{"detail":[{"loc":["body"],"msg":"x"}]}"#), r#"[{"loc":["body"],"msg":"x"}]"#);
+        assert_eq!(
+            message(r#"{"detail":[{"loc":["body"],"msg":"x"}]}"#),
+            r#"[{"loc":["body"],"msg":"x"}]"#
+        );
         assert_eq!(message(r#"{"message":"top"}"#), "top");
         assert_eq!(message(r#"{"odd":1}"#), r#"{"odd":1}"#);
         assert_eq!(message("\"just text\""), "just text");
@@ -165,9 +221,15 @@ mod tests {
         );
         assert_eq!(message("<!doctype html><p>x"), "a page of HTML");
         assert_eq!(message(" \n"), "no further explanation");
-        assert_eq!(message("plain \u{1b}[31mwords\n here"), "plain [31mwords here");
+        assert_eq!(
+            message("plain \u{1b}[31mwords\n here"),
+            "plain [31mwords here"
+        );
         assert_eq!(message("a\u{202e}b\u{200b}c"), "a b c");
-        assert_eq!(message("<title>backwards</title".to_owned().as_str()), "<title>backwards</title");
+        assert_eq!(
+            message("<title>backwards</title".to_owned().as_str()),
+            "<title>backwards</title"
+        );
         assert_eq!(message("</title><title>"), "</title><title>");
     }
 
@@ -175,48 +237,86 @@ mod tests {
     #[test]
     fn what_the_official_clients_send_again_is_sent_again_unless_it_cannot_help() {
         let is_retried = |status| {
-            let head = Head { status, ..Head::default() };
-            ErrorBody::read(b"{}", &Secret::default()).by_status(&head, "m", None).is_retryable()
+            let head = Head {
+                status,
+                ..Head::default()
+            };
+            ErrorBody::read(b"{}", &Secret::default())
+                .by_status(&head, "m", None)
+                .is_retryable()
         };
         let openai_and_anthropic = |status| matches!(status, 408 | 409 | 429 | 500..);
         let genai = |status| matches!(status, 408 | 429 | 500 | 502 | 503 | 504);
         for status in 400..600 {
-            assert!(!is_retried(status) || openai_and_anthropic(status), "{status}: more than they do");
-            assert!(!genai(status) || is_retried(status), "{status}: less than any of them does");
+            assert!(
+                !is_retried(status) || openai_and_anthropic(status),
+                "{status}: more than they do"
+            );
+            assert!(
+                !genai(status) || is_retried(status),
+                "{status}: less than any of them does"
+            );
         }
         // A server that cannot do something will not learn it.
-        let not_by_us: Vec<u16> =
-            (400..530).filter(|s| openai_and_anthropic(*s) && !is_retried(*s)).collect();
-        assert_eq!(not_by_us, [vec![501], (505..520).collect(), (525..529).collect()].concat());
+        let not_by_us: Vec<u16> = (400..530)
+            .filter(|s| openai_and_anthropic(*s) && !is_retried(*s))
+            .collect();
+        assert_eq!(
+            not_by_us,
+            [vec![501], (505..520).collect(), (525..529).collect()].concat()
+        );
     }
 
     #[test]
     fn the_time_until_an_hour_is_that_of_the_next_one_by_the_answers_own_date() {
         let left = |date: &str| {
             let headers = vec![("date".to_owned(), date.to_owned())];
-            until_hour(&Head { headers, ..Head::default() }, 8).map(|left| left.as_secs())
+            until_hour(
+                &Head {
+                    headers,
+                    ..Head::default()
+                },
+                8,
+            )
+            .map(|left| left.as_secs())
         };
         assert_eq!(left("Mon, 23 Nov 2026 07:00:00 GMT"), Some(3600));
         assert_eq!(left("Mon, 23 Nov 2026 08:00:00 GMT"), Some(24 * 3600));
         assert_eq!(left("Mon, 23 Nov 2026 20:00:00 GMT"), Some(12 * 3600));
-        assert_eq!((left("soon"), until_hour(&Head::default(), 8)), (None, None));
+        assert_eq!(
+            (left("soon"), until_hour(&Head::default(), 8)),
+            (None, None)
+        );
     }
 
     #[test]
     fn a_key_in_an_error_body_does_not_come_through() {
-        assert_eq!(message(r#"{"error":{"message":"bad key sk-secret-key-xy!"}}"#), "bad key …xy!");
+        assert_eq!(
+            message(r#"{"error":{"message":"bad key sk-secret-key-xy!"}}"#),
+            "bad key …xy!"
+        );
         assert!(message(&"x".repeat(100_000)).chars().count() <= 601);
     }
 
     fn hint(headers: &[(&str, &str)]) -> Option<Duration> {
-        let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        retry_after(&Head { status: 429, headers, after: Duration::ZERO })
+        let headers = headers
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+            .collect();
+        retry_after(&Head {
+            status: 429,
+            headers,
+            after: Duration::ZERO,
+        })
     }
 
     #[test]
     fn a_hint_is_seconds_milliseconds_or_a_date() {
         assert_eq!(hint(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
-        assert_eq!(hint(&[("retry-after", "1.5")]), Some(Duration::from_millis(1500)));
+        assert_eq!(
+            hint(&[("retry-after", "1.5")]),
+            Some(Duration::from_millis(1500))
+        );
         assert_eq!(
             hint(&[("retry-after-ms", "250"), ("retry-after", "9")]),
             Some(Duration::from_millis(250))
@@ -226,8 +326,14 @@ mod tests {
             hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT"), date]),
             Some(Duration::from_mins(1))
         );
-        assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), date]), Some(Duration::ZERO));
-        assert_eq!(hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), None);
+        assert_eq!(
+            hint(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), date]),
+            Some(Duration::ZERO)
+        );
+        assert_eq!(
+            hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]),
+            None
+        );
         for longer_than_any in ["1e300", "99999999999999999999", "inf"] {
             assert_eq!(
                 hint(&[("retry-after", longer_than_any), date]),

@@ -38,7 +38,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), silence: Duration::from_mins(5), body: 256 << 20 }
+        Self {
+            connect: Duration::from_secs(10),
+            silence: Duration::from_mins(5),
+            body: 256 << 20,
+        }
     }
 }
 
@@ -93,7 +97,14 @@ impl Agent {
             .build();
         let tls = Tls::new(network.trusted());
         let live = Mutex::new(connect(&config, &tls));
-        Self { network, limits, config, tls, live, idle: Mutex::default() }
+        Self {
+            network,
+            limits,
+            config,
+            tls,
+            live,
+            idle: Mutex::default(),
+        }
     }
 
     /// The limits of every call.
@@ -112,24 +123,37 @@ impl Agent {
     }
 
     fn live(&self) -> ureq::Agent {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.live
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// An idle thread.
     fn worker(&self) -> Result<Worker, CallError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
         idle.map_or_else(Worker::start, Ok)
     }
 
     /// Takes back a thread whose call has ended.
     fn keep(&self, worker: Worker) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
+        self.idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(worker);
     }
 
     /// Closes every connection, even those in use; the next call opens a new one.
     fn abort(&self) {
         let fresh = connect(&self.config, &self.tls);
-        let old = std::mem::replace(&mut *self.live.lock().unwrap_or_else(PoisonError::into_inner), fresh);
+        let old = std::mem::replace(
+            &mut *self.live.lock().unwrap_or_else(PoisonError::into_inner),
+            fresh,
+        );
         old.shutdown();
     }
 }
@@ -137,7 +161,11 @@ impl Agent {
 /// An agent without connections.
 fn connect(config: &ureq::config::Config, tls: &Tls) -> ureq::Agent {
     let connectors = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default());
-    ureq::Agent::with_parts(config.clone(), connectors.chain(tls.clone()), DefaultResolver::default())
+    ureq::Agent::with_parts(
+        config.clone(),
+        connectors.chain(tls.clone()),
+        DefaultResolver::default(),
+    )
 }
 
 /// The address of a service: `http` or `https`, a host, and a path that all requests are below.
@@ -161,13 +189,17 @@ impl std::str::FromStr for BaseUrl {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim().trim_end_matches('/');
-        let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+        let rest = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"));
         let rest = rest.ok_or(BaseUrlError::NotHttp)?;
         if rest.contains(['@', '?', '#']) {
             return Err(BaseUrlError::Extra);
         }
         let uri: ureq::http::Uri = text.parse().map_err(|_| BaseUrlError::NotHttp)?;
-        uri.host().filter(|host| !host.is_empty()).ok_or(BaseUrlError::NotHttp)?;
+        uri.host()
+            .filter(|host| !host.is_empty())
+            .ok_or(BaseUrlError::NotHttp)?;
         Ok(Self(text.to_owned()))
     }
 }
@@ -185,7 +217,9 @@ impl BaseUrl {
 
     /// Does it name a server and nothing below it?
     pub fn is_origin(&self) -> bool {
-        self.0.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'))
+        self.0
+            .split_once("://")
+            .is_some_and(|(_, rest)| !rest.contains('/'))
     }
 
     /// The address of `path`, which begins with a slash.
@@ -198,7 +232,9 @@ impl BaseUrl {
 pub(crate) fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     format!("{scheme}://{host}")
 }
 
@@ -208,19 +244,38 @@ mod tests {
 
     #[track_caller]
     fn base(text: &str) -> String {
-        text.parse::<BaseUrl>().map_or_else(|e| e.to_string(), |base| base.join("/x"))
+        text.parse::<BaseUrl>()
+            .map_or_else(|e| e.to_string(), |base| base.join("/x"))
     }
 
     #[test]
     fn a_base_url_is_an_address_and_nothing_more() {
         assert_eq!(base("https://a.example/"), "https://a.example/x");
-        assert_eq!(base(" http://127.0.0.1:80/v1// "), "http://127.0.0.1:80/v1/x");
+        assert_eq!(
+            base(" http://127.0.0.1:80/v1// "),
+            "http://127.0.0.1:80/v1/x"
+        );
         assert_eq!(base("http://[::1]:8080"), "http://[::1]:8080/x");
-        for bad in ["", "a.example", "ftp://a", "https://", "https:///x", "http://a b"] {
-            assert_eq!(base(bad), "the base URL is no http or https address", "{bad:?}");
+        for bad in [
+            "",
+            "a.example",
+            "ftp://a",
+            "https://",
+            "https:///x",
+            "http://a b",
+        ] {
+            assert_eq!(
+                base(bad),
+                "the base URL is no http or https address",
+                "{bad:?}"
+            );
         }
         for extra in ["https://u:p@a", "https://a?key=1", "https://a/#x"] {
-            assert_eq!(base(extra), "the base URL holds a user, a query or a fragment", "{extra}");
+            assert_eq!(
+                base(extra),
+                "the base URL holds a user, a query or a fragment",
+                "{extra}"
+            );
         }
     }
 
@@ -236,9 +291,12 @@ mod tests {
         ] {
             assert!(!is_in_the_clear(safe), "{safe}");
         }
-        for clear in
-            ["http://a.example/v1", "http://192.168.0.7:8080", "http://localhost.example", "http://[fe80::1]"]
-        {
+        for clear in [
+            "http://a.example/v1",
+            "http://192.168.0.7:8080",
+            "http://localhost.example",
+            "http://[fe80::1]",
+        ] {
             assert!(is_in_the_clear(clear), "{clear}");
         }
     }

@@ -40,7 +40,10 @@ pub fn text(body: &[u8]) -> Result<&str, Unread> {
 /// without fields.
 pub fn message<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, Unread> {
     if json.trim_start().starts_with('[') {
-        return Err(CallError::BadReply { detail: "an array in place of an object".into() }.into());
+        return Err(CallError::BadReply {
+            detail: "an array in place of an object".into(),
+        }
+        .into());
     }
     serde_json::from_str(json).map_err(|error| unreadable(&error))
 }
@@ -52,12 +55,20 @@ pub fn whole<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, CallError> {
 
 /// Why a response is not valid JSON: it broke off, or it is something else.
 pub fn unreadable(error: &serde_json::Error) -> Unread {
-    if error.is_eof() { Unread::BrokenOff } else { something_else(error).into() }
+    if error.is_eof() {
+        Unread::BrokenOff
+    } else {
+        something_else(error).into()
+    }
 }
 
 fn something_else(error: &serde_json::Error) -> CallError {
     // The original message may quote the response.
-    let detail = format!("not the JSON expected, line {} column {}", error.line(), error.column());
+    let detail = format!(
+        "not the JSON expected, line {} column {}",
+        error.line(),
+        error.column()
+    );
     CallError::BadReply { detail }
 }
 
@@ -72,7 +83,9 @@ pub struct Aside(pub Value);
 
 impl<'de> Deserialize<'de> for Aside {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Self(bounded(<&RawValue>::deserialize(from)?).unwrap_or_default()))
+        Ok(Self(
+            bounded(<&RawValue>::deserialize(from)?).unwrap_or_default(),
+        ))
     }
 }
 
@@ -98,7 +111,9 @@ fn bounded(raw: &RawValue) -> Option<Value> {
 
 /// For `deserialize_with`: the first element of an array; the others are skipped. `None` for null
 /// and for an empty array.
-pub fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+pub fn first<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     from.deserialize_option(First(PhantomData))
 }
 
@@ -136,7 +151,10 @@ pub fn replace(old: &mut Aside, new: Aside) {
 
 /// A string that is not empty. Some gateways fill what is not known yet, such as how an answer ended, with an empty one.
 pub fn word(value: &Value) -> Option<String> {
-    value.as_str().filter(|word| !word.is_empty()).map(str::to_owned)
+    value
+        .as_str()
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
 }
 
 /// Calls `take` with each element of a JSON array; null counts as empty.
@@ -147,8 +165,14 @@ pub fn each<'a, T: Deserialize<'a>>(
     if array.get() == "null" {
         return Ok(());
     }
-    let mut elements = Each { take, failed: None, element: PhantomData };
-    (&mut elements).deserialize(array).map_err(|error| something_else(&error))?;
+    let mut elements = Each {
+        take,
+        failed: None,
+        element: PhantomData,
+    };
+    (&mut elements)
+        .deserialize(array)
+        .map_err(|error| something_else(&error))?;
     elements.failed.map_or(Ok(()), Err)
 }
 
@@ -158,7 +182,9 @@ struct Each<T, F> {
     element: PhantomData<T>,
 }
 
-impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> DeserializeSeed<'a> for &mut Each<T, F> {
+impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> DeserializeSeed<'a>
+    for &mut Each<T, F>
+{
     type Value = ();
 
     fn deserialize<D: Deserializer<'a>>(self, from: D) -> Result<(), D::Error> {
@@ -185,8 +211,12 @@ impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> Visitor<'a> f
 
 /// Appends the text of a JSON string to `text`; nothing for null and for nothing.
 pub fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
-    let Some(raw) = raw.filter(|raw| raw.get() != "null") else { return Ok(()) };
-    append_string(raw, text).ok_or_else(|| CallError::BadReply { detail: "content that is no text".into() })
+    let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
+        return Ok(());
+    };
+    append_string(raw, text).ok_or_else(|| CallError::BadReply {
+        detail: "content that is no text".into(),
+    })
 }
 
 /// Appends the text of a JSON string to `text`. `None` if `raw` is not a string, or contains half a
@@ -283,7 +313,8 @@ mod tests {
         let beside: Beside = serde_json::from_str(&json).unwrap();
         assert_eq!((beside.first, beside.aside.0), (Some(1), Value::Null));
         assert_eq!(beside.error, "an error that is too long to be read");
-        let small: Beside = serde_json::from_str(r#"{"first":null,"aside":{"a":[]},"error":null}"#).unwrap();
+        let small: Beside =
+            serde_json::from_str(r#"{"first":null,"aside":{"a":[]},"error":null}"#).unwrap();
         assert_eq!(
             (small.first, small.aside.0.to_string(), small.error),
             (None, r#"{"a":[]}"#.into(), Value::Null)
@@ -300,7 +331,9 @@ mod tests {
             let told = each(raw, |number: u64| {
                 sum += number;
                 if number > 3 {
-                    Err(CallError::BadReply { detail: "more than three".into() })
+                    Err(CallError::BadReply {
+                        detail: "more than three".into(),
+                    })
                 } else {
                     Ok(())
                 }
@@ -309,7 +342,10 @@ mod tests {
         };
         assert_eq!(check("[1, 2]"), Ok(3));
         assert_eq!(check("null"), Ok(0));
-        assert_eq!(check("[4, 9]").unwrap_err(), "the reply cannot be read: more than three");
+        assert_eq!(
+            check("[4, 9]").unwrap_err(),
+            "the reply cannot be read: more than three"
+        );
         assert!(check("{}").is_err() && check("[\"x\"]").is_err());
     }
 

@@ -22,8 +22,8 @@ pub use body::{in_one_piece, read as read_answer};
 pub use budget::{Allowance, Budget, BudgetError, Forecast, Limit, Spent};
 pub use client::{Client, Dialect, Stream};
 pub use code_commit_model::{
-    Advice, Attempt, AttemptStatus, CallError, Cause, ErrorCode, Filter, Finish, Raw, Reply, Request, Spend,
-    Tier, ToolCall, Unread, Usage,
+    Advice, Attempt, AttemptStatus, CallError, Cause, ErrorCode, Filter, Finish, Raw, Reply,
+    Request, Spend, Tier, ToolCall, Unread, Usage,
 };
 pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
 pub use model::{List, Model, all_of, choices};

@@ -17,7 +17,11 @@ pub trait Model: Send + Sync {
 
     /// The exact number of input tokens, if the service can count them without billing; otherwise
     /// `None`.
-    fn count_tokens(&self, _request: &Request<'_>, _watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+    fn count_tokens(
+        &self,
+        _request: &Request<'_>,
+        _watch: &mut dyn Watch,
+    ) -> Result<Option<u64>, CallError> {
         Ok(None)
     }
 
@@ -43,12 +47,24 @@ pub struct List {
 
 impl List {
     /// `first`, then `others` where it cannot answer; for repairs `stronger`.
-    pub fn new(first: Box<dyn Model>, others: Vec<Box<dyn Model>>, stronger: Vec<Box<dyn Model>>) -> Self {
-        Self { first, others, stronger }
+    pub fn new(
+        first: Box<dyn Model>,
+        others: Vec<Box<dyn Model>>,
+        stronger: Vec<Box<dyn Model>>,
+    ) -> Self {
+        Self {
+            first,
+            others,
+            stronger,
+        }
     }
 
     fn all(&self) -> impl Iterator<Item = &dyn Model> {
-        [&self.first].into_iter().chain(&self.others).chain(&self.stronger).map(|model| &**model)
+        [&self.first]
+            .into_iter()
+            .chain(&self.others)
+            .chain(&self.stronger)
+            .map(|model| &**model)
     }
 
     /// The model for a round, from 1, and those after it. If a stronger model cannot answer, the next stronger one does, then the others in
@@ -57,9 +73,16 @@ impl List {
         let repairs = usize::try_from(round.saturating_sub(1)).unwrap_or(usize::MAX);
         let last = self.stronger.len().saturating_sub(1);
         // Before the first repair none is skipped, and none is taken.
-        let skipped = if repairs == 0 { self.stronger.len() } else { (repairs - 1).min(last) };
+        let skipped = if repairs == 0 {
+            self.stronger.len()
+        } else {
+            (repairs - 1).min(last)
+        };
         let stronger = self.stronger.iter().skip(skipped);
-        let mut models = stronger.chain([&self.first]).chain(&self.others).map(|model| &**model);
+        let mut models = stronger
+            .chain([&self.first])
+            .chain(&self.others)
+            .map(|model| &**model);
         (models.next().unwrap_or(&*self.first), models.collect())
     }
 }
@@ -67,12 +90,16 @@ impl List {
 /// The model to ask in a round, from 1, and those to ask in turn if it [cannot
 /// answer](CallError::asks_for_another_model).
 pub fn choices(model: &dyn Model, round: u32) -> (&dyn Model, Vec<&dyn Model>) {
-    model.list().map_or_else(|| (model, Vec::new()), |list| list.of_round(round))
+    model
+        .list()
+        .map_or_else(|| (model, Vec::new()), |list| list.of_round(round))
 }
 
 /// Every model that a run may ask, the first one first.
 pub fn all_of(model: &dyn Model) -> Vec<&dyn Model> {
-    model.list().map_or_else(|| vec![model], |list| list.all().collect())
+    model
+        .list()
+        .map_or_else(|| vec![model], |list| list.all().collect())
 }
 
 impl Model for List {
@@ -88,7 +115,11 @@ impl Model for List {
         self.first.pass_over(attempts);
     }
 
-    fn count_tokens(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Option<u64>, CallError> {
+    fn count_tokens(
+        &self,
+        request: &Request<'_>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<u64>, CallError> {
         self.first.count_tokens(request, watch)
     }
 
@@ -107,19 +138,30 @@ mod tests {
     use crate::Recorded;
 
     fn named(name: &str) -> Box<dyn Model> {
-        Box::new(Recorded::new(ModelId::new("test", name).unwrap(), Vec::new()))
+        Box::new(Recorded::new(
+            ModelId::new("test", name).unwrap(),
+            Vec::new(),
+        ))
     }
 
     fn asked(stronger: &[&str], round: u32) -> String {
         let stronger = stronger.iter().map(|name| named(name)).collect();
         let list = List::new(named("a"), vec![named("b")], stronger);
         let (first, others) = choices(&list, round);
-        [vec![first], others].concat().iter().map(|model| model.id().name()).collect::<Vec<_>>().join(" ")
+        [vec![first], others]
+            .concat()
+            .iter()
+            .map(|model| model.id().name())
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     #[test]
     fn each_repair_has_a_stronger_model_and_the_last_of_them_the_rest() {
-        assert_eq!((1..4).map(|round| asked(&[], round)).collect::<Vec<_>>(), ["a b"; 3]);
+        assert_eq!(
+            (1..4).map(|round| asked(&[], round)).collect::<Vec<_>>(),
+            ["a b"; 3]
+        );
         let rounds: Vec<_> = (1..5).map(|round| asked(&["x", "y"], round)).collect();
         assert_eq!(rounds, ["a b", "x y a b", "y a b", "y a b"]);
     }
@@ -127,7 +169,13 @@ mod tests {
     #[test]
     fn all_models_of_a_list_are_known_and_the_first_stays_the_first() {
         let list = List::new(named("a"), vec![named("b")], vec![named("x")]);
-        assert_eq!(all_of(&list).iter().map(|model| model.id().name()).collect::<String>(), "abx");
+        assert_eq!(
+            all_of(&list)
+                .iter()
+                .map(|model| model.id().name())
+                .collect::<String>(),
+            "abx"
+        );
     }
 
     #[test]

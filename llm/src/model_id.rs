@@ -33,7 +33,9 @@ pub enum ModelIdError {
     #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
-    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME, scripted/FILE or recorded/RUN")]
+    #[error(
+        "cannot tell the provider of `{0}`: write PROVIDER/NAME, scripted/FILE or recorded/RUN"
+    )]
     UnknownProvider(String),
 }
 
@@ -47,8 +49,8 @@ impl FromStr for ModelId {
         {
             return Self::new(provider, name);
         }
-        let provider =
-            Provider::of_bare_name(text).ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
+        let provider = Provider::of_bare_name(text)
+            .ok_or_else(|| ModelIdError::UnknownProvider(text.to_owned()))?;
         Self::new(&provider.name, text)
     }
 }
@@ -57,16 +59,23 @@ impl ModelId {
     /// A model of `provider`. Paths may contain spaces, names of services may not.
     pub fn new(provider: &str, name: &str) -> Result<Self, ModelIdError> {
         let is_path = is_file(provider);
-        let bad = |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
+        let bad =
+            |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
         let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
         if name.is_empty() || climbs || name.contains(bad) {
             return Err(ModelIdError::BadName(name.escape_debug().to_string()));
         }
-        Ok(Self { provider: provider.to_owned(), name: name.to_owned() })
+        Ok(Self {
+            provider: provider.to_owned(),
+            name: name.to_owned(),
+        })
     }
 
     pub(crate) fn inline_script() -> Self {
-        Self { provider: SCRIPTED.to_owned(), name: "inline".to_owned() }
+        Self {
+            provider: SCRIPTED.to_owned(),
+            name: "inline".to_owned(),
+        }
     }
 
     /// The name of its provider.
@@ -116,26 +125,46 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str) -> String {
-        text.parse::<ModelId>().map_or_else(|e| e.to_string(), |id| id.to_string())
+        text.parse::<ModelId>()
+            .map_or_else(|e| e.to_string(), |id| id.to_string())
     }
 
     #[test]
     fn a_provider_is_named_or_plain_from_the_name() {
         assert_eq!(check("gemini/g"), "gemini/g");
         assert_eq!(check("my-server/llama"), "my-server/llama");
-        assert_eq!(check("openai/meta-llama/Llama-4"), "openai/meta-llama/Llama-4");
+        assert_eq!(
+            check("openai/meta-llama/Llama-4"),
+            "openai/meta-llama/Llama-4"
+        );
         assert_eq!(check("gpt-6-sol"), "openai/gpt-6-sol");
-        assert_eq!(check("scripted/my replies.jsonl"), "scripted/my replies.jsonl");
-        assert_eq!(check("recorded/2026-11-21-10-00-00-commit"), "recorded/2026-11-21-10-00-00-commit");
+        assert_eq!(
+            check("scripted/my replies.jsonl"),
+            "scripted/my replies.jsonl"
+        );
+        assert_eq!(
+            check("recorded/2026-11-21-10-00-00-commit"),
+            "recorded/2026-11-21-10-00-00-commit"
+        );
         assert_eq!(check("scripted//tmp/a"), "scripted//tmp/a");
     }
 
     #[test]
     fn a_name_that_would_change_the_address_is_refused() {
-        for name in
-            ["gemini/", "gemini/a?b", "gemini/../x", "gemini/a b", "openai/a//b", "gemini/a%2f", "gemini/a\n"]
-        {
-            assert!(check(name).contains("is no model name"), "{name}: {}", check(name));
+        for name in [
+            "gemini/",
+            "gemini/a?b",
+            "gemini/../x",
+            "gemini/a b",
+            "openai/a//b",
+            "gemini/a%2f",
+            "gemini/a\n",
+        ] {
+            assert!(
+                check(name).contains("is no model name"),
+                "{name}: {}",
+                check(name)
+            );
         }
         insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME, scripted/FILE or recorded/RUN");
     }

@@ -2,7 +2,7 @@
 
 pub use crate::http;
 pub use crate::{
-    Advice, Attempt, AttemptStatus, Blind, CallError, Cause, Client, ErrorCode, Filter, Finish, Model,
-    ModelId, ModelIdError, Progress, Raw, Reply, Request, Retry, Secret, Spend, ToolCall, Usage, Waited,
-    Watch,
+    Advice, Attempt, AttemptStatus, Blind, CallError, Cause, Client, ErrorCode, Filter, Finish,
+    Model, ModelId, ModelIdError, Progress, Raw, Reply, Request, Retry, Secret, Spend, ToolCall,
+    Usage, Waited, Watch,
 };

@@ -36,12 +36,19 @@ impl Money {
         if !(0.0..=MOST).contains(&usd) {
             return Err(MoneyError);
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10¹⁸")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to 10¹⁸"
+        )]
         Ok(Self((usd * PICO).round() as u64))
     }
 
     /// In dollars.
-    #[expect(clippy::cast_precision_loss, reason = "exact enough for any sum that is shown")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact enough for any sum that is shown"
+    )]
     pub fn as_usd(self) -> f64 {
         self.0 as f64 / PICO
     }
@@ -55,7 +62,9 @@ impl Money {
     /// How many tokens it buys at `price` a million.
     pub(crate) fn buys(self, price: Self) -> u64 {
         let tokens = (u128::from(self.0) * PER).checked_div(u128::from(price.0));
-        tokens.and_then(|t| u64::try_from(t).ok()).unwrap_or(u64::MAX)
+        tokens
+            .and_then(|t| u64::try_from(t).ok())
+            .unwrap_or(u64::MAX)
     }
 
     /// What is left after `spent`.
@@ -191,7 +200,12 @@ impl Price {
             _ => (self.input, self.cached, self.cache_write, self.output),
         };
         let or_input = |price: Option<Money>| price.unwrap_or(input);
-        Rates { input, cached: or_input(cached), cache_write: or_input(cache_write), output }
+        Rates {
+            input,
+            cached: or_input(cached),
+            cache_write: or_input(cache_write),
+            output,
+        }
     }
 
     /// The cost of the usage; `None` if a count is missing.
@@ -215,7 +229,11 @@ impl Price {
     /// The most that this many input tokens can cost, cached or not.
     pub(crate) fn input_at_most(&self, tokens: u64) -> Money {
         let rates = self.rates(tokens);
-        rates.input.max(rates.cache_write).max(rates.cached).times(tokens)
+        rates
+            .input
+            .max(rates.cache_write)
+            .max(rates.cached)
+            .times(tokens)
     }
 
     /// The price of a million tokens of output after this many tokens of input.
@@ -274,7 +292,8 @@ impl Prices {
     #[must_use]
     pub fn and_of(mut self, provider: &Provider) -> Self {
         if let Some(prices) = &provider.prices {
-            self.by_provider.insert(provider.name.clone(), prices.clone());
+            self.by_provider
+                .insert(provider.name.clone(), prices.clone());
         }
         self
     }
@@ -282,7 +301,10 @@ impl Prices {
     /// The price of a model on a given day; `None` means unknown, never free. `served` is the model that
     /// answered, if that is known.
     pub fn of(&self, asked: &ModelId, served: Option<&str>, day: &Day) -> Option<&Price> {
-        let of_provider = self.by_provider.get(asked.provider()).unwrap_or(&self.models);
+        let of_provider = self
+            .by_provider
+            .get(asked.provider())
+            .unwrap_or(&self.models);
         self.find(served.unwrap_or(asked.name()), of_provider, day)
     }
 
@@ -295,7 +317,8 @@ impl Prices {
         let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
         let model = model.strip_prefix("models/").unwrap_or(model);
         let all = self.own.iter().chain(of_provider);
-        all.filter(holds).find(|price| is_version_of(model, &price.prefix))
+        all.filter(holds)
+            .find(|price| is_version_of(model, &price.prefix))
     }
 }
 
@@ -309,7 +332,9 @@ fn is_version_of(name: &str, prefix: &str) -> bool {
     };
     match name.strip_prefix(prefix) {
         Some("") => true,
-        Some(rest) => rest.strip_prefix('-').is_some_and(|version| version.split('-').all(is_version)),
+        Some(rest) => rest
+            .strip_prefix('-')
+            .is_some_and(|version| version.split('-').all(is_version)),
         None => false,
     }
 }

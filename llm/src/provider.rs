@@ -45,7 +45,9 @@ pub struct Provider {
 impl Provider {
     /// The built-in provider with this name.
     pub fn built_in(name: &str) -> Option<&'static Self> {
-        Self::all_built_in().iter().find(|provider| provider.name == name)
+        Self::all_built_in()
+            .iter()
+            .find(|provider| provider.name == name)
     }
 
     /// All built-in providers.
@@ -53,14 +55,18 @@ impl Provider {
         static TABLE: LazyLock<Vec<Provider>> = LazyLock::new(|| {
             // A test parses the table, so the default is never used in practice.
             let table: BTreeMap<String, Provider> = toml::from_str(BUILT_IN).unwrap_or_default();
-            table.into_iter().map(|(name, provider)| Provider { name, ..provider }).collect()
+            table
+                .into_iter()
+                .map(|(name, provider)| Provider { name, ..provider })
+                .collect()
         });
         &TABLE
     }
 
     /// The built-in provider of a bare name, if that is obvious.
     pub(crate) fn of_bare_name(model: &str) -> Option<&'static Self> {
-        let is_its = |provider: &&Self| provider.begins.iter().any(|begin| model.starts_with(begin));
+        let is_its =
+            |provider: &&Self| provider.begins.iter().any(|begin| model.starts_with(begin));
         Self::all_built_in().iter().find(is_its)
     }
 
@@ -71,8 +77,10 @@ impl Provider {
 
     /// Whether `name` can be that of a provider.
     pub fn is_name(name: &str) -> bool {
-        let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
-        name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()) && name.chars().all(is_part)
+        let is_part =
+            |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+        name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && name.chars().all(is_part)
     }
 
     /// Whether a user's own provider may not have this name.
@@ -90,8 +98,14 @@ mod tests {
         let table: BTreeMap<String, Provider> = toml::from_str(BUILT_IN).unwrap();
         for (name, provider) in table {
             assert!(Provider::is_name(&name), "{name}");
-            assert!(provider.base_url.parse::<crate::http::BaseUrl>().is_ok(), "{name}");
-            assert!(!provider.key_env.is_empty() && !provider.dialect.is_empty(), "{name}");
+            assert!(
+                provider.base_url.parse::<crate::http::BaseUrl>().is_ok(),
+                "{name}"
+            );
+            assert!(
+                !provider.key_env.is_empty() && !provider.dialect.is_empty(),
+                "{name}"
+            );
             assert!(Provider::is_taken(&name));
         }
     }
@@ -99,7 +113,10 @@ mod tests {
     #[test]
     fn a_providers_name_is_a_plain_word() {
         for good in ["local", "open-router", "vllm_2", "z.ai"] {
-            assert!(Provider::is_name(good) && !Provider::is_taken(good), "{good}");
+            assert!(
+                Provider::is_name(good) && !Provider::is_taken(good),
+                "{good}"
+            );
         }
         for bad in ["", "A", "a b", "-a", "a/b", "ü", "../a"] {
             assert!(!Provider::is_name(bad), "{bad}");

@@ -44,7 +44,10 @@ impl Retry {
     #[must_use]
     pub fn seeded_at_random(self) -> Self {
         // The standard library's hash keys are random and differ in every process.
-        Self { seed: RandomState::new().hash_one(()), ..self }
+        Self {
+            seed: RandomState::new().hash_one(()),
+            ..self
+        }
     }
 
     /// The wait after failure number `failures` (from 1): the longer of the service's hint and 1,
@@ -53,8 +56,11 @@ impl Retry {
         if hint.is_some_and(|hint| hint > self.longest_hint) {
             return None;
         }
-        let doubled =
-            self.first_wait.saturating_mul(1_u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX));
+        let doubled = self.first_wait.saturating_mul(
+            1_u32
+                .checked_shl(failures.saturating_sub(1))
+                .unwrap_or(u32::MAX),
+        );
         let wait = doubled.min(self.longest_wait).max(hint.unwrap_or_default());
         let thousandths = u32::try_from(mix(self.seed, failures) % 250).unwrap_or_default();
         Some(wait + wait / 1000 * thousandths)
@@ -108,7 +114,10 @@ pub fn with_retry(
     watch: &mut dyn Watch,
     mut attempt: impl FnMut(Try<'_>, &mut dyn Watch) -> Tried,
 ) -> Result<Reply, CallError> {
-    let mut call = Call { time_left, ..Call::new(retry) };
+    let mut call = Call {
+        time_left,
+        ..Call::new(retry)
+    };
     loop {
         let next = call.next();
         let tried = attempt(next, watch);
@@ -160,7 +169,11 @@ impl<'r> Call<'r> {
     }
 
     fn next(&self) -> Try<'_> {
-        Try { time_left: self.remaining(), continuation: self.continuation.as_deref(), text: &self.text }
+        Try {
+            time_left: self.remaining(),
+            continuation: self.continuation.as_deref(),
+            text: &self.text,
+        }
     }
 
     fn remaining(&self) -> Option<Duration> {
@@ -168,7 +181,11 @@ impl<'r> Call<'r> {
     }
 
     fn judge(&mut self, tried: Tried, watch: &mut dyn Watch) -> Verdict {
-        let Tried { outcome, mut attempt, is_simplified } = tried;
+        let Tried {
+            outcome,
+            mut attempt,
+            is_simplified,
+        } = tried;
         self.attempts += 1;
         self.elapsed += Duration::from_millis(attempt.duration_ms);
         attempt.number = self.attempts;
@@ -194,7 +211,8 @@ impl<'r> Call<'r> {
         if answer.continuation.is_some() {
             self.continuations += 1;
             let in_time = self.remaining().is_none_or(|left| !left.is_zero());
-            return (in_time && self.continuations <= self.retry.max_continuations).then_some(Duration::ZERO);
+            return (in_time && self.continuations <= self.retry.max_continuations)
+                .then_some(Duration::ZERO);
         }
         if answer.reply.finish.advice() != Advice::Retry || !self.text.is_empty() {
             return None;
@@ -209,7 +227,11 @@ impl<'r> Call<'r> {
     fn wait_after_failure(&mut self, error: &CallError, spend: Spend) -> Option<Duration> {
         self.failures += 1;
         self.wasted += u32::from(spend == Spend::Unknown);
-        if error.is_retryable() { self.wait(error.retry_after()) } else { None }
+        if error.is_retryable() {
+            self.wait(error.retry_after())
+        } else {
+            None
+        }
     }
 
     /// A reply that will be continued is kept. One that will be replaced is not, but it was paid
@@ -219,7 +241,11 @@ impl<'r> Call<'r> {
         if answer.continuation.is_some() {
             self.text.push_str(&answer.reply.text);
             self.continuation = answer.continuation;
-            self.part = Some(Reply { text: String::new(), usage: Usage::default(), ..answer.reply });
+            self.part = Some(Reply {
+                text: String::new(),
+                usage: Usage::default(),
+                ..answer.reply
+            });
         }
         Verdict::Again(wait)
     }
@@ -255,7 +281,9 @@ impl<'r> Call<'r> {
             return None;
         }
         let wait = self.retry.wait(self.failures, hint)?;
-        self.remaining().is_none_or(|left| wait < left).then_some(wait)
+        self.remaining()
+            .is_none_or(|left| wait < left)
+            .then_some(wait)
     }
 
     fn pause(&mut self, wait: Duration, watch: &mut dyn Watch) -> Result<(), CallError> {

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use crate::provider::SCRIPTED;
 use crate::retry::{Answer, Tried, with_retry};
 use crate::{
-    Attempt, CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request, Retry,
-    Usage, Waited, Watch,
+    Attempt, CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request,
+    Retry, Usage, Waited, Watch,
 };
 
 /// Separates replies in a plain file.
@@ -53,10 +53,16 @@ pub struct Entry {
 #[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum ScriptError {
     #[error("cannot read {}", .path.display())]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// It is not a valid script.
     #[error("{} cannot be read as a script", .path.display())]
-    Malformed { path: PathBuf, source: serde_json::Error },
+    Malformed {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
     UnknownError {
         path: PathBuf,
@@ -81,22 +87,43 @@ pub struct Scripted {
 impl Scripted {
     /// Reads the script.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
-        let entries =
-            parse(&text).map_err(|source| ScriptError::Malformed { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| ScriptError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let entries = parse(&text).map_err(|source| ScriptError::Malformed {
+            path: path.to_owned(),
+            source,
+        })?;
         let unknown = |entry: &&Entry| entry.error.is_some() && failure(entry).is_none();
         if let Some(at) = entries.iter().position(|entry| unknown(&entry)) {
-            let code = entries.get(at).and_then(|entry| entry.error.clone()).unwrap_or_default();
-            return Err(ScriptError::UnknownError { path: path.to_owned(), entry: at + 1, code });
+            let code = entries
+                .get(at)
+                .and_then(|entry| entry.error.clone())
+                .unwrap_or_default();
+            return Err(ScriptError::UnknownError {
+                path: path.to_owned(),
+                entry: at + 1,
+                code,
+            });
         }
         let id = ModelId::new(SCRIPTED, &path.to_string_lossy())?;
-        Ok(Self { id, entries, next: AtomicUsize::new(0), retry: Retry::default() })
+        Ok(Self {
+            id,
+            entries,
+            next: AtomicUsize::new(0),
+            retry: Retry::default(),
+        })
     }
 
     /// A script made of entries, for tests without a file.
     pub fn new(entries: Vec<Entry>) -> Self {
-        Self { id: ModelId::inline_script(), entries, next: AtomicUsize::new(0), retry: Retry::default() }
+        Self {
+            id: ModelId::inline_script(),
+            entries,
+            next: AtomicUsize::new(0),
+            retry: Retry::default(),
+        }
     }
 
     /// Replaces the retry rules.
@@ -113,7 +140,10 @@ impl Scripted {
             Err(error) => attempt.note_error(error),
         }
         Tried {
-            outcome: outcome.map(|reply| Answer { reply, continuation: None }),
+            outcome: outcome.map(|reply| Answer {
+                reply,
+                continuation: None,
+            }),
             attempt,
             is_simplified: false,
         }
@@ -121,8 +151,12 @@ impl Scripted {
 
     fn answer(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
-        let entry = self.entries.get(at).ok_or(CallError::NothingLeft { given: self.entries.len() })?;
-        if entry.delay_ms > 0 && watch.wait(Duration::from_millis(entry.delay_ms)) == Waited::Cancelled {
+        let entry = self.entries.get(at).ok_or(CallError::NothingLeft {
+            given: self.entries.len(),
+        })?;
+        if entry.delay_ms > 0
+            && watch.wait(Duration::from_millis(entry.delay_ms)) == Waited::Cancelled
+        {
             return Err(CallError::Cancelled);
         }
         if let Some(error) = failure(entry) {
@@ -135,7 +169,12 @@ impl Scripted {
         }
         let reply = Reply::of_text(entry.text.clone());
         let finish = entry.finish.clone().unwrap_or_else(|| reply.finish.clone());
-        Ok(Reply { finish, usage: entry.usage, served_model: entry.served_model.clone(), ..reply })
+        Ok(Reply {
+            finish,
+            usage: entry.usage,
+            served_model: entry.served_model.clone(),
+            ..reply
+        })
     }
 }
 
@@ -149,7 +188,9 @@ impl Model for Scripted {
     }
 
     fn call(&self, request: &Request<'_>, watch: &mut dyn Watch) -> Result<Reply, CallError> {
-        with_retry(&self.retry, request.time_left, watch, |_, watch| self.attempt(request, watch))
+        with_retry(&self.retry, request.time_left, watch, |_, watch| {
+            self.attempt(request, watch)
+        })
     }
 }
 
@@ -175,46 +216,98 @@ fn plain(text: &str) -> Vec<Entry> {
             reply.push_str(line);
         }
     }
-    replies.into_iter().map(|text| Entry { text, ..Entry::default() }).collect()
+    replies
+        .into_iter()
+        .map(|text| Entry {
+            text,
+            ..Entry::default()
+        })
+        .collect()
 }
 
 fn failure(entry: &Entry) -> Option<CallError> {
     let name = entry.error.as_deref()?;
     let code = ErrorCode::ALL.iter().find(|code| code.as_str() == name)?;
     let message = entry.message.clone();
-    let retry_after = entry.retry_after_s.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let retry_after = entry
+        .retry_after_s
+        .and_then(|s| Duration::try_from_secs_f64(s).ok());
     let after = Duration::from_millis(entry.delay_ms);
     let origin = || "scripted".to_owned();
     Some(match code {
-        ErrorCode::Connect => CallError::Connect { origin: origin(), source: message.into() },
-        ErrorCode::Tls => CallError::Tls { origin: origin(), help: "as scripted", source: message.into() },
-        ErrorCode::ProxyUnreachable => {
-            CallError::ProxyUnreachable { proxy: origin(), source: message.into() }
-        }
-        ErrorCode::Proxy => CallError::Proxy { origin: origin(), message },
+        ErrorCode::Connect => CallError::Connect {
+            origin: origin(),
+            source: message.into(),
+        },
+        ErrorCode::Tls => CallError::Tls {
+            origin: origin(),
+            help: "as scripted",
+            source: message.into(),
+        },
+        ErrorCode::ProxyUnreachable => CallError::ProxyUnreachable {
+            proxy: origin(),
+            source: message.into(),
+        },
+        ErrorCode::Proxy => CallError::Proxy {
+            origin: origin(),
+            message,
+        },
         ErrorCode::Timeout => CallError::Timeout { after },
         ErrorCode::Idle => CallError::Idle { after },
         ErrorCode::Cancelled => CallError::Cancelled,
-        ErrorCode::Dropped => CallError::Dropped { origin: origin(), source: message.into() },
-        ErrorCode::StreamCut => CallError::StreamCut { received: entry.text.len() as u64 },
+        ErrorCode::Dropped => CallError::Dropped {
+            origin: origin(),
+            source: message.into(),
+        },
+        ErrorCode::StreamCut => CallError::StreamCut {
+            received: entry.text.len() as u64,
+        },
         ErrorCode::BadReply => CallError::BadReply { detail: message },
         ErrorCode::BodyTooLarge => CallError::BodyTooLarge { limit: 0 },
-        ErrorCode::Redirected => CallError::Redirected { status: 302, location: message },
+        ErrorCode::Redirected => CallError::Redirected {
+            status: 302,
+            location: message,
+        },
         ErrorCode::BadKey => CallError::BadKey { message },
         ErrorCode::NoPermission => CallError::NoPermission { message },
         ErrorCode::Unavailable => CallError::Unavailable { message },
-        ErrorCode::WrongAddress => CallError::WrongAddress { base: origin(), message },
+        ErrorCode::WrongAddress => CallError::WrongAddress {
+            base: origin(),
+            message,
+        },
         ErrorCode::Blocked => CallError::Blocked { message },
-        ErrorCode::NotFound => CallError::NotFound { model: origin(), message },
-        ErrorCode::RateLimited => CallError::RateLimited { message, retry_after },
-        ErrorCode::DailyQuota => CallError::DailyQuota { message, retry_after },
+        ErrorCode::NotFound => CallError::NotFound {
+            model: origin(),
+            message,
+        },
+        ErrorCode::RateLimited => CallError::RateLimited {
+            message,
+            retry_after,
+        },
+        ErrorCode::DailyQuota => CallError::DailyQuota {
+            message,
+            retry_after,
+        },
         ErrorCode::Billing => CallError::Billing { message },
-        ErrorCode::Overloaded => CallError::Overloaded { status: 503, message, retry_after },
-        ErrorCode::Server => CallError::Server { status: 500, message, retry_after },
+        ErrorCode::Overloaded => CallError::Overloaded {
+            status: 503,
+            message,
+            retry_after,
+        },
+        ErrorCode::Server => CallError::Server {
+            status: 500,
+            message,
+            retry_after,
+        },
         ErrorCode::TooLarge => CallError::TooLarge { message },
-        ErrorCode::BadRequest => CallError::BadRequest { status: 400, message },
+        ErrorCode::BadRequest => CallError::BadRequest {
+            status: 400,
+            message,
+        },
         ErrorCode::NothingLeft => CallError::NothingLeft { given: 0 },
-        ErrorCode::Setup => CallError::Setup { source: message.into() },
+        ErrorCode::Setup => CallError::Setup {
+            source: message.into(),
+        },
     })
 }
 

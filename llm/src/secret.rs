@@ -23,7 +23,11 @@ impl Secret {
     /// Replaces the key in `text` by its redacted form. A short key is not a secret, and would
     /// occur in ordinary words.
     pub(crate) fn hide_in(&self, text: &str) -> String {
-        if self.0.len() < SHOWN_FROM { text.to_owned() } else { text.replace(&self.0, &self.to_string()) }
+        if self.0.len() < SHOWN_FROM {
+            text.to_owned()
+        } else {
+            text.replace(&self.0, &self.to_string())
+        }
     }
 
     /// Whether there is no key; local servers need none.
@@ -37,7 +41,10 @@ impl fmt::Display for Secret {
         let count = self.0.chars().count();
         let shown = if count < SHOWN_FROM { 0 } else { 2 };
         f.write_str("…")?;
-        self.0.chars().skip(count - shown).try_for_each(|c| write!(f, "{c}"))
+        self.0
+            .chars()
+            .skip(count - shown)
+            .try_for_each(|c| write!(f, "{c}"))
     }
 }
 

@@ -51,7 +51,10 @@ impl Frames {
 
     /// Ends the stream. Data without its final blank line still counts, because several servers
     /// leave it out.
-    pub fn finish(&mut self, mut each: impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
+    pub fn finish(
+        &mut self,
+        mut each: impl FnMut(&str) -> Result<(), Unread>,
+    ) -> Result<(), Unread> {
         if !self.line.is_empty() {
             self.end_line(&mut each)?;
         }
@@ -69,9 +72,16 @@ impl Frames {
 
     /// Handles one line: a blank line ends the event, `data` adds to it, everything else is
     /// ignored.
-    fn end_line(&mut self, each: &mut impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
+    fn end_line(
+        &mut self,
+        each: &mut impl FnMut(&str) -> Result<(), Unread>,
+    ) -> Result<(), Unread> {
         let line = std::mem::take(&mut self.line);
-        let bom: &[u8] = if std::mem::replace(&mut self.begun, true) { b"" } else { b"\xef\xbb\xbf" };
+        let bom: &[u8] = if std::mem::replace(&mut self.begun, true) {
+            b""
+        } else {
+            b"\xef\xbb\xbf"
+        };
         let text = line.strip_prefix(bom).unwrap_or(&line);
         if text.is_empty() {
             self.end_event(each)?;
@@ -92,7 +102,10 @@ impl Frames {
         self.data.extend_from_slice(value);
     }
 
-    fn end_event(&mut self, each: &mut impl FnMut(&str) -> Result<(), Unread>) -> Result<(), Unread> {
+    fn end_event(
+        &mut self,
+        each: &mut impl FnMut(&str) -> Result<(), Unread>,
+    ) -> Result<(), Unread> {
         if !std::mem::take(&mut self.has_data) {
             return Ok(());
         }
@@ -107,7 +120,10 @@ impl Frames {
 fn not_text(error: std::str::Utf8Error) -> Unread {
     match error.error_len() {
         None => Unread::BrokenOff,
-        Some(_) => CallError::BadReply { detail: format!("an event that is not UTF-8: {error}") }.into(),
+        Some(_) => CallError::BadReply {
+            detail: format!("an event that is not UTF-8: {error}"),
+        }
+        .into(),
     }
 }
 

@@ -62,7 +62,9 @@ impl RunFolder {
     pub fn choose(base: &Path, name: &str, redactor: Redactor) -> Result<Self, FolderError> {
         for path in names(base, name) {
             match fs::symlink_metadata(&path) {
-                Err(free) if free.kind() == io::ErrorKind::NotFound => return Ok(Self { path, redactor }),
+                Err(free) if free.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Self { path, redactor });
+                }
                 Ok(_) => {}
                 Err(source) => return Err(io_error("look at", &path, source)),
             }
@@ -104,12 +106,20 @@ impl RunFolder {
         let path = self.path_of(file)?;
         write_file(&path, text.as_bytes()).map_err(|source| io_error("write", &path, source))?;
         let (bytes, sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
-        Ok((Stored { file: file.to_owned(), bytes, sha256 }, text))
+        Ok((
+            Stored {
+                file: file.to_owned(),
+                bytes,
+                sha256,
+            },
+            text,
+        ))
     }
 
     /// Writes a value as indented JSON with a final newline.
     pub fn store_json<T: Serialize>(&self, file: &str, value: &T) -> Result<Stored, FolderError> {
-        let text = serde_json::to_string_pretty(value).map_err(|e| self.error("write", file, e.into()))?;
+        let text =
+            serde_json::to_string_pretty(value).map_err(|e| self.error("write", file, e.into()))?;
         self.store(file, &format!("{text}\n"))
     }
 
@@ -127,7 +137,11 @@ impl RunFolder {
             .and_then(|()| writer.into_inner().map_err(io::IntoInnerError::into_error))
             .and_then(crate::RedactWriter::finish)
             .map_err(|source| self.error("write", file, source))?;
-        Ok(Stored { file: file.to_owned(), bytes: done.bytes, sha256: done.sha256() })
+        Ok(Stored {
+            file: file.to_owned(),
+            bytes: done.bytes,
+            sha256: done.sha256(),
+        })
     }
 
     /// Describes and opens a `file` that was written through [`writer`](Self::writer). It may be
@@ -137,7 +151,14 @@ impl RunFolder {
         let mut whole = File::open(self.path_of(file)?).map_err(failed)?;
         let mut hashing = Hashing::new(io::sink());
         let bytes = io::copy(&mut whole, &mut hashing).map_err(failed)?;
-        Ok((Stored { file: file.to_owned(), bytes, sha256: hashing.sha256() }, whole))
+        Ok((
+            Stored {
+                file: file.to_owned(),
+                bytes,
+                sha256: hashing.sha256(),
+            },
+            whole,
+        ))
     }
 
     /// An error about `file` of this folder.
@@ -173,7 +194,9 @@ impl RunFolder {
         if sha256_hex(&bytes) == stored.sha256 {
             Ok(lossy(bytes))
         } else {
-            Err(FolderError::Changed { path: self.path.join(&stored.file) })
+            Err(FolderError::Changed {
+                path: self.path.join(&stored.file),
+            })
         }
     }
 
@@ -186,7 +209,9 @@ impl RunFolder {
     fn path_of(&self, file: &str) -> Result<PathBuf, FolderError> {
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));
         if file.is_empty() || !Path::new(file).components().all(is_plain) {
-            return Err(FolderError::Outside { file: file.to_owned() });
+            return Err(FolderError::Outside {
+                file: file.to_owned(),
+            });
         }
         Ok(self.path.join(file))
     }
@@ -203,7 +228,11 @@ fn names(base: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> FolderError {
-    FolderError::Io { doing, path: path.to_owned(), source }
+    FolderError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// Creates a file. Removes an existing one first, so that nothing is written through a planted
@@ -223,13 +252,17 @@ fn anew(path: &Path) -> io::Result<File> {
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match path.symlink_metadata() {
         Err(_) => return anew(path)?.write_all(bytes),
-        Ok(there) if there.is_file() && fs::read(path).is_ok_and(|there| there == bytes) => return Ok(()),
+        Ok(there) if there.is_file() && fs::read(path).is_ok_and(|there| there == bytes) => {
+            return Ok(());
+        }
         Ok(_) => {}
     }
     let place = path.with_added_extension("new");
     let mut file = anew(&place)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&place, path)).inspect_err(|_| drop(fs::remove_file(&place)))
+    written
+        .and_then(|()| fs::rename(&place, path))
+        .inspect_err(|_| drop(fs::remove_file(&place)))
 }
 
 #[cfg(test)]

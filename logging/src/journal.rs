@@ -82,7 +82,14 @@ impl Journal {
             .map_err(|source| io_error("create", path, source))?;
         hold(&file, path)?;
         let (path, last_hash) = (path.to_owned(), NO_LINE_BEFORE.to_owned());
-        Ok(Self { path, file, next: 0, last_hash, whole_bytes: 0, redactor })
+        Ok(Self {
+            path,
+            file,
+            next: 0,
+            last_hash,
+            whole_bytes: 0,
+            redactor,
+        })
     }
 
     /// Opens an existing journal to continue it, and returns its facts. An unfinished last line is
@@ -100,10 +107,25 @@ impl Journal {
             .map_err(|source| io_error("open", path, source))?;
         hold(&file, path)?;
         let read = read(&file, path)?;
-        file.set_len(read.whole_bytes).map_err(|source| io_error("mend", path, source))?;
-        let Lines { entries, last_hash, whole_bytes } = read;
+        file.set_len(read.whole_bytes)
+            .map_err(|source| io_error("mend", path, source))?;
+        let Lines {
+            entries,
+            last_hash,
+            whole_bytes,
+        } = read;
         let next = entries.len() as u64;
-        Ok((Self { path: path.to_owned(), file, next, last_hash, whole_bytes, redactor }, entries))
+        Ok((
+            Self {
+                path: path.to_owned(),
+                file,
+                next,
+                last_hash,
+                whole_bytes,
+                redactor,
+            },
+            entries,
+        ))
     }
 
     /// Whether another process is writing to the journal at `path`. Two clones may share a folder for runs.
@@ -136,7 +158,9 @@ impl Journal {
         fact: &F,
         request: Option<Value>,
     ) -> Result<(), JournalError> {
-        let mut line = self.line(fact, request).map_err(|e| io_error("write", &self.path, e.into()))?;
+        let mut line = self
+            .line(fact, request)
+            .map_err(|e| io_error("write", &self.path, e.into()))?;
         let hash = sha256_hex(line.as_bytes());
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(|source| {
@@ -154,12 +178,20 @@ impl Journal {
     /// Puts every line on disk; the files that they name have to be there. Lines that cannot be synced stay, since
     /// they may record something that was paid for.
     pub fn sync(&self) -> Result<(), JournalError> {
-        self.file.sync_data().map_err(|source| io_error("write", &self.path, source))
+        self.file
+            .sync_data()
+            .map_err(|source| io_error("write", &self.path, source))
     }
 
     fn line<F: Serialize>(&self, fact: &F, request: Option<Value>) -> serde_json::Result<String> {
         let (at, prev) = (Stamp::now().rfc3339(), self.last_hash.clone());
-        let mut entry = Entry { index: self.next, at, prev, fact, request };
+        let mut entry = Entry {
+            index: self.next,
+            at,
+            prev,
+            fact,
+            request,
+        };
         let line = serde_json::to_string(&entry)?;
         if !self.redactor.finds_key(&line) {
             return Ok(line);
@@ -168,9 +200,24 @@ impl Journal {
         // and replacing it there would break the chain.
         let mut fact = serde_json::to_value(entry.fact)?;
         strike_out(&mut fact, &self.redactor);
-        entry.request.iter_mut().for_each(|request| strike_out(request, &self.redactor));
-        let Entry { index, at, prev, request, .. } = entry;
-        serde_json::to_string(&Entry { index, at, prev, fact, request })
+        entry
+            .request
+            .iter_mut()
+            .for_each(|request| strike_out(request, &self.redactor));
+        let Entry {
+            index,
+            at,
+            prev,
+            request,
+            ..
+        } = entry;
+        serde_json::to_string(&Entry {
+            index,
+            at,
+            prev,
+            fact,
+            request,
+        })
     }
 }
 
@@ -183,7 +230,9 @@ fn strike_out(value: &mut Value, redactor: &Redactor) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| strike_out(item, redactor)),
-        Value::Object(members) => members.values_mut().for_each(|member| strike_out(member, redactor)),
+        Value::Object(members) => members
+            .values_mut()
+            .for_each(|member| strike_out(member, redactor)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -197,15 +246,26 @@ struct Lines<F> {
 
 fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, JournalError> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|source| io_error("read", path, source))?;
-    let mut read = Lines { entries: Vec::new(), last_hash: NO_LINE_BEFORE.to_owned(), whole_bytes: 0 };
+    file.read_to_end(&mut bytes)
+        .map_err(|source| io_error("read", path, source))?;
+    let mut read = Lines {
+        entries: Vec::new(),
+        last_hash: NO_LINE_BEFORE.to_owned(),
+        whole_bytes: 0,
+    };
     // Split before decoding: an unfinished line may end inside a character.
     for (number, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         // Bytes that a power cut kept from the disk read as zeros; nothing after them was ever synced.
-        let Some(whole) = line.strip_suffix(b"\n").filter(|line| !line.contains(&0)) else { break };
-        let broken = |what: String| JournalError::Broken { path: path.to_owned(), line: number + 1, what };
-        let entry: Entry<F> =
-            serde_json::from_slice(whole).map_err(|e| broken(format!("cannot be understood: {e}")))?;
+        let Some(whole) = line.strip_suffix(b"\n").filter(|line| !line.contains(&0)) else {
+            break;
+        };
+        let broken = |what: String| JournalError::Broken {
+            path: path.to_owned(),
+            line: number + 1,
+            what,
+        };
+        let entry: Entry<F> = serde_json::from_slice(whole)
+            .map_err(|e| broken(format!("cannot be understood: {e}")))?;
         if entry.prev != read.last_hash || entry.index != number as u64 {
             return Err(broken("does not follow from the line before it".to_owned()));
         }
@@ -219,13 +279,19 @@ fn read<F: DeserializeOwned>(mut file: &File, path: &Path) -> Result<Lines<F>, J
 /// Locks the file until it is closed. Some file systems have no locks; there, nothing is locked.
 fn hold(file: &File, path: &Path) -> Result<(), JournalError> {
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: path.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(JournalError::InUse {
+            path: path.to_owned(),
+        }),
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 
 fn io_error(doing: &'static str, path: &Path, source: io::Error) -> JournalError {
-    JournalError::Io { doing, path: path.to_owned(), source }
+    JournalError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]
@@ -252,7 +318,11 @@ mod tests {
         let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
         assert_eq!(old.len(), 2);
         journal.append(&"three").unwrap();
-        let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
+        let facts: Vec<String> = Journal::entries(&path)
+            .unwrap()
+            .into_iter()
+            .map(|e| e.fact)
+            .collect();
         assert_eq!(facts, ["one", "two", "three"]);
     }
 
@@ -262,7 +332,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("events.jsonl");
         let mut journal = Journal::create(&path, Redactor::new([KEY])).unwrap();
-        for fact in [json!({ "what": "asked", "round": 1 }), json!({ "what": "said", "text": KEY })] {
+        for fact in [
+            json!({ "what": "asked", "round": 1 }),
+            json!({ "what": "said", "text": KEY }),
+        ] {
             journal.append(&fact).unwrap();
         }
         let text = fs::read_to_string(&path).unwrap();
@@ -279,7 +352,10 @@ mod tests {
         let (_folder, path) = journal_of(&["one", "zwei ä"]);
         let text = fs::read_to_string(&path).unwrap();
         for cut in text.find('\n').unwrap() + 1..text.len() {
-            File::create(&path).unwrap().write_all(&text.as_bytes()[..cut]).unwrap();
+            File::create(&path)
+                .unwrap()
+                .write_all(&text.as_bytes()[..cut])
+                .unwrap();
             let (mut journal, old) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
             assert_eq!(old.len(), 1, "cut at {cut}");
             journal.append(&"again").unwrap();
@@ -292,26 +368,39 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a full disk is played in a process of its own")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a full disk is played in a process of its own"
+    )]
     fn a_line_that_found_no_room_leaves_nothing_behind() {
         const CHILD: &str = "LOGGING_TEST_FULL_DISK";
         if std::env::var_os(CHILD).is_none() {
             let child = std::process::Command::new("sh")
-                .args(["-c", "trap '' XFSZ; ulimit -f 1 && exec \"$0\" --exact \"$1\""])
+                .args([
+                    "-c",
+                    "trap '' XFSZ; ulimit -f 1 && exec \"$0\" --exact \"$1\"",
+                ])
                 .arg(std::env::current_exe().unwrap())
                 .arg("journal::tests::a_line_that_found_no_room_leaves_nothing_behind")
                 .env(CHILD, "1")
                 .output()
                 .unwrap();
             let said = String::from_utf8_lossy(&child.stdout);
-            assert!(child.status.success() && said.contains("1 passed"), "{said}");
+            assert!(
+                child.status.success() && said.contains("1 passed"),
+                "{said}"
+            );
             return;
         }
         let (_folder, path) = journal_of(&["one"]);
         let (mut journal, _) = Journal::reopen::<String>(&path, Redactor::default()).unwrap();
         journal.append(&"two".repeat(1000)).unwrap_err();
         journal.append(&"three").unwrap();
-        let facts: Vec<String> = Journal::entries(&path).unwrap().into_iter().map(|e| e.fact).collect();
+        let facts: Vec<String> = Journal::entries(&path)
+            .unwrap()
+            .into_iter()
+            .map(|e| e.fact)
+            .collect();
         assert_eq!(facts, ["one", "three"]);
     }
 
@@ -326,7 +415,10 @@ mod tests {
         let path = folder.path().join("events.jsonl");
         // The first key also occurs in the hash that the chain begins with, the second in a number.
         let mut journal = Journal::create(&path, Redactor::new(["00000000", "12345678"])).unwrap();
-        let saying = |text: &str| Fact { said: vec![text.to_owned()], bytes: 12_345_678 };
+        let saying = |text: &str| Fact {
+            said: vec![text.to_owned()],
+            bytes: 12_345_678,
+        };
         for _ in 0..2 {
             journal.append(&saying("00000000 and 12345678")).unwrap();
         }
@@ -338,9 +430,17 @@ mod tests {
     #[test]
     fn a_changed_line_breaks_the_chain() {
         let (_folder, path) = journal_of(&["one", "two", "three"]);
-        let text = fs::read_to_string(&path).unwrap().replace("\"two\"", "\"owt\"");
-        File::create(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        let text = fs::read_to_string(&path)
+            .unwrap()
+            .replace("\"two\"", "\"owt\"");
+        File::create(&path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
         let error = Journal::entries::<String>(&path).unwrap_err();
-        assert!(matches!(error, JournalError::Broken { line: 3, .. }), "{error}");
+        assert!(
+            matches!(error, JournalError::Broken { line: 3, .. }),
+            "{error}"
+        );
     }
 }

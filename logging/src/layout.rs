@@ -64,9 +64,18 @@ mod tests {
     #[test]
     fn the_names_are_those_of_the_seeds() {
         let names = |layout: Layout| {
-            [layout.query(2), layout.response_json(2), layout.response_text(2), layout.build(2)].join(" ")
+            [
+                layout.query(2),
+                layout.response_json(2),
+                layout.response_text(2),
+                layout.build(2),
+            ]
+            .join(" ")
         };
-        assert_eq!(names(Layout::NumberFirst), "2-query.txt 2-response.json 2-response.txt 2-build.txt");
+        assert_eq!(
+            names(Layout::NumberFirst),
+            "2-query.txt 2-response.json 2-response.txt 2-build.txt"
+        );
         assert_eq!(
             names(Layout::QueryFirst),
             "query-2.txt query-2-response.json query-2-response.txt query-2-build.txt"

@@ -41,7 +41,11 @@ pub(crate) struct Hashing<W> {
 
 impl<W> Hashing<W> {
     pub(crate) fn new(inner: W) -> Self {
-        Self { inner, bytes: 0, digest: Sha256::new() }
+        Self {
+            inner,
+            bytes: 0,
+            digest: Sha256::new(),
+        }
     }
 
     /// The hash of everything so far, in lower-case hex.
@@ -66,5 +70,7 @@ impl<W: io::Write> io::Write for Hashing<W> {
 
 fn hex(digest: &[u8]) -> String {
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
+    digits
+        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
+        .collect()
 }

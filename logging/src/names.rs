@@ -14,7 +14,11 @@ pub fn name_as_text(name: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let chunk = |chunk: Utf8Chunk<'_>| {
-        let odd: String = chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        let odd: String = chunk
+            .invalid()
+            .iter()
+            .map(|byte| format!("\\x{byte:02x}"))
+            .collect();
         chunk.valid().replace('\\', "\\\\") + &odd
     };
     Cow::Owned(name.as_bytes().utf8_chunks().map(chunk).collect())

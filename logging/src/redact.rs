@@ -57,15 +57,21 @@ impl Known {
     /// Whether a spelling begins with `start` and is longer.
     fn begins_with(&self, start: &[u8]) -> bool {
         // Sorted, so spellings with the same beginning are adjacent.
-        let from = self.spellings.partition_point(|spelling| spelling.as_slice() <= start);
-        self.spellings.get(from).is_some_and(|spelling| spelling.starts_with(start))
+        let from = self
+            .spellings
+            .partition_point(|spelling| spelling.as_slice() <= start);
+        self.spellings
+            .get(from)
+            .is_some_and(|spelling| spelling.starts_with(start))
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The spellings contain the keys, so they are never printed.
-        f.debug_struct("Redactor").field("spellings", &self.known.spellings.len()).finish_non_exhaustive()
+        f.debug_struct("Redactor")
+            .field("spellings", &self.known.spellings.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -107,18 +113,36 @@ impl Redactor {
         }
         let automaton = automaton(&spellings);
         let mut pairs = vec![false; 1 << 16];
-        for pair in spellings.iter().filter_map(|spelling| spelling.first_chunk()) {
-            pairs.get_mut(number(*pair)).into_iter().for_each(|known| *known = true);
+        for pair in spellings
+            .iter()
+            .filter_map(|spelling| spelling.first_chunk())
+        {
+            pairs
+                .get_mut(number(*pair))
+                .into_iter()
+                .for_each(|known| *known = true);
         }
         let longest = spellings.iter().map(Vec::len).max().unwrap_or(0);
-        let known = Known { spellings, replacements, automaton, pairs, longest };
-        Self { known: Arc::new(known), tokens: self.tokens }
+        let known = Known {
+            spellings,
+            replacements,
+            automaton,
+            pairs,
+            longest,
+        };
+        Self {
+            known: Arc::new(known),
+            tokens: self.tokens,
+        }
     }
 
     /// A redactor of the same keys that also redacts what looks like a token of a well-known service or a private key: for what commands print.
     #[must_use]
     pub fn with_tokens(&self) -> Self {
-        Self { known: Arc::clone(&self.known), tokens: true }
+        Self {
+            known: Arc::clone(&self.known),
+            tokens: true,
+        }
     }
 
     /// Whether `text` contains a key in any spelling.
@@ -156,7 +180,11 @@ impl Redactor {
     }
 
     fn redact_tokens<'t>(&self, text: &'t [u8]) -> Cow<'t, [u8]> {
-        if self.tokens { tokens::replace(text) } else { Cow::Borrowed(text) }
+        if self.tokens {
+            tokens::replace(text)
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 
     /// A writer that redacts a stream, even if a key is split across two writes.
@@ -166,7 +194,9 @@ impl Redactor {
 
     /// Searches a text piece by piece until `see` returns false.
     fn pieces(&self, text: &[u8], mut see: impl FnMut(&[u8], &Searched) -> bool) {
-        let Some(automaton) = &self.known.automaton else { return };
+        let Some(automaton) = &self.known.automaton else {
+            return;
+        };
         let mut left = text;
         while !left.is_empty() {
             let (piece, rest) = match left.get(..PIECE) {
@@ -187,7 +217,10 @@ impl Redactor {
         let mut see = |letters: &[u8], source: &dyn Fn(Range<usize>) -> Option<Range<usize>>| {
             let keys = automaton.find_iter(letters);
             found.extend(keys.filter_map(|key| {
-                Some(Found { at: source(key.range())?, spelling: key.pattern().as_usize() })
+                Some(Found {
+                    at: source(key.range())?,
+                    spelling: key.pattern().as_usize(),
+                })
             }));
             let begun = self.begins_at(letters).and_then(|at| source(at..at + 1));
             settled = begun.map_or(settled, |at| at.start.min(settled));
@@ -198,20 +231,30 @@ impl Redactor {
         let layers = layers(piece, rest);
         for depth in 0..layers.len() {
             let below = layers.get(..=depth).unwrap_or_default();
-            let source =
-                |letters| below.iter().rev().try_fold(letters, |letters, view| view.source(&letters));
+            let source = |letters| {
+                below
+                    .iter()
+                    .rev()
+                    .try_fold(letters, |letters, view| view.source(&letters))
+            };
             see(below.last().map_or(&[][..], |view| &view.letters), &source);
         }
         let open = layers.iter().enumerate().filter_map(|(depth, view)| {
             let below = layers.get(..depth)?.iter().rev();
             let open = view.open?;
-            below.clone().try_fold(open..open + 1, |letters, view| view.source(&letters)).map(|at| at.start)
+            below
+                .clone()
+                .try_fold(open..open + 1, |letters, view| view.source(&letters))
+                .map(|at| at.start)
         });
         settled = open.chain(hex.open).fold(settled, usize::min);
         let found = apart(found);
         let settled = match rest {
             Rest::None => piece.len(),
-            Rest::MayFollow => whole_keys(&found, settled.max(piece.len().saturating_sub(LONGEST_STRETCH))),
+            Rest::MayFollow => whole_keys(
+                &found,
+                settled.max(piece.len().saturating_sub(LONGEST_STRETCH)),
+            ),
         };
         Searched { found, settled }
     }
@@ -219,21 +262,37 @@ impl Redactor {
     /// If the letters end with the beginning of a spelling, where that begins.
     fn begins_at(&self, letters: &[u8]) -> Option<usize> {
         let known = &self.known;
-        let first = letters.len().saturating_sub(known.longest.saturating_sub(1));
+        let first = letters
+            .len()
+            .saturating_sub(known.longest.saturating_sub(1));
         (first..letters.len()).find(|start| {
             let end = letters.get(*start..).unwrap_or_default();
-            let [first, second, ..] = end else { return known.begins_with(end) };
-            known.pairs.get(number([*first, *second])).is_some_and(|known| *known) && known.begins_with(end)
+            let [first, second, ..] = end else {
+                return known.begins_with(end);
+            };
+            known
+                .pairs
+                .get(number([*first, *second]))
+                .is_some_and(|known| *known)
+                && known.begins_with(end)
         })
     }
 
     /// Appends the settled part of a piece, redacted.
     fn replace(&self, piece: &[u8], searched: &Searched, redacted: &mut Vec<u8>) {
         let mut from = 0;
-        for key in searched.found.iter().filter(|key| key.at.end <= searched.settled) {
+        for key in searched
+            .found
+            .iter()
+            .filter(|key| key.at.end <= searched.settled)
+        {
             redacted.extend_from_slice(piece.get(from..key.at.start).unwrap_or_default());
             redacted.extend(
-                self.known.replacements.get(key.spelling).into_iter().flat_map(|shown| shown.bytes()),
+                self.known
+                    .replacements
+                    .get(key.spelling)
+                    .into_iter()
+                    .flat_map(|shown| shown.bytes()),
             );
             from = key.at.end;
         }
@@ -273,7 +332,10 @@ fn apart(mut found: Vec<Found>) -> Vec<Found> {
 /// Holds back a key that reaches beyond `settled`, because it may grow; but not an endless row of
 /// keys.
 fn whole_keys(found: &[Found], settled: usize) -> usize {
-    match found.iter().find(|key| key.at.start < settled && key.at.end > settled) {
+    match found
+        .iter()
+        .find(|key| key.at.start < settled && key.at.end > settled)
+    {
         Some(row) if row.at.len() > LONGEST_STRETCH => row.at.end,
         Some(key) => key.at.start,
         None => settled,

@@ -55,7 +55,10 @@ mod tests {
         let stamp = Stamp("2026-11-21T09:30:05.0421Z".parse().unwrap());
         assert_eq!(stamp.folder_name(), "2026-11-21-09-30-05");
         assert_eq!(stamp.rfc3339(), "2026-11-21T09:30:05.042Z");
-        assert_eq!(stamp.after(Duration::from_hours(15)).unwrap().words(), "2026-11-22 00:30:05 UTC");
+        assert_eq!(
+            stamp.after(Duration::from_hours(15)).unwrap().words(),
+            "2026-11-22 00:30:05 UTC"
+        );
         assert!(stamp.after(Duration::MAX).is_none());
     }
 }

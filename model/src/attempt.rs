@@ -45,12 +45,19 @@ pub struct Attempt {
 impl Attempt {
     /// For `deserialize_with`: the row as it was recorded. One that cannot be read may have been paid for.
     pub fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(serde_json::from_value(Value::deserialize(from)?).unwrap_or_else(|_| Self::unreadable()))
+        Ok(
+            serde_json::from_value(Value::deserialize(from)?)
+                .unwrap_or_else(|_| Self::unreadable()),
+        )
     }
 
     /// A row that is damaged or missing: it may have been paid for.
     pub fn unreadable() -> Self {
-        Self { spend: Spend::Unknown, error: Some("unreadable".to_owned()), ..Self::default() }
+        Self {
+            spend: Spend::Unknown,
+            error: Some("unreadable".to_owned()),
+            ..Self::default()
+        }
     }
 
     /// Whether it failed after the request was sent: it may have been paid for, and nobody will
@@ -85,13 +92,21 @@ impl Attempt {
         self.served_model.clone_from(&reply.served_model);
         self.response_id.clone_from(&reply.response_id);
         self.usage = reply.usage;
-        self.spend = if reply.usage.total().is_some() { Spend::Usage } else { Spend::Unknown };
+        self.spend = if reply.usage.total().is_some() {
+            Spend::Usage
+        } else {
+            Spend::Unknown
+        };
     }
 
     /// Records that there is no answer.
     pub fn note_error(&mut self, error: &CallError) {
         let cancelled = matches!(error, CallError::Cancelled);
-        self.status = if cancelled { AttemptStatus::Cancelled } else { AttemptStatus::Error };
+        self.status = if cancelled {
+            AttemptStatus::Cancelled
+        } else {
+            AttemptStatus::Error
+        };
         self.error = Some(error.code().to_owned());
         self.message = Some(error.to_string());
         self.spend = error.spend();

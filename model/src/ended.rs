@@ -32,7 +32,11 @@ pub enum Ended {
 impl Ended {
     /// The exit code, if the command exited normally.
     pub fn exit_code(self) -> Option<i32> {
-        if let Self::Exited(code) = self { Some(code) } else { None }
+        if let Self::Exited(code) = self {
+            Some(code)
+        } else {
+            None
+        }
     }
 
     /// The exit code that a shell would report: 127 and 126 if the command did not start, 128 + N

@@ -14,7 +14,10 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "what the texts say is not repeated; `message` is that of the service")]
+#[expect(
+    missing_docs,
+    reason = "what the texts say is not repeated; `message` is that of the service"
+)]
 pub enum CallError {
     /// Nothing answers at this address.
     #[error("cannot connect to {origin}")]

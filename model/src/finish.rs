@@ -7,7 +7,10 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "`reason` and `message` are the words of the service or its model")]
+#[expect(
+    missing_docs,
+    reason = "`reason` and `message` are the words of the service or its model"
+)]
 pub enum Finish {
     /// The model finished its reply.
     Complete,
@@ -98,9 +101,8 @@ impl Finish {
     /// something else to it. No word at all is the end of a whole message.
     pub fn of_word(word: &str) -> Self {
         match word.to_ascii_lowercase().as_str() {
-            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete" | "completed" => {
-                Self::Complete
-            }
+            "" | "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" | "complete"
+            | "completed" => Self::Complete,
             "length"
             | "limit"
             | "max_tokens"
@@ -108,9 +110,13 @@ impl Finish {
             | "token_limit"
             | "model_length"
             | "model_context_window_exceeded" => Self::Truncated,
-            "content_filter" | "content_filtered" | "guardrail_intervened" | "sensitive" | "safety" => {
-                Self::Filtered { filter: Filter::Unspecified }
-            }
+            "content_filter"
+            | "content_filtered"
+            | "guardrail_intervened"
+            | "sensitive"
+            | "safety" => Self::Filtered {
+                filter: Filter::Unspecified,
+            },
             // The service broke the reply off, although it ends its message as if it were whole.
             "abort"
             | "aborted"
@@ -123,14 +129,18 @@ impl Finish {
             | "time_limit"
             | "timeout" => Self::Other,
             "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
-            _ => Self::Unknown { reason: word.to_owned() },
+            _ => Self::Unknown {
+                reason: word.to_owned(),
+            },
         }
     }
 
     /// For `deserialize_with`: how a recorded reply ended. An end that cannot be read is unknown, so the reply is not used.
     pub fn recorded<'de, D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let end = Value::deserialize(from)?;
-        Ok(Self::deserialize(&end).unwrap_or_else(|_| Self::Unknown { reason: end.to_string() }))
+        Ok(Self::deserialize(&end).unwrap_or_else(|_| Self::Unknown {
+            reason: end.to_string(),
+        }))
     }
 
     /// What to do.
@@ -140,7 +150,9 @@ impl Finish {
             Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
             Self::Truncated
             | Self::Endless
-            | Self::Filtered { filter: Filter::Recitation | Filter::Language } => Advice::TellModel,
+            | Self::Filtered {
+                filter: Filter::Recitation | Filter::Language,
+            } => Advice::TellModel,
             Self::Filtered { .. }
             | Self::Blocked { .. }
             | Self::Refused { .. }
@@ -171,7 +183,10 @@ impl Finish {
     pub fn asks_for_another_model(&self) -> bool {
         matches!(
             self,
-            Self::Blocked { .. } | Self::Filtered { .. } | Self::Refused { .. } | Self::Withheld { .. }
+            Self::Blocked { .. }
+                | Self::Filtered { .. }
+                | Self::Refused { .. }
+                | Self::Withheld { .. }
         )
     }
 
@@ -179,12 +194,16 @@ impl Finish {
     pub fn explain(&self) -> String {
         match self {
             Self::Complete => "the reply is complete".into(),
-            Self::Truncated => "the reply was cut off at the output limit; reply in smaller steps".into(),
+            Self::Truncated => {
+                "the reply was cut off at the output limit; reply in smaller steps".into()
+            }
             Self::Empty => "the reply contains no text".into(),
             Self::Blocked { filter } => format!("the service blocked the prompt ({filter})"),
             Self::Filtered { filter } => format!("the service withheld the reply ({filter})"),
             Self::Refused { message } => format!("the model declined: {message}"),
-            Self::ToolCall(_) => "the model called a tool instead of replying; no tool is offered".into(),
+            Self::ToolCall(_) => {
+                "the model called a tool instead of replying; no tool is offered".into()
+            }
             Self::Malformed => "the model wrote a reply that its service could not read".into(),
             Self::Endless => "the reply went on for too long; reply in smaller steps".into(),
             Self::Withheld { reason } => format!("the account may not have this reply ({reason})"),
@@ -202,7 +221,9 @@ impl Finish {
             Self::Filtered { .. } | Self::Refused { .. } => {
                 "ask for it in other words, or choose another model"
             }
-            Self::Withheld { .. } => "see what the account may do at the provider, or choose another model",
+            Self::Withheld { .. } => {
+                "see what the account may do at the provider, or choose another model"
+            }
             Self::Complete
             | Self::Truncated
             | Self::Empty

@@ -46,14 +46,21 @@ impl Reply {
     /// An answer that did not come from a service.
     pub fn of_text(text: String) -> Self {
         Self {
-            finish: if text.is_empty() { Finish::Empty } else { Finish::Complete },
+            finish: if text.is_empty() {
+                Finish::Empty
+            } else {
+                Finish::Complete
+            },
             text,
             finish_reason: None,
             usage: Usage::default(),
             served_model: None,
             response_id: None,
             attempts: 1,
-            raw: Raw::Around { head: b"{\"text\":".to_vec(), tail: b"}".to_vec() },
+            raw: Raw::Around {
+                head: b"{\"text\":".to_vec(),
+                tail: b"}".to_vec(),
+            },
         }
     }
 
@@ -73,15 +80,23 @@ impl Reply {
 impl Raw {
     /// A merged answer, whose last string is the empty placeholder for the text; `closing` is what follows it.
     pub fn merged(answer: &impl Serialize, closing: &str) -> Result<Self, CallError> {
-        let bytes = serde_json::to_vec(answer).map_err(|e| CallError::Setup { source: e.into() })?;
-        Self::around(&bytes, closing).ok_or_else(|| CallError::BadReply { detail: "cannot be merged".into() })
+        let bytes =
+            serde_json::to_vec(answer).map_err(|e| CallError::Setup { source: e.into() })?;
+        Self::around(&bytes, closing).ok_or_else(|| CallError::BadReply {
+            detail: "cannot be merged".into(),
+        })
     }
 
     /// Splits a serialized object whose last string is the empty placeholder for the text;
     /// `closing` is what follows that string. `None` if the object does not end like that.
     fn around(object: &[u8], closing: &str) -> Option<Self> {
-        let head = object.strip_suffix(closing.as_bytes())?.strip_suffix(b"\"\"")?;
-        Some(Self::Around { head: head.to_vec(), tail: closing.as_bytes().to_vec() })
+        let head = object
+            .strip_suffix(closing.as_bytes())?
+            .strip_suffix(b"\"\"")?;
+        Some(Self::Around {
+            head: head.to_vec(),
+            tail: closing.as_bytes().to_vec(),
+        })
     }
 }
 

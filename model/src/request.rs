@@ -28,6 +28,8 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The beginning of the prompt that later calls will repeat, and the rest.
     pub fn stable_and_rest(&self) -> (&'a str, &'a str) {
-        self.prompt.split_at_checked(self.stable).unwrap_or(("", self.prompt))
+        self.prompt
+            .split_at_checked(self.stable)
+            .unwrap_or(("", self.prompt))
     }
 }

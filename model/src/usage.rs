@@ -52,7 +52,9 @@ impl Usage {
     /// the output.
     #[must_use]
     pub fn with_total(self, total: Option<u64>) -> Self {
-        let Some(output) = total.zip(self.input_tokens).map(|(total, input)| total.saturating_sub(input))
+        let Some(output) = total
+            .zip(self.input_tokens)
+            .map(|(total, input)| total.saturating_sub(input))
         else {
             return self;
         };
@@ -61,7 +63,11 @@ impl Usage {
             return self;
         }
         let reasoning_tokens = self.reasoning_tokens.or(self.output_tokens.map(|_| hidden));
-        Self { output_tokens: Some(output), reasoning_tokens, ..self }
+        Self {
+            output_tokens: Some(output),
+            reasoning_tokens,
+            ..self
+        }
     }
 
     /// The sum of input and output; `None` unless both are known.
@@ -106,8 +112,14 @@ mod tests {
         // Input, output, reasoning, total; output and reasoning after it.
         let cases = [
             ([Some(10), Some(5), None, Some(115)], [Some(105), Some(100)]),
-            ([Some(10), Some(5), Some(100), Some(115)], [Some(105), Some(100)]),
-            ([Some(10), Some(105), Some(100), Some(115)], [Some(105), Some(100)]),
+            (
+                [Some(10), Some(5), Some(100), Some(115)],
+                [Some(105), Some(100)],
+            ),
+            (
+                [Some(10), Some(105), Some(100), Some(115)],
+                [Some(105), Some(100)],
+            ),
             ([Some(10), None, None, Some(115)], [Some(105), None]),
             ([Some(10), Some(5), None, Some(0)], [Some(5), None]),
             ([Some(10), Some(5), None, None], [Some(5), None]),
@@ -115,16 +127,33 @@ mod tests {
             ([None, Some(5), None, Some(115)], [Some(5), None]),
         ];
         for (case @ [input_tokens, output_tokens, reasoning_tokens, total], shown) in cases {
-            let usage = Usage { input_tokens, output_tokens, reasoning_tokens, ..Usage::default() };
+            let usage = Usage {
+                input_tokens,
+                output_tokens,
+                reasoning_tokens,
+                ..Usage::default()
+            };
             let usage = usage.with_total(total);
-            assert_eq!([usage.output_tokens, usage.reasoning_tokens], shown, "{case:?}");
+            assert_eq!(
+                [usage.output_tokens, usage.reasoning_tokens],
+                shown,
+                "{case:?}"
+            );
         }
     }
 
     #[test]
     fn a_sum_keeps_unknown_apart_from_zero() {
-        let one = Usage { input_tokens: Some(3), output_tokens: Some(0), ..Usage::default() };
-        let two = Usage { input_tokens: Some(4), reasoning_tokens: Some(1), ..Usage::default() };
+        let one = Usage {
+            input_tokens: Some(3),
+            output_tokens: Some(0),
+            ..Usage::default()
+        };
+        let two = Usage {
+            input_tokens: Some(4),
+            reasoning_tokens: Some(1),
+            ..Usage::default()
+        };
         let sum: Usage = [one, two].into_iter().sum();
         assert_eq!(sum.input_tokens, Some(7));
         assert_eq!(sum.output_tokens, Some(0));

@@ -106,7 +106,9 @@ impl Name {
 
     /// The policies that a protected name applies to.
     pub fn binds(&self) -> Option<Binds> {
-        let (Kind::Protected(binds, _) | Kind::Starts(binds)) = self.kind else { return None };
+        let (Kind::Protected(binds, _) | Kind::Starts(binds)) = self.kind else {
+            return None;
+        };
         Some(binds)
     }
 
@@ -120,7 +122,9 @@ impl Name {
 
     /// The program that runs it later without being asked.
     pub fn program(&self) -> Option<&'static str> {
-        let Kind::RunsLater(program) = self.kind else { return None };
+        let Kind::RunsLater(program) = self.kind else {
+            return None;
+        };
         Some(program)
     }
 
@@ -131,7 +135,9 @@ impl Name {
             return path.ends_with(end);
         }
         let starts = path.match_indices('/').map(|(at, _)| at + 1);
-        let mut tails = std::iter::once(0).chain(starts).filter_map(|at| path.get(at..));
+        let mut tails = std::iter::once(0)
+            .chain(starts)
+            .filter_map(|at| path.get(at..));
         let name = self.at_root();
         tails.any(|tail| match tail.strip_prefix(name) {
             Some("") => true,
@@ -142,7 +148,10 @@ impl Name {
 
     /// Whether it matches this lower-case name.
     fn fits(&self, name: &str) -> bool {
-        match (self.pattern.strip_prefix('*'), self.pattern.strip_suffix('*')) {
+        match (
+            self.pattern.strip_prefix('*'),
+            self.pattern.strip_suffix('*'),
+        ) {
             (Some(end), _) => name.ends_with(end),
             (None, Some(start)) => name.starts_with(start),
             (None, None) => name == self.pattern,
@@ -152,7 +161,9 @@ impl Name {
 
 /// What no model may write under policies up to this strictness.
 pub fn protected(strictest: Binds) -> impl Iterator<Item = &'static Name> {
-    PROTECTED.iter().filter(move |row| row.binds().is_some_and(|binds| binds <= strictest))
+    PROTECTED
+        .iter()
+        .filter(move |row| row.binds().is_some_and(|binds| binds <= strictest))
 }
 
 /// Whether a file with this name, in ASCII letters of any case, is protected in every folder.
@@ -164,7 +175,9 @@ pub fn is_protected_anywhere(name: &[u8]) -> bool {
 /// The row for a lower-case path, relative to any root, that runs later or changes what others see.
 /// Rows apply at every level, because a project may be inside another project's folder.
 pub fn runs_later(path: &str) -> Option<&'static Name> {
-    let starts = PROTECTED.iter().filter(|row| matches!(row.kind, Kind::Starts(_)));
+    let starts = PROTECTED
+        .iter()
+        .filter(|row| matches!(row.kind, Kind::Starts(_)));
     starts.chain(RUNS_LATER).find(|row| row.is_on(path))
 }
 
@@ -176,7 +189,10 @@ pub fn is_lock_file(name: &str) -> bool {
 /// Whether files with this lower-case name contain keys or passwords. The first matching row
 /// decides.
 pub fn is_secret(name: &str) -> bool {
-    SECRETS.iter().find(|row| row.fits(name)).is_some_and(|row| row.kind == Kind::Secret)
+    SECRETS
+        .iter()
+        .find(|row| row.fits(name))
+        .is_some_and(|row| row.kind == Kind::Secret)
 }
 
 /// The names of the folders that are left out, at every level.
@@ -189,17 +205,26 @@ pub fn left_out(by: By) -> impl Iterator<Item = &'static str> {
 /// which the tool's own variable may have moved.
 pub fn at_home(folder: &str, kind: Kind) -> impl Iterator<Item = &'static str> {
     let below = move |row: &'static Name| row.at_root().strip_prefix(folder)?.strip_prefix('/');
-    AT_HOME.iter().filter(move |row| row.kind == kind).filter_map(below)
+    AT_HOME
+        .iter()
+        .filter(move |row| row.kind == kind)
+        .filter_map(below)
 }
 
 /// The caches of tools, relative to the home folder.
 pub fn caches() -> impl Iterator<Item = &'static str> {
-    AT_HOME.iter().filter(|row| row.kind == Kind::Cache).map(Name::at_root)
+    AT_HOME
+        .iter()
+        .filter(|row| row.kind == Kind::Cache)
+        .map(Name::at_root)
 }
 
 /// The folders with interpreters, relative to the home folder.
 pub fn interpreters() -> impl Iterator<Item = &'static str> {
-    AT_HOME.iter().filter(|row| row.kind == Kind::Interpreters).map(Name::at_root)
+    AT_HOME
+        .iter()
+        .filter(|row| row.kind == Kind::Interpreters)
+        .map(Name::at_root)
 }
 
 #[cfg(test)]

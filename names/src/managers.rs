@@ -27,21 +27,61 @@ const YARN: &str = "registry.yarnpkg.com registry.npmjs.org";
 
 /// No install script of a package runs in a line of npm, yarn or Composer.
 pub const MANAGERS: &[Manager] = &[
-    row("cargo", "Cargo.toml", "index.crates.io static.crates.io", "cargo fetch"),
-    row("npm", "package-lock.json npm-shrinkwrap.json", "registry.npmjs.org", "npm ci --ignore-scripts"),
+    row(
+        "cargo",
+        "Cargo.toml",
+        "index.crates.io static.crates.io",
+        "cargo fetch",
+    ),
+    row(
+        "npm",
+        "package-lock.json npm-shrinkwrap.json",
+        "registry.npmjs.org",
+        "npm ci --ignore-scripts",
+    ),
     row("pnpm", "pnpm-lock.yaml", "registry.npmjs.org", "pnpm fetch"),
-    row("yarn", "yarn.lock", YARN, "yarn install --frozen-lockfile --ignore-scripts"),
-    row("pip", "requirements.txt", PYPI, "pip wheel -r requirements.txt -w ~/.cache/pip/fetched"),
+    row(
+        "yarn",
+        "yarn.lock",
+        YARN,
+        "yarn install --frozen-lockfile --ignore-scripts",
+    ),
+    row(
+        "pip",
+        "requirements.txt",
+        PYPI,
+        "pip wheel -r requirements.txt -w ~/.cache/pip/fetched",
+    ),
     row("uv", "uv.lock", PYPI, "uv sync --frozen"),
     row("poetry", "poetry.lock", PYPI, ""),
-    row("go", "go.mod", "proxy.golang.org sum.golang.org", "go mod download"),
-    row("Maven", "pom.xml", "repo.maven.apache.org", "mvn -B dependency:go-offline"),
+    row(
+        "go",
+        "go.mod",
+        "proxy.golang.org sum.golang.org",
+        "go mod download",
+    ),
+    row(
+        "Maven",
+        "pom.xml",
+        "repo.maven.apache.org",
+        "mvn -B dependency:go-offline",
+    ),
     row("Gradle", "build.gradle build.gradle.kts", GRADLE, ""),
     row("Bundler", "Gemfile", "rubygems.org index.rubygems.org", ""),
     row("Mix", "mix.exs", "repo.hex.pm builds.hex.pm", ""),
     row("rebar3", "rebar.config", "repo.hex.pm", ""),
-    row("Composer", "composer.lock", COMPOSER, "composer install --no-scripts --no-plugins"),
-    row("NuGet", "*.csproj *.fsproj *.sln", "api.nuget.org", "dotnet restore"),
+    row(
+        "Composer",
+        "composer.lock",
+        COMPOSER,
+        "composer install --no-scripts --no-plugins",
+    ),
+    row(
+        "NuGet",
+        "*.csproj *.fsproj *.sln",
+        "api.nuget.org",
+        "dotnet restore",
+    ),
     row("opam", "dune-project *.opam", "opam.ocaml.org", ""),
     row("cabal", "*.cabal cabal.project", "hackage.haskell.org", ""),
     row("stack", "stack.yaml", STACK, ""),
@@ -49,8 +89,18 @@ pub const MANAGERS: &[Manager] = &[
     row("cpanm", "cpanfile", CPAN, ""),
 ];
 
-const fn row(name: &'static str, files: &'static str, hosts: &'static str, fetch: &'static str) -> Manager {
-    Manager { name, files, hosts, fetch }
+const fn row(
+    name: &'static str,
+    files: &'static str,
+    hosts: &'static str,
+    fetch: &'static str,
+) -> Manager {
+    Manager {
+        name,
+        files,
+        hosts,
+        fetch,
+    }
 }
 
 impl Manager {
@@ -61,7 +111,10 @@ impl Manager {
 
     /// Whether a project with this file at its root uses it.
     pub fn is_shown_by(&self, file: &str) -> bool {
-        let is = |name: &str| name.strip_prefix('*').map_or(file == name, |end| file.ends_with(end));
+        let is = |name: &str| {
+            name.strip_prefix('*')
+                .map_or(file == name, |end| file.ends_with(end))
+        };
         self.files.split(' ').any(is)
     }
 }

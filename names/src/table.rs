@@ -11,24 +11,71 @@ pub const PROTECTED: &[Name] = &[
     protected("/.code-commit/", Always, Harness, "the harness's own state"),
     starts("/code-commit.toml", Always, "the harness's configuration"),
     starts(".gitmodules", Always, "where git fetches submodules from"),
-    starts("**/.abl/abl.config.yaml", Unscoped, "the commands that code-commit phase runs"),
-    starts(".cuggino.json", Unscoped, "the commands that code-commit spec runs"),
-    protected(".gitignore", Unscoped, Person, "what git ignores decides what may be written"),
-    protected("/agent-config/", Unscoped, Person, "the harness's settings and keys"),
-    protected("/Cargo.lock", Commit, Build, "the versions of all dependencies"),
-    protected("/build.sh", Commit, Person, "the build decides whether the work is done"),
+    starts(
+        "**/.abl/abl.config.yaml",
+        Unscoped,
+        "the commands that code-commit phase runs",
+    ),
+    starts(
+        ".cuggino.json",
+        Unscoped,
+        "the commands that code-commit spec runs",
+    ),
+    protected(
+        ".gitignore",
+        Unscoped,
+        Person,
+        "what git ignores decides what may be written",
+    ),
+    protected(
+        "/agent-config/",
+        Unscoped,
+        Person,
+        "the harness's settings and keys",
+    ),
+    protected(
+        "/Cargo.lock",
+        Commit,
+        Build,
+        "the versions of all dependencies",
+    ),
+    protected(
+        "/build.sh",
+        Commit,
+        Person,
+        "the build decides whether the work is done",
+    ),
     protected("/codeRollup.sh", Commit, Person, "the supervisor's script"),
-    protected("/LLMInstructions.md", Commit, Person, "the supervisor's instructions"),
-    protected("UserSpecification.md", Commit, Person, "the user's specification"),
+    protected(
+        "/LLMInstructions.md",
+        Commit,
+        Person,
+        "the supervisor's instructions",
+    ),
+    protected(
+        "UserSpecification.md",
+        Commit,
+        Person,
+        "the user's specification",
+    ),
     protected("/target/", Commit, Build, "build output"),
     protected("/logs/", Implement, Harness, "the records of runs"),
-    protected("/llm-user-output.txt", Implement, Harness, "the record of a run"),
+    protected(
+        "/llm-user-output.txt",
+        Implement,
+        Harness,
+        "the record of a run",
+    ),
 ];
 
 /// What S0 reads at the root, where other loops have files of the project. No model may write it
 /// during that loop.
-pub const INPUTS: &[Name] =
-    &[input("/query.txt"), input("/codeRollup.txt"), input("/gemini-system-prompt.txt"), input("/*-key.txt")];
+pub const INPUTS: &[Name] = &[
+    input("/query.txt"),
+    input("/codeRollup.txt"),
+    input("/gemini-system-prompt.txt"),
+    input("/*-key.txt"),
+];
 
 /// What some program runs later without being asked, or what changes what others see, in addition to such rows of
 /// [`PROTECTED`]: the pattern, the program, and what it finds there.
@@ -44,8 +91,16 @@ pub const RUNS_LATER: &[Name] = &[
     later(".overcommit.yml", "overcommit", "hooks of git"),
     // Hooks, servers that they start, permissions.
     later(".claude/", "Claude Code", "settings of a coding agent"),
-    later(".mcp.json", "Claude Code", "servers that coding agents start"),
-    later("mcp.json", "coding agents", "servers that coding agents start"),
+    later(
+        ".mcp.json",
+        "Claude Code",
+        "servers that coding agents start",
+    ),
+    later(
+        "mcp.json",
+        "coding agents",
+        "servers that coding agents start",
+    ),
     later(".gemini/", "Gemini CLI", "settings of a coding agent"),
     later(".codex/", "Codex", "settings of a coding agent"),
     later(".cursor/", "Cursor", "settings of a coding agent"),
@@ -58,8 +113,16 @@ pub const RUNS_LATER: &[Name] = &[
     later(".vscode/", "Visual Studio Code", "settings of an editor"),
     later(".idea/", "IDEs of JetBrains", "settings of an editor"),
     later(".zed/", "Zed", "settings of an editor"),
-    later(".devcontainer/", "Dev Containers", "a container that editors start"),
-    later(".devcontainer.json", "Dev Containers", "a container that editors start"),
+    later(
+        ".devcontainer/",
+        "Dev Containers",
+        "a container that editors start",
+    ),
+    later(
+        ".devcontainer.json",
+        "Dev Containers",
+        "a container that editors start",
+    ),
     later(".exrc", "vi", "settings of an editor"),
     later(".nvimrc", "Neovim", "settings of an editor"),
     later(".nvim.lua", "Neovim", "settings of an editor"),
@@ -86,20 +149,36 @@ pub const RUNS_LATER: &[Name] = &[
     later(".cargo/config", "cargo", "programs that cargo starts"),
     later(".cargo/config.toml", "cargo", "programs that cargo starts"),
     later("build.rs", "cargo", "cargo runs it before it compiles"),
-    later("rust-toolchain", "rustup", "the compiler that rustup fetches"),
-    later("rust-toolchain.toml", "rustup", "the compiler that rustup fetches"),
+    later(
+        "rust-toolchain",
+        "rustup",
+        "the compiler that rustup fetches",
+    ),
+    later(
+        "rust-toolchain.toml",
+        "rustup",
+        "the compiler that rustup fetches",
+    ),
     later(".npmrc", "npm", "where npm fetches from"),
     later(".yarnrc", "yarn", "the program that yarn starts"),
     later(".yarnrc.yml", "yarn", "the program that yarn starts"),
     later(".yarn/", "yarn", "the program that yarn starts"),
     later(".pnpmfile.cjs", "pnpm", "pnpm runs it"),
     later(".mvn/", "Maven", "programs that Maven starts"),
-    later("gradle/wrapper/", "gradlew", "the program that gradlew fetches"),
+    later(
+        "gradle/wrapper/",
+        "gradlew",
+        "the program that gradlew fetches",
+    ),
     later(".bazelrc", "Bazel", "programs that Bazel starts"),
     later("sitecustomize.py", "Python", "every Python runs it"),
     later("usercustomize.py", "Python", "every Python runs it"),
     later("*.pth", "Python", "lines of code that every Python runs"),
-    later("conftest.py", "pytest", "pytest runs it before it looks for tests"),
+    later(
+        "conftest.py",
+        "pytest",
+        "pytest runs it before it looks for tests",
+    ),
     later(".pdbrc", "pdb", "commands of a debugger"),
     later(".gdbinit", "gdb", "commands of a debugger"),
     later(".lldbinit", "lldb", "commands of a debugger"),
@@ -111,8 +190,16 @@ pub const RUNS_LATER: &[Name] = &[
     later(".bundle/", "Bundler", "where Bundler takes gems from"),
     later(".rprofile", "R", "every R runs it"),
     later(".ghci", "GHCi", "GHCi runs it"),
-    later("directory.build.props", "MSBuild", "every build of .NET imports it"),
-    later("directory.build.targets", "MSBuild", "every build of .NET imports it"),
+    later(
+        "directory.build.props",
+        "MSBuild",
+        "every build of .NET imports it",
+    ),
+    later(
+        "directory.build.targets",
+        "MSBuild",
+        "every build of .NET imports it",
+    ),
 ];
 
 /// Files in which tools pin the versions of dependencies.
@@ -147,7 +234,11 @@ pub const LEFT_OUT: &[Name] = &[
     left_out(".pytest_cache/", &[Hash], "a cache of pytest"),
     left_out(".mypy_cache/", &[Hash], "a cache of mypy"),
     left_out(".ruff_cache/", &[Hash], "a cache of ruff"),
-    left_out(".venv/", &[Hash, Phase, Spec], "a virtual environment of Python"),
+    left_out(
+        ".venv/",
+        &[Hash, Phase, Spec],
+        "a virtual environment of Python",
+    ),
     left_out("venv/", &[Hash, Phase], "a virtual environment of Python"),
     left_out("env/", &[Hash], "a virtual environment of Python"),
     left_out("node_modules/", &[Hash, Phase, Spec], "packages of npm"),
@@ -190,13 +281,33 @@ pub const SECRETS: &[Name] = &[
 /// What commands in the sandbox may read below the home folder, the caches that they may also fill, and what they
 /// must never see.
 pub const AT_HOME: &[Name] = &[
-    at_home(".cargo/bin/", Kind::Shown, "programs that cargo has installed"),
+    at_home(
+        ".cargo/bin/",
+        Kind::Shown,
+        "programs that cargo has installed",
+    ),
     at_home(".cargo/env", Kind::Shown, "puts them into PATH"),
     at_home(".cargo/git/", Kind::Cache, "dependencies from git"),
-    at_home(".cargo/registry/", Kind::Cache, "dependencies from registries"),
-    at_home(".cargo/config.toml", Kind::Shown, "mirrors that an offline build needs"),
-    at_home(".cargo/config", Kind::Shown, "mirrors that an offline build needs"),
-    at_home(".cargo/credentials.toml", Kind::Hidden, "the token of cargo"),
+    at_home(
+        ".cargo/registry/",
+        Kind::Cache,
+        "dependencies from registries",
+    ),
+    at_home(
+        ".cargo/config.toml",
+        Kind::Shown,
+        "mirrors that an offline build needs",
+    ),
+    at_home(
+        ".cargo/config",
+        Kind::Shown,
+        "mirrors that an offline build needs",
+    ),
+    at_home(
+        ".cargo/credentials.toml",
+        Kind::Hidden,
+        "the token of cargo",
+    ),
     at_home(".cargo/credentials", Kind::Hidden, "the token of cargo"),
     at_home(".bundle/cache/", Kind::Cache, "gems of Bundler"),
     at_home(".cabal/packages/", Kind::Cache, "packages of cabal"),
@@ -207,7 +318,11 @@ pub const AT_HOME: &[Name] = &[
     at_home(".cache/coursier/", Kind::Cache, "dependencies of Scala"),
     at_home(".cache/deno/", Kind::Cache, "modules of Deno"),
     at_home(".cache/go-build/", Kind::Cache, "what Go has compiled"),
-    at_home(".cache/ms-playwright/", Kind::Cache, "browsers of Playwright"),
+    at_home(
+        ".cache/ms-playwright/",
+        Kind::Cache,
+        "browsers of Playwright",
+    ),
     at_home(".cache/pip/", Kind::Cache, "packages of pip"),
     at_home(".cache/pnpm/", Kind::Cache, "metadata of pnpm"),
     at_home(".cache/puppeteer/", Kind::Cache, "browsers of Puppeteer"),
@@ -220,7 +335,11 @@ pub const AT_HOME: &[Name] = &[
     at_home(".composer/cache/", Kind::Cache, "packages of Composer"),
     at_home(".gem/ruby/", Kind::Cache, "gems of the user"),
     at_home(".gradle/caches/", Kind::Cache, "dependencies of Gradle"),
-    at_home(".gradle/wrapper/dists/", Kind::Cache, "Gradle itself, as its wrapper fetches it"),
+    at_home(
+        ".gradle/wrapper/dists/",
+        Kind::Cache,
+        "Gradle itself, as its wrapper fetches it",
+    ),
     at_home(".hex/packages/", Kind::Cache, "packages of Hex"),
     at_home(".ivy2/cache/", Kind::Cache, "dependencies of Ivy and sbt"),
     at_home(".local/share/pnpm/store/", Kind::Cache, "packages of pnpm"),
@@ -236,42 +355,86 @@ pub const AT_HOME: &[Name] = &[
     at_home(".stack/programs/", Kind::Cache, "compilers of Stack"),
     at_home(".stack/snapshots/", Kind::Cache, "what Stack has compiled"),
     at_home("go/pkg/mod/", Kind::Cache, "modules of Go"),
-    at_home(".asdf/installs/python/", Kind::Interpreters, "Pythons of asdf"),
-    at_home(".local/share/mise/installs/python/", Kind::Interpreters, "Pythons of mise"),
-    at_home(".local/share/uv/python/", Kind::Interpreters, "Pythons of uv"),
+    at_home(
+        ".asdf/installs/python/",
+        Kind::Interpreters,
+        "Pythons of asdf",
+    ),
+    at_home(
+        ".local/share/mise/installs/python/",
+        Kind::Interpreters,
+        "Pythons of mise",
+    ),
+    at_home(
+        ".local/share/uv/python/",
+        Kind::Interpreters,
+        "Pythons of uv",
+    ),
     at_home(".pyenv/versions/", Kind::Interpreters, "Pythons of pyenv"),
 ];
 
 const fn protected(pattern: &'static str, binds: Binds, writer: Writer, why: &'static str) -> Name {
-    Name { pattern, kind: Kind::Protected(binds, writer), why }
+    Name {
+        pattern,
+        kind: Kind::Protected(binds, writer),
+        why,
+    }
 }
 
 const fn starts(pattern: &'static str, binds: Binds, why: &'static str) -> Name {
-    Name { pattern, kind: Kind::Starts(binds), why }
+    Name {
+        pattern,
+        kind: Kind::Starts(binds),
+        why,
+    }
 }
 
 const fn input(pattern: &'static str) -> Name {
-    Name { pattern, kind: Kind::Input, why: "an input of this run" }
+    Name {
+        pattern,
+        kind: Kind::Input,
+        why: "an input of this run",
+    }
 }
 
 const fn later(pattern: &'static str, program: &'static str, why: &'static str) -> Name {
-    Name { pattern, kind: Kind::RunsLater(program), why }
+    Name {
+        pattern,
+        kind: Kind::RunsLater(program),
+        why,
+    }
 }
 
 const fn lock(pattern: &'static str, tool: &'static str) -> Name {
-    Name { pattern, kind: Kind::LockFile, why: tool }
+    Name {
+        pattern,
+        kind: Kind::LockFile,
+        why: tool,
+    }
 }
 
 const fn left_out(pattern: &'static str, by: &'static [By], why: &'static str) -> Name {
-    Name { pattern, kind: Kind::LeftOut(by), why }
+    Name {
+        pattern,
+        kind: Kind::LeftOut(by),
+        why,
+    }
 }
 
 const fn secret(pattern: &'static str, why: &'static str) -> Name {
-    Name { pattern, kind: Kind::Secret, why }
+    Name {
+        pattern,
+        kind: Kind::Secret,
+        why,
+    }
 }
 
 const fn no_secret(pattern: &'static str) -> Name {
-    Name { pattern, kind: Kind::NoSecret, why: "an example to copy" }
+    Name {
+        pattern,
+        kind: Kind::NoSecret,
+        why: "an example to copy",
+    }
 }
 
 const fn at_home(pattern: &'static str, kind: Kind, why: &'static str) -> Name {

@@ -2,27 +2,40 @@ use std::collections::HashSet;
 
 use super::*;
 
-const SECTIONS: [&[Name]; 7] = [PROTECTED, INPUTS, RUNS_LATER, LOCK_FILES, LEFT_OUT, SECRETS, AT_HOME];
+const SECTIONS: [&[Name]; 7] = [
+    PROTECTED, INPUTS, RUNS_LATER, LOCK_FILES, LEFT_OUT, SECRETS, AT_HOME,
+];
 
 #[test]
 fn every_change_of_the_table_is_a_visible_diff() {
     let rows = SECTIONS.concat();
-    let lines = rows.iter().map(|row| format!("{:<26}{:?}: {}\n", row.pattern, row.kind, row.why));
+    let lines = rows
+        .iter()
+        .map(|row| format!("{:<26}{:?}: {}\n", row.pattern, row.kind, row.why));
     insta::assert_snapshot!(lines.collect::<String>());
 }
 
 #[test]
 fn no_section_says_a_name_twice() {
     for section in SECTIONS {
-        let patterns: HashSet<String> = section.iter().map(|row| row.pattern.to_lowercase()).collect();
+        let patterns: HashSet<String> = section
+            .iter()
+            .map(|row| row.pattern.to_lowercase())
+            .collect();
         assert_eq!(patterns.len(), section.len());
     }
 }
 
 #[test]
 fn what_is_looked_up_in_lower_case_stands_so_in_the_table() {
-    let protected = PROTECTED.iter().filter(|row| matches!(row.kind, Kind::Starts(_)));
-    for row in [RUNS_LATER, LOCK_FILES, SECRETS].concat().iter().chain(protected) {
+    let protected = PROTECTED
+        .iter()
+        .filter(|row| matches!(row.kind, Kind::Starts(_)));
+    for row in [RUNS_LATER, LOCK_FILES, SECRETS]
+        .concat()
+        .iter()
+        .chain(protected)
+    {
         assert_eq!(row.pattern, row.pattern.to_lowercase());
     }
 }
@@ -30,7 +43,8 @@ fn what_is_looked_up_in_lower_case_stands_so_in_the_table() {
 #[test]
 fn our_own_names_are_protected_or_flagged() {
     let is_known = |name: &str| {
-        PROTECTED.iter().any(|row| row.at_root() == name) || runs_later(&format!("{name}/x")).is_some()
+        PROTECTED.iter().any(|row| row.at_root() == name)
+            || runs_later(&format!("{name}/x")).is_some()
     };
     for name in [
         ours::STATE,
@@ -64,21 +78,41 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
     ] {
         assert!(runs_later(path).is_some(), "{path}");
     }
-    for path in
-        ["", "husky/x", "rebuild.rs", ".github/codeowners", "a.envrc", ".envrc/x", "cargo/config.toml"]
-    {
+    for path in [
+        "",
+        "husky/x",
+        "rebuild.rs",
+        ".github/codeowners",
+        "a.envrc",
+        ".envrc/x",
+        "cargo/config.toml",
+    ] {
         assert_eq!(runs_later(path), None, "{path}");
     }
 }
 
 #[test]
 fn an_example_is_no_secret() {
-    for name in [".env", ".env.local", ".envrc", "gemini-key.txt", "id_rsa", "credentials", "server.pem"] {
+    for name in [
+        ".env",
+        ".env.local",
+        ".envrc",
+        "gemini-key.txt",
+        "id_rsa",
+        "credentials",
+        "server.pem",
+    ] {
         assert!(is_secret(name), "{name}");
     }
-    for name in
-        [".env.example", ".envrc.sample", "environment", "key.txt", "pem", "credentials.md", "a.pem.dist"]
-    {
+    for name in [
+        ".env.example",
+        ".envrc.sample",
+        "environment",
+        "key.txt",
+        "pem",
+        "credentials.md",
+        "a.pem.dist",
+    ] {
         assert!(!is_secret(name), "{name}");
     }
 }
@@ -96,16 +130,29 @@ fn of_cargo_all_is_shown_or_a_cache_but_its_token() {
 #[test]
 fn a_package_manager_is_shown_by_its_files_and_names_its_hosts() {
     let shown = |file: &str| -> Vec<&str> {
-        MANAGERS.iter().filter(|manager| manager.is_shown_by(file)).map(|manager| manager.name).collect()
+        MANAGERS
+            .iter()
+            .filter(|manager| manager.is_shown_by(file))
+            .map(|manager| manager.name)
+            .collect()
     };
     assert_eq!(shown("Cargo.toml"), ["cargo"]);
     assert_eq!(shown("app.csproj"), ["NuGet"]);
     assert_eq!(shown("build.gradle.kts"), ["Gradle"]);
     assert_eq!(shown("README.md"), [""; 0]);
     for manager in MANAGERS {
-        assert!(manager.hosts().all(|host| host.contains('.') && !host.contains(['/', ':'])), "{manager:?}");
+        assert!(
+            manager
+                .hosts()
+                .all(|host| host.contains('.') && !host.contains(['/', ':'])),
+            "{manager:?}"
+        );
     }
     // Where pip puts wheels is in a cache, whose layer keeps them.
     assert!(caches().any(|cache| WHEELS.starts_with(cache)));
-    assert!(MANAGERS.iter().any(|manager| manager.fetch.contains(WHEELS)));
+    assert!(
+        MANAGERS
+            .iter()
+            .any(|manager| manager.fetch.contains(WHEELS))
+    );
 }

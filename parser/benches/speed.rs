@@ -24,8 +24,14 @@ enum Input {
 }
 
 impl Input {
-    const ALL: [Self; 6] =
-        [Self::Blocks, Self::Edits, Self::BareFences, Self::Unterminated, Self::Newlines, Self::Carets];
+    const ALL: [Self; 6] = [
+        Self::Blocks,
+        Self::Edits,
+        Self::BareFences,
+        Self::Unterminated,
+        Self::Newlines,
+        Self::Carets,
+    ];
 
     /// The input at its full size: 100 MB, or 10 million lines.
     fn full(self) -> String {
@@ -63,16 +69,40 @@ const SOURCE: &str = "\
 /// `count` files of source text, about `bytes` in all.
 fn blocks(count: usize, bytes: usize) -> String {
     let content = SOURCE.repeat(bytes / count / SOURCE.len());
-    let block = |n: usize| ["^^^src/module/file_", &n.to_string(), ".rs\n", &content, "^^^end\n\n"].concat();
+    let block = |n: usize| {
+        [
+            "^^^src/module/file_",
+            &n.to_string(),
+            ".rs\n",
+            &content,
+            "^^^end\n\n",
+        ]
+        .concat()
+    };
     (0..count).map(block).collect()
 }
 
 /// `count` edit blocks of about `bytes` in all, which replace every piece of source text by another.
 fn edits(count: usize, bytes: usize) -> String {
-    let hunk = ["<<<<<<< SEARCH\n", SOURCE, "=======\n", SOURCE, ">>>>>>> REPLACE\n"].concat();
+    let hunk = [
+        "<<<<<<< SEARCH\n",
+        SOURCE,
+        "=======\n",
+        SOURCE,
+        ">>>>>>> REPLACE\n",
+    ]
+    .concat();
     let content = hunk.repeat(bytes / count / hunk.len());
-    let block =
-        |n: usize| ["^^^edit src/module/file_", &n.to_string(), ".rs\n", &content, "^^^end\n\n"].concat();
+    let block = |n: usize| {
+        [
+            "^^^edit src/module/file_",
+            &n.to_string(),
+            ".rs\n",
+            &content,
+            "^^^end\n\n",
+        ]
+        .concat()
+    };
     (0..count).map(block).collect()
 }
 
@@ -91,13 +121,18 @@ fn parse(bencher: Bencher<'_, '_>, input: Input) {
 #[divan::bench(args = Input::ALL, sample_count = 10)]
 fn memmem(bencher: Bencher<'_, '_>, input: Input) {
     let text = input.full();
-    bencher.counter(BytesCount::of_str(&text)).bench_local(|| black_box(count_fences(&text)));
+    bencher
+        .counter(BytesCount::of_str(&text))
+        .bench_local(|| black_box(count_fences(&text)));
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark reports there")]
 fn main() {
     divan::main();
-    println!("\n{:<14} {:>9} {:>9} {:>7} {:>9}", "input", "parse", "memmem", "share", "doubling");
+    println!(
+        "\n{:<14} {:>9} {:>9} {:>7} {:>9}",
+        "input", "parse", "memmem", "share", "doubling"
+    );
     for input in Input::ALL {
         let text = input.full();
         let turns: Vec<Turn> = (0..TURNS).map(|_| Turn::take(&text)).collect();

@@ -127,12 +127,18 @@ impl Wording for ErrorCode {
             Self::Nested => format!("`{subject}` is inside another block"),
             Self::StrayEnd => format!("`{subject}` closes nothing"),
             Self::StrayDelete => format!("`{subject}` has no file name before it"),
-            Self::EndAfterDelete => format!("`{subject}` after a `delete` that has already closed the block"),
+            Self::EndAfterDelete => {
+                format!("`{subject}` after a `delete` that has already closed the block")
+            }
             Self::MissingName => format!("`{subject}` has no file name"),
-            Self::ControlInName => format!("the file name in `{subject}` has a control character in it"),
+            Self::ControlInName => {
+                format!("the file name in `{subject}` has a control character in it")
+            }
             Self::QuotedName => format!("the file name in `{subject}` is in quotes or brackets"),
             Self::ReservedName => format!("`{subject}` is neither an end marker nor a file name"),
-            Self::NamedStart => format!("`{subject}` has no file name: `start` belongs to the other fences"),
+            Self::NamedStart => {
+                format!("`{subject}` has no file name: `start` belongs to the other fences")
+            }
             Self::RemarkInName => format!("`{subject}` has more than a file name on its line"),
             Self::EditWord => format!("`{subject}` has `{EDIT}` in a form that does not count"),
             Self::TextAfterMarker => format!("`{subject}` has text on the line of a marker"),
@@ -143,21 +149,33 @@ impl Wording for ErrorCode {
             Self::BareEnd => format!("`{subject}` alone does not close the block"),
             Self::ContentBeforeDelete => "the file to delete has content, too".to_owned(),
             Self::NoHunks => format!("`{subject}` has no hunk"),
-            Self::TextOutsideHunk => format!("`{subject}` is in an edit block and belongs to no hunk"),
+            Self::TextOutsideHunk => {
+                format!("`{subject}` is in an edit block and belongs to no hunk")
+            }
             Self::HunkMark => format!("`{subject}` is not the mark that has to come here"),
-            Self::UnterminatedHunk => format!("the hunk of `{subject}` does not end before its block does"),
+            Self::UnterminatedHunk => {
+                format!("the hunk of `{subject}` does not end before its block does")
+            }
             Self::EmptySearch => format!("`{subject}` has no lines to search for"),
             Self::DuplicateFile => format!("`{subject}` already has a block"),
             Self::NoChangeWithFiles => {
                 format!("`{subject}` says that nothing needs to change, but the reply has files")
             }
-            Self::SearchReplace => format!("`{subject}` begins a SEARCH/REPLACE block that names no file"),
-            Self::ApplyPatch => {
-                format!("`{subject}` begins a patch in the form of apply_patch, which is not read here")
+            Self::SearchReplace => {
+                format!("`{subject}` begins a SEARCH/REPLACE block that names no file")
             }
-            Self::UnifiedDiff => format!("`{subject}` begins a unified diff, which is not read here"),
+            Self::ApplyPatch => {
+                format!(
+                    "`{subject}` begins a patch in the form of apply_patch, which is not read here"
+                )
+            }
+            Self::UnifiedDiff => {
+                format!("`{subject}` begins a unified diff, which is not read here")
+            }
             Self::NothingActionable => "the reply has neither a file nor `$$$start`".to_owned(),
-            Self::InThought => format!("`{subject}` is in a thought between tags, where no fence counts"),
+            Self::InThought => {
+                format!("`{subject}` is in a thought between tags, where no fence counts")
+            }
             Self::InvalidUtf8 => "the reply is not valid UTF-8".to_owned(),
         }
     }
@@ -223,7 +241,9 @@ impl Wording for ErrorCode {
 
 fn hunk() -> String {
     let [search, divider, replace] = mark::marks();
-    format!("`{search}`, the old lines, `{divider}`, the new lines, `{replace}`, each mark alone on a line")
+    format!(
+        "`{search}`, the old lines, `{divider}`, the new lines, `{replace}`, each mark alone on a line"
+    )
 }
 
 const NESTED_ADVICE: &str = "close the other block before it; if this line is content, give the other block a longer \
@@ -232,7 +252,9 @@ const NESTED_ADVICE: &str = "close the other block before it; if this line is co
 impl Wording for WarningCode {
     fn message(self, subject: &str) -> String {
         match self {
-            Self::MarkdownFence => format!("the whole content of `{subject}` is wrapped in a Markdown fence"),
+            Self::MarkdownFence => {
+                format!("the whole content of `{subject}` is wrapped in a Markdown fence")
+            }
             Self::OpeningInside => format!("`{subject}` is content of the block around it"),
             Self::IgnoredFence => {
                 format!("`{subject}` is in a thought or behind text, where no fence counts")
@@ -242,9 +264,13 @@ impl Wording for WarningCode {
 
     fn advice(self, _: &str) -> String {
         let advice = match self {
-            Self::MarkdownFence => "leave out the lines of backquotes: they become part of the file",
+            Self::MarkdownFence => {
+                "leave out the lines of backquotes: they become part of the file"
+            }
             Self::OpeningInside => "if it should open a block, close the other one before it",
-            Self::IgnoredFence => "write the fences of a block on lines of their own, outside thoughts",
+            Self::IgnoredFence => {
+                "write the fences of a block on lines of their own, outside thoughts"
+            }
         };
         advice.to_owned()
     }
@@ -260,7 +286,10 @@ fn closing(subject: &str) -> String {
 fn bare_opening(subject: &str) -> String {
     let fence = fence_of(subject);
     let said = subject.get(fence.len()..).unwrap_or_default().trim();
-    without_remark(said).map_or_else(|| "the bare path".to_owned(), |name| format!("`{fence}{name}`"))
+    without_remark(said).map_or_else(
+        || "the bare path".to_owned(),
+        |name| format!("`{fence}{name}`"),
+    )
 }
 
 /// The opening of the edit that was probably meant.

@@ -87,13 +87,22 @@ pub struct Errors<C = ErrorCode> {
 impl<C: Wording> Errors<C> {
     pub(crate) fn new(text: &str, found: Findings<C>, salvage: Vec<Block>) -> Self {
         let not_kept = found.total - found.kept.len();
-        Self { kept: locate(text, found), not_kept, salvage }
+        Self {
+            kept: locate(text, found),
+            not_kept,
+            salvage,
+        }
     }
 
     pub(crate) fn invalid_utf8(code: C, bytes: &[u8], error: std::str::Utf8Error) -> Self {
         let start = error.valid_up_to();
-        let valid = bytes.get(..start).and_then(|valid| std::str::from_utf8(valid).ok()).unwrap_or_default();
-        let end = error.error_len().map_or(bytes.len(), |length| start + length);
+        let valid = bytes
+            .get(..start)
+            .and_then(|valid| std::str::from_utf8(valid).ok())
+            .unwrap_or_default();
+        let end = error
+            .error_len()
+            .map_or(bytes.len(), |length| start + length);
         let mut findings = Findings::default();
         findings.push(code, start..end, None);
         Self::new(valid, findings, Vec::new())
@@ -122,7 +131,11 @@ impl<C: Wording> Errors<C> {
 
     /// The message for the model: one line per error, at most ten, and how many more there are.
     pub fn for_model(&self) -> String {
-        let told = self.kept.iter().take(MOST_FOR_MODEL).map(Diagnostic::for_model);
+        let told = self
+            .kept
+            .iter()
+            .take(MOST_FOR_MODEL)
+            .map(Diagnostic::for_model);
         let mut lines: Vec<String> = told.collect();
         let more = self.total() - lines.len();
         if more > 0 {
@@ -173,7 +186,10 @@ struct Finding<C> {
 
 impl<C> Default for Findings<C> {
     fn default() -> Self {
-        Self { kept: Vec::new(), total: 0 }
+        Self {
+            kept: Vec::new(),
+            total: 0,
+        }
     }
 }
 
@@ -181,14 +197,24 @@ impl<C> Findings<C> {
     pub(crate) fn push(&mut self, code: C, span: Span, related: Option<Span>) {
         self.total += 1;
         if self.kept.len() < MOST_KEPT {
-            self.kept.push(Finding { code, span, related, subject: None });
+            self.kept.push(Finding {
+                code,
+                span,
+                related,
+                subject: None,
+            });
         }
     }
 
     pub(crate) fn push_about(&mut self, code: C, span: Span, subject: &str) {
         self.total += 1;
         if self.kept.len() < MOST_KEPT {
-            self.kept.push(Finding { code, span, related: None, subject: Some(quote(subject)) });
+            self.kept.push(Finding {
+                code,
+                span,
+                related: None,
+                subject: Some(quote(subject)),
+            });
         }
     }
 
@@ -208,8 +234,13 @@ pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnost
             code: found.code,
             line,
             column,
-            related: found.related.map(|span| Related { line: places.of(span.start).0, span }),
-            subject: found.subject.unwrap_or_else(|| quote(slice(text, &found.span))),
+            related: found.related.map(|span| Related {
+                line: places.of(span.start).0,
+                span,
+            }),
+            subject: found
+                .subject
+                .unwrap_or_else(|| quote(slice(text, &found.span))),
             span: found.span,
         }
     };
@@ -222,7 +253,9 @@ struct Places(Vec<(usize, (usize, usize))>);
 impl Places {
     /// Counts each part of the text only once, even if many positions are on the same line.
     fn find<C>(text: &str, found: &[Finding<C>]) -> Self {
-        let spans = found.iter().flat_map(|finding| [Some(&finding.span), finding.related.as_ref()]);
+        let spans = found
+            .iter()
+            .flat_map(|finding| [Some(&finding.span), finding.related.as_ref()]);
         let mut places: Vec<usize> = spans.flatten().map(|span| span.start).collect();
         places.sort_unstable();
         let (mut line, mut column, mut counted) = (1, 1, 0);

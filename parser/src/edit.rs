@@ -36,13 +36,19 @@ pub struct Hunks<'t> {
 impl<'t> Hunks<'t> {
     /// Those of blocks that have been read without an error.
     pub(crate) fn of(contents: impl Iterator<Item = &'t str>) -> Self {
-        Self { contents: contents.collect() }
+        Self {
+            contents: contents.collect(),
+        }
     }
 
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = Hunk<'t>> {
-        let mut readers =
-            self.contents.iter().map(|content| Reader::new(content)).collect::<Vec<_>>().into_iter();
+        let mut readers = self
+            .contents
+            .iter()
+            .map(|content| Reader::new(content))
+            .collect::<Vec<_>>()
+            .into_iter();
         let mut reader = readers.next();
         std::iter::from_fn(move || {
             loop {
@@ -86,7 +92,11 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn new(content: &'t str) -> Self {
-        Self { content, at: 0, length: None }
+        Self {
+            content,
+            at: 0,
+            length: None,
+        }
     }
 
     /// hunk = search-mark 1*line divider *line replace-mark
@@ -95,11 +105,16 @@ impl<'t> Reader<'t> {
     fn hunk(&mut self) -> Result<Option<Hunk<'t>>, (ErrorCode, Span)> {
         let first = next_mark(self.content, self.at);
         self.length = self.length.or(first.as_ref().map(|mark| mark.length));
-        let between = self.at..first.as_ref().map_or(self.content.len(), |mark| mark.line.start);
+        let between = self.at
+            ..first
+                .as_ref()
+                .map_or(self.content.len(), |mark| mark.line.start);
         if let Some(text) = first_text(self.content, &between) {
             return Err((ErrorCode::TextOutsideHunk, text));
         }
-        let Some(opening) = first else { return Ok(None) };
+        let Some(opening) = first else {
+            return Ok(None);
+        };
         if opening.mark != Mark::Search || Some(opening.length) != self.length {
             return Err((ErrorCode::HunkMark, opening.span));
         }
@@ -115,13 +130,22 @@ impl<'t> Reader<'t> {
     }
 
     /// The next mark of the block's length, which must be this one.
-    fn expect(&self, opening: &MarkLine, wanted: Mark, from: usize) -> Result<MarkLine, (ErrorCode, Span)> {
+    fn expect(
+        &self,
+        opening: &MarkLine,
+        wanted: Mark,
+        from: usize,
+    ) -> Result<MarkLine, (ErrorCode, Span)> {
         let mut at = from;
         while let Some(found) = next_mark(self.content, at) {
             at = found.line.end;
             if found.length == opening.length {
                 let is_wanted = found.mark == wanted;
-                return if is_wanted { Ok(found) } else { Err((ErrorCode::HunkMark, found.span)) };
+                return if is_wanted {
+                    Ok(found)
+                } else {
+                    Err((ErrorCode::HunkMark, found.span))
+                };
             }
         }
         Err((ErrorCode::UnterminatedHunk, opening.span.clone()))
@@ -145,11 +169,25 @@ pub(crate) fn print(hunks: &[Hunk<'_>]) -> Result<String, Unprintable> {
     if parts().any(|part| !part.is_empty() && !part.ends_with('\n')) {
         return Err(Unprintable::NoFinalNewline);
     }
-    let length = parts().map(mark::longest).max().unwrap_or_default().max(PLAIN - 1) + 1;
+    let length = parts()
+        .map(mark::longest)
+        .max()
+        .unwrap_or_default()
+        .max(PLAIN - 1)
+        + 1;
     let [search, divider, replace] = &marks_of(length);
     let mut out = String::new();
     for hunk in hunks {
-        out.extend([search, "\n", hunk.search, divider, "\n", hunk.replace, replace, "\n"]);
+        out.extend([
+            search,
+            "\n",
+            hunk.search,
+            divider,
+            "\n",
+            hunk.replace,
+            replace,
+            "\n",
+        ]);
     }
     Ok(out)
 }

@@ -77,12 +77,20 @@ fn print_block(out: &mut String, block: Draft<'_>) -> Result<(), Unprintable> {
     if kind == Kind::File {
         check_name(name)?;
     }
-    let newline = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
+    let newline = if content.is_empty() || content.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     if kind == Kind::File && !newline.is_empty() {
         return Err(Unprintable::NoFinalNewline);
     }
     let fence = kind.sigil().to_string().repeat(length_for(kind, content));
-    let word = if matches!(block, Draft::Edit { .. }) { [EDIT, " "] } else { ["", ""] };
+    let word = if matches!(block, Draft::Edit { .. }) {
+        [EDIT, " "]
+    } else {
+        ["", ""]
+    };
     out.push_str(&fence);
     out.extend(word);
     out.extend([name, "\n", content, newline, fence.as_str(), close, "\n"]);
@@ -114,5 +122,8 @@ pub fn length_for(kind: Kind, content: &str) -> usize {
         return PLAIN;
     }
     taken.sort_unstable();
-    taken.iter().fold(PLAIN + 1, |free, &length| if length == free { free + 1 } else { free })
+    taken.iter().fold(
+        PLAIN + 1,
+        |free, &length| if length == free { free + 1 } else { free },
+    )
 }

@@ -18,7 +18,12 @@ pub struct Foreign {
 }
 
 /// How `apply_patch` begins, for a model that leaves out the first line too.
-const PATCH: [&str; 4] = ["*** Begin Patch", "*** Update File: ", "*** Add File: ", "*** Delete File: "];
+const PATCH: [&str; 4] = [
+    "*** Begin Patch",
+    "*** Update File: ",
+    "*** Add File: ",
+    "*** Delete File: ",
+];
 /// The first mark of a hunk in the form of Cline.
 const DASHED_SEARCH: &str = "------- SEARCH";
 
@@ -26,25 +31,42 @@ const DASHED_SEARCH: &str = "------- SEARCH";
 pub(crate) fn anywhere(text: &str) -> Option<Foreign> {
     unmistakable(text).or_else(|| {
         let found = |span: &Span| is_diff(text.get(span.start..).unwrap_or_default());
-        lines(text).find(found).map(|span| Foreign { code: ErrorCode::UnifiedDiff, span })
+        lines(text).find(found).map(|span| Foreign {
+            code: ErrorCode::UnifiedDiff,
+            span,
+        })
     })
 }
 
 /// A form that nobody quotes in prose, other than a diff.
 pub(crate) fn unmistakable(text: &str) -> Option<Foreign> {
-    let hunk = hunk(text).map(|span| Foreign { code: ErrorCode::SearchReplace, span });
-    let patch = line_of(text, PATCH.first()?).map(|span| Foreign { code: ErrorCode::ApplyPatch, span });
-    [hunk, patch].into_iter().flatten().min_by_key(|found| found.span.start)
+    let hunk = hunk(text).map(|span| Foreign {
+        code: ErrorCode::SearchReplace,
+        span,
+    });
+    let patch = line_of(text, PATCH.first()?).map(|span| Foreign {
+        code: ErrorCode::ApplyPatch,
+        span,
+    });
+    [hunk, patch]
+        .into_iter()
+        .flatten()
+        .min_by_key(|found| found.span.start)
 }
 
 /// The form of another tool that the new content of a whole file has. `old` gives its present content, which is read only
 /// in doubt: a file that has such lines already may have others.
 pub fn in_place_of_a_file(path: &str, new: &str, old: impl FnOnce() -> String) -> Option<Foreign> {
-    let extension = path.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
+    let extension = path
+        .rsplit('.')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     let is_of_diffs = ["diff", "patch", "rej"].contains(&&*extension);
     let quotes = ["md", "mdx", "markdown", "rst", "txt", "adoc"].contains(&&*extension);
     let begins = |text: &str| {
-        let first = lines(text).find(|span| !is_around(text.get(span.clone()).unwrap_or_default()))?;
+        let first =
+            lines(text).find(|span| !is_around(text.get(span.clone()).unwrap_or_default()))?;
         let rest = text.get(first.start..).unwrap_or_default();
         let is_patch = PATCH.iter().any(|patch| rest.starts_with(patch));
         let code = match hunk(rest) {
@@ -56,7 +78,10 @@ pub fn in_place_of_a_file(path: &str, new: &str, old: impl FnOnce() -> String) -
     };
     let holds = |text: &str| {
         let span = hunk(text).filter(|_| !quotes)?;
-        Some(Foreign { code: ErrorCode::SearchReplace, span })
+        Some(Foreign {
+            code: ErrorCode::SearchReplace,
+            span,
+        })
     };
     let of = |text: &str| begins(text).or_else(|| holds(text));
     if is_of_diffs {
@@ -65,9 +90,16 @@ pub fn in_place_of_a_file(path: &str, new: &str, old: impl FnOnce() -> String) -
     match of(new) {
         Some(found) => of(&old()).is_none().then_some(found),
         None => {
-            let is_bare = new.lines().all(|line| line.is_empty() || line.starts_with([' ', '+', '-']));
-            let first = lines(new).next().filter(|_| is_bare && is_diff_of(&old(), new))?;
-            Some(Foreign { code: ErrorCode::UnifiedDiff, span: first })
+            let is_bare = new
+                .lines()
+                .all(|line| line.is_empty() || line.starts_with([' ', '+', '-']));
+            let first = lines(new)
+                .next()
+                .filter(|_| is_bare && is_diff_of(&old(), new))?;
+            Some(Foreign {
+                code: ErrorCode::UnifiedDiff,
+                span: first,
+            })
         }
     }
 }
@@ -113,9 +145,13 @@ fn hunk(text: &str) -> Option<Span> {
 /// Whether a text begins with a header of a diff.
 fn is_diff(text: &str) -> bool {
     let mut lines = text.lines();
-    let (first, second) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let is_range =
-        first.strip_prefix("@@ -").is_some_and(|range| range.starts_with(|c: char| c.is_ascii_digit()));
+    let (first, second) = (
+        lines.next().unwrap_or_default(),
+        lines.next().unwrap_or_default(),
+    );
+    let is_range = first
+        .strip_prefix("@@ -")
+        .is_some_and(|range| range.starts_with(|c: char| c.is_ascii_digit()));
     first.starts_with("diff --git ")
         || first.starts_with("--- ") && second.starts_with("+++ ")
         || is_range && first.split(' ').skip(2).any(|word| word == "@@")
@@ -125,6 +161,7 @@ fn is_diff(text: &str) -> bool {
 fn is_diff_of(old: &str, new: &str) -> bool {
     let old: HashSet<&str> = old.lines().collect();
     let mut goes = new.lines().filter(|line| line.starts_with('-')).peekable();
-    let is_old = |line: &str| !old.contains(line) && line.get(1..).is_some_and(|line| old.contains(line));
+    let is_old =
+        |line: &str| !old.contains(line) && line.get(1..).is_some_and(|line| old.contains(line));
     goes.peek().is_some() && goes.all(is_old)
 }

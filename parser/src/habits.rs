@@ -14,14 +14,19 @@ pub struct Placeholder<'t> {
 
 /// The lines of `new` that say "rest of the code unchanged" or the like and do not occur in `old`.
 pub fn placeholders<'t>(old: &str, new: &'t str) -> Vec<Placeholder<'t>> {
-    let numbered =
-        new.lines().enumerate().map(|(index, text)| Placeholder { line: index + 1, text: text.trim() });
+    let numbered = new.lines().enumerate().map(|(index, text)| Placeholder {
+        line: index + 1,
+        text: text.trim(),
+    });
     let suspects: Vec<_> = numbered.filter(|line| is_placeholder(line.text)).collect();
     if suspects.is_empty() {
         return suspects;
     }
     let known: HashSet<&str> = old.lines().map(str::trim).collect();
-    suspects.into_iter().filter(|line| !known.contains(line.text)).collect()
+    suspects
+        .into_iter()
+        .filter(|line| !known.contains(line.text))
+        .collect()
 }
 
 /// Phrases that are sufficient on their own.
@@ -40,10 +45,21 @@ const PLAIN_WORDS: [&str; 12] = [
     "same as before",
 ];
 /// Phrases that count only together with an ellipsis.
-const ELLIPTIC_WORDS: [&str; 9] =
-    ["existing", "unchanged", "remain", "rest of", "previous", "same", "omitted", "other", "as before"];
+const ELLIPTIC_WORDS: [&str; 9] = [
+    "existing",
+    "unchanged",
+    "remain",
+    "rest of",
+    "previous",
+    "same",
+    "omitted",
+    "other",
+    "as before",
+];
 /// How comments begin in common languages.
-const COMMENTS: [&str; 10] = ["//", "#", "--", "/*", "*", "<!--", ";", "%", "{/*", "\"\"\""];
+const COMMENTS: [&str; 10] = [
+    "//", "#", "--", "/*", "*", "<!--", ";", "%", "{/*", "\"\"\"",
+];
 
 fn is_placeholder(line: &str) -> bool {
     let comment = COMMENTS.iter().find_map(|leader| line.strip_prefix(leader));
@@ -87,7 +103,9 @@ pub enum LineEnds {
 impl LineEnds {
     /// `None` for a text without a line ending.
     pub fn of(text: &[u8]) -> Option<Self> {
-        let mut lines = text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        let mut lines = text
+            .split_inclusive(|byte| *byte == b'\n')
+            .filter(|line| line.ends_with(b"\n"));
         let is_crlf = |line: &[u8]| line.ends_with(b"\r\n");
         let first = is_crlf(lines.next()?);
         let all_alike = lines.all(|line| is_crlf(line) == first);

@@ -31,7 +31,13 @@ pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
     walk.run();
     if walk.errors.is_empty() {
         let warnings = diagnostic::locate(text, walk.warnings);
-        Ok(Reply { text, blocks: walk.blocks, more: walk.more, thinking: walk.thinking, warnings })
+        Ok(Reply {
+            text,
+            blocks: walk.blocks,
+            more: walk.more,
+            thinking: walk.thinking,
+            warnings,
+        })
     } else {
         Err(Errors::new(text, walk.errors, walk.blocks))
     }

@@ -62,16 +62,29 @@ fn file_marker(line: &str) -> IResult<&str, Marker<'_>> {
     let role = rest.map(|word: &str| match word {
         END => Role::End,
         DELETE => Role::Delete,
-        carets if carets.chars().all(|c| c == Kind::File.sigil() || is_blank(c)) => Role::Bare,
+        carets
+            if carets
+                .chars()
+                .all(|c| c == Kind::File.sigil() || is_blank(c)) =>
+        {
+            Role::Bare
+        }
         path => Role::Open(path),
     });
     (fence(Kind::File), preceded(blanks, role))
-        .map(|(length, role)| Marker { kind: Kind::File, length, role, exact: true })
+        .map(|(length, role)| Marker {
+            kind: Kind::File,
+            length,
+            role,
+            exact: true,
+        })
         .parse(line)
 }
 
 /// thought-marker = fence blanks (`start` / `end`) text? glued-end?, the words in any case
-fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
+fn thought_marker<'t>(
+    kind: Kind,
+) -> impl Parser<&'t str, Output = Marker<'t>, Error = Error<&'t str>> {
     let word = alt((tag_no_case(START), tag_no_case(END)));
     (fence(kind), preceded(blanks, word), rest).map(move |(length, word, text): (_, &str, &str)| {
         let ends = word.eq_ignore_ascii_case(END);
@@ -85,7 +98,12 @@ fn thought_marker<'t>(kind: Kind) -> impl Parser<&'t str, Output = Marker<'t>, E
             }
             None | Some(_) => Role::Crowded { ends },
         };
-        Marker { kind, length, role, exact: is_word && [START, END].contains(&word) }
+        Marker {
+            kind,
+            length,
+            role,
+            exact: is_word && [START, END].contains(&word),
+        }
     })
 }
 
@@ -96,11 +114,23 @@ fn is_of_word(c: char) -> bool {
 /// glued-end = fence blanks `end` blanks (newline / end of text), the word of a thought in any case
 fn glued_end(input: &str) -> IResult<&str, (Kind, usize)> {
     let kind = |kind: Kind| fence(kind).map(move |length| (kind, length));
-    let kinds = alt((kind(Kind::File), kind(Kind::User), kind(Kind::Debug), kind(Kind::NoChange)));
-    let end = (kinds, preceded(blanks, tag_no_case(END)), blanks, alt((eof, tag("\n"))));
-    verify(end, |((kind, _), word, ..)| *kind != Kind::File || *word == END)
-        .map(|(fence, ..)| fence)
-        .parse(input)
+    let kinds = alt((
+        kind(Kind::File),
+        kind(Kind::User),
+        kind(Kind::Debug),
+        kind(Kind::NoChange),
+    ));
+    let end = (
+        kinds,
+        preceded(blanks, tag_no_case(END)),
+        blanks,
+        alt((eof, tag("\n"))),
+    );
+    verify(end, |((kind, _), word, ..)| {
+        *kind != Kind::File || *word == END
+    })
+    .map(|(fence, ..)| fence)
+    .parse(input)
 }
 
 /// fence = 3*`^` / 3*`&` / 3*`%` / 3*`$`
@@ -183,7 +213,11 @@ impl<'t> MarkerLines<'t> {
 
     /// Starts at `at`, which must be the beginning of a line.
     pub(crate) fn starting(text: &'t str, at: usize) -> Self {
-        Self { text, at, first_line: at }
+        Self {
+            text,
+            at,
+            first_line: at,
+        }
     }
 
     /// The next marker line or tag. Inside blocks nobody asks for tags.
@@ -212,8 +246,13 @@ impl<'t> MarkerLines<'t> {
         let from = self.at;
         let rest = self.text.get(from..).unwrap_or_default();
         let end = memmem::find(rest.as_bytes(), opening.end.as_bytes()).map(|at| from + at);
-        let content = self.text.get(..end.unwrap_or(self.text.len())).unwrap_or_default();
-        let fence = Self::starting(content, from).find(MarkerLine::is_fence).map(|line| line.span);
+        let content = self
+            .text
+            .get(..end.unwrap_or(self.text.len()))
+            .unwrap_or_default();
+        let fence = Self::starting(content, from)
+            .find(MarkerLine::is_fence)
+            .map(|line| line.span);
         self.at = end.map_or(self.text.len(), |end| end + opening.end.len());
         self.begin_line();
         (end, fence)
@@ -245,9 +284,19 @@ impl<'t> MarkerLines<'t> {
     fn read_tag(&mut self, at: usize, tag: Tag, length: usize) -> MarkerLine<'t> {
         self.at = at + length;
         // The fence of no block.
-        let marker = Marker { kind: Kind::Debug, length: 0, role: Role::Tag(tag), exact: true };
+        let marker = Marker {
+            kind: Kind::Debug,
+            length: 0,
+            role: Role::Tag(tag),
+            exact: true,
+        };
         let glued = self.line_start(at).is_none();
-        MarkerLine { marker, span: at..self.at, line: at..self.at, glued }
+        MarkerLine {
+            marker,
+            span: at..self.at,
+            line: at..self.at,
+            glued,
+        }
     }
 
     /// Reads the line whose first sigil is at `at`, and moves past it.
@@ -257,17 +306,43 @@ impl<'t> MarkerLines<'t> {
         self.at = at + length;
         let said = self.without_turn_end(tail.get(..length)?.trim_end());
         let (_, marker) = marker(said).ok()?;
-        Some(MarkerLine { marker, span: at..at + said.len(), line: start..self.at, glued: false })
+        Some(MarkerLine {
+            marker,
+            span: at..at + said.len(),
+            line: start..self.at,
+            glued: false,
+        })
     }
 
     /// An end marker without the token that ended the turn of the model, if it is the last line.
     fn without_turn_end(&self, said: &'t str) -> &'t str {
-        let is_last = || self.text.get(self.at..).is_some_and(|rest| rest.trim_start().is_empty());
-        let ends =
-            |said: &&str| matches!(marker(said), Ok((_, Marker { role: Role::End | Role::Delete, .. })));
+        let is_last = || {
+            self.text
+                .get(self.at..)
+                .is_some_and(|rest| rest.trim_start().is_empty())
+        };
+        let ends = |said: &&str| {
+            matches!(
+                marker(said),
+                Ok((
+                    _,
+                    Marker {
+                        role: Role::End | Role::Delete,
+                        ..
+                    }
+                ))
+            )
+        };
         let tokens = said.ends_with('>').then(|| TURN_ENDS.split(' '));
-        let token = tokens.into_iter().flatten().find_map(|token| said.strip_suffix(token));
-        token.map(str::trim_end).filter(ends).filter(|_| is_last()).unwrap_or(said)
+        let token = tokens
+            .into_iter()
+            .flatten()
+            .find_map(|token| said.strip_suffix(token));
+        token
+            .map(str::trim_end)
+            .filter(ends)
+            .filter(|_| is_last())
+            .unwrap_or(said)
     }
 
     /// Reads a run of sigils with text before it and moves past it. Does not search for the end of
@@ -275,21 +350,38 @@ impl<'t> MarkerLines<'t> {
     fn read_glued(&mut self, at: usize) -> Option<MarkerLine<'t>> {
         let tail = self.text.get(at..)?;
         let Ok((left, (kind, length))) = glued_end(tail) else {
-            let run = tail.bytes().take_while(|&byte| Some(&byte) == tail.as_bytes().first()).count();
+            let run = tail
+                .bytes()
+                .take_while(|&byte| Some(&byte) == tail.as_bytes().first())
+                .count();
             self.at = at + run;
             return None;
         };
         self.at = self.text.len() - left.len();
         let said = self.text.get(at..self.at)?.trim_end().len();
-        let marker = Marker { kind, length, role: Role::End, exact: true };
-        Some(MarkerLine { marker, span: at..at + said, line: at..self.at, glued: true })
+        let marker = Marker {
+            kind,
+            length,
+            role: Role::End,
+            exact: true,
+        };
+        Some(MarkerLine {
+            marker,
+            span: at..at + said,
+            line: at..self.at,
+            glued: true,
+        })
     }
 
     /// The beginning of the line, if there is only white space before the marker at `at`. A byte
     /// order mark at the start of the text counts as white space.
     fn line_start(&self, at: usize) -> Option<usize> {
         let head = self.text.get(self.first_line..at)?;
-        let head = if head.ends_with('\n') { head } else { head.trim_end_matches(is_blank) };
+        let head = if head.ends_with('\n') {
+            head
+        } else {
+            head.trim_end_matches(is_blank)
+        };
         let is_mark = self.first_line == 0 && head == "\u{feff}";
         (head.is_empty() || head.ends_with('\n') || is_mark).then_some(self.first_line + head.len())
     }

@@ -63,7 +63,11 @@ impl Markers {
     /// A reader for markers of these names.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
-        Self { names, pending: String::new(), open: None }
+        Self {
+            names,
+            pending: String::new(),
+            open: None,
+        }
     }
 
     /// Takes the next piece and returns everything that is certain by now.
@@ -89,10 +93,17 @@ impl Markers {
     /// Ends the output.
     pub fn finish(self) -> End {
         match self.open {
-            Some((name, _)) => {
-                End { text: String::new(), half: Some(HalfMarker { name, content: self.pending }) }
-            }
-            None => End { text: self.pending, half: None },
+            Some((name, _)) => End {
+                text: String::new(),
+                half: Some(HalfMarker {
+                    name,
+                    content: self.pending,
+                }),
+            },
+            None => End {
+                text: self.pending,
+                half: None,
+            },
         }
     }
 
@@ -142,15 +153,27 @@ impl Markers {
     }
 
     /// The content begins at `start`; its closing tag does not begin before `searched`.
-    fn read_content(&mut self, name: String, start: usize, searched: usize, events: &mut Vec<Event>) -> Step {
+    fn read_content(
+        &mut self,
+        name: String,
+        start: usize,
+        searched: usize,
+        events: &mut Vec<Event>,
+    ) -> Step {
         let closing = format!("</{name}>");
         let unsearched = self.pending.as_bytes().get(searched..).unwrap_or_default();
         let Some(found) = memmem::find(unsearched, closing.as_bytes()) else {
-            let searched = (self.pending.len() + 1).saturating_sub(closing.len()).max(searched);
+            let searched = (self.pending.len() + 1)
+                .saturating_sub(closing.len())
+                .max(searched);
             self.open = Some((name, searched - start));
             return Step::Wait(start);
         };
-        let content = self.pending.get(start..searched + found).unwrap_or_default().to_owned();
+        let content = self
+            .pending
+            .get(start..searched + found)
+            .unwrap_or_default()
+            .to_owned();
         events.push(Event::Marker { name, content });
         Step::Went(searched + found + closing.len())
     }

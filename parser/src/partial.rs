@@ -33,7 +33,9 @@ impl Openers {
         let unseen = text.as_bytes().get(self.seen..).unwrap_or_default();
         let last_newline = memrchr(b'\n', unseen).map(|newline| self.seen + newline + 1);
         self.seen = self.seen.max(text.len());
-        let Some(end) = last_newline else { return Vec::new() };
+        let Some(end) = last_newline else {
+            return Vec::new();
+        };
         let lines = MarkerLines::starting(text.get(..end).unwrap_or_default(), self.read);
         self.read = end;
         lines.filter_map(|line| self.step(&line)).collect()
@@ -49,7 +51,9 @@ impl Openers {
                 let name = mark::path(name).unwrap_or(name);
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
-            Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => self.open = None,
+            Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => {
+                self.open = None
+            }
             Role::Delete if self.open == Some(this) => self.open = None,
             Role::Open(_)
             | Role::End

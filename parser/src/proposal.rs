@@ -46,7 +46,11 @@ impl Change<'_> {
             Self::Content(content) => (Some(&**content), [].as_slice()),
             Self::Edits(edits) => (None, edits.as_slice()),
         };
-        content.into_iter().chain(edits.iter().flat_map(|edit| [&*edit.search, &*edit.replace]))
+        content.into_iter().chain(
+            edits
+                .iter()
+                .flat_map(|edit| [&*edit.search, &*edit.replace]),
+        )
     }
 
     fn bytes(&self) -> usize {
@@ -66,7 +70,10 @@ pub struct Edit<'t> {
 impl Edit<'_> {
     /// As [`edit::apply`](crate::edit::apply) takes it.
     pub fn hunk(&self) -> Hunk<'_> {
-        Hunk { search: &self.search, replace: &self.replace }
+        Hunk {
+            search: &self.search,
+            replace: &self.replace,
+        }
     }
 }
 
@@ -82,7 +89,10 @@ pub struct Limits {
 impl Default for Limits {
     /// 200 KB per file and 500 KB in total, where a KB is 1,024 bytes.
     fn default() -> Self {
-        Self { file_bytes: 200 * 1024, total_bytes: 500 * 1024 }
+        Self {
+            file_bytes: 200 * 1024,
+            total_bytes: 500 * 1024,
+        }
     }
 }
 
@@ -170,7 +180,9 @@ impl Wording for ProposalCode {
 
     fn advice(self, subject: &str) -> String {
         let advice = match self {
-            Self::WrongType | Self::MissingKey if ["edits", "search", "replace"].contains(&subject) => {
+            Self::WrongType | Self::MissingKey
+                if ["edits", "search", "replace"].contains(&subject) =>
+            {
                 "`edits` is a list of objects, each with `search` and `replace`, which are strings"
             }
             Self::InvalidUtf8 => "write plain UTF-8 text",
@@ -178,7 +190,9 @@ impl Wording for ProposalCode {
             Self::Syntax | Self::NotANumber => "write one JSON object and nothing else",
             Self::CutOff => "write the whole object, or fewer files",
             Self::TrailingData => "end with the `}` of the object",
-            Self::BadString => "escape control characters, as in `\\n`, and write surrogates in pairs",
+            Self::BadString => {
+                "escape control characters, as in `\\n`, and write surrogates in pairs"
+            }
             Self::WrongType => "`writes` is a list of objects, every other value is a string",
             Self::ContentAndEdits => "give the whole new content, or edits, but not both",
             Self::EmptyEdits => "give one edit at least, or the whole new content",
@@ -202,7 +216,10 @@ impl Wording for ProposalCode {
 /// refused.
 pub fn normalized_path(path: &str) -> String {
     let rooted = if path.starts_with('/') { "/" } else { "" };
-    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
     format!("{rooted}{}", parts.join("/"))
 }
 
@@ -212,8 +229,13 @@ mod tests {
 
     #[test]
     fn a_path_is_normalized_and_never_made_harmless() {
-        let cases =
-            [("./a.py", "a.py"), ("a//b", "a/b"), ("a/./b/", "a/b"), ("../a", "../a"), ("/etc", "/etc")];
+        let cases = [
+            ("./a.py", "a.py"),
+            ("a//b", "a/b"),
+            ("a/./b/", "a/b"),
+            ("../a", "../a"),
+            ("/etc", "/etc"),
+        ];
         for (given, normal) in cases {
             assert_eq!(normalized_path(given), normal);
         }

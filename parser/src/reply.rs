@@ -59,12 +59,21 @@ pub(crate) struct MoreEdits {
 
 impl MoreEdits {
     /// Takes another block with its path at `path`, if that which names the file first is an edit, too.
-    pub(crate) fn takes(&mut self, blocks: &[Block], first: usize, path: usize, content: &Span) -> bool {
+    pub(crate) fn takes(
+        &mut self,
+        blocks: &[Block],
+        first: usize,
+        path: usize,
+        content: &Span,
+    ) -> bool {
         let behind = blocks.partition_point(|block| block.span.start <= first);
         let named_first = behind.checked_sub(1).and_then(|at| blocks.get(at));
         let is_edit = named_first.is_some_and(|block| matches!(block.ask, Ask::Edit(_)));
         if is_edit {
-            self.contents.entry(first).or_default().push(content.clone());
+            self.contents
+                .entry(first)
+                .or_default()
+                .push(content.clone());
             self.paths.insert(path);
         }
         is_edit
@@ -124,12 +133,21 @@ impl<'t> Reply<'t> {
                 Ask::Edit(path) => {
                     let more = self.more.contents.get(&path.start).into_iter().flatten();
                     let contents = [&block.content].into_iter().chain(more);
-                    (path, FileAction::Edit(Hunks::of(contents.map(|content| slice(self.text, content)))))
+                    (
+                        path,
+                        FileAction::Edit(Hunks::of(
+                            contents.map(|content| slice(self.text, content)),
+                        )),
+                    )
                 }
                 Ask::Delete(path) => (path, FileAction::Delete),
                 Ask::User | Ask::Debug | Ask::NoChange => return None,
             };
-            Some(FileBlock { path: slice(self.text, path), action, span: block.span.clone() })
+            Some(FileBlock {
+                path: slice(self.text, path),
+                action,
+                span: block.span.clone(),
+            })
         })
     }
 
@@ -161,6 +179,13 @@ impl<'t> Reply<'t> {
 }
 
 /// The contents of the blocks of one kind.
-pub(crate) fn thoughts<'t>(text: &'t str, blocks: &[Block], kind: Kind) -> impl Iterator<Item = &'t str> {
-    blocks.iter().filter(move |block| block.ask.kind() == kind).map(|block| slice(text, &block.content))
+pub(crate) fn thoughts<'t>(
+    text: &'t str,
+    blocks: &[Block],
+    kind: Kind,
+) -> impl Iterator<Item = &'t str> {
+    blocks
+        .iter()
+        .filter(move |block| block.ask.kind() == kind)
+        .map(|block| slice(text, &block.content))
 }

@@ -9,7 +9,8 @@ use crate::fence::tag::{self, TAGS};
 
 /// Searches for all four plain fences at once with vector instructions; `None` on machines without
 /// them.
-static FENCES: LazyLock<Option<Searcher>> = LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
+static FENCES: LazyLock<Option<Searcher>> =
+    LazyLock::new(|| Searcher::new(Kind::ALL.map(Kind::fence)));
 
 /// Searches for all fences and tags at once; `None` on machines without vector instructions.
 static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
@@ -20,12 +21,16 @@ static MARKS: LazyLock<Option<Searcher>> = LazyLock::new(|| {
 /// The start of the first run of at least three equal sigils at or after `from`. `from` must not be
 /// inside a run.
 pub(crate) fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
-    next(bytes, from, &FENCES, |rest| rest.get(..PLAIN).is_some_and(is_run))
+    next(bytes, from, &FENCES, |rest| {
+        rest.get(..PLAIN).is_some_and(is_run)
+    })
 }
 
 /// The start of the first run or tag at or after `from`. Slower than [`next_run`] where there is much text like `<th>`.
 pub(crate) fn next_mark(bytes: &[u8], from: usize) -> Option<usize> {
-    next(bytes, from, &MARKS, |rest| rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some())
+    next(bytes, from, &MARKS, |rest| {
+        rest.get(..PLAIN).is_some_and(is_run) || tag::at(rest).is_some()
+    })
 }
 
 fn next(
@@ -41,7 +46,9 @@ fn next(
         return Some(near);
     }
     match searcher.as_ref() {
-        Some(searcher) => searcher.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
+        Some(searcher) => searcher
+            .find_in(bytes, (from..bytes.len()).into())
+            .map(|found| found.start()),
         None => (from..bytes.len()).find(|&at| bytes.get(at..).is_some_and(&is_there)),
     }
 }
@@ -62,8 +69,13 @@ mod tests {
     use super::{TAGS, next_mark, next_run, tag};
 
     fn naive(bytes: &[u8], from: usize) -> Option<usize> {
-        let is_run = |three: &[u8]| b"^&%$".contains(&three[0]) && three.iter().all(|byte| *byte == three[0]);
-        bytes[from..].windows(3).position(is_run).map(|found| from + found)
+        let is_run = |three: &[u8]| {
+            b"^&%$".contains(&three[0]) && three.iter().all(|byte| *byte == three[0])
+        };
+        bytes[from..]
+            .windows(3)
+            .position(is_run)
+            .map(|found| from + found)
     }
 
     fn all(bytes: &[u8], next: impl Fn(&[u8], usize) -> Option<usize>) -> Vec<usize> {
@@ -71,7 +83,11 @@ mod tests {
         let mut at = 0;
         while let Some(run) = next(bytes, at) {
             found.push(run);
-            at = run + bytes[run..].iter().take_while(|byte| **byte == bytes[run]).count();
+            at = run
+                + bytes[run..]
+                    .iter()
+                    .take_while(|byte| **byte == bytes[run])
+                    .count();
         }
         found
     }

@@ -76,8 +76,11 @@ impl<'t> Walk<'t> {
     }
 
     pub(crate) fn run(&mut self) {
-        while let Some(line) = if self.open.is_some() { self.lines.next() } else { self.lines.next_outside() }
-        {
+        while let Some(line) = if self.open.is_some() {
+            self.lines.next()
+        } else {
+            self.lines.next_outside()
+        } {
             self.step(line);
         }
         self.finish();
@@ -87,7 +90,10 @@ impl<'t> Walk<'t> {
         match (self.open.take(), line.marker.role) {
             (Some(open), _) => self.inside(open, line),
             (None, Role::Tag(tag)) => self.tag(tag, line.span, line.glued),
-            (None, _) if line.glued => self.warnings.push(WarningCode::IgnoredFence, line.span, None),
+            (None, _) if line.glued => {
+                self.warnings
+                    .push(WarningCode::IgnoredFence, line.span, None)
+            }
             (None, _) => self.outside(line),
         }
     }
@@ -96,7 +102,10 @@ impl<'t> Walk<'t> {
         let marker = line.marker;
         match marker.role {
             Role::Open(_) | Role::Bare if line.is_underline() => {
-                self.unopened = Some(Unopened { line, thought: None });
+                self.unopened = Some(Unopened {
+                    line,
+                    thought: None,
+                });
             }
             Role::Open(name) => self.open(line, name),
             Role::Whole(text) if self.goes_on(&line) => self.open(line, text),
@@ -111,7 +120,8 @@ impl<'t> Walk<'t> {
                 self.errors.push(ErrorCode::StrayDelete, line.span, opening);
             }
             Role::Crowded { ends } => {
-                self.errors.push(ErrorCode::TextAfterMarker, line.span, None);
+                self.errors
+                    .push(ErrorCode::TextAfterMarker, line.span, None);
                 self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
             }
             Role::Bare | Role::Tag(_) => {}
@@ -121,25 +131,38 @@ impl<'t> Walk<'t> {
     /// The actual mistake is the line of carets that should have opened the block, not the end marker.
     fn stray_end(&mut self, end: MarkerLine<'t>) {
         match self.unopened_for(&end) {
-            Some(Unopened { line, thought: Some(thought) }) => {
-                self.errors.push(ErrorCode::Nested, line.span, Some(thought));
+            Some(Unopened {
+                line,
+                thought: Some(thought),
+            }) => {
+                self.errors
+                    .push(ErrorCode::Nested, line.span, Some(thought));
             }
             Some(Unopened { line, .. }) if line.marker.role == Role::Bare => {
                 self.errors.push(ErrorCode::MissingName, line.span, None);
             }
             opening => {
-                self.errors.push(ErrorCode::StrayEnd, end.span, opening.map(|opening| opening.line.span));
+                self.errors.push(
+                    ErrorCode::StrayEnd,
+                    end.span,
+                    opening.map(|opening| opening.line.span),
+                );
             }
         }
     }
 
     fn unopened_for(&mut self, end: &MarkerLine<'_>) -> Option<Unopened<'t>> {
-        self.unopened.take().filter(|opening| opening.line.fence() == end.fence())
+        self.unopened
+            .take()
+            .filter(|opening| opening.line.fence() == end.fence())
     }
 
     /// Called once per deletion, because the text in between may be long.
     fn is_behind_delete(&mut self, line: &MarkerLine<'_>) -> bool {
-        let between = self.deleted.take().and_then(|end| self.text.get(end..line.line.start));
+        let between = self
+            .deleted
+            .take()
+            .and_then(|end| self.text.get(end..line.line.start));
         line.marker.kind == Kind::File && between.is_some_and(|between| between.trim().is_empty())
     }
 
@@ -167,9 +190,21 @@ impl<'t> Walk<'t> {
         }
         self.unopened = None;
         let begins_here = opening.marker.kind != Kind::File && !name.is_empty();
-        let content = if begins_here { self.text.offset(name) } else { opening.line.end };
+        let content = if begins_here {
+            self.text.offset(name)
+        } else {
+            opening.line.end
+        };
         let faulty = code.is_some();
-        self.open = Some(Open { opening, name, content, is_edit, faulty, near_end: None, inner: None });
+        self.open = Some(Open {
+            opening,
+            name,
+            content,
+            is_edit,
+            faulty,
+            near_end: None,
+            inner: None,
+        });
     }
 
     /// Inside a block, only markers of the block's own length count. In a plain block, any other
@@ -187,25 +222,34 @@ impl<'t> Walk<'t> {
             _ if !marker.exact => open.note_near_end(&line),
             Role::Delete if same => return self.delete(open, &line),
             Role::Open(name)
-                if same && own.kind == Kind::File && check_name(name) == Err(NameFault::Reserved) =>
+                if same
+                    && own.kind == Kind::File
+                    && check_name(name) == Err(NameFault::Reserved) =>
             {
-                return self.errors.push(ErrorCode::ReservedName, line.span, Some(opening));
+                return self
+                    .errors
+                    .push(ErrorCode::ReservedName, line.span, Some(opening));
             }
             Role::Open(name) if own.kind != Kind::File && marker.kind == Kind::File => {
-                if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved) {
+                if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved)
+                {
                     open.inner = Some(line);
                 }
             }
             Role::Open(name) if is_plain => return self.nest(&open, line, name),
-            Role::End | Role::Delete if is_plain && !line.glued => return self.foreign_end(open, line),
+            Role::End | Role::Delete if is_plain && !line.glued => {
+                return self.foreign_end(open, line);
+            }
             Role::Crowded { .. } | Role::Whole(_) if is_plain => {
-                self.errors.push(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
+                self.errors
+                    .push(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
                 if same && marker.role == (Role::Crowded { ends: true }) {
                     return self.close(&open, &line);
                 }
             }
             Role::Open(_) if same => {
-                self.warnings.push(WarningCode::OpeningInside, line.span, Some(opening));
+                self.warnings
+                    .push(WarningCode::OpeningInside, line.span, Some(opening));
             }
             Role::End | Role::Bare | Role::Crowded { .. } => open.note_near_end(&line),
             Role::Open(_) | Role::Delete | Role::Whole(_) | Role::Tag(_) => {}
@@ -216,7 +260,9 @@ impl<'t> Walk<'t> {
     fn close(&mut self, open: &Open<'t>, line: &MarkerLine<'t>) {
         let content = open.content..line.line.start.max(open.content);
         let is_edit = open.is_edit && !open.faulty;
-        let fault = is_edit.then(|| check(self.text, &content, &open.opening.span)).flatten();
+        let fault = is_edit
+            .then(|| check(self.text, &content, &open.opening.span))
+            .flatten();
         if let Some((code, span)) = fault {
             self.errors.push(code, span, None);
         }
@@ -225,18 +271,32 @@ impl<'t> Walk<'t> {
             Kind::File => Ask::Write(open.name_span()),
             kind @ (Kind::User | Kind::Debug | Kind::NoChange) => ask_of_thought(kind),
         };
-        if matches!(ask, Ask::Write(_)) && is_in_markdown_fence(open.name, slice(self.text, &content)) {
-            self.warnings.push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
+        if matches!(ask, Ask::Write(_))
+            && is_in_markdown_fence(open.name, slice(self.text, &content))
+        {
+            self.warnings
+                .push(WarningCode::MarkdownFence, open.opening.span.clone(), None);
         }
         let inner = open.inner.clone();
-        self.unopened = inner.map(|line| Unopened { line, thought: Some(open.opening.span.clone()) });
-        self.finish_block(open, Block { ask, span: open.opening.line.start..line.line.end, content });
+        self.unopened = inner.map(|line| Unopened {
+            line,
+            thought: Some(open.opening.span.clone()),
+        });
+        self.finish_block(
+            open,
+            Block {
+                ask,
+                span: open.opening.line.start..line.line.end,
+                content,
+            },
+        );
     }
 
     fn delete(&mut self, mut open: Open<'t>, line: &MarkerLine<'t>) {
         let content = open.opening.line.end..line.line.start;
         if open.is_edit {
-            self.errors.push(ErrorCode::RemarkInName, open.opening.span.clone(), None);
+            self.errors
+                .push(ErrorCode::RemarkInName, open.opening.span.clone(), None);
             open.faulty = true;
         }
         if !slice(self.text, &content).trim().is_empty() {
@@ -249,7 +309,11 @@ impl<'t> Walk<'t> {
         }
         self.deleted = Some(line.line.end);
         let span = open.opening.line.start..line.line.end;
-        let block = Block { ask: Ask::Delete(open.name_span()), span, content };
+        let block = Block {
+            ask: Ask::Delete(open.name_span()),
+            span,
+            content,
+        };
         self.finish_block(&open, block);
     }
 
@@ -259,11 +323,16 @@ impl<'t> Walk<'t> {
         }
         if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
             let first = *self.first_named.entry(open.name).or_insert(path.start);
-            let mut is_more =
-                || open.is_edit && self.more.takes(&self.blocks, first, path.start, &block.content);
+            let mut is_more = || {
+                open.is_edit
+                    && self
+                        .more
+                        .takes(&self.blocks, first, path.start, &block.content)
+            };
             if first != path.start && !is_more() {
                 let first = first..first + path.len();
-                self.errors.push(ErrorCode::DuplicateFile, path.clone(), Some(first));
+                self.errors
+                    .push(ErrorCode::DuplicateFile, path.clone(), Some(first));
             }
         }
         self.blocks.push(block);
@@ -275,7 +344,8 @@ impl<'t> Walk<'t> {
         if let Some((code, span)) = &outer.near_end {
             self.errors.push(*code, span.clone(), opening);
         } else {
-            self.errors.push(ErrorCode::Nested, line.span.clone(), opening);
+            self.errors
+                .push(ErrorCode::Nested, line.span.clone(), opening);
             self.cut_short = Some(outer.opening.marker.kind);
         }
         self.open(line, name);
@@ -293,7 +363,11 @@ impl<'t> Walk<'t> {
             self.nest(&open, inner, name);
             return self.step(line);
         } else {
-            self.errors.push(ErrorCode::Nested, line.span, Some(open.opening.span.clone()));
+            self.errors.push(
+                ErrorCode::Nested,
+                line.span,
+                Some(open.opening.span.clone()),
+            );
         }
         self.open = Some(open);
     }

@@ -91,8 +91,8 @@ const LONGEST: usize = (128 << 10) - 1;
 /// Commands that change the shell that runs them. Some systems have programs with these names,
 /// which do nothing.
 const BUILTINS: [&str; 17] = [
-    ".", ":", "alias", "cd", "eval", "exec", "export", "local", "popd", "pushd", "readonly", "set", "shopt",
-    "source", "trap", "ulimit", "unset",
+    ".", ":", "alias", "cd", "eval", "exec", "export", "local", "popd", "pushd", "readonly", "set",
+    "shopt", "source", "trap", "ulimit", "unset",
 ];
 
 /// Words are separated by spaces and tabs. `'…'` is literal; in `"…"`, a backslash escapes `"`, `\`,
@@ -114,7 +114,9 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
     let mut chars = command.chars().peekable();
     while chars.peek().is_some() {
         while chars.next_if(|c| is_blank(*c)).is_some() {}
-        let Some(Word { text, bare }) = word(&mut chars)? else { continue };
+        let Some(Word { text, bare }) = word(&mut chars)? else {
+            continue;
+        };
         for_a_shell(&bare, words.is_empty()).map_or(Ok(()), Err)?;
         words.push(text);
     }
@@ -128,16 +130,30 @@ pub fn split_command(command: &str) -> Result<Vec<String>, SplitError> {
 /// sees no nested substitutions, which could exhaust the stack: those have been refused before.
 fn one_plain_command(command: &str) -> Result<(), SplitError> {
     let parsed = rable::parse(command, true).map_err(|_| SplitError::Keyword)?;
-    let [Node { kind: NodeKind::Command { assignments, words, redirects }, .. }] = parsed.as_slice() else {
+    let [
+        Node {
+            kind:
+                NodeKind::Command {
+                    assignments,
+                    words,
+                    redirects,
+                },
+            ..
+        },
+    ] = parsed.as_slice()
+    else {
         return Err(SplitError::Keyword);
     };
     if !(assignments.is_empty() && redirects.is_empty()) {
         return Err(SplitError::Assignment);
     }
     let is_literal = |part: &Node| matches!(part.kind, NodeKind::WordLiteral { .. });
-    let is_plain =
-        |word: &Node| matches!(&word.kind, NodeKind::Word { parts, .. } if parts.iter().all(is_literal));
-    if words.iter().all(is_plain) { Ok(()) } else { Err(SplitError::Pattern('{')) }
+    let is_plain = |word: &Node| matches!(&word.kind, NodeKind::Word { parts, .. } if parts.iter().all(is_literal));
+    if words.iter().all(is_plain) {
+        Ok(())
+    } else {
+        Err(SplitError::Pattern('{'))
+    }
 }
 
 /// White space before and after a command.
@@ -149,7 +165,11 @@ fn without_end(command: &str) -> &str {
     let said = command.trim_end_matches(AROUND);
     let backslashes = said.len() - said.trim_end_matches('\\').len();
     // All of them are a single byte long.
-    if backslashes % 2 == 1 { command.get(..=said.len()).unwrap_or(command) } else { said }
+    if backslashes % 2 == 1 {
+        command.get(..=said.len()).unwrap_or(command)
+    } else {
+        said
+    }
 }
 
 /// One argument.
@@ -184,7 +204,10 @@ fn for_a_shell(bare: &str, is_first: bool) -> Option<SplitError> {
         return Some(SplitError::Builtin(builtin));
     }
     // bash replaces it in all that looks like an assignment, even in an argument.
-    let mut homes = assigned.map_or("", |(_, value)| value).split(':').chain([bare]);
+    let mut homes = assigned
+        .map_or("", |(_, value)| value)
+        .split(':')
+        .chain([bare]);
     if homes.any(|text| text.starts_with('~')) {
         return Some(SplitError::Home);
     }
@@ -193,9 +216,13 @@ fn for_a_shell(bare: &str, is_first: bool) -> Option<SplitError> {
     }
     let is_left_alone = bare.starts_with('-') || bare.contains("://") || bare.contains("::");
     // `[` and `[]` are no patterns.
-    let is_bracketed = bare.split_once('[').is_some_and(|(_, behind)| behind.rfind(']') > Some(0));
+    let is_bracketed = bare
+        .split_once('[')
+        .is_some_and(|(_, behind)| behind.rfind(']') > Some(0));
     let is_pattern = |c: &char| matches!(c, '*' | '?') || (*c == '[' && is_bracketed);
-    bare.chars().find(|c| !is_left_alone && is_pattern(c)).map(SplitError::Pattern)
+    bare.chars()
+        .find(|c| !is_left_alone && is_pattern(c))
+        .map(SplitError::Pattern)
 }
 
 /// word = (plain | `\` any | quoted)+; `None` if there were only escaped line breaks.
@@ -212,7 +239,9 @@ fn word(chars: &mut Peekable<Chars<'_>>) -> Result<Option<Word>, SplitError> {
         match c {
             '\'' => single_quoted(chars, &mut word.text)?,
             '"' => double_quoted(chars, &mut word.text)?,
-            '\\' => word.text.push(chars.next().ok_or(SplitError::LoneBackslash)?),
+            '\\' => word
+                .text
+                .push(chars.next().ok_or(SplitError::LoneBackslash)?),
             '|' | '&' | ';' | '<' | '>' | '(' | ')' | '\n' => return Err(SplitError::Operator(c)),
             '$' if matches!(after(chars), Some('\'' | '"')) => return Err(SplitError::Operator(c)),
             plain => word.push_bare(literal(plain, chars)?),

@@ -6,7 +6,10 @@
 //!
 //! They take turns; medians are compared. Goals: at most 2.5 × `git status`, and at most 10 ms where the build
 //! works in a view, whose layer is made here as an overlay would leave it.
-#![expect(clippy::disallowed_methods, reason = "a bench makes files, runs git and reads the clock")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench makes files, runs git and reads the clock"
+)]
 #![expect(clippy::unwrap_used, reason = "a bench may stop")]
 #![expect(clippy::print_stdout, reason = "its output is its purpose")]
 
@@ -25,46 +28,80 @@ const FILES: usize = 100;
 const ROUNDS: usize = 9;
 
 fn main() {
-    let folder = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let scratch = tempfile::tempdir_in(folder.map_or_else(std::env::temp_dir, PathBuf::from)).unwrap();
+    let folder = std::env::args()
+        .skip(1)
+        .find(|argument| !argument.starts_with('-'));
+    let scratch =
+        tempfile::tempdir_in(folder.map_or_else(std::env::temp_dir, PathBuf::from)).unwrap();
     let root = scratch.path().join("root");
     for folder in 0..FOLDERS {
         let folder = root.join(format!("{:02}/{folder:04}", folder % 32));
         fs::create_dir_all(&folder).unwrap();
-        (0..FILES)
-            .for_each(|file| fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap());
+        (0..FILES).for_each(|file| {
+            fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap()
+        });
     }
     git(&root, &["init", "-q"]);
     git(&root, &["add", "-A"]);
-    git(&root, &["-c", "user.name=B", "-c", "user.email=b@example.invalid", "commit", "-qm", "bench"]);
+    git(
+        &root,
+        &[
+            "-c",
+            "user.name=B",
+            "-c",
+            "user.email=b@example.invalid",
+            "commit",
+            "-qm",
+            "bench",
+        ],
+    );
     let run = RunFolder::create(scratch.path(), "run", Redactor::default()).unwrap();
     let guard = Guard::open(&root, Policy::commit()).unwrap();
     let mut account = Account::new("the build", Policy::build(Binds::Commit), Vec::new());
     let mut in_view =
         Account::new("the build", Policy::build(Binds::Commit), Vec::new()).in_view(scratch.path());
-    let (mut status, mut opened, mut closed, mut viewed) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut status, mut opened, mut closed, mut viewed) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         status.push(timed(|| git(&root, &["status", "--porcelain"])));
         opened.push(timed(|| drop(account.open(&guard, &run).unwrap())));
         (0..10).for_each(|file| {
-            fs::write(root.join(format!("00/0000/{file:03}.rs")), format!("{round}")).unwrap();
+            fs::write(
+                root.join(format!("00/0000/{file:03}.rs")),
+                format!("{round}"),
+            )
+            .unwrap();
         });
         let undo = scratch.path().join(format!("undo-{round}"));
-        closed.push(timed(|| drop(account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap())));
+        closed.push(timed(|| {
+            drop(
+                account
+                    .close(&guard, &run, &undo, code_commit_dir::NEVER)
+                    .unwrap(),
+            )
+        }));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();
         let layer = in_view.view().unwrap().unwrap().upper;
         let before = begun.elapsed();
         fs::create_dir_all(layer.join("01/0001")).unwrap();
         (0..10).for_each(|file| {
-            fs::write(layer.join(format!("01/0001/{file:03}.rs")), format!("{round}")).unwrap();
+            fs::write(
+                layer.join(format!("01/0001/{file:03}.rs")),
+                format!("{round}"),
+            )
+            .unwrap();
         });
         let undo = scratch.path().join(format!("undo-view-{round}"));
         viewed.push(
             before
                 + timed(|| {
                     assert_eq!(
-                        in_view.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap().changes.len(),
+                        in_view
+                            .close(&guard, &run, &undo, code_commit_dir::NEVER)
+                            .unwrap()
+                            .changes
+                            .len(),
                         10
                     );
                 }),
@@ -76,11 +113,19 @@ fn main() {
     println!("  before      {opened:?}");
     println!("  after       {closed:?}");
     println!("  in a view   {:?}", median(viewed));
-    println!("  account     {:.2} x git status", (opened + closed).as_secs_f64() / status.as_secs_f64());
+    println!(
+        "  account     {:.2} x git status",
+        (opened + closed).as_secs_f64() / status.as_secs_f64()
+    );
 }
 
 fn git(root: &Path, args: &[&str]) {
-    let done = Command::new("git").args(args).current_dir(root).stdout(Stdio::null()).status().unwrap();
+    let done = Command::new("git")
+        .args(args)
+        .current_dir(root)
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
     assert!(done.success());
 }
 

@@ -73,7 +73,17 @@ impl Account {
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
         let (source, products, state) = (Source::default(), Vec::new(), State::Idle);
         let (layers, tracked) = (None, Tracked::default());
-        Self { who, may_change, own, products, layers, source, tracked, keeps: true, state }
+        Self {
+            who,
+            may_change,
+            own,
+            products,
+            layers,
+            source,
+            tracked,
+            keeps: true,
+            state,
+        }
     }
 
     /// Also skips these folders, relative to the root, which are for products of the build.
@@ -85,18 +95,28 @@ impl Account {
     /// Lets the command work in a view of the tree, whose layers are in this state folder.
     #[must_use]
     pub fn in_view(self, state: &Path) -> Self {
-        Self { layers: Some(Layers::below(state)), ..self }
+        Self {
+            layers: Some(Layers::below(state)),
+            ..self
+        }
     }
 
     /// The view for the next command, if it works in one.
     pub fn view(&self) -> Result<Option<code_commit_runner::View>, Fault> {
-        let State::InView(layers) = &self.state else { return Ok(None) };
-        layers.view().map(Some).map_err(Fault::file("make", &layers.upper()))
+        let State::InView(layers) = &self.state else {
+            return Ok(None);
+        };
+        layers
+            .view()
+            .map(Some)
+            .map_err(Fault::file("make", &layers.upper()))
     }
 
     /// The layers for a command whose changes are discarded; `None` if commands do not work in a view.
     pub(crate) fn beside_view(&self) -> Option<Layers> {
-        let State::InView(layers) = &self.state else { return None };
+        let State::InView(layers) = &self.state else {
+            return None;
+        };
         Some(layers.beside())
     }
 
@@ -108,7 +128,10 @@ impl Account {
     /// Lets nothing that a command changes stay, except ignored files.
     #[must_use]
     pub fn keeping_nothing(self) -> Self {
-        Self { keeps: false, ..self }
+        Self {
+            keeps: false,
+            ..self
+        }
     }
 
     /// Surveys the tree before a command and copies what could not be restored otherwise; warns if that is
@@ -116,11 +139,17 @@ impl Account {
     pub fn open(&mut self, guard: &Guard, run: &RunFolder) -> Result<Option<Problem>, Fault> {
         let folder = run.path().join(BEFORE);
         let own = run.path().strip_prefix(guard.root()).map(Path::to_owned);
-        self.own.extend(own.ok().filter(|own| !self.own.contains(own)));
+        self.own
+            .extend(own.ok().filter(|own| !self.own.contains(own)));
         self.tracked = self.tracked_in(guard)?;
         if let Some(layers) = self.layers.clone() {
-            layers.beside().remove().map_err(Fault::file("remove", &layers.upper()))?;
-            layers.renew(run.path()).map_err(Fault::file("make", &layers.upper()))?;
+            layers
+                .beside()
+                .remove()
+                .map_err(Fault::file("remove", &layers.upper()))?;
+            layers
+                .renew(run.path())
+                .map_err(Fault::file("make", &layers.upper()))?;
             self.state = State::InView(layers);
             return Ok(None);
         }
@@ -136,11 +165,21 @@ impl Account {
     }
 
     fn tracked_in(&mut self, guard: &Guard) -> Result<Tracked, Fault> {
-        let Some(tree) = self.source.tree(guard.root()) else { return Ok(Tracked::default()) };
+        let Some(tree) = self.source.tree(guard.root()) else {
+            return Ok(Tracked::default());
+        };
         let unread = |error| Fault::file("read the index of", guard.root())(io::Error::from(error));
-        let is_skipped =
-            |path: &PathBuf| self.own.iter().chain(&self.products).any(|own| path.starts_with(own));
-        let paths = tree.tracked_paths().map_err(unread)?.into_iter().filter(|path| !is_skipped(path));
+        let is_skipped = |path: &PathBuf| {
+            self.own
+                .iter()
+                .chain(&self.products)
+                .any(|own| path.starts_with(own))
+        };
+        let paths = tree
+            .tracked_paths()
+            .map_err(unread)?
+            .into_iter()
+            .filter(|path| !is_skipped(path));
         Ok(guard.ignored_of(paths))
     }
 
@@ -173,7 +212,8 @@ impl Account {
         }
         let folder = run.path().join(BEFORE);
         if self.is_open() {
-            note::adopting(&folder, undo).map_err(Fault::file("note what is adopted in", &folder))?;
+            note::adopting(&folder, undo)
+                .map_err(Fault::file("note what is adopted in", &folder))?;
         }
         match std::mem::take(&mut self.state) {
             State::Idle => Ok(Accounted::default()),
@@ -191,7 +231,9 @@ impl Account {
     /// The answer that names the changes is in the journal: from now on they are the run's.
     pub fn recorded(&self, run: &RunFolder) -> Result<(), Fault> {
         if let Some(layers) = &self.layers {
-            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+            layers
+                .remove()
+                .map_err(Fault::file("remove", &layers.upper()))?;
         }
         forget_note(run)
     }
@@ -206,14 +248,21 @@ impl Account {
     ) -> Result<Accounted, Fault> {
         code_commit_dir::remove(undo).map_err(Fault::file("remove", undo))?;
         forget_note(run)?;
-        let kept = kept.map_or_else(String::new, |kept| format!("; they are whole in {}", kept.display()));
+        let kept = kept.map_or_else(String::new, |kept| {
+            format!("; they are whole in {}", kept.display())
+        });
         let message = format!(
             "there was no time left to take account of what {} changed: its changes are not in the tree{kept}",
             self.who
         );
-        let warnings =
-            [Problem::new("no-time-left", message)].into_iter().chain(not_restored(self.who, gone));
-        Ok(Accounted { warnings: warnings.collect(), is_interrupted: true, ..Accounted::default() })
+        let warnings = [Problem::new("no-time-left", message)]
+            .into_iter()
+            .chain(not_restored(self.who, gone));
+        Ok(Accounted {
+            warnings: warnings.collect(),
+            is_interrupted: true,
+            ..Accounted::default()
+        })
     }
 
     /// Restores everything but ignored files.
@@ -221,24 +270,38 @@ impl Account {
         if !matches!(self.state, State::InView(_)) {
             return self.abandon(guard, run);
         }
-        let warnings = self.reset(guard, run, &mut Attic::of(run.path()))?.into_iter().collect();
-        Ok(Accounted { warnings, ..Accounted::default() })
+        let warnings = self
+            .reset(guard, run, &mut Attic::of(run.path()))?
+            .into_iter()
+            .collect();
+        Ok(Accounted {
+            warnings,
+            ..Accounted::default()
+        })
     }
 
     /// Restores everything: the command did not finish, or its changes are not wanted.
     pub(crate) fn abandon(&mut self, guard: &Guard, run: &RunFolder) -> Result<Accounted, Fault> {
         if let State::InView(layers) = &self.state {
-            layers.remove().map_err(Fault::file("remove", &layers.upper()))?;
+            layers
+                .remove()
+                .map_err(Fault::file("remove", &layers.upper()))?;
             self.state = State::Idle;
         }
         let mut attic = Attic::of(run.path());
         let mut warnings: Vec<Problem> = self.reset(guard, run, &mut attic)?.into_iter().collect();
         if let Some(attic) = attic.folder() {
-            let message =
-                format!("restored what {} had changed; what was there is in {}", self.who, attic.display());
+            let message = format!(
+                "restored what {} had changed; what was there is in {}",
+                self.who,
+                attic.display()
+            );
             warnings.push(Problem::new("put-back", message));
         }
-        Ok(Accounted { warnings, ..Accounted::default() })
+        Ok(Accounted {
+            warnings,
+            ..Accounted::default()
+        })
     }
 
     /// Restores everything but ignored files, which a view brings into the tree. What was there goes to the attic.
@@ -261,7 +324,11 @@ impl Account {
 
     /// New folders that are out of scope and empty by now go, innermost first.
     fn remove_empty(&self, root: &Path, made: &[String]) {
-        for folder in made.iter().rev().filter(|folder| self.may_change.refuses(folder).is_some()) {
+        for folder in made
+            .iter()
+            .rev()
+            .filter(|folder| self.may_change.refuses(folder).is_some())
+        {
             let _ = std::fs::remove_dir(root.join(folder));
         }
     }

@@ -43,7 +43,10 @@ pub struct Asking {
 impl Asking {
     fn request<'r>(&self, question: &Question<'r>) -> Request<'r> {
         let whole = ("", question.prompt);
-        let (system, prompt) = question.prompt.split_at_checked(question.system).unwrap_or(whole);
+        let (system, prompt) = question
+            .prompt
+            .split_at_checked(question.system)
+            .unwrap_or(whole);
         Request {
             prompt,
             stable: question.stable.saturating_sub(system.len()),
@@ -85,8 +88,17 @@ pub(crate) struct Asker<'a> {
 
 impl Asker<'_> {
     /// Gives the answer; events during the call go to the record.
-    pub(crate) fn ask(&self, question: &Question<'_>, record: &mut Record) -> Result<AskAnswer, Fault> {
-        let Question { round, prompt, files, .. } = *question;
+    pub(crate) fn ask(
+        &self,
+        question: &Question<'_>,
+        record: &mut Record,
+    ) -> Result<AskAnswer, Fault> {
+        let Question {
+            round,
+            prompt,
+            files,
+            ..
+        } = *question;
         if record.folder().redactor().finds_key(prompt) {
             return Err(Fault::KeyInPrompt { round });
         }
@@ -94,7 +106,12 @@ impl Asker<'_> {
         let query = store(record, &files.prompt, prompt)?;
         if let Some(again) = self.asking.paid.take(prompt) {
             let prompt = query.stored;
-            record.note(&Note::Asked(Asked { round, model: None, prompt, at_most: None }))?;
+            record.note(&Note::Asked(Asked {
+                round,
+                model: None,
+                prompt,
+                at_most: None,
+            }))?;
             // A file of answers goes on behind it.
             code_commit_llm::choices(self.model, round).0.pass_over(1);
             return answered_before(question, again, record);
@@ -104,15 +121,22 @@ impl Asker<'_> {
         loop {
             let mut quotas = Quotas::default();
             let no_answer = match self.ask_in_turn(question, &query.stored, &mut quotas, record)? {
-                Ok(Paying { reply, cost_usd, partial }) => {
-                    let answer = answered(question, reply, cost_usd, millis(began.elapsed()), record)?;
+                Ok(Paying {
+                    reply,
+                    cost_usd,
+                    partial,
+                }) => {
+                    let answer =
+                        answered(question, reply, cost_usd, millis(began.elapsed()), record)?;
                     partial.discard(record.folder());
                     return Ok(answer);
                 }
                 Err(no_answer) => no_answer,
             };
             let cause = self.cause(&no_answer, record);
-            let Some(reset) = quotas.first_reset() else { return Ok(unanswered(round, cause)) };
+            let Some(reset) = quotas.first_reset() else {
+                return Ok(unanswered(round, cause));
+            };
             if !patience.lasts(&reset, self.asking.spending.time_left()) {
                 return Ok(unanswered(round, reset.told_in(cause)));
             }
@@ -135,20 +159,34 @@ impl Asker<'_> {
             let why = match &outcome {
                 Err(no_answer) => {
                     quotas.learn(no_answer);
-                    no_answer.asks_for_another_model().then(|| with_sources(no_answer))
+                    no_answer
+                        .asks_for_another_model()
+                        .then(|| with_sources(no_answer))
                 }
-                Ok((reply, _)) => reply.finish.asks_for_another_model().then(|| reply.finish.explain()),
+                Ok((reply, _)) => reply
+                    .finish
+                    .asks_for_another_model()
+                    .then(|| reply.finish.explain()),
             };
             let Some(why) = why else { break };
             record.warn(passed_over(model.id(), &why, next.id()))?;
             model = next;
             outcome = self.ask_one(model, question, prompt, record)?;
         }
-        outcome.as_ref().map_or_else(|no_answer| quotas.learn(no_answer), |_| ());
+        outcome
+            .as_ref()
+            .map_or_else(|no_answer| quotas.learn(no_answer), |_| ());
         Ok(outcome.map(|(reply, partial)| {
             let served = reply.served_model.as_deref();
-            let cost_usd = self.asking.spending.cost_usd(model.id(), served, &reply.usage);
-            Paying { reply, cost_usd, partial }
+            let cost_usd = self
+                .asking
+                .spending
+                .cost_usd(model.id(), served, &reply.usage);
+            Paying {
+                reply,
+                cost_usd,
+                partial,
+            }
         }))
     }
 
@@ -168,7 +206,11 @@ impl Asker<'_> {
         };
         let reserve = Reserve::hold(record.folder().path())?;
         let prompt_bytes = question.prompt.len() as u64;
-        record.tell(&Event::AskBegins { round, prompt_bytes, model: model.id().to_string() });
+        record.tell(&Event::AskBegins {
+            round,
+            prompt_bytes,
+            model: model.id().to_string(),
+        });
         let other = Some(model.id()).filter(|id| *id != self.model.id());
         record.note(&Note::Asked(Asked {
             round,
@@ -185,7 +227,11 @@ impl Asker<'_> {
             is_streamed: request.stream,
             arriving: Arriving::default(),
             failed: None,
-            bill: CallSpending { spending, forecast, model: model.id() },
+            bill: CallSpending {
+                spending,
+                forecast,
+                model: model.id(),
+            },
             reserve,
             partial: Partial::of_round(round),
         };
@@ -207,7 +253,9 @@ impl Asker<'_> {
             NoAnswer::OverLimit(limit) => spending::cause(limit),
             NoAnswer::Failed(error) => {
                 let is_timeout = matches!(error, CallError::Timeout { .. });
-                let limit = is_timeout.then(|| self.asking.spending.out_of_time()).flatten();
+                let limit = is_timeout
+                    .then(|| self.asking.spending.out_of_time())
+                    .flatten();
                 limit.map_or_else(|| cause(error, record), |limit| spending::cause(&limit))
             }
         }
@@ -232,7 +280,14 @@ fn answered(
     let folder = record.folder();
     // Nothing is decided from the raw answer: only the text must survive a power cut.
     let stored = folder.store_with(&question.files.raw, |out| reply.write_raw(out))?;
-    let Reply { text, raw, finish, usage, served_model, .. } = reply;
+    let Reply {
+        text,
+        raw,
+        finish,
+        usage,
+        served_model,
+        ..
+    } = reply;
     // As large as its text, which is copied next.
     drop(raw);
     let held_key = folder.redactor().finds_key(&text);
@@ -257,10 +312,20 @@ fn passed_over(model: &ModelId, why: &str, next: &ModelId) -> Problem {
 }
 
 /// Copies the answer: the other record may be removed.
-fn answered_before(question: &Question<'_>, again: Again, record: &Record) -> Result<AskAnswer, Fault> {
-    let Again { answered, text, mut raw } = again;
+fn answered_before(
+    question: &Question<'_>,
+    again: Again,
+    record: &Record,
+) -> Result<AskAnswer, Fault> {
+    let Again {
+        answered,
+        text,
+        mut raw,
+    } = again;
     let folder = record.folder();
-    let raw = folder.store_with(&question.files.raw, |out| std::io::copy(&mut raw, out).map(drop))?;
+    let raw = folder.store_with(&question.files.raw, |out| {
+        std::io::copy(&mut raw, out).map(drop)
+    })?;
     Ok(AskAnswer::Answered(Answered {
         round: question.round,
         reply: store(record, &question.files.reply, &text)?,
@@ -292,7 +357,11 @@ impl Watch for Waiting<'_> {
     }
 
     fn wait(&mut self, duration: Duration) -> Waited {
-        if self.0.wait(duration) { Waited::Cancelled } else { Waited::Through }
+        if self.0.wait(duration) {
+            Waited::Cancelled
+        } else {
+            Waited::Through
+        }
     }
 }
 

@@ -33,23 +33,39 @@ const PREFIX: &str = "left-";
 /// Whether something was moved into this run folder, which must not be deleted then.
 pub fn has_taken_in(run: &Path) -> bool {
     let mut entries = code_commit_dir::list(run).into_iter().flatten().flatten();
-    entries.any(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()))
+    entries.any(|entry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+    })
 }
 
 impl<'r> Attic<'r> {
     pub(crate) fn of(run: &'r Path) -> Self {
-        Self { run, spare: None, folders: Vec::new(), taken: BTreeSet::new() }
+        Self {
+            run,
+            spare: None,
+            folders: Vec::new(),
+            taken: BTreeSet::new(),
+        }
     }
 
     /// In a folder that is there already.
     pub(crate) fn at(folder: &'r Path) -> Self {
-        Self { folders: vec![folder.to_owned()], ..Self::of(folder) }
+        Self {
+            folders: vec![folder.to_owned()],
+            ..Self::of(folder)
+        }
     }
 
     /// What cannot be moved to the run folder is moved to this one, on the disk of the tree. Without it a file or symlink
     /// is copied, and a folder stays where it is.
     pub(crate) fn or_in(self, spare: &'r Path) -> Self {
-        Self { spare: Some(spare), ..self }
+        Self {
+            spare: Some(spare),
+            ..self
+        }
     }
 
     /// Where it is, if it was needed.
@@ -60,7 +76,11 @@ impl<'r> Attic<'r> {
     /// For the user, who may have written what was taken in.
     pub(crate) fn warning(&self) -> Option<Problem> {
         let paths: Vec<String> = self.taken.iter().cloned().collect();
-        let folders: Vec<String> = self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        let folders: Vec<String> = self
+            .folders
+            .iter()
+            .map(|folder| folder.display().to_string())
+            .collect();
         let message = format!(
             "while the run was under way, its commands or somebody else wrote {}; what was there is in {}",
             named(&paths),
@@ -71,17 +91,28 @@ impl<'r> Attic<'r> {
 
     /// Takes in what is at a path of the tree, or what is on the way to it and no folder.
     pub(crate) fn take_from(&mut self, root: &Path, path: &Path) -> io::Result<()> {
-        let Some((place, _)) = code_commit_dir::obstacle::find(root, path)? else { return Ok(()) };
-        let cleared =
-            Folder::open(root)?.folder_of(&place).and_then(|above| self.clear(&above, last(&place)?, &place));
+        let Some((place, _)) = code_commit_dir::obstacle::find(root, path)? else {
+            return Ok(());
+        };
+        let cleared = Folder::open(root)?
+            .folder_of(&place)
+            .and_then(|above| self.clear(&above, last(&place)?, &place));
         // Somebody was faster.
-        cleared.or_else(|error| if code_commit_dir::reach::is_gone(&error) { Ok(()) } else { Err(error) })
+        cleared.or_else(|error| {
+            if code_commit_dir::reach::is_gone(&error) {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        })
     }
 
     /// Makes the name `name` of `folder` free: what is there goes to the attic, below the same path. If that fails,
     /// it stays where it is.
     pub(crate) fn clear(&mut self, folder: &Folder, name: &OsStr, path: &Path) -> io::Result<()> {
-        let Some(stat) = folder.stat(name)? else { return Ok(()) };
+        let Some(stat) = folder.stat(name)? else {
+            return Ok(());
+        };
         if FileType::from_raw_mode(stat.st_mode).is_dir() {
             match folder.remove_folder(name) {
                 Err(full) if full.kind() == io::ErrorKind::DirectoryNotEmpty => {}
@@ -101,7 +132,9 @@ impl<'r> Attic<'r> {
         // What was taken in before may be in the way: then below `2`, and so on.
         for number in 2.. {
             match put(folder, name, &top, path) {
-                Err(taken) if is_taken(&taken) => top = made_in(&attic, number.to_string().as_ref())?,
+                Err(taken) if is_taken(&taken) => {
+                    top = made_in(&attic, number.to_string().as_ref())?
+                }
                 Err(far) if far.kind() == io::ErrorKind::CrossesDevices => {
                     self.take_in_far(folder, name, &top, path)?;
                     break;
@@ -117,7 +150,13 @@ impl<'r> Attic<'r> {
     }
 
     /// A copy would lose what somebody saves meanwhile, so it is made of what was moved away before.
-    fn take_in_far(&mut self, folder: &Folder, name: &OsStr, top: &Folder, path: &Path) -> io::Result<()> {
+    fn take_in_far(
+        &mut self,
+        folder: &Folder,
+        name: &OsStr,
+        top: &Folder,
+        path: &Path,
+    ) -> io::Result<()> {
         let (to, new_name) = place(top, path)?;
         let Some(spare) = self.spare else {
             copy(folder, name, &to, new_name)?;
@@ -152,7 +191,10 @@ fn make(base: &Path) -> io::Result<PathBuf> {
 
 /// Whether another entry is in the way.
 fn is_taken(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::EXIST | Errno::NOTDIR | Errno::LOOP))
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::EXIST | Errno::NOTDIR | Errno::LOOP)
+    )
 }
 
 fn made_in(folder: &Folder, name: &OsStr) -> io::Result<Folder> {
@@ -179,24 +221,36 @@ fn place<'p>(top: &Folder, path: &'p Path) -> io::Result<(Folder, &'p OsStr)> {
 
 /// Git runs the programs that the configuration of a repository names, so nothing in an attic is one.
 fn inert(name: &OsStr) -> &OsStr {
-    if name == ".git" { "dot-git".as_ref() } else { name }
+    if name == ".git" {
+        "dot-git".as_ref()
+    } else {
+        name
+    }
 }
 
 /// Renames what makes repositories of a folder and of those in it.
 fn disarm(above: &Folder, name: &OsStr) -> io::Result<()> {
-    let Some(stat) = above.stat(name)? else { return Ok(()) };
+    let Some(stat) = above.stat(name)? else {
+        return Ok(());
+    };
     if !FileType::from_raw_mode(stat.st_mode).is_dir() {
         return Ok(());
     }
     let mut todo = vec![(Arc::new(above.try_clone()?), name.to_owned())];
     while let Some((above, name)) = todo.pop() {
-        let Ok(folder) = above.open_in(&name).map(Arc::new) else { continue };
+        let Ok(folder) = above.open_in(&name).map(Arc::new) else {
+            continue;
+        };
         let entries = folder.entries()?;
         let has = |wanted: &str| entries.iter().any(|(name, _)| name == wanted.as_bytes());
         let is_repository = has("HEAD") && (has("objects") || has("commondir"));
         for (name, kind) in &entries {
             let name = OsStr::from_bytes(name);
-            let new_name = if is_repository && name == "HEAD" { "dot-HEAD".as_ref() } else { inert(name) };
+            let new_name = if is_repository && name == "HEAD" {
+                "dot-HEAD".as_ref()
+            } else {
+                inert(name)
+            };
             if new_name != name {
                 folder.rename_new(name, &folder, new_name)?;
             }
@@ -210,16 +264,17 @@ fn disarm(above: &Folder, name: &OsStr) -> io::Result<()> {
 
 /// Copies a file or symlink to another disk, completely or not at all; nothing is lost with a FIFO or a socket.
 fn copy(folder: &Folder, name: &OsStr, to: &Folder, new_name: &OsStr) -> io::Result<()> {
-    let kind = folder.stat(name)?.map(|stat| FileType::from_raw_mode(stat.st_mode));
+    let kind = folder
+        .stat(name)?
+        .map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Some(FileType::Symlink) => to.make_link(new_name, &folder.read_link(name)?),
-        Some(FileType::RegularFile) => {
-            code_commit_dir::copy_all(folder, name, to, new_name).inspect_err(|error| {
+        Some(FileType::RegularFile) => code_commit_dir::copy_all(folder, name, to, new_name)
+            .inspect_err(|error| {
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     let _ = to.remove_file(new_name);
                 }
-            })
-        }
+            }),
         Some(FileType::Directory) => Err(io::ErrorKind::CrossesDevices.into()),
         Some(_) | None => Ok(()),
     }
@@ -234,7 +289,10 @@ mod tests {
     use std::os::unix::fs::{MetadataExt as _, symlink};
 
     fn write(path: &Path, text: &str) {
-        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+        fs::File::create(path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     #[test]
@@ -242,7 +300,9 @@ mod tests {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        ["tree", "run", "state"].iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+        ["tree", "run", "state"]
+            .iter()
+            .for_each(|name| fs::create_dir(at(name)).unwrap());
         let tree = at("tree");
         let odd = Path::new(OsStr::from_bytes(b"odd\xff"));
         write(&tree.join(odd), "theirs");
@@ -251,7 +311,13 @@ mod tests {
         symlink("/nowhere", tree.join("link")).unwrap();
         let (run, state) = (at("run"), at("state"));
         let mut attic = Attic::of(&run).or_in(&state);
-        for path in [odd, Path::new("file"), Path::new("fifo/below"), Path::new("link"), Path::new("gone")] {
+        for path in [
+            odd,
+            Path::new("file"),
+            Path::new("fifo/below"),
+            Path::new("link"),
+            Path::new("gone"),
+        ] {
             attic.take_from(&tree, path).unwrap();
         }
         fs::create_dir_all(tree.join("nested/.git")).unwrap();
@@ -262,7 +328,10 @@ mod tests {
         attic.take_from(&tree, Path::new("file")).unwrap();
         assert_eq!(fs::read_dir(&tree).unwrap().count(), 0);
         let read = |path: &Path| fs::read_to_string(folder.join(path)).unwrap();
-        assert_eq!((read(odd), read(Path::new("file"))), ("theirs".to_owned(), "first".to_owned()));
+        assert_eq!(
+            (read(odd), read(Path::new("file"))),
+            ("theirs".to_owned(), "first".to_owned())
+        );
         assert_eq!(read(Path::new("2/file")), "second");
         assert_eq!(
             attic.taken.into_iter().collect::<Vec<_>>(),
@@ -272,8 +341,12 @@ mod tests {
 
     /// Copying would lose what somebody saves meanwhile.
     #[test]
-    fn what_cannot_be_moved_to_the_run_is_moved_on_the_disk_of_the_tree_and_copied_if_it_is_a_file() {
-        let (near, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir_in("/dev/shm").unwrap());
+    fn what_cannot_be_moved_to_the_run_is_moved_on_the_disk_of_the_tree_and_copied_if_it_is_a_file()
+    {
+        let (near, far) = (
+            tempfile::tempdir().unwrap(),
+            tempfile::tempdir_in("/dev/shm").unwrap(),
+        );
         let (tree, state) = (near.path().join("tree"), near.path().join("state"));
         fs::create_dir_all(tree.join("folder")).unwrap();
         fs::create_dir(&state).unwrap();
@@ -286,7 +359,13 @@ mod tests {
         assert_eq!(fs::metadata(kept).unwrap().ino(), inode);
         write(&tree.join("large"), "fills the disk of the tree");
         attic.take_from(&tree, Path::new("large")).unwrap();
-        assert!(attic.folder().unwrap().join("large").starts_with(far.path()));
+        assert!(
+            attic
+                .folder()
+                .unwrap()
+                .join("large")
+                .starts_with(far.path())
+        );
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
     }
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use code_commit_engine::{Built, Cause};
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, Redactor, millis};
-use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Lack, Limits, Output, Ran};
+use code_commit_runner::{
+    Cancel, Captured, Command, Confinement, Ended, Env, Lack, Limits, Output, Ran,
+};
 
 use crate::Event;
 use crate::account::Account;
@@ -53,17 +55,35 @@ impl BuildCommand {
         let time_left = || self.timeout.into_iter().chain(spending.time_left()).min();
         let mut trial = Trial::of("build", guard.root(), &self.sealed)?;
         let (output, broken) = loop {
-            let (output, broken) =
-                self.once(file, (guard, account), (cancel, time_left()), &trial, record)?;
+            let (output, broken) = self.once(
+                file,
+                (guard, account),
+                (cancel, time_left()),
+                &trial,
+                record,
+            )?;
             if !trial.runs_again(&broken, record)? {
                 break (output, broken);
             }
         };
-        let ran = Ran { output: &output, root: guard.root(), env: &self.env, confinement: &self.confinement };
+        let ran = Ran {
+            output: &output,
+            root: guard.root(),
+            env: &self.env,
+            confinement: &self.confinement,
+        };
         let mut lack = broken.note.is_none().then(|| ran.lack()).flatten();
         if lack.is_none() && broken.note.is_none() {
             let (run, timeout) = (record.folder(), time_left());
-            lack = Failed { build: self, guard, account, run, cancel, timeout }.lack(&ran)?;
+            lack = Failed {
+                build: self,
+                guard,
+                account,
+                run,
+                cancel,
+                timeout,
+            }
+            .lack(&ran)?;
         }
         Ok(Built {
             round,
@@ -90,7 +110,10 @@ impl BuildCommand {
     ) -> Result<(Output, Broken), Fault> {
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
-        let mut log = folder.redactor().with_tokens().writer(Tee { file: folder.create_file(file)?, record });
+        let mut log = folder.redactor().with_tokens().writer(Tee {
+            file: folder.create_file(file)?,
+            record,
+        });
         log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
             deadline,
@@ -114,7 +137,8 @@ impl BuildCommand {
                 return Err(ended.err().unwrap_or(Fault::Interrupted));
             }
         };
-        lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err).map_err(failed)?;
+        lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err)
+            .map_err(failed)?;
         tell_about(&output, &self.confinement, Hints::Recorded, record)?;
         Ok((output, broken))
     }
@@ -143,7 +167,11 @@ impl io::Write for Tee<'_> {
 /// The last lines of `N-build.txt`: the harness's notes about the build, and how it ended.
 fn close(mut log: RedactWriter<Tee<'_>>, output: &Output, note: Option<&str>) -> io::Result<()> {
     let Captured { head, tail, .. } = &output.captured;
-    if tail.last().or(head.last()).is_some_and(|last| *last != b'\n') {
+    if tail
+        .last()
+        .or(head.last())
+        .is_some_and(|last| *last != b'\n')
+    {
         log.write_all(b"\n")?;
     }
     if let Some(note) = note {

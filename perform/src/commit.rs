@@ -10,9 +10,9 @@ use std::time::SystemTime;
 
 use code_commit_apply::Action;
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Commit,
-    CommitAnswer, Digest, Ended, Live, NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore,
-    Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built,
+    Commit, CommitAnswer, Digest, Ended, Live, NotCommitted, Note, Outcome, Problem, Recorded,
+    Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -84,12 +84,23 @@ impl World for CommitWorld<'_> {
         self.settle()?;
         self.account.end(self.record.folder())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
+        Ok(self.record.note(&Note::Ended {
+            outcome: outcome.clone(),
+            holds_for,
+        })?)
     }
 }
 
 impl Live<Ask> for CommitWorld<'_> {
-    fn perform(&mut self, Ask { round, prompt, stable, system }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(
+        &mut self,
+        Ask {
+            round,
+            prompt,
+            stable,
+            system,
+        }: &Ask,
+    ) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let files = Files {
             prompt: self.layout.query(*round),
@@ -97,8 +108,19 @@ impl Live<Ask> for CommitWorld<'_> {
             reply: self.layout.response_text(*round),
         };
         let (round, stable, system) = (*round, *stable, *system);
-        let question = Question { round, prompt, stable, system, schema: None, files: &files };
-        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
+        let question = Question {
+            round,
+            prompt,
+            stable,
+            system,
+            schema: None,
+            files: &files,
+        };
+        let asker = Asker {
+            model: &*self.model,
+            asking: &self.asking,
+            cancel: &self.cancel,
+        };
         asker.ask(&question, &mut self.record)
     }
 }
@@ -118,22 +140,50 @@ impl Live<Apply> for CommitWorld<'_> {
         } else {
             code_commit_dir::append
         };
-        let shown = Shown::Prompts { codebase: &self.codebase, seen };
+        let shown = Shown::Prompts {
+            codebase: &self.codebase,
+            seen,
+        };
         match self.rules.take_in(reply, shown, &undo)? {
-            Intake::Applied { applied, mut warnings, said, edited, no_change } => {
+            Intake::Applied {
+                applied,
+                mut warnings,
+                said,
+                edited,
+                no_change,
+            } => {
                 self.say(round, &said, append)?;
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let prompt = folder.path().join(self.layout.query(round));
                 warnings.extend(written_over(&applied, &prompt, &undo, &self.rules)?);
-                let warnings = warnings.into_iter().map(|one| self.record.portable(one)).collect();
+                let warnings = warnings
+                    .into_iter()
+                    .map(|one| self.record.portable(one))
+                    .collect();
                 let (changes, edited) = (applied.changes, self.store_shown(round, &edited)?);
-                Ok(ApplyAnswer::Applied(Applied { round, changes, warnings, edited, no_change }))
+                Ok(ApplyAnswer::Applied(Applied {
+                    round,
+                    changes,
+                    warnings,
+                    edited,
+                    no_change,
+                }))
             }
-            Intake::Rejected { problems, report, said, shown } => {
+            Intake::Rejected {
+                problems,
+                report,
+                said,
+                shown,
+            } => {
                 let report = store(&self.record, &report_file, &report)?;
                 self.say(round, &said, append)?;
                 let shown = self.store_shown(round, &shown)?;
-                Ok(ApplyAnswer::Rejected(Rejected { round, problems, report, shown }))
+                Ok(ApplyAnswer::Rejected(Rejected {
+                    round,
+                    problems,
+                    report,
+                    shown,
+                }))
             }
         }
     }
@@ -148,12 +198,20 @@ impl Live<Build> for CommitWorld<'_> {
         let undo = run.path().join(UNDO).join(after_build(*round));
         let interrupt = self.asking.spending.interrupt(&self.cancel);
         let (accounted, built) = match ran {
-            Ok(built) => (self.account.close(guard, &run, &undo, &interrupt)?, Ok(built)),
+            Ok(built) => (
+                self.account.close(guard, &run, &undo, &interrupt)?,
+                Ok(built),
+            ),
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
         drop(interrupt);
-        let Accounted { changes, put_back, unaccounted_bytes: ignored_bytes, warnings, is_interrupted } =
-            accounted;
+        let Accounted {
+            changes,
+            put_back,
+            unaccounted_bytes: ignored_bytes,
+            warnings,
+            is_interrupted,
+        } = accounted;
         self.warn(warnings)?;
         let mut built = built?;
         if is_interrupted {
@@ -162,8 +220,19 @@ impl Live<Build> for CommitWorld<'_> {
             built.ended = Ended::TimedOut;
         }
         let present = self.present(*round, &changes)?;
-        let hints = if built.passed() { String::new() } else { self.hints(built.output.as_str())? };
-        Ok(Built { changes, present, put_back, hints, ignored_bytes, ..built })
+        let hints = if built.passed() {
+            String::new()
+        } else {
+            self.hints(built.output.as_str())?
+        };
+        Ok(Built {
+            changes,
+            present,
+            put_back,
+            hints,
+            ignored_bytes,
+            ..built
+        })
     }
 }
 
@@ -174,7 +243,12 @@ impl Live<BuildBaseline> for CommitWorld<'_> {
         self.settle()?;
         let (run, root) = (self.record.folder().clone(), self.rules.root.clone());
         let rounds = folders_to_undo(&run)?;
-        let none = BaselineBuilt { round: *round, ended: None, lack: None, elapsed_ms: 0 };
+        let none = BaselineBuilt {
+            round: *round,
+            ended: None,
+            lack: None,
+            elapsed_ms: 0,
+        };
         let mut aside = None;
         if !rounds.is_empty() {
             aside = Stash::put(&self.rules.lock, &root, run.path(), &rounds)?;
@@ -186,8 +260,18 @@ impl Live<BuildBaseline> for CommitWorld<'_> {
         let built = self.build_and_forget(*round)?;
         let warning = aside.map_or(Ok(None), |aside| aside.bring_back(&self.rules.lock, &root))?;
         self.warn(warning)?;
-        let Built { ended, lack, elapsed_ms, .. } = built?;
-        Ok(BaselineBuilt { ended: Some(ended), lack, elapsed_ms, ..none })
+        let Built {
+            ended,
+            lack,
+            elapsed_ms,
+            ..
+        } = built?;
+        Ok(BaselineBuilt {
+            ended: Some(ended),
+            lack,
+            elapsed_ms,
+            ..none
+        })
     }
 }
 
@@ -198,11 +282,19 @@ impl Live<Restore> for CommitWorld<'_> {
         let mut attic = Attic::of(self.record.folder().path()).or_in(self.rules.lock.state());
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
-        let undone = restore::undo_past_obstacles(&self.rules.lock, &self.rules.root, &rounds, &mut attic);
+        let undone =
+            restore::undo_past_obstacles(&self.rules.lock, &self.rules.root, &rounds, &mut attic);
         let warning = attic.warning();
         self.warn(warning)?;
         let undone = undone?;
-        Ok(Restored { paths: undone.applied.changes.into_iter().map(|change| change.path).collect() })
+        Ok(Restored {
+            paths: undone
+                .applied
+                .changes
+                .into_iter()
+                .map(|change| change.path)
+                .collect(),
+        })
     }
 }
 
@@ -234,11 +326,22 @@ impl CommitWorld<'_> {
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
         self.warn(warning)?;
         let account = (&self.rules.guard, &self.account);
-        Ok(self.build.run(round, file, account, &self.cancel, &self.asking.spending, &mut self.record))
+        Ok(self.build.run(
+            round,
+            file,
+            account,
+            &self.cancel,
+            &self.asking.spending,
+            &mut self.record,
+        ))
     }
 
     fn cancel_point(&self) -> Result<(), Fault> {
-        if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+        if self.cancel.is_set() {
+            Err(Fault::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 
     /// The changes of a build are the run's once its answer is on disk. Until then they may have to be reverted.
@@ -250,13 +353,17 @@ impl CommitWorld<'_> {
     /// Builds, and restores whatever the build changed.
     fn build_and_forget(&mut self, round: u32) -> Result<Result<Built, Fault>, Fault> {
         let built = self.build_accounted(round, BASELINE_BUILD)?;
-        let accounted = self.account.abandon(&self.rules.guard, self.record.folder())?;
+        let accounted = self
+            .account
+            .abandon(&self.rules.guard, self.record.folder())?;
         self.warn(accounted.warnings)?;
         Ok(built)
     }
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {
-        Ok(warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?)
+        Ok(warnings
+            .into_iter()
+            .try_for_each(|warning| self.record.warn(warning))?)
     }
 }
 
@@ -269,11 +376,19 @@ fn written_over(
     rules: &Rules,
 ) -> Result<Vec<Problem>, Fault> {
     let run = prompt.parent().unwrap_or(prompt);
-    let earlier: Vec<PathBuf> = undo_folders(run)?.into_iter().filter(|folder| folder != undo).collect();
+    let earlier: Vec<PathBuf> = undo_folders(run)?
+        .into_iter()
+        .filter(|folder| folder != undo)
+        .collect();
     let left = code_commit_apply::hashes_after(&earlier).map_err(Fault::Undo)?;
     let asked = modified(prompt);
     let mut problems = Vec::new();
-    for (number, change) in applied.changes.iter().enumerate().filter(|(_, one)| one.action != Action::None) {
+    for (number, change) in applied
+        .changes
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.action != Action::None)
+    {
         let kept = undo.join(code_commit_apply::kept_name(number));
         let since = match left.get(&change.path) {
             Some(left) if *left != change.before_sha256 => "this run last wrote it",
@@ -291,13 +406,20 @@ fn written_over(
         };
         let message = format!("`{}` had been {happened}.", change.path);
         let path = Some(change.path.clone());
-        problems.push(Problem { code: "written-over".to_owned(), path, line: None, message });
+        problems.push(Problem {
+            code: "written-over".to_owned(),
+            path,
+            line: None,
+            message,
+        });
     }
     Ok(problems)
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {
-    path.symlink_metadata().and_then(|found| found.modified()).ok()
+    path.symlink_metadata()
+        .and_then(|found| found.modified())
+        .ok()
 }
 
 #[cfg(test)]

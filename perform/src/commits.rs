@@ -27,8 +27,19 @@ pub struct Commits {
 impl Commits {
     /// Commits what the run of this record changed, unless it did so before it was killed. The message's last line names
     /// the run.
-    pub fn commit(&self, root: &Path, record: &mut Record, message: &str) -> Result<CommitAnswer, Fault> {
-        let name = record.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    pub fn commit(
+        &self,
+        root: &Path,
+        record: &mut Record,
+        message: &str,
+    ) -> Result<CommitAnswer, Fault> {
+        let name = record
+            .folder()
+            .path()
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let last = format!("Run: {name}");
         let made = self.git.commit_since(self.since.as_deref(), &last);
         match made.map_err(Fault::Git)? {
@@ -36,7 +47,13 @@ impl Commits {
                 note(&self.git, self.notes, record, &commit)?;
                 Ok(committed(Some(commit)))
             }
-            None => commit(&self.git, self.notes, root, record, &format!("{message}\n\n{last}\n")),
+            None => commit(
+                &self.git,
+                self.notes,
+                root,
+                record,
+                &format!("{message}\n\n{last}\n"),
+            ),
         }
     }
 }
@@ -53,7 +70,9 @@ pub(crate) fn commit(
     // After a power cut the commit is found again by what led to it.
     record.sync()?;
     let not_committed = |error: &dyn std::error::Error| {
-        CommitAnswer::NotCommitted(NotCommitted { message: record.words(error) })
+        CommitAnswer::NotCommitted(NotCommitted {
+            message: record.words(error),
+        })
     };
     let paths = match changed(root, record.folder().path()) {
         Err(error @ (Fault::File { .. } | Fault::Undo(_))) => return Ok(not_committed(&error)),
@@ -78,7 +97,11 @@ fn note(git: &Git, notes: NoteCommit, record: &mut Record, commit: &str) -> Resu
 }
 
 fn committed(commit: Option<String>) -> CommitAnswer {
-    CommitAnswer::Committed(Committed { repository: None, message: None, commit })
+    CommitAnswer::Committed(Committed {
+        repository: None,
+        message: None,
+        commit,
+    })
 }
 
 /// The files that differ from before the run, by path.
@@ -86,12 +109,18 @@ fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
     let images = code_commit_apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
     let differs = |image: &PreImage| {
         let path = root.join(&image.path);
-        let mode = fs::symlink_metadata(&path).ok().map(|found| found.permissions().mode());
+        let mode = fs::symlink_metadata(&path)
+            .ok()
+            .map(|found| found.permissions().mode());
         // Git knows no other bit of it.
         let is_program = |mode: Option<u32>| mode.is_some_and(|mode| mode & 0o100 != 0);
         sha256_on_disk(&path) != image.sha256 || is_program(mode) != is_program(image.mode)
     };
-    let mut paths: Vec<String> = images.into_iter().filter(differs).map(|image| image.path).collect();
+    let mut paths: Vec<String> = images
+        .into_iter()
+        .filter(differs)
+        .map(|image| image.path)
+        .collect();
     paths.sort();
     Ok(paths)
 }

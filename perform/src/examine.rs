@@ -51,14 +51,20 @@ impl Failed<'_> {
         {
             return Ok(None);
         }
-        let Some(again) = self.again(&[], true)?.filter(|output| !output.success()) else { return Ok(None) };
+        let Some(again) = self.again(&[], true)?.filter(|output| !output.success()) else {
+            return Ok(None);
+        };
         let mut needed = code_commit_runner::hidden(&again.denied, access);
         if needed.is_empty() || !self.passes_with(&needed)? {
             return Ok(None);
         }
         if needed.len() <= MOST_APART && again.elapsed <= LONGEST_APART {
             for one in needed.clone() {
-                let others: Vec<PathBuf> = needed.iter().filter(|other| **other != one).cloned().collect();
+                let others: Vec<PathBuf> = needed
+                    .iter()
+                    .filter(|other| **other != one)
+                    .cloned()
+                    .collect();
                 if !others.is_empty() && self.passes_with(&others)? {
                     needed = others;
                 }
@@ -68,14 +74,20 @@ impl Failed<'_> {
     }
 
     fn passes_with(&self, readable: &[PathBuf]) -> Result<bool, Fault> {
-        Ok(self.again(readable, false)?.is_some_and(|output| output.success()))
+        Ok(self
+            .again(readable, false)?
+            .is_some_and(|output| output.success()))
     }
 
     /// Runs it in a view of its own; `None` where there is none, or the sandbox does not start.
     fn again(&self, readable: &[PathBuf], watched: bool) -> Result<Option<Output>, Fault> {
-        let Some(layers) = self.account.beside_view() else { return Ok(None) };
+        let Some(layers) = self.account.beside_view() else {
+            return Ok(None);
+        };
         let upper = layers.upper();
-        layers.renew(self.run.path()).map_err(Fault::file("make", &upper))?;
+        layers
+            .renew(self.run.path())
+            .map_err(Fault::file("make", &upper))?;
         let mut confinement: Confinement = self.build.confinement.clone();
         confinement.access.view = Some(layers.view().map_err(Fault::file("make", &upper))?);
         confinement.access.readable.extend(readable.iter().cloned());
@@ -95,12 +107,21 @@ impl Failed<'_> {
 }
 
 fn hides(paths: &[PathBuf]) -> Lack {
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let flags: Vec<String> = names.iter().map(|name| format!("--readable {name}")).collect();
+    let names: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    let flags: Vec<String> = names
+        .iter()
+        .map(|name| format!("--readable {name}"))
+        .collect();
     let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
     Lack {
         kind: Kind::Hidden,
-        what: format!("the sandbox hides {}, which the build reads", names.join(", ")),
+        what: format!(
+            "the sandbox hides {}, which the build reads",
+            names.join(", ")
+        ),
         help: format!(
             "the build passes with `{}`, which was tried; or set `[sandbox] readable = [{}]`",
             flags.join(" "),

@@ -66,7 +66,11 @@ pub enum Fault {
 
 impl Fault {
     pub(crate) fn file(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { doing, path: path.to_owned(), source }
+        move |source| Self::File {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
     }
 }
 
@@ -79,10 +83,19 @@ impl From<FolderError> for Fault {
 /// Fails if the pre-images could not be moved to their folder: no answer could name their manifest, so nobody could
 /// undo what is in place. The next command moves them, and the run can be resumed.
 pub(crate) fn finished(applied: Applied, undo: &Path) -> Result<Applied, Fault> {
-    let failed = applied.warnings.iter().find(|warning| matches!(warning, Warning::CleanUp { .. }));
+    let failed = applied
+        .warnings
+        .iter()
+        .find(|warning| matches!(warning, Warning::CleanUp { .. }));
     match failed {
-        Some(warning) if code_commit_apply::read_applied(undo).map_err(Fault::Undo)?.is_none() => {
-            Err(Fault::file("move the old files to", undo)(io::Error::other(warning.to_string())))
+        Some(warning)
+            if code_commit_apply::read_applied(undo)
+                .map_err(Fault::Undo)?
+                .is_none() =>
+        {
+            Err(Fault::file("move the old files to", undo)(
+                io::Error::other(warning.to_string()),
+            ))
         }
         Some(_) | None => Ok(applied),
     }
@@ -91,8 +104,15 @@ pub(crate) fn finished(applied: Applied, undo: &Path) -> Result<Applied, Fault> 
 /// Whether the machine failed, rather than the model or the project: the disk is full or broken. Then the run is
 /// stopped and can be resumed; nobody's attempt has failed.
 pub(crate) fn is_of_the_machine(error: &(dyn std::error::Error + 'static)) -> bool {
-    const BROKEN: [Errno; 7] =
-        [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::NOMEM, Errno::NFILE, Errno::MFILE];
+    const BROKEN: [Errno; 7] = [
+        Errno::IO,
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::ROFS,
+        Errno::NOMEM,
+        Errno::NFILE,
+        Errno::MFILE,
+    ];
     std::iter::successors(Some(error), |error| error.source())
         .filter_map(|error| Errno::from_io_error(error.downcast_ref()?))
         .any(|error| BROKEN.contains(&error))

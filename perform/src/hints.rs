@@ -50,11 +50,15 @@ pub struct NamedLine {
 pub fn named_lines(output: &str, root: &Path) -> Vec<NamedLine> {
     let mut named: Vec<NamedLine> = Vec::new();
     for Place { path, line, said } in places(output, root).take(MOST_LOOKED_AT) {
-        let is_known = named.iter().any(|known| known.path == path && known.line == line);
+        let is_known = named
+            .iter()
+            .any(|known| known.path == path && known.line == line);
         if is_known || named.len() >= MOST_PLACES {
             continue;
         }
-        if read(root, &path, |_: &str, _: &str| true).is_some_and(|text| around(&text, line).is_some()) {
+        if read(root, &path, |_: &str, _: &str| true)
+            .is_some_and(|text| around(&text, line).is_some())
+        {
             named.push(NamedLine { path, line, said });
         }
     }
@@ -66,17 +70,26 @@ pub(crate) fn of(output: &str, root: &Path, may_see: impl Fn(&str, &str) -> bool
     let mut hints = String::new();
     let tests = failed_tests(output);
     if !tests.is_empty() {
-        let _ = writeln!(hints, "[code-commit] Tests that failed: {}", tests.join(", "));
+        let _ = writeln!(
+            hints,
+            "[code-commit] Tests that failed: {}",
+            tests.join(", ")
+        );
     }
     let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut quoted: Vec<(String, usize)> = Vec::new();
     for Place { path, line, .. } in places(output, root).take(MOST_LOOKED_AT) {
-        let is_quoted = |(other, at): &(String, usize)| *other == path && at.abs_diff(line) <= AROUND;
+        let is_quoted =
+            |(other, at): &(String, usize)| *other == path && at.abs_diff(line) <= AROUND;
         if quoted.len() >= MOST_PLACES || quoted.iter().any(is_quoted) {
             continue;
         }
-        let text = files.entry(path.clone()).or_insert_with(|| read(root, &path, &may_see));
-        let Some(lines) = text.as_deref().and_then(|text| around(text, line)) else { continue };
+        let text = files
+            .entry(path.clone())
+            .or_insert_with(|| read(root, &path, &may_see));
+        let Some(lines) = text.as_deref().and_then(|text| around(text, line)) else {
+            continue;
+        };
         if quoted.is_empty() {
             hints.push_str("[code-commit] Lines that the output names, as they are now:\n");
         }
@@ -88,7 +101,9 @@ pub(crate) fn of(output: &str, root: &Path, may_see: impl Fn(&str, &str) -> bool
 
 /// The text of a file that a roll-up might show, too. The build may have put a symlink anywhere on the way to it.
 fn read(root: &Path, path: &str, may_see: impl Fn(&str, &str) -> bool) -> Option<String> {
-    let file = Folder::open(root).and_then(|root| root.open_file_below(Path::new(path))).ok()??;
+    let file = Folder::open(root)
+        .and_then(|root| root.open_file_below(Path::new(path)))
+        .ok()??;
     let mut content = Vec::new();
     file.take(LARGEST_FILE + 1).read_to_end(&mut content).ok()?;
     let text = String::from_utf8(content).ok()?;
@@ -98,10 +113,18 @@ fn read(root: &Path, path: &str, may_see: impl Fn(&str, &str) -> bool) -> Option
 fn around(text: &str, line: usize) -> Option<String> {
     text.lines().nth(line.checked_sub(1)?)?;
     let first = line.saturating_sub(AROUND).max(1);
-    let lines = text.lines().enumerate().skip(first - 1).take(line + AROUND + 1 - first);
+    let lines = text
+        .lines()
+        .enumerate()
+        .skip(first - 1)
+        .take(line + AROUND + 1 - first);
     let quote = |(index, text): (usize, &str)| {
         let sign = if index + 1 == line { '>' } else { ' ' };
-        format!("{sign}{:>5} | {}\n", index + 1, text.chars().take(MOST_CHARS).collect::<String>())
+        format!(
+            "{sign}{:>5} | {}\n",
+            index + 1,
+            text.chars().take(MOST_CHARS).collect::<String>()
+        )
     };
     Some(lines.map(quote).collect())
 }
@@ -115,12 +138,15 @@ struct Place {
 /// The places that an output names, in its order: `PATH:LINE`, `PATH(LINE` and `"PATH", line LINE`.
 fn places(output: &str, root: &Path) -> impl Iterator<Item = Place> {
     let root = format!("{}/", root.display());
-    let is_apart = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '[' | ']' | '<' | '>' | '=');
+    let is_apart =
+        |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '[' | ']' | '<' | '>' | '=');
     let before = [""].into_iter().chain(output.lines());
     before.zip(output.lines()).flat_map(move |(before, line)| {
         let root = root.clone();
-        let of_python =
-            line.trim_start().strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "));
+        let of_python = line
+            .trim_start()
+            .strip_prefix("File \"")
+            .and_then(|rest| rest.split_once("\", line "));
         let words = line.split(is_apart).filter_map(|word| {
             let word = word.trim_start_matches('(');
             let (at, _) = word.char_indices().find(|(at, c)| {
@@ -132,13 +158,20 @@ fn places(output: &str, root: &Path) -> impl Iterator<Item = Place> {
         let named = of_python.into_iter().chain(words).collect::<Vec<_>>();
         named.into_iter().filter_map(move |(path, rest)| {
             let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-            let path = path.strip_prefix(&root).or_else(|| path.strip_prefix("./")).unwrap_or(path);
-            let is_inside =
-                !path.starts_with('/') && !path.split('/').any(|part| part == ".." || part.is_empty());
+            let path = path
+                .strip_prefix(&root)
+                .or_else(|| path.strip_prefix("./"))
+                .unwrap_or(path);
+            let is_inside = !path.starts_with('/')
+                && !path.split('/').any(|part| part == ".." || part.is_empty());
             if !is_inside || !path.contains(['.', '/']) {
                 return None;
             }
-            Some(Place { path: path.to_owned(), line: digits.parse().ok()?, said: said(before, line) })
+            Some(Place {
+                path: path.to_owned(),
+                line: digits.parse().ok()?,
+                said: said(before, line),
+            })
         })
     })
 }
@@ -146,7 +179,11 @@ fn places(output: &str, root: &Path) -> impl Iterator<Item = Place> {
 /// rustc and others say what is wrong on the line before the one that points at it.
 fn said(before: &str, line: &str) -> String {
     let (before, line) = (before.trim(), line.trim());
-    if line.starts_with("-->") { format!("{before}\n{line}") } else { line.to_owned() }
+    if line.starts_with("-->") {
+        format!("{before}\n{line}")
+    } else {
+        line.to_owned()
+    }
 }
 
 /// The names of the tests that failed, each once, in the order of the output.
@@ -167,8 +204,9 @@ fn failed_test(line: &str) -> Option<&str> {
         .trim_start_matches(|c: char| c.is_ascii_digit())
         .strip_prefix(") ")
         .filter(|name| name.contains("::"));
-    let of_gradle =
-        line.strip_suffix(" FAILED").filter(|name| name.contains(" > ") && !name.starts_with('>'));
+    let of_gradle = line
+        .strip_suffix(" FAILED")
+        .filter(|name| name.contains(" > ") && !name.starts_with('>'));
     let of_table = || {
         TESTS.iter().find_map(|(before, behind)| {
             let rest = line.strip_prefix(before)?;
@@ -186,7 +224,10 @@ fn failed_test(line: &str) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the tests make a tree with plain writes")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests make a tree with plain writes"
+)]
 mod tests {
     use super::*;
 
@@ -194,24 +235,39 @@ mod tests {
     fn the_tests_that_failed_are_named_as_their_runners_name_them() {
         for (line, name) in [
             ("test ring::tests::wraps ... FAILED", "ring::tests::wraps"),
-            ("FAILED tests/test_ring.py::test_wraps - assert 1 == 2", "tests/test_ring.py::test_wraps"),
-            ("FAILED tests/test_ring.py::test_wraps", "tests/test_ring.py::test_wraps"),
+            (
+                "FAILED tests/test_ring.py::test_wraps - assert 1 == 2",
+                "tests/test_ring.py::test_wraps",
+            ),
+            (
+                "FAILED tests/test_ring.py::test_wraps",
+                "tests/test_ring.py::test_wraps",
+            ),
             ("FAIL: test_wraps (ring.Tests)", "test_wraps (ring.Tests)"),
             ("    --- FAIL: TestWraps/twice (0.00s)", "TestWraps/twice"),
             ("  \u{25cf} ring \u{203a} wraps", "ring \u{203a} wraps"),
-            (" FAIL  src/ring.test.ts > ring > wraps", "src/ring.test.ts > ring > wraps"),
+            (
+                " FAIL  src/ring.test.ts > ring > wraps",
+                "src/ring.test.ts > ring > wraps",
+            ),
             (
                 "[ERROR] RingTest.wraps -- Time elapsed: 0.01 s <<< FAILURE!",
                 "RingTest.wraps -- Time elapsed: 0.01 s",
             ),
             ("RingTest > wraps() FAILED", "RingTest > wraps()"),
-            ("rspec ./spec/ring_spec.rb:4 # Ring wraps", "./spec/ring_spec.rb:4"),
+            (
+                "rspec ./spec/ring_spec.rb:4 # Ring wraps",
+                "./spec/ring_spec.rb:4",
+            ),
             ("1) RingTest::testWraps", "RingTest::testWraps"),
             ("not ok 3 - wraps", "3 - wraps"),
         ] {
             assert_eq!(failed_tests(line), [name], "{line}");
         }
-        assert_eq!(failed_tests("test a ... ok\nFAILED\n1) first\n> Task :test FAILED\n"), [""; 0]);
+        assert_eq!(
+            failed_tests("test a ... ok\nFAILED\n1) first\n> Task :test FAILED\n"),
+            [""; 0]
+        );
     }
 
     #[test]

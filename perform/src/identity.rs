@@ -35,16 +35,23 @@ pub fn identity(
         return Ok(None);
     }
     let found = || Surroundings::find(root, Configuration::All);
-    let around = around.cloned().map_or_else(found, Ok).map_err(io::Error::other)?;
+    let around = around
+        .cloned()
+        .map_or_else(found, Ok)
+        .map_err(io::Error::other)?;
     // Without git nothing says what a tool has made.
     let is_git = around.is_git();
-    let is_made = |path: &Path| !is_git && path.file_name().is_some_and(code_commit_repo::is_left_out);
+    let is_made =
+        |path: &Path| !is_git && path.file_name().is_some_and(code_commit_repo::is_left_out);
     let is_git_own = |path: &Path| path.file_name().is_some_and(|name| name == ".git");
     let is_left_out = |path: &Path| left_out.iter().any(|out| path.starts_with(out));
-    let skipped =
-        |path: &Path| path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path);
+    let skipped = |path: &Path| {
+        path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path)
+    };
     let guard = around.guard(Policy::new()).map_err(io::Error::other)?;
-    let survey = guard.survey(&code_commit_guard::Tracked::default(), &skipped).map_err(io::Error::other)?;
+    let survey = guard
+        .survey(&code_commit_guard::Tracked::default(), &skipped)
+        .map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
     for (path, seen) in survey.iter() {
@@ -72,7 +79,12 @@ type Known = HashMap<(u64, u64, u64, (i64, i64), (i64, i64)), String>;
 const FRESH_SECONDS: i64 = 2;
 
 /// The hash of a file; one that looks as it did in this process is not read again.
-fn content(top: &Folder, path: &Path, listed: &Seen, interrupt: Interrupt<'_>) -> io::Result<Option<String>> {
+fn content(
+    top: &Folder,
+    path: &Path,
+    listed: &Seen,
+    interrupt: Interrupt<'_>,
+) -> io::Result<Option<String>> {
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
     let mut file = match top.open_file_below(path) {
         Ok(Some(file)) => file,
@@ -99,15 +111,24 @@ fn content(top: &Folder, path: &Path, listed: &Seen, interrupt: Interrupt<'_>) -
     Ok(Some(hash))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the times of files are those of the calendar")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the times of files are those of the calendar"
+)]
 fn now_seconds() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn target(top: &Folder, path: &Path) -> io::Result<Option<String>> {
-    let Some(name) = path.file_name() else { return Ok(None) };
-    let target = top.folder_of(path).and_then(|folder| folder.read_link(name));
+    let Some(name) = path.file_name() else {
+        return Ok(None);
+    };
+    let target = top
+        .folder_of(path)
+        .and_then(|folder| folder.read_link(name));
     target.map(|target| Some(sha256_hex(target.as_bytes())))
 }
 
@@ -122,8 +143,9 @@ mod tests {
     fn a_tree_is_another_one_after_any_change_that_git_would_see_and_no_other() {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path();
-        let write =
-            |name: &str, text: &str| code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap();
+        let write = |name: &str, text: &str| {
+            code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap()
+        };
         code_commit_repo::init(root).unwrap();
         for folder in ["src", "target", "own", STATE, "src/nested/.git"] {
             fs::create_dir_all(root.join(folder)).unwrap();
@@ -131,17 +153,27 @@ mod tests {
         write(".gitignore", "target/\n");
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
-        let now = || identity(root, None, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
+        let now = || {
+            identity(root, None, &["own".to_owned()], code_commit_dir::NEVER)
+                .unwrap()
+                .unwrap()
+        };
         let first = now();
-        for name in
-            ["target/made", "own/log", ".git/description", "src/nested/.git/config", &format!("{STATE}/lock")]
-        {
+        for name in [
+            "target/made",
+            "own/log",
+            ".git/description",
+            "src/nested/.git/config",
+            &format!("{STATE}/lock"),
+        ] {
             write(name, "other");
             assert_eq!(now(), first, "{name}");
         }
         let mut known = vec![first];
         let mut check = |what: &str| {
-            let now = identity(root, None, &["own".to_owned()], code_commit_dir::NEVER).unwrap().unwrap();
+            let now = identity(root, None, &["own".to_owned()], code_commit_dir::NEVER)
+                .unwrap()
+                .unwrap();
             assert!(!known.contains(&now), "{what}");
             known.push(now);
         };
@@ -158,6 +190,9 @@ mod tests {
         check("new file");
         write(".gitignore", "target/\nnew\n");
         check("ignore rules");
-        assert_eq!(identity(&root.join("nowhere"), None, &[], code_commit_dir::NEVER).unwrap(), None);
+        assert_eq!(
+            identity(&root.join("nowhere"), None, &[], code_commit_dir::NEVER).unwrap(),
+            None
+        );
     }
 }

@@ -85,7 +85,11 @@ impl Intake {
     }
 
     /// The next prompt shows these files.
-    fn rejected_showing(shown: Vec<(String, String)>, problems: Vec<Problem>, said: Vec<String>) -> Self {
+    fn rejected_showing(
+        shown: Vec<(String, String)>,
+        problems: Vec<Problem>,
+        said: Vec<String>,
+    ) -> Self {
         let mut report = NOT_USED.to_owned();
         problems
             .iter()
@@ -95,7 +99,12 @@ impl Intake {
         if more > 0 {
             report.push_str(&format!("- and {more} more of the kind.\n"));
         }
-        Self::Rejected { problems, report, said, shown }
+        Self::Rejected {
+            problems,
+            report,
+            said,
+            shown,
+        }
     }
 }
 
@@ -112,7 +121,10 @@ impl Rules {
         // Messages to the user are shown even if the rest is refused.
         let said = match &parsed {
             Ok(reply) => said(reply),
-            Err(errors) => errors.salvaged(text, Kind::User).map(str::to_owned).collect(),
+            Err(errors) => errors
+                .salvaged(text, Kind::User)
+                .map(str::to_owned)
+                .collect(),
         };
         if let Some(problem) = unusable(answer) {
             return Ok(Intake::rejected(vec![problem], said));
@@ -131,13 +143,20 @@ impl Rules {
         };
         let contents = match edits::contents(&reply, &admitted, shown) {
             Ok(contents) => contents,
-            Err(Misfits { problems, shown }) => return Ok(Intake::rejected_showing(shown, problems, said)),
+            Err(Misfits { problems, shown }) => {
+                return Ok(Intake::rejected_showing(shown, problems, said));
+            }
         };
         let mut warnings = habits(&reply, &contents.edited, &self.root);
         warnings.extend(contents.relaxed);
-        warnings.extend(admitted.iter().filter_map(|path| flagged(path, &self.guard)));
+        warnings.extend(
+            admitted
+                .iter()
+                .filter_map(|path| flagged(path, &self.guard)),
+        );
         let set = change_set(&reply, admitted, &contents.edited);
-        let applied = code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
+        let applied =
+            code_commit_apply::apply(&self.lock, &self.root, set, undo).map_err(Fault::Apply)?;
         applied_as(Some(&reply), finished(applied, undo)?, warnings, undo)
     }
 
@@ -164,7 +183,11 @@ impl Rules {
             Ok(contents) => contents,
             Err(misfits) => return Ok(Err(misfits.problems)),
         };
-        Ok(Ok(code_commit_apply::dry_run(&change_set(reply, admitted, &contents.edited))))
+        Ok(Ok(code_commit_apply::dry_run(&change_set(
+            reply,
+            admitted,
+            &contents.edited,
+        ))))
     }
 
     /// Judges all paths of the reply, in its order; gives all refusals together.
@@ -179,7 +202,11 @@ impl Rules {
                     FileAction::Write(_) | FileAction::Edit(_) => Op::Write,
                     FileAction::Delete => Op::Delete,
                 };
-                Request { path: file.path.as_bytes(), op, base_sha256: None }
+                Request {
+                    path: file.path.as_bytes(),
+                    op,
+                    base_sha256: None,
+                }
             })
             .collect();
         let verdicts = self.guard.judge(&requests).map_err(Fault::Judge)?;
@@ -191,7 +218,11 @@ impl Rules {
                 Verdict::Refused(refusal) => refusals.push(problem_of(&refusal)),
             }
         }
-        Ok(if refusals.is_empty() { Ok(admitted) } else { Err(refusals) })
+        Ok(if refusals.is_empty() {
+            Ok(admitted)
+        } else {
+            Err(refusals)
+        })
     }
 }
 
@@ -204,7 +235,9 @@ fn change_set<'t>(
     for ((file, path), edited) in reply.files().zip(admitted).zip(edited) {
         match file.action {
             FileAction::Write(content) => set.write(path, content.as_bytes()),
-            FileAction::Edit(_) => set.write(path, edited.as_deref().unwrap_or_default().as_bytes()),
+            FileAction::Edit(_) => {
+                set.write(path, edited.as_deref().unwrap_or_default().as_bytes())
+            }
             FileAction::Delete => set.delete(path),
         }
     }
@@ -213,7 +246,10 @@ fn change_set<'t>(
 
 pub(crate) fn problem_of(refusal: &code_commit_guard::Refusal) -> Problem {
     let path = Some(refusal.path().to_owned());
-    Problem { path, ..Problem::new(refusal.code().as_str(), refusal.to_string()) }
+    Problem {
+        path,
+        ..Problem::new(refusal.code().as_str(), refusal.to_string())
+    }
 }
 
 /// A warning about what the transaction left behind.
@@ -226,11 +262,20 @@ fn unusable(answer: &Reply) -> Option<Problem> {
     let finish = &answer.finish;
     if finish.advice() != Advice::Use {
         let mut message = format!("The reply ended early: {}.", finish.explain());
-        let begun = Openers::default().read(&answer.text).pop().filter(|_| *finish == Finish::Truncated);
+        let begun = Openers::default()
+            .read(&answer.text)
+            .pop()
+            .filter(|_| *finish == Finish::Truncated);
         if let Some(path) = begun {
-            message += &format!(" The last file that it began is `{path}`: write less in one reply.");
+            message +=
+                &format!(" The last file that it began is `{path}`: write less in one reply.");
         }
-        return Some(Problem { code: format!("reply-{}", finish.code()), path: None, line: None, message });
+        return Some(Problem {
+            code: format!("reply-{}", finish.code()),
+            path: None,
+            line: None,
+            message,
+        });
     }
     answer.held_key.then(|| Problem {
         code: "key-in-reply".to_owned(),
@@ -250,11 +295,22 @@ fn malformed(errors: &code_commit_parser::Errors, said: Vec<String>) -> Intake {
             message: error.message(),
         })
         .collect();
-    let is_prose = errors.iter().any(|error| error.code == ErrorCode::NothingActionable);
+    let is_prose = errors
+        .iter()
+        .any(|error| error.code == ErrorCode::NothingActionable);
     // A model that answers in prose has lost the conventions, which are far above in the prompt.
-    let form = if is_prose { format!("\n{FORM}") } else { String::new() };
+    let form = if is_prose {
+        format!("\n{FORM}")
+    } else {
+        String::new()
+    };
     let report = format!("{NOT_USED}{}\n{form}", errors.for_model());
-    Intake::Rejected { problems, report, said, shown: Vec::new() }
+    Intake::Rejected {
+        problems,
+        report,
+        said,
+        shown: Vec::new(),
+    }
 }
 
 /// The result of a reply whose changes are on disk.
@@ -265,8 +321,17 @@ fn applied_as(
     undo: &Path,
 ) -> Result<Intake, Fault> {
     let edited = reply.map_or(Ok(Vec::new()), |reply| edits::made(reply, &applied, undo))?;
-    let (said, no_change) = (reply.map(said).unwrap_or_default(), reply.and_then(no_change));
-    Ok(Intake::Applied { applied, warnings, said, edited, no_change })
+    let (said, no_change) = (
+        reply.map(said).unwrap_or_default(),
+        reply.and_then(no_change),
+    );
+    Ok(Intake::Applied {
+        applied,
+        warnings,
+        said,
+        edited,
+        no_change,
+    })
 }
 
 fn said(reply: &code_commit_parser::Reply<'_>) -> Vec<String> {

@@ -17,13 +17,18 @@ use crate::record::{JOURNAL, Past, UNDO};
 ///
 /// Fails if they cannot be listed: ignoring that would leave their files unrestored.
 pub fn undo_folders(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
-    Ok(rounds_on_disk(folder)?.into_iter().map(|(_, path)| path).collect())
+    Ok(rounds_on_disk(folder)?
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect())
 }
 
 /// Those of replies, without those of builds.
 pub(crate) fn folders_of_replies(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let is_reply =
-        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().ends_with(AFTER_BUILD));
+    let is_reply = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| !name.to_string_lossy().ends_with(AFTER_BUILD))
+    };
     Ok(undo_folders(folder)?.into_iter().filter(is_reply).collect())
 }
 
@@ -61,7 +66,8 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     for entry in entries {
         let path = entry.map_err(Fault::file("list", &all))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        let number = name.and_then(|name| name.strip_suffix(AFTER_BUILD).unwrap_or(name).parse().ok());
+        let number =
+            name.and_then(|name| name.strip_suffix(AFTER_BUILD).unwrap_or(name).parse().ok());
         // A run killed before the manifest is written has changed nothing.
         let is_set = !matches!(code_commit_apply::read_applied(&path), Ok(None));
         rounds.extend(number.filter(|_| is_set).map(|number| (number, path)));
@@ -96,7 +102,11 @@ fn rounds_written(steps: &Steps) -> BTreeSet<(u32, String)> {
             What::Command(command) if command.is_build() => after_build(step.round),
             What::Call(_) | What::Command(_) | What::Event(_) => continue,
         };
-        if step.changes().iter().any(|change| change.action != Action::None) {
+        if step
+            .changes()
+            .iter()
+            .any(|change| change.action != Action::None)
+        {
             rounds.insert((step.round, name));
         }
     }
@@ -129,15 +139,26 @@ mod tests {
                 after_mode: None,
             };
             let (touched, changes, warnings) = (Vec::new(), vec![change], Vec::new());
-            Line::Written(Written { attempt, touched, changes, warnings, verify_script: false })
+            Line::Written(Written {
+                attempt,
+                touched,
+                changes,
+                warnings,
+                verify_script: false,
+            })
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
         let rounds = |answers: &[Line]| {
             let written = rounds_written(&Steps::untimed(answers));
-            written.into_iter().map(|(round, _)| round).collect::<Vec<_>>()
+            written
+                .into_iter()
+                .map(|(round, _)| round)
+                .collect::<Vec<_>>()
         };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
-        let rolled_back = Line::RolledBack(RolledBack { warnings: Vec::new() });
+        let rolled_back = Line::RolledBack(RolledBack {
+            warnings: Vec::new(),
+        });
         assert_eq!(rounds(&[first, rolled_back, second]), [2]);
         assert_eq!(rounds(&[written(3, Action::None)]), [0; 0]);
     }

@@ -30,9 +30,9 @@ mod trial;
 pub use account::settle::{Settled, is_settled, settle};
 pub use account::{Account, Accounted};
 pub use agents::{
-    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, Around, COPIES, Cast, Counted, Guarded,
-    Kept, NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched, Worker,
-    forget_copies, taken, texts_below, watch_over,
+    AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, Around, COPIES, Cast, Counted,
+    Guarded, Kept, NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched,
+    Worker, forget_copies, taken, texts_below, watch_over,
 };
 pub use ask::Asking;
 pub use attic::has_taken_in;

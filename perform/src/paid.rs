@@ -41,9 +41,15 @@ impl Paid {
         for entry in &past.answers {
             if let Some(sha256) = prompt_of(entry)
                 && let Ok(answered) = serde_json::from_value(entry.answer.clone())
-                && !answers.iter().any(|one| one.prompt_sha256 == sha256 && one.answered == answered)
+                && !answers
+                    .iter()
+                    .any(|one| one.prompt_sha256 == sha256 && one.answered == answered)
             {
-                answers.push_back(One { prompt_sha256: sha256.to_owned(), answered, folder: folder.clone() });
+                answers.push_back(One {
+                    prompt_sha256: sha256.to_owned(),
+                    answered,
+                    folder: folder.clone(),
+                });
             }
         }
         answers.len() - before
@@ -71,23 +77,37 @@ impl Paid {
         }
         let sha256 = Digest::of(prompt).sha256;
         let at = answers.iter().position(|one| one.prompt_sha256 == sha256)?;
-        let One { mut answered, folder, .. } = answers.remove(at)?;
+        let One {
+            mut answered,
+            folder,
+            ..
+        } = answers.remove(at)?;
         let text = folder.recall(&answered.reply.stored).ok()?;
         let (stored, raw) = folder.adopt(&answered.raw.file).ok()?;
         if stored.sha256 != answered.raw.sha256 {
             return None;
         }
         // An unknown cost would make the sum of the run unknown.
-        answered.usage = Usage { input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() };
+        answered.usage = Usage {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            ..Usage::default()
+        };
         (answered.cost_usd, answered.elapsed_ms) = (Some(0.0), 0);
-        Some(Again { answered, text, raw })
+        Some(Again {
+            answered,
+            text,
+            raw,
+        })
     }
 }
 
 /// The hash of the prompt that this is the answer to.
 fn prompt_of(entry: &Recorded) -> Option<&str> {
     let is_answer = entry.kind == Ask::KIND && entry.answers("answered");
-    is_answer.then(|| entry.request.pointer("/prompt/sha256")?.as_str()).flatten()
+    is_answer
+        .then(|| entry.request.pointer("/prompt/sha256")?.as_str())
+        .flatten()
 }
 
 /// A recorded answer in the form that the model's client gave it, for reuse.
@@ -97,6 +117,16 @@ fn prompt_of(entry: &Recorded) -> Option<&str> {
 /// Fails if its text has changed.
 pub fn reply_again(folder: &RunFolder, answered: Answered) -> Result<Reply, FolderError> {
     let text = folder.recall(&answered.reply.stored)?;
-    let Answered { finish, usage, served_model, .. } = answered;
-    Ok(Reply { finish, usage, served_model, ..Reply::of_text(text) })
+    let Answered {
+        finish,
+        usage,
+        served_model,
+        ..
+    } = answered;
+    Ok(Reply {
+        finish,
+        usage,
+        served_model,
+        ..Reply::of_text(text)
+    })
 }

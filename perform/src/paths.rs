@@ -14,7 +14,12 @@ const NAMED: usize = 10;
 
 /// The first paths, and the number of the others.
 pub(crate) fn named(paths: &[String]) -> String {
-    let mut text = paths.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let mut text = paths
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
         text += &format!(" and {more} more");
     }

@@ -10,7 +10,9 @@ impl Places {
     /// Names files of a run by the name of its folder.
     pub(crate) fn around(run: &Path) -> Self {
         let mut places = Self::default();
-        run.parent().into_iter().for_each(|parent| places.add(parent));
+        run.parent()
+            .into_iter()
+            .for_each(|parent| places.add(parent));
         places
     }
 
@@ -26,7 +28,9 @@ impl Places {
 
     /// The message with relative paths.
     pub(crate) fn shorten(&self, message: &str) -> String {
-        self.0.iter().fold(message.to_owned(), |message, place| without(&message, place))
+        self.0.iter().fold(message.to_owned(), |message, place| {
+            without(&message, place)
+        })
     }
 }
 
@@ -59,10 +63,22 @@ mod tests {
         let mut places = Places::around(Path::new("/srv/out/1f2e"));
         places.add(Path::new("/srv/tree"));
         let short = |message: &str| places.shorten(message);
-        assert_eq!(short("/srv/out/1f2e/undo/1 is in use"), "1f2e/undo/1 is in use");
-        assert_eq!(short("cannot read /srv/tree/a and /srv/tree: no"), "cannot read a and .: no");
-        assert_eq!(short("`/srv/tree/.git/x`, /srv/tree2/a"), "`.git/x`, /srv/tree2/a");
+        assert_eq!(
+            short("/srv/out/1f2e/undo/1 is in use"),
+            "1f2e/undo/1 is in use"
+        );
+        assert_eq!(
+            short("cannot read /srv/tree/a and /srv/tree: no"),
+            "cannot read a and .: no"
+        );
+        assert_eq!(
+            short("`/srv/tree/.git/x`, /srv/tree2/a"),
+            "`.git/x`, /srv/tree2/a"
+        );
         assert_eq!(short("/mnt/srv/tree/a"), "/mnt/srv/tree/a");
-        assert_eq!(Places::around(Path::new("/run")).shorten("/run/a /b"), "/run/a /b");
+        assert_eq!(
+            Places::around(Path::new("/run")).shorten("/run/a /b"),
+            "/run/a /b"
+        );
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use code_commit_engine::{
-    Apply, Build, Doubt, Doubted, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write,
+    Apply, Build, Doubt, Doubted, Measure, Note, Problem, Recorded, Request as _, Stored, Text,
+    Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use code_commit_repo::{Git, Identity};
@@ -45,22 +46,41 @@ pub struct Record {
 
 impl std::fmt::Debug for Record {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Record").field("folder", self.folder()).finish_non_exhaustive()
+        f.debug_struct("Record")
+            .field("folder", self.folder())
+            .finish_non_exhaustive()
     }
 }
 
 impl Record {
     /// Begins the journal of a new run. Fails if the disk has no room for an answer: nothing has been paid
     /// for yet.
-    pub fn begin(folder: RunFolder, observer: impl Observer + 'static) -> Result<Self, RecordError> {
+    pub fn begin(
+        folder: RunFolder,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, RecordError> {
         drop(Reserve::hold(folder.path())?);
         let journal = Journal::create(&folder.path().join(JOURNAL), folder.redactor().clone())?;
-        let (places, unsynced, sets) = (Places::around(folder.path()), Unsynced::default(), BTreeMap::new());
-        Ok(Self { places, texts: Texts::of(folder), journal, unsynced, sets, observer: Box::new(observer) })
+        let (places, unsynced, sets) = (
+            Places::around(folder.path()),
+            Unsynced::default(),
+            BTreeMap::new(),
+        );
+        Ok(Self {
+            places,
+            texts: Texts::of(folder),
+            journal,
+            unsynced,
+            sets,
+            observer: Box::new(observer),
+        })
     }
 
     /// Continues the journal of an unfinished run, or begins it; gives its content.
-    pub fn resume(folder: RunFolder, observer: impl Observer + 'static) -> Result<(Self, Past), RecordError> {
+    pub fn resume(
+        folder: RunFolder,
+        observer: impl Observer + 'static,
+    ) -> Result<(Self, Past), RecordError> {
         if !past::has_journal(folder.path()) {
             return Ok((Self::begin(folder, observer)?, Past::default()));
         }
@@ -72,9 +92,18 @@ impl Record {
         let (places, unsynced) = (Places::around(folder.path()), Unsynced::default());
         let (texts, sets) = (past.texts(folder), past.sets());
         let observer = Box::new(observer);
-        let mut record = Self { texts, journal, unsynced, sets, places, observer };
+        let mut record = Self {
+            texts,
+            journal,
+            unsynced,
+            sets,
+            places,
+            observer,
+        };
         if past.is_torn {
-            record.note(&Note::Resumed { kept: past.answers.len() })?;
+            record.note(&Note::Resumed {
+                kept: past.answers.len(),
+            })?;
         }
         Ok((record, past))
     }
@@ -149,7 +178,8 @@ impl Record {
         self.journal.append_answer(json, request)?;
         self.unsynced.add(json);
         let path = self.folder().path().join(JOURNAL);
-        let line = serde_json::from_value(json.clone()).map_err(|source| other_version(&path, 0, source))?;
+        let line = serde_json::from_value(json.clone())
+            .map_err(|source| other_version(&path, 0, source))?;
         self.observer.see(&Event::Line { line: &line, json });
         Ok(())
     }
@@ -158,7 +188,9 @@ impl Record {
     /// redacted.
     pub fn warn(&mut self, warning: Problem) -> Result<(), RecordError> {
         let warning = self.redacted(warning);
-        let noted = self.note(&Note::Warned { warning: warning.clone() });
+        let noted = self.note(&Note::Warned {
+            warning: warning.clone(),
+        });
         self.tell(&Event::Warning(&warning));
         noted
     }
@@ -179,7 +211,11 @@ impl Record {
     fn redacted(&self, warning: Problem) -> Problem {
         let redact = |text: String| self.folder().redactor().redact(&text).into_owned();
         let warning = self.portable(warning);
-        Problem { path: warning.path.map(redact), message: redact(warning.message), ..warning }
+        Problem {
+            path: warning.path.map(redact),
+            message: redact(warning.message),
+            ..warning
+        }
     }
 
     /// A message without a path of this machine.
@@ -189,7 +225,10 @@ impl Record {
 
     /// The problem without a path of this machine.
     pub(crate) fn portable(&self, problem: Problem) -> Problem {
-        Problem { message: self.places.shorten(&problem.message), ..problem }
+        Problem {
+            message: self.places.shorten(&problem.message),
+            ..problem
+        }
     }
 
     /// Tells the observer something without recording it.
@@ -223,7 +262,13 @@ mod tests {
     }
 
     fn restored(path: &str) -> Recorded {
-        Recorded::of(&Restore, &Restored { paths: vec![path.to_owned()] }).unwrap()
+        Recorded::of(
+            &Restore,
+            &Restored {
+                paths: vec![path.to_owned()],
+            },
+        )
+        .unwrap()
     }
 
     #[test]
@@ -247,8 +292,16 @@ mod tests {
         let mut journal = Journal::create(&path, Redactor::default()).unwrap();
         journal.append(&restored("a").answer).unwrap();
         let error = Past::read(folder.path()).unwrap_err();
-        assert!(matches!(error, RecordError::OtherVersion { line: 1, .. }), "{error:?}");
-        assert!(error.to_string().ends_with("was written by another version"), "{error}");
+        assert!(
+            matches!(error, RecordError::OtherVersion { line: 1, .. }),
+            "{error:?}"
+        );
+        assert!(
+            error
+                .to_string()
+                .ends_with("was written by another version"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -256,9 +309,16 @@ mod tests {
         let (_base, folder) = run();
         let mut record = Record::begin(folder.clone(), Silent).unwrap();
         let text = store(&record, "kept.txt", "kept").unwrap();
-        let kept = code_commit_engine::Kept { stored: text.stored };
-        let request = code_commit_engine::Keep { file: "kept.txt".to_owned(), text: "kept".into() };
-        record.answer(&Recorded::of(&request, &kept).unwrap(), false).unwrap();
+        let kept = code_commit_engine::Kept {
+            stored: text.stored,
+        };
+        let request = code_commit_engine::Keep {
+            file: "kept.txt".to_owned(),
+            text: "kept".into(),
+        };
+        record
+            .answer(&Recorded::of(&request, &kept).unwrap(), false)
+            .unwrap();
         let past = Past::read(folder.path()).unwrap();
         past.intact(&folder).unwrap();
         code_commit_dir::replace(&folder.path().join("kept.txt"), b"other").unwrap();

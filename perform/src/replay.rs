@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed, Commit,
-    CommitAnswer, Difference, Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded, Request, Restore,
-    Restored, Text, World,
+    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed,
+    Commit, CommitAnswer, Difference, Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded,
+    Request, Restore, Restored, Text, World,
 };
 use code_commit_logging::RunFolder;
 
@@ -60,7 +60,12 @@ pub struct RecordOnly {
 impl RecordOnly {
     /// For the run in this folder, whose journal holds `past`.
     pub fn new(folder: RunFolder, past: &Past) -> Self {
-        Self { texts: past.texts(folder), pending: None, round: 0, end: past.outcome().cloned() }
+        Self {
+            texts: past.texts(folder),
+            pending: None,
+            round: 0,
+            end: past.outcome().cloned(),
+        }
     }
 
     fn ends<A>(&self) -> Result<A, ReplayFault> {
@@ -94,7 +99,12 @@ impl World for RecordOnly {
             Some(recorded) if recorded == now => Ok(()),
             Some(recorded) => {
                 let (then, now_json) = (json(recorded), json(now));
-                Err(ReplayFault::Differs(Difference::between(now.round(), "the end", &then, &now_json)))
+                Err(ReplayFault::Differs(Difference::between(
+                    now.round(),
+                    "the end",
+                    &then,
+                    &now_json,
+                )))
             }
         }
     }
@@ -136,13 +146,23 @@ impl<'f> Replayed<'f> {
         as_found: AsFound<'f>,
         codebase: Arc<str>,
     ) -> Self {
-        Self { rules, undo, until: None, as_found, codebase, only }
+        Self {
+            rules,
+            undo,
+            until: None,
+            as_found,
+            codebase,
+            only,
+        }
     }
 
     /// Ends the replay at the prompt of this round.
     #[must_use]
     pub fn until(self, round: u32) -> Self {
-        Self { until: Some(round), ..self }
+        Self {
+            until: Some(round),
+            ..self
+        }
     }
 }
 
@@ -190,8 +210,14 @@ impl Live<Apply> for Replayed<'_> {
     fn replayed(&mut self, apply: &Apply, recorded: &ApplyAnswer) -> Result<(), ReplayFault> {
         let Apply { round, reply, seen } = apply;
         (self.as_found)(*round).map_err(Fault::file("look at", &self.rules.root))?;
-        let shown = Shown::Prompts { codebase: &self.codebase, seen };
-        let now = match self.rules.take_in(reply, shown, &self.undo.join(round.to_string()))? {
+        let shown = Shown::Prompts {
+            codebase: &self.codebase,
+            seen,
+        };
+        let now = match self
+            .rules
+            .take_in(reply, shown, &self.undo.join(round.to_string()))?
+        {
             Intake::Applied { applied, .. } => written(&applied.changes),
             Intake::Rejected { problems, .. } => listed(&problems),
         };
@@ -203,7 +229,9 @@ impl Live<Apply> for Replayed<'_> {
         if then == now {
             Ok(())
         } else {
-            Err(ReplayFault::Differs(Difference::between(*round, what, &then, &now)))
+            Err(ReplayFault::Differs(Difference::between(
+                *round, what, &then, &now,
+            )))
         }
     }
 }
@@ -222,7 +250,9 @@ impl Live<BuildBaseline> for Replayed<'_> {
 
 impl Live<Doubt> for Replayed<'_> {
     fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, ReplayFault> {
-        Ok(Doubted { doubt: doubt.clone() })
+        Ok(Doubted {
+            doubt: doubt.clone(),
+        })
     }
 }
 
@@ -240,7 +270,11 @@ impl Live<Commit> for Replayed<'_> {
 
 impl Replayed<'_> {
     fn reached(&self, round: u32) -> Result<(), ReplayFault> {
-        if self.until == Some(round) { Err(ReplayFault::Reached { round }) } else { Ok(()) }
+        if self.until == Some(round) {
+            Err(ReplayFault::Reached { round })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -248,11 +282,19 @@ impl Replayed<'_> {
 fn written(changes: &[Changed]) -> String {
     let hash = |hash: &Option<String>| hash.clone().unwrap_or_else(|| "nothing".to_owned());
     let line = |change: &Changed| {
-        format!("{}: {} -> {}\n", change.path, hash(&change.before_sha256), hash(&change.after_sha256))
+        format!(
+            "{}: {} -> {}\n",
+            change.path,
+            hash(&change.before_sha256),
+            hash(&change.after_sha256)
+        )
     };
     changes.iter().map(line).collect()
 }
 
 fn listed(problems: &[Problem]) -> String {
-    problems.iter().map(|problem| format!("{}: {}\n", problem.code, problem.message)).collect()
+    problems
+        .iter()
+        .map(|problem| format!("{}: {}\n", problem.code, problem.message))
+        .collect()
 }

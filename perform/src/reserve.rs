@@ -26,9 +26,16 @@ impl Reserve {
     /// Reserves the space on the disk of this folder.
     pub(crate) fn hold(folder: &Path) -> Result<Self, FolderError> {
         let held = tempfile::tempfile_in(folder).and_then(|file| fill(&file).map(|()| file));
-        let held = held.map(|file| Self { file, bytes: ANSWER_BYTES });
+        let held = held.map(|file| Self {
+            file,
+            bytes: ANSWER_BYTES,
+        });
         let path = folder.to_owned();
-        held.map_err(|source| FolderError::Io { doing: "reserve space for a reply in", path, source })
+        held.map_err(|source| FolderError::Io {
+            doing: "reserve space for a reply in",
+            path,
+            source,
+        })
     }
 
     /// Frees room for a line of the journal, which reports an attempt before its answer arrives.

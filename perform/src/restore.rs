@@ -60,7 +60,9 @@ impl Restore<'_, '_> {
                 let above = self.folder_of(path, closed)?;
                 self.make_folder(&above, path, Some(mode), closed)
             }
-            Was::File(content, inode) => self.cleared(path, closed)?.make_file(name, content, inode),
+            Was::File(content, inode) => {
+                self.cleared(path, closed)?.make_file(name, content, inode)
+            }
             Was::Link(target) => self.cleared(path, closed)?.make_link(name, target),
             Was::Fifo(mode) => self.cleared(path, closed)?.make_fifo(name, mode),
         }
@@ -94,7 +96,10 @@ impl Restore<'_, '_> {
     ) -> io::Result<()> {
         let name = last(path)?;
         let is_folder = |stat: &Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
-        let is = above.stat(name)?.filter(is_folder).map(|stat| stat.st_mode & 0o7777);
+        let is = above
+            .stat(name)?
+            .filter(is_folder)
+            .map(|stat| stat.st_mode & 0o7777);
         if is.is_none() {
             self.attic.clear(above, name, path)?;
             above.make_folder(name, OPEN)?;
@@ -104,7 +109,11 @@ impl Restore<'_, '_> {
             closed.push((above.try_clone()?, name.to_owned(), wanted));
         }
         if is != Some(wanted | OPEN) {
-            code_commit_dir::reach::set_mode(above.as_fd(), name, Mode::from_raw_mode(wanted | OPEN))?;
+            code_commit_dir::reach::set_mode(
+                above.as_fd(),
+                name,
+                Mode::from_raw_mode(wanted | OPEN),
+            )?;
         }
         Ok(())
     }
@@ -121,13 +130,17 @@ pub(crate) fn undo(
     sets: &[PathBuf],
     attic: &mut Attic<'_>,
 ) -> Result<Vec<String>, Fault> {
-    let Some(newest) = sets.last() else { return Ok(Vec::new()) };
+    let Some(newest) = sets.last() else {
+        return Ok(Vec::new());
+    };
     let left = code_commit_apply::hashes_after(sets).map_err(Fault::Restore)?;
     let undone = undo_past_obstacles(lock, root, sets, attic)?;
     // An earlier attempt may have been killed, too.
     for entry in code_commit_dir::list(newest).map_err(Fault::file("list", newest))? {
         let folder = entry.map_err(Fault::file("list", newest))?.path();
-        let Ok(Some(replaced)) = code_commit_apply::read_applied(&folder) else { continue };
+        let Ok(Some(replaced)) = code_commit_apply::read_applied(&folder) else {
+            continue;
+        };
         let kept = Folder::open(&folder).map_err(Fault::file("open", &folder))?;
         for (number, change) in replaced.changes.iter().enumerate() {
             let came_out = change.before_sha256.is_some() && change.action != Action::None;
@@ -138,7 +151,12 @@ pub(crate) fn undo(
             }
         }
     }
-    Ok(undone.applied.changes.into_iter().map(|change| change.path).collect())
+    Ok(undone
+        .applied
+        .changes
+        .into_iter()
+        .map(|change| change.path)
+        .collect())
 }
 
 /// Undoes sets of changes, oldest first. What somebody has written there since is kept beside the newest set; the attic

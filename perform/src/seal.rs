@@ -51,12 +51,21 @@ impl Seal {
     /// Records these files; paths are relative to the root.
     pub(crate) fn take(root: &Path, paths: &[PathBuf]) -> io::Result<Self> {
         let (folder, contents) = (Folder::open(root)?, Contents::default());
-        let mut seal = Self { root: folder, files: Vec::new(), contents, folders: BTreeMap::new() };
+        let mut seal = Self {
+            root: folder,
+            files: Vec::new(),
+            contents,
+            folders: BTreeMap::new(),
+        };
         for path in paths {
             seal.note_folders(path)?;
             let found = seal.root.look(path)?;
-            let state = found.keep(|content, inode| seal.contents.keep(content, inode.len, root))?;
-            seal.files.push(Sealed { path: path.clone(), state });
+            let state =
+                found.keep(|content, inode| seal.contents.keep(content, inode.len, root))?;
+            seal.files.push(Sealed {
+                path: path.clone(),
+                state,
+            });
         }
         Ok(seal)
     }
@@ -64,7 +73,10 @@ impl Seal {
     /// The files that have changed.
     pub(crate) fn differing(&self) -> impl Iterator<Item = &Path> {
         let differs = |file: &&Sealed| !self.is_as_it_was(file).unwrap_or(false);
-        self.files.iter().filter(differs).map(|file| file.path.as_path())
+        self.files
+            .iter()
+            .filter(differs)
+            .map(|file| file.path.as_path())
     }
 
     /// Restores what was changed, parent folders included, and gives its paths. What was there goes to the
@@ -73,12 +85,22 @@ impl Seal {
     /// Fails if something could not be restored: nothing may be built in such a tree. A file that cannot be
     /// inspected counts as unchanged by the build: it stays, and the error is the disk's.
     pub(crate) fn restore(&self, attic: &mut Attic<'_>) -> Result<Vec<String>, Fault> {
-        let Restored { changed, lost, unseen } = self.put_all_back(attic);
+        let Restored {
+            changed,
+            lost,
+            unseen,
+        } = self.put_all_back(attic);
         if !lost.is_empty() {
-            return Err(Fault::Seal { paths: lost.join(", ") });
+            return Err(Fault::Seal {
+                paths: lost.join(", "),
+            });
         }
         match unseen.into_iter().next() {
-            Some((path, source)) => Err(Fault::File { doing: "look at", path, source }),
+            Some((path, source)) => Err(Fault::File {
+                doing: "look at",
+                path,
+                source,
+            }),
             None => Ok(changed),
         }
     }
@@ -111,8 +133,15 @@ impl Seal {
         };
         Ok(match (&file.state, now) {
             (Found::Absent, Found::Absent) => true,
-            (Found::File { content, inode }, Found::File { content: now, inode: is }) => {
-                (is.mode, is.len) == (inode.mode, inode.len) && self.contents.are_in(content, now)?
+            (
+                Found::File { content, inode },
+                Found::File {
+                    content: now,
+                    inode: is,
+                },
+            ) => {
+                (is.mode, is.len) == (inode.mode, inode.len)
+                    && self.contents.are_in(content, now)?
             }
             (Found::Link(target), Found::Link(now)) => *target == now,
             (Found::Other(mode), Found::Other(now)) => *mode == now,
@@ -121,14 +150,22 @@ impl Seal {
     }
 
     fn note_folders(&mut self, path: &Path) -> io::Result<()> {
-        let above = path.ancestors().skip(1).filter(|above| *above != Path::new(""));
+        let above = path
+            .ancestors()
+            .skip(1)
+            .filter(|above| *above != Path::new(""));
         for folder in above.collect::<Vec<_>>().into_iter().rev() {
             if self.folders.contains_key(folder) {
                 continue;
             }
-            let Ok(above) = self.root.folder_of(folder) else { break };
-            let Some(stat) = above.stat(last(folder)?)? else { break };
-            self.folders.insert(folder.to_owned(), stat.st_mode & 0o7777);
+            let Ok(above) = self.root.folder_of(folder) else {
+                break;
+            };
+            let Some(stat) = above.stat(last(folder)?)? else {
+                break;
+            };
+            self.folders
+                .insert(folder.to_owned(), stat.st_mode & 0o7777);
         }
         Ok(())
     }
@@ -136,7 +173,10 @@ impl Seal {
     fn put_back(&self, sealed: &Sealed, attic: &mut Attic<'_>) -> io::Result<()> {
         let mut content;
         let was = match &sealed.state {
-            Found::File { content: place, inode } => {
+            Found::File {
+                content: place,
+                inode,
+            } => {
                 content = self.contents.read(place)?;
                 Was::File(&mut *content, inode)
             }
@@ -144,7 +184,12 @@ impl Seal {
             Found::Absent | Found::Other(_) => Was::Nothing,
         };
         let mode_of = |folder: &Path| self.folders.get(folder).copied();
-        Restore { root: &self.root, mode_of: &mode_of, attic }.restore(&sealed.path, was)
+        Restore {
+            root: &self.root,
+            mode_of: &mode_of,
+            attic,
+        }
+        .restore(&sealed.path, was)
     }
 }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use code_commit_llm::{
-    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Money, Price, Prices, Request, Spend, Spent,
-    Usage, Watch,
+    Attempt, Budget, BudgetError, Day, Forecast, Model, ModelId, Money, Price, Prices, Request,
+    Spend, Spent, Usage, Watch,
 };
 
 use code_commit_engine::{AtMost, Cause, Line};
@@ -33,7 +33,13 @@ pub struct Spending {
 impl Spending {
     /// Nothing spent; starts the run's clock.
     pub fn new(budget: Budget, prices: Prices, today: Option<Day>) -> Self {
-        Self { budget, prices, today, spent: Cell::default(), since: Some(now()) }
+        Self {
+            budget,
+            prices,
+            today,
+            spent: Cell::default(),
+            since: Some(now()),
+        }
     }
 
     /// Counts the earlier usage of a resumed run, whose first model is `first`. A call without an answer counts as the
@@ -52,7 +58,10 @@ impl Spending {
                     }
                 }
                 What::Command(_) => self.take_time(step.elapsed_ms()),
-                What::Event(Event { warning: Some(warning), .. }) => {
+                What::Event(Event {
+                    warning: Some(warning),
+                    ..
+                }) => {
                     goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());
                 }
                 What::Change(_) | What::Event(_) => {}
@@ -62,14 +71,24 @@ impl Spending {
     }
 
     fn count_call(&self, call: &Call, first: &ModelId, attempts: &mut Attempts) {
-        let model = call.asked_model.as_ref().and_then(|model| model.parse().ok());
+        let model = call
+            .asked_model
+            .as_ref()
+            .and_then(|model| model.parse().ok());
         let (model, forecast) = (model.as_ref().unwrap_or(first), forecast(call.at_most));
         for attempt in &call.attempts {
             attempts.add(attempt);
             self.add(attempt, &forecast, model);
         }
         if call.is_in_flight() {
-            self.add(&Attempt { spend: Spend::Unknown, ..Attempt::default() }, &forecast, model);
+            self.add(
+                &Attempt {
+                    spend: Spend::Unknown,
+                    ..Attempt::default()
+                },
+                &forecast,
+                model,
+            );
         }
     }
 
@@ -91,7 +110,9 @@ impl Spending {
     /// zero.
     pub fn keeps_cost(&self, model: &ModelId) -> Result<(), BudgetError> {
         match self.budget_for(model).max_cost {
-            Some(limit) if self.price(model, None).is_none() => Err(BudgetError::Unpriced { limit }),
+            Some(limit) if self.price(model, None).is_none() => {
+                Err(BudgetError::Unpriced { limit })
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -108,22 +129,29 @@ impl Spending {
         let budget = self.budget_for(model.id());
         let mut forecast = Forecast::of(request, None, price);
         let mut allowed = budget.allow(&self.spent(), &forecast, price);
-        if matches!(allowed, Err(BudgetError::Tokens { .. } | BudgetError::Cost { .. }))
-            && let Ok(Some(counted)) = model.count_tokens(request, watch)
+        if matches!(
+            allowed,
+            Err(BudgetError::Tokens { .. } | BudgetError::Cost { .. })
+        ) && let Ok(Some(counted)) = model.count_tokens(request, watch)
         {
             forecast = Forecast::of(request, Some(counted), price);
             allowed = budget.allow(&self.spent(), &forecast, price);
         }
         let allowance = allowed?;
         request.max_output_tokens = request.max_output_tokens.or(allowance.max_output_tokens);
-        request.time_left = [request.time_left, allowance.time_left].into_iter().flatten().min();
+        request.time_left = [request.time_left, allowance.time_left]
+            .into_iter()
+            .flatten()
+            .min();
         // The output may be limited now, so that its price is known: a call that is lost counts with it.
         Ok(Forecast::of(request, Some(forecast.input_tokens), price))
     }
 
     /// What is left of the run's wall time, if it is limited.
     pub(crate) fn time_left(&self) -> Option<Duration> {
-        self.budget.time_left(&self.spent()).unwrap_or(Some(Duration::ZERO))
+        self.budget
+            .time_left(&self.spent())
+            .unwrap_or(Some(Duration::ZERO))
     }
 
     /// The time limit, once reached: distinguishes a call ended by it from one that timed out itself.
@@ -143,13 +171,22 @@ impl Spending {
 
     fn add(&self, attempt: &Attempt, forecast: &Forecast, model: &ModelId) {
         let mut spent = self.spent.get();
-        spent.add(attempt, forecast, self.price(model, attempt.served_model.as_deref()));
+        spent.add(
+            attempt,
+            forecast,
+            self.price(model, attempt.served_model.as_deref()),
+        );
         self.spent.set(spent);
     }
 
     /// The cost of an answer in US dollars; `None` if the price is unknown. Uses the model that actually
     /// answered.
-    pub(crate) fn cost_usd(&self, model: &ModelId, served: Option<&str>, usage: &Usage) -> Option<f64> {
+    pub(crate) fn cost_usd(
+        &self,
+        model: &ModelId,
+        served: Option<&str>,
+        usage: &Usage,
+    ) -> Option<f64> {
         Some(self.price(model, served)?.cost(usage)?.as_usd())
     }
 
@@ -165,20 +202,38 @@ impl Spending {
 
     /// Replies from a file cost nothing, whatever the name of the model.
     fn budget_for(&self, model: &ModelId) -> Budget {
-        if model.is_file() { Budget { max_cost: None, ..self.budget } } else { self.budget }
+        if model.is_file() {
+            Budget {
+                max_cost: None,
+                ..self.budget
+            }
+        } else {
+            self.budget
+        }
     }
 }
 
 /// The most that an attempt can use, as the record has it. Replies from a file cost nothing.
 pub(crate) fn at_most(forecast: &Forecast, model: &ModelId) -> AtMost {
-    let cost = if model.is_file() { Some(Money::ZERO) } else { forecast.cost };
-    AtMost { tokens: forecast.tokens(), cost_usd: cost.map(Money::as_usd) }
+    let cost = if model.is_file() {
+        Some(Money::ZERO)
+    } else {
+        forecast.cost
+    };
+    AtMost {
+        tokens: forecast.tokens(),
+        cost_usd: cost.map(Money::as_usd),
+    }
 }
 
 fn forecast(at_most: Option<AtMost>) -> Forecast {
     let AtMost { tokens, cost_usd } = at_most.unwrap_or_default();
     let cost = cost_usd.and_then(|usd| Money::from_usd(usd).ok());
-    Forecast { input_tokens: tokens, output_tokens: None, cost }
+    Forecast {
+        input_tokens: tokens,
+        output_tokens: None,
+        cost,
+    }
 }
 
 /// Time spent on the attempts of a call whose answer is not on record.
@@ -207,10 +262,21 @@ pub(crate) struct CallSpending<'p> {
 impl CallSpending<'_> {
     /// Whether it may be retried after a failed attempt that is not counted yet.
     pub(crate) fn allows_another(&self, attempt: &Attempt) -> bool {
-        let Self { spending, forecast, model } = self;
+        let Self {
+            spending,
+            forecast,
+            model,
+        } = self;
         let mut spent = spending.spent();
-        spent.add(attempt, forecast, spending.price(model, attempt.served_model.as_deref()));
-        spending.budget_for(model).allow(&spent, forecast, spending.price(model, None)).is_ok()
+        spent.add(
+            attempt,
+            forecast,
+            spending.price(model, attempt.served_model.as_deref()),
+        );
+        spending
+            .budget_for(model)
+            .allow(&spent, forecast, spending.price(model, None))
+            .is_ok()
     }
 
     pub(crate) fn add(&self, attempt: &Attempt) {
@@ -222,15 +288,24 @@ impl CallSpending<'_> {
 pub(crate) fn cause(error: &BudgetError) -> Cause {
     let flag = error.limit().flag();
     let remedy = if matches!(error, BudgetError::Unpriced { .. }) {
-        format!("put its price into [[price]] of the configuration, or drop {flag}, and begin a new run")
+        format!(
+            "put its price into [[price]] of the configuration, or drop {flag}, and begin a new run"
+        )
     } else {
         format!("raise {flag} if it is worth that")
     };
     let code = error.limit().code().to_owned();
-    Cause { code, message: error.to_string(), remedy: Some(remedy) }
+    Cause {
+        code,
+        message: error.to_string(),
+        remedy: Some(remedy),
+    }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the driver measures how long a call takes")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the driver measures how long a call takes"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

@@ -39,12 +39,18 @@ impl Stash {
         rounds: &[PathBuf],
     ) -> Result<Option<Self>, Fault> {
         let note = run.join(NOTE);
-        let there: Vec<String> = replaced_in(rounds).iter().map(|folder| name(folder)).collect();
+        let there: Vec<String> = replaced_in(rounds)
+            .iter()
+            .map(|folder| name(folder))
+            .collect();
         let there = serde_json::to_vec(&there).unwrap_or_default();
         code_commit_dir::replace(&note, &there).map_err(Fault::file("write", &note))?;
         sync_all_around(run)?;
         match code_commit_apply::undo(lock, root, rounds, Force::No) {
-            Ok(undone) => Ok(Some(Self { replaced: undone.replaced, note })),
+            Ok(undone) => Ok(Some(Self {
+                replaced: undone.replaced,
+                note,
+            })),
             Err(UndoError::ChangedSince { .. } | UndoError::Blocked { .. }) => {
                 code_commit_dir::remove(&note).map_err(Fault::file("remove", &note))?;
                 Ok(None)
@@ -106,8 +112,11 @@ pub fn undos(rounds: &[PathBuf]) -> Vec<PathBuf> {
 /// After the changes were reapplied: what undos had replaced no longer counts as undone, and is kept under another name.
 pub fn put_away(undos: &[PathBuf]) -> Result<(), Fault> {
     for undo in undos {
-        let names = std::iter::once(REDONE.to_owned()).chain((2..).map(|n| format!("{REDONE}-{n}")));
-        let free = names.map(|name| undo.with_file_name(name)).find(|path| path.symlink_metadata().is_err());
+        let names =
+            std::iter::once(REDONE.to_owned()).chain((2..).map(|n| format!("{REDONE}-{n}")));
+        let free = names
+            .map(|name| undo.with_file_name(name))
+            .find(|path| path.symlink_metadata().is_err());
         let free = free.unwrap_or_default();
         fs::rename(undo, &free).map_err(Fault::file("rename", undo))?;
     }
@@ -115,27 +124,44 @@ pub fn put_away(undos: &[PathBuf]) -> Result<(), Fault> {
 }
 
 fn name(folder: &Path) -> String {
-    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    folder
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// The finished undos beside the newest pre-images, the oldest first.
 fn replaced_in(rounds: &[PathBuf]) -> Vec<PathBuf> {
-    let entries =
-        rounds.last().and_then(|newest| code_commit_dir::list(newest).ok()).into_iter().flatten().flatten();
+    let entries = rounds
+        .last()
+        .and_then(|newest| code_commit_dir::list(newest).ok())
+        .into_iter()
+        .flatten()
+        .flatten();
     let number = |path: &Path| {
         let name = path.file_name()?.to_str()?.strip_prefix(REPLACED)?;
-        if name.is_empty() { Some(1) } else { name.strip_prefix('-')?.parse::<u32>().ok() }
+        if name.is_empty() {
+            Some(1)
+        } else {
+            name.strip_prefix('-')?.parse::<u32>().ok()
+        }
     };
     let mut found: Vec<(u32, PathBuf)> = entries
         .filter_map(|entry| Some((number(&entry.path())?, entry.path())))
-        .filter(|(_, path)| code_commit_apply::read_applied(path).is_ok_and(|applied| applied.is_some()))
+        .filter(|(_, path)| {
+            code_commit_apply::read_applied(path).is_ok_and(|applied| applied.is_some())
+        })
         .collect();
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the test changes a tree as a person does")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test changes a tree as a person does"
+)]
 mod tests {
     use code_commit_engine::Reply;
 
@@ -151,13 +177,28 @@ mod tests {
         fs::create_dir_all(&run).unwrap();
         fs::write(rules.root.join("a.txt"), "old\n").unwrap();
         let reply = Reply::of_text("^^^a.txt\nnew\n^^^end\n");
-        assert!(matches!(rules.take_in(&reply, Shown::Tree, &undo), Ok(Intake::Applied { .. })));
-        let aside = Stash::put(&rules.lock, &rules.root, &run, &[undo]).unwrap().unwrap();
-        assert_eq!(fs::read_to_string(rules.root.join("a.txt")).unwrap(), "old\n");
+        assert!(matches!(
+            rules.take_in(&reply, Shown::Tree, &undo),
+            Ok(Intake::Applied { .. })
+        ));
+        let aside = Stash::put(&rules.lock, &rules.root, &run, &[undo])
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            fs::read_to_string(rules.root.join("a.txt")).unwrap(),
+            "old\n"
+        );
         fs::write(rules.root.join("a.txt"), "a person's\n").unwrap();
         let warning = aside.bring_back(&rules.lock, &rules.root).unwrap().unwrap();
-        assert_eq!(fs::read_to_string(rules.root.join("a.txt")).unwrap(), "new\n");
+        assert_eq!(
+            fs::read_to_string(rules.root.join("a.txt")).unwrap(),
+            "new\n"
+        );
         let attic = warning.message.rsplit("is in ").next().unwrap();
-        assert_eq!(fs::read_to_string(Path::new(attic).join("a.txt")).unwrap(), "a person's\n", "{attic}");
+        assert_eq!(
+            fs::read_to_string(Path::new(attic).join("a.txt")).unwrap(),
+            "a person's\n",
+            "{attic}"
+        );
     }
 }

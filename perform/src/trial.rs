@@ -46,7 +46,11 @@ impl Trial {
     /// Before the first execution, at this root.
     pub(crate) fn of(what: &'static str, root: &Path, sealed: &[PathBuf]) -> Result<Self, Fault> {
         let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
-        Ok(Self { what, seal, head: None })
+        Ok(Self {
+            what,
+            seal,
+            head: None,
+        })
     }
 
     /// The heading of the log of this execution.
@@ -60,15 +64,26 @@ impl Trial {
         let mut attic = Attic::of(run.path());
         let mut changed = self.seal.restore(&mut attic)?;
         changed.extend(in_view);
-        let mut broken = Broken { changed, kept: attic.folder().map(Path::to_owned), note: None };
+        let mut broken = Broken {
+            changed,
+            kept: attic.folder().map(Path::to_owned),
+            note: None,
+        };
         if self.head.is_some() && !broken.changed.is_empty() {
-            broken.note = Some(format!("{} again: it counts as failed", broken.changes(self.what)));
+            broken.note = Some(format!(
+                "{} again: it counts as failed",
+                broken.changes(self.what)
+            ));
         }
         Ok(broken)
     }
 
     /// Tells how a finished execution broke the seal; gives whether the command is to run again.
-    pub(crate) fn runs_again(&mut self, broken: &Broken, record: &mut Record) -> Result<bool, RecordError> {
+    pub(crate) fn runs_again(
+        &mut self,
+        broken: &Broken,
+        record: &mut Record,
+    ) -> Result<bool, RecordError> {
         if let Some(note) = &broken.note {
             record.warn(broken.warning(note.clone()))?;
         }
@@ -76,7 +91,10 @@ impl Trial {
             return Ok(false);
         }
         let what = self.what;
-        let said = format!("{}; it was restored, and the {what} ran again", broken.changes(what));
+        let said = format!(
+            "{}; it was restored, and the {what} ran again",
+            broken.changes(what)
+        );
         self.head = Some(format!("[code-commit] {said}\n"));
         record.warn(broken.warning(said))?;
         Ok(true)
@@ -86,7 +104,10 @@ impl Trial {
 impl Broken {
     /// The sandbox may have protected the files: then something else changed them.
     fn changes(&self, what: &str) -> String {
-        format!("the {what}, or somebody else while it ran, changed {}", self.changed.join(", "))
+        format!(
+            "the {what}, or somebody else while it ran, changed {}",
+            self.changed.join(", ")
+        )
     }
 
     /// For the user, if the command did not finish and is not run again.
@@ -104,7 +125,12 @@ impl Broken {
             Some(folder) => format!("{said}; what was there is in {}", folder.display()),
             None => said,
         };
-        Problem { code: "seal".to_owned(), path: Some(self.changed.join(", ")), line: None, message }
+        Problem {
+            code: "seal".to_owned(),
+            path: Some(self.changed.join(", ")),
+            line: None,
+            message,
+        }
     }
 }
 
@@ -156,7 +182,8 @@ mod tests {
     impl Observer for Warnings {
         fn see(&mut self, event: &Event<'_>) {
             if let Event::Warning(problem) = event {
-                self.0.push(format!("{}: {}", problem.code, problem.message));
+                self.0
+                    .push(format!("{}: {}", problem.code, problem.message));
             }
         }
     }
@@ -182,10 +209,18 @@ mod tests {
         }
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;
-        assert!(matches!(noted.as_slice(), [Line::Warned { .. }, Line::Warned { .. }]), "{noted:?}");
+        assert!(
+            matches!(noted.as_slice(), [Line::Warned { .. }, Line::Warned { .. }]),
+            "{noted:?}"
+        );
         let heard = &heard.borrow().0;
-        let [one, three] = heard.as_slice() else { panic!("{heard:?}") };
-        assert!(one.contains("survivors: ") && one.contains("a process that it started"), "{one}");
+        let [one, three] = heard.as_slice() else {
+            panic!("{heard:?}")
+        };
+        assert!(
+            one.contains("survivors: ") && one.contains("a process that it started"),
+            "{one}"
+        );
         assert!(three.contains("3 processes"), "{three}");
     }
 }

@@ -25,7 +25,12 @@ pub struct FollowUp<'f> {
 /// The query: the old one first, so that a cached prompt can be used again.
 #[must_use]
 pub fn query(of: &FollowUp<'_>) -> String {
-    let FollowUp { query, verdict, words, .. } = of;
+    let FollowUp {
+        query,
+        verdict,
+        words,
+        ..
+    } = of;
     let mut text = format!("{}\n\n# The earlier attempt\n\n", query.trim_end());
     text.push_str(if of.is_in_tree {
         "The request above was worked on before. The code that you are shown already contains this change:\n\n"
@@ -35,12 +40,19 @@ pub fn query(of: &FollowUp<'_>) -> String {
     text.push_str(&changes(of.diffs));
     text.push_str(&format!("\nIt ended like this: {verdict}\n"));
     if let Some(output) = of.output {
-        let end = output.get(output.ceil_char_boundary(output.len().saturating_sub(MOST_BYTES_OF_OUTPUT))..);
+        let end = output
+            .get(output.ceil_char_boundary(output.len().saturating_sub(MOST_BYTES_OF_OUTPUT))..);
         let end = end.unwrap_or_default();
         let left_out = output.len() - end.len();
-        let note =
-            if left_out > 0 { format!("[… {left_out} bytes left out here …]\n") } else { String::new() };
-        text.push_str(&format!("\nThe last build printed:\n\n{note}{}\n", end.trim_end()));
+        let note = if left_out > 0 {
+            format!("[… {left_out} bytes left out here …]\n")
+        } else {
+            String::new()
+        };
+        text.push_str(&format!(
+            "\nThe last build printed:\n\n{note}{}\n",
+            end.trim_end()
+        ));
     }
     text.push_str(&format!("\n# What to do now\n\n{}\n", words.trim()));
     text
@@ -72,7 +84,10 @@ mod tests {
 
     #[test]
     fn the_old_query_comes_first_and_the_new_words_last() {
-        let diffs = [("a".to_owned(), "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+hello\n".to_owned())];
+        let diffs = [(
+            "a".to_owned(),
+            "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+hello\n".to_owned(),
+        )];
         insta::assert_snapshot!(query(&FollowUp { diffs: &diffs, ..OF }), @"
         Say hello.
 
@@ -105,7 +120,10 @@ mod tests {
             output: Some(&output),
             ..OF
         });
-        assert!(text.contains("taken back") && text.contains("\n\nsrc/a.rs\n\nIt ended"), "{text}");
+        assert!(
+            text.contains("taken back") && text.contains("\n\nsrc/a.rs\n\nIt ended"),
+            "{text}"
+        );
         assert!(
             text.contains("[… 10 bytes left out here …]\nx") && text.contains("the error\n\n#"),
             "{text}"

@@ -112,7 +112,11 @@ pub fn initial(task: &Task<'_>) -> InitialPrompt {
         push_end_of_codebase(&mut text, task);
         push_last_part(&mut text, CACHED_INITIAL_QUERY);
     }
-    InitialPrompt { text, query, codebase }
+    InitialPrompt {
+        text,
+        query,
+        codebase,
+    }
 }
 
 /// A repair prompt: `[project structure] [code modification instructions] [repair query] [build.sh
@@ -125,11 +129,15 @@ pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacemen
     let mut shown = None;
     match task.order {
         Order::Seed => {
-            shown = (task.repair == Repair::Focused).then(|| with_replacements(task.codebase, replacements));
+            shown = (task.repair == Repair::Focused)
+                .then(|| with_replacements(task.codebase, replacements));
             push_part(&mut text, &filled(REPAIR_QUERY, task));
             push_failure(&mut text, failure);
             push_query(&mut text, task);
-            push_part(&mut text, shown.as_ref().map_or(task.codebase, |(now, _)| now));
+            push_part(
+                &mut text,
+                shown.as_ref().map_or(task.codebase, |(now, _)| now),
+            );
         }
         // What all prompts begin with stays as it is.
         Order::Cache => {
@@ -149,7 +157,10 @@ pub fn repair(task: &Task<'_>, failure: &Failure<'_>, replacements: &[Replacemen
 
 /// The codebase as it is now, and the replacements of files that it does not show, or not so that their lines could not be
 /// taken for a header.
-fn with_replacements<'r>(codebase: &str, replacements: &[Replacement<'r>]) -> (String, Vec<Replacement<'r>>) {
+fn with_replacements<'r>(
+    codebase: &str,
+    replacements: &[Replacement<'r>],
+) -> (String, Vec<Replacement<'r>>) {
     let mut left: Vec<Replacement<'r>> = replacements.to_vec();
     let (mut now, mut at) = (String::with_capacity(codebase.len()), 0);
     let own_dashes = codebase.bytes().take_while(|byte| *byte == b'-').count();
@@ -160,7 +171,9 @@ fn with_replacements<'r>(codebase: &str, replacements: &[Replacement<'r>]) -> (S
             }
             Replacement::Removed { path: other } => *other == path,
         };
-        let Some(found) = left.iter().position(fits) else { continue };
+        let Some(found) = left.iter().position(fits) else {
+            continue;
+        };
         let start = content.as_ptr().addr() - codebase.as_ptr().addr();
         let header = codebase
             .get(..start.saturating_sub(1))
@@ -171,7 +184,9 @@ fn with_replacements<'r>(codebase: &str, replacements: &[Replacement<'r>]) -> (S
                 now.push_str(codebase.get(at..start).unwrap_or_default());
                 push_last_part(&mut now, data);
             }
-            Replacement::Removed { .. } => now.push_str(codebase.get(at..header).unwrap_or_default()),
+            Replacement::Removed { .. } => {
+                now.push_str(codebase.get(at..header).unwrap_or_default())
+            }
         }
         at = start + content.len();
     }
@@ -187,9 +202,15 @@ fn filled(query: &str, task: &Task<'_>) -> String {
     };
     let (output, code) = match task.repair {
         Repair::Whole => ("the last output of build.sh", CODE_AS_IT_WAS),
-        Repair::Focused => ("the failing part of the last output of build.sh", CODE_AS_IT_IS),
+        Repair::Focused => (
+            "the failing part of the last output of build.sh",
+            CODE_AS_IT_IS,
+        ),
     };
-    query.replace("{ANSWER}", answer).replace("{OUTPUT}", output).replace("{CODE}", code)
+    query
+        .replace("{ANSWER}", answer)
+        .replace("{OUTPUT}", output)
+        .replace("{CODE}", code)
 }
 
 const CODE_AS_IT_WAS: &str = "the codebase as it was before any of your changes; and the latest\nversion of each file that you or \
@@ -212,7 +233,10 @@ fn push_end_of_codebase(text: &mut String, task: &Task<'_>) {
 fn push_failure(text: &mut String, failure: &Failure<'_>) {
     match *failure {
         Failure::Build(output) => push_part(text, output),
-        Failure::Reply { reasons, last_build } => {
+        Failure::Reply {
+            reasons,
+            last_build,
+        } => {
             push_part(text, reasons);
             if let Some(output) = last_build {
                 text.push_str(LAST_BUILD);
@@ -225,13 +249,18 @@ fn push_failure(text: &mut String, failure: &Failure<'_>) {
 /// `--- FILE REPLACEMENT [filename] ---`, as S1 §Running the Build has it; with more dashes if the code
 /// holds such a line.
 fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacement<'_>]) {
-    let data = replacements.iter().filter_map(|replacement| match replacement {
-        Replacement::File { data, .. } => Some(*data),
-        Replacement::Removed { .. } => None,
-    });
+    let data = replacements
+        .iter()
+        .filter_map(|replacement| match replacement {
+            Replacement::File { data, .. } => Some(*data),
+            Replacement::Removed { .. } => None,
+        });
     let shown: Vec<&str> = data.chain([codebase]).collect();
     let begins = [" FILE REPLACEMENT ", " FILE REMOVED "];
-    let needed = begins.into_iter().map(|begins| dashes(shown.iter().copied(), begins)).max();
+    let needed = begins
+        .into_iter()
+        .map(|begins| dashes(shown.iter().copied(), begins))
+        .max();
     let dashes = "-".repeat(needed.unwrap_or_default());
     for replacement in replacements {
         match replacement {
@@ -239,7 +268,9 @@ fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacem
                 text.push_str(&format!("{dashes} FILE REPLACEMENT {path} ---\n"));
                 push_last_part(text, data);
             }
-            Replacement::Removed { path } => text.push_str(&format!("{dashes} FILE REMOVED {path} ---\n")),
+            Replacement::Removed { path } => {
+                text.push_str(&format!("{dashes} FILE REMOVED {path} ---\n"))
+            }
         }
     }
 }
@@ -270,7 +301,13 @@ fn rules_bytes(task: &Task<'_>) -> usize {
 
 fn push_rules(text: &mut String, task: &Task<'_>) {
     push_part(text, PROJECT_STRUCTURE);
-    if task.codebase.bytes().take_while(|byte| *byte == b'-').count() > PLAIN {
+    if task
+        .codebase
+        .bytes()
+        .take_while(|byte| *byte == b'-')
+        .count()
+        > PLAIN
+    {
         push_part(text, LONGER_HEADERS);
     }
     push_last_part(text, MODIFICATION_INSTRUCTIONS);

@@ -18,8 +18,15 @@ pub enum Form {
 #[must_use]
 pub fn lesson() -> String {
     let [search, divider, replace] = &marks();
-    let words = [("{EDIT}", EDIT), ("{SEARCH}", search), ("{DIVIDER}", divider), ("{REPLACE}", replace)];
-    words.iter().fold(TEXT.to_owned(), |text, (place, word)| text.replace(place, word))
+    let words = [
+        ("{EDIT}", EDIT),
+        ("{SEARCH}", search),
+        ("{DIVIDER}", divider),
+        ("{REPLACE}", replace),
+    ];
+    words.iter().fold(TEXT.to_owned(), |text, (place, word)| {
+        text.replace(place, word)
+    })
 }
 
 #[cfg(test)]
@@ -35,12 +42,17 @@ mod tests {
         assert!(!lesson.split('{').skip(1).any(is_place), "{lesson}");
         let reply = code_commit_parser::parse(&lesson).unwrap();
         let file = reply.files().next().unwrap();
-        let FileAction::Edit(hunks) = file.action else { panic!("{lesson}") };
+        let FileAction::Edit(hunks) = file.action else {
+            panic!("{lesson}")
+        };
         let old = "fn main() {\n    println!(\"example program\");\n}\n";
         let new = edit::apply(old, hunks.iter()).unwrap();
         assert_eq!(
             (file.path, new.as_str()),
-            ("src/main.rs", "fn main() {\n    println!(\"another program\");\n}\n")
+            (
+                "src/main.rs",
+                "fn main() {\n    println!(\"another program\");\n}\n"
+            )
         );
     }
 }

@@ -11,7 +11,10 @@ them. A line with fewer dashes is content.\n";
 /// longest imitation has. `begins` is what follows the dashes.
 pub(crate) fn dashes<'c>(contents: impl IntoIterator<Item = &'c str>, begins: &str) -> usize {
     let needle = format!("-{begins}");
-    let longest = contents.into_iter().map(|content| longest_imitation(content, &needle)).max();
+    let longest = contents
+        .into_iter()
+        .map(|content| longest_imitation(content, &needle))
+        .max();
     PLAIN.max(longest.unwrap_or_default() + 1)
 }
 

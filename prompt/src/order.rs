@@ -80,7 +80,12 @@ pub struct Prompt {
 /// The whole prompt of one attempt. The part that is the same in every attempt comes first.
 #[must_use]
 pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
-    let context: usize = task.context.iter().filter_map(|file| file.text.as_ref()).map(String::len).sum();
+    let context: usize = task
+        .context
+        .iter()
+        .filter_map(|file| file.text.as_ref())
+        .map(String::len)
+        .sum();
     let mut text = String::with_capacity(8192 + context);
     push_part(&mut text, INSTRUCTIONS);
     if task.form == Form::Edits {
@@ -115,7 +120,11 @@ pub fn prompt(task: &Task<'_>, attempt: &Attempt<'_>) -> Prompt {
     }
     let stable = text.len();
     push_attempt(&mut text, attempt);
-    Prompt { text, stable, system }
+    Prompt {
+        text,
+        stable,
+        system,
+    }
 }
 
 fn push_list(text: &mut String, heading: &str, items: &[String]) {
@@ -141,7 +150,15 @@ fn header_dashes(task: &Task<'_>) -> String {
     "-".repeat(needed.into_iter().max().unwrap_or(PLAIN))
 }
 
-fn push_context(text: &mut String, dashes: &str, Context { path, text: content, left_out_bytes }: &Context) {
+fn push_context(
+    text: &mut String,
+    dashes: &str,
+    Context {
+        path,
+        text: content,
+        left_out_bytes,
+    }: &Context,
+) {
     let Some(content) = content else {
         let _ = writeln!(text, "{dashes}{BEGINS}{path} DOES NOT EXIST YET ---\n");
         return;
@@ -149,15 +166,19 @@ fn push_context(text: &mut String, dashes: &str, Context { path, text: content, 
     let _ = writeln!(text, "{dashes}{BEGINS}{path} ---");
     push_last_part(text, content);
     if *left_out_bytes > 0 {
-        let _ =
-            writeln!(text, "{dashes}{CUT}{left_out_bytes} BYTES MORE OF {path}; IT MAY NOT BE REPLACED ---");
+        let _ = writeln!(
+            text,
+            "{dashes}{CUT}{left_out_bytes} BYTES MORE OF {path}; IT MAY NOT BE REPLACED ---"
+        );
     }
     let _ = writeln!(text, "{dashes}{ENDS}{path} ---\n");
 }
 
 fn push_attempt(text: &mut String, attempt: &Attempt<'_>) {
     let _ = writeln!(text, "Attempt {} of {}.", attempt.number, attempt.of);
-    let Some(failure) = &attempt.failure else { return };
+    let Some(failure) = &attempt.failure else {
+        return;
+    };
     let _ = writeln!(
         text,
         "The attempt before failed; nothing of it is in the files any more.\nStage: {}",
@@ -181,14 +202,24 @@ mod tests {
     use super::*;
 
     fn context(path: &str, text: Option<&str>, left_out_bytes: usize) -> Context {
-        Context { path: path.to_owned(), text: text.map(str::to_owned), left_out_bytes }
+        Context {
+            path: path.to_owned(),
+            text: text.map(str::to_owned),
+            left_out_bytes,
+        }
     }
 
     #[test]
     fn the_prompt_has_every_part_that_s2_names_in_a_fixed_order() {
         let allowed = [
-            Allowed { path: "src/a.py".to_owned(), sha256: Some("11".repeat(32)) },
-            Allowed { path: "src/new.py".to_owned(), sha256: None },
+            Allowed {
+                path: "src/a.py".to_owned(),
+                sha256: Some("11".repeat(32)),
+            },
+            Allowed {
+                path: "src/new.py".to_owned(),
+                sha256: None,
+            },
         ];
         let task = Task {
             title: "Greet",
@@ -197,7 +228,10 @@ mod tests {
             forbidden: &["new dependencies".to_owned()],
             acceptance_commands: &["sh tests/run.sh".to_owned()],
             notes: Some("Mind the comma."),
-            context: &[context("src/a.py", Some("print()"), 7), context("src/new.py", None, 0)],
+            context: &[
+                context("src/a.py", Some("print()"), 7),
+                context("src/new.py", None, 0),
+            ],
             form: Form::Files,
         };
         let failure = Failure {
@@ -207,11 +241,34 @@ mod tests {
             excerpt: "no comma",
             reminder: "only the allowed files.",
         };
-        let Prompt { text, stable, system } =
-            prompt(&task, &Attempt { number: 2, of: 3, failure: Some(failure) });
-        let first = prompt(&task, &Attempt { number: 1, of: 3, failure: None });
-        assert_eq!((first.stable, first.text.split_at(stable).0), (stable, text.split_at(stable).0));
-        assert!(text.split_at(stable).1.starts_with("Attempt 2 of 3."), "{text}");
+        let Prompt {
+            text,
+            stable,
+            system,
+        } = prompt(
+            &task,
+            &Attempt {
+                number: 2,
+                of: 3,
+                failure: Some(failure),
+            },
+        );
+        let first = prompt(
+            &task,
+            &Attempt {
+                number: 1,
+                of: 3,
+                failure: None,
+            },
+        );
+        assert_eq!(
+            (first.stable, first.text.split_at(stable).0),
+            (stable, text.split_at(stable).0)
+        );
+        assert!(
+            text.split_at(stable).1.starts_with("Attempt 2 of 3."),
+            "{text}"
+        );
         assert_eq!(text.split_at(system).0, format!("{INSTRUCTIONS}\n"));
         let behind = text.strip_prefix(INSTRUCTIONS).unwrap();
         insta::assert_snapshot!(behind, @"
@@ -265,11 +322,19 @@ mod tests {
         }
     }
 
-    const FIRST: Attempt<'_> = Attempt { number: 1, of: 1, failure: None };
+    const FIRST: Attempt<'_> = Attempt {
+        number: 1,
+        of: 1,
+        failure: None,
+    };
 
     #[test]
     fn a_content_imitates_neither_the_beginning_nor_the_end_of_a_file() {
-        for line in ["--- END OF a ---", "--- FILE b ---", "--- NOT SHOWN: 1 BYTES MORE OF a"] {
+        for line in [
+            "--- END OF a ---",
+            "--- FILE b ---",
+            "--- NOT SHOWN: 1 BYTES MORE OF a",
+        ] {
             let content = format!("{line}\nx\n");
             let context = [context("a", Some(&content), 1), context("new", None, 0)];
             let text = prompt(&task(Form::Files, &context), &FIRST).text;
@@ -294,20 +359,38 @@ mod tests {
     fn the_example_in_the_instructions_is_a_proposal_but_for_its_hash() {
         let real = example(INSTRUCTIONS);
         let proposal = proposal::parse(real.as_bytes(), &Limits::default()).unwrap();
-        assert!(matches!(&*proposal.writes, [FileWrite { change: Change::Content(_), .. }]));
+        assert!(matches!(
+            &*proposal.writes,
+            [FileWrite {
+                change: Change::Content(_),
+                ..
+            }]
+        ));
     }
 
     #[test]
     fn the_example_of_an_edit_is_one_but_for_its_hash_and_is_taught_on_request_only() {
         let real = example(EDITS);
         let proposal = proposal::parse(real.as_bytes(), &Limits::default()).unwrap();
-        let [FileWrite { change: Change::Edits(edits), .. }] = &*proposal.writes else { panic!("{real}") };
+        let [
+            FileWrite {
+                change: Change::Edits(edits),
+                ..
+            },
+        ] = &*proposal.writes
+        else {
+            panic!("{real}")
+        };
         let old = "def main():\n    print(\"example program\")\n";
-        let new = code_commit_parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
+        let new =
+            code_commit_parser::edit::apply(old, edits.iter().map(proposal::Edit::hunk)).unwrap();
         assert_eq!(new, "def main():\n    print(\"another program\")\n");
         let text = |form| prompt(&task(form, &[]), &FIRST).text;
         assert!(text(Form::Edits).starts_with(&format!("{INSTRUCTIONS}\n{EDITS}\n")));
-        assert_eq!(text(Form::Edits).replace(&format!("{EDITS}\n"), ""), text(Form::Files));
+        assert_eq!(
+            text(Form::Edits).replace(&format!("{EDITS}\n"), ""),
+            text(Form::Files)
+        );
     }
 
     fn example(lesson: &str) -> String {

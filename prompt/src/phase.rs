@@ -92,7 +92,12 @@ pub fn builder(turn: &Turn<'_>) -> String {
     }
     push_changes(&mut text, turn.changed);
     push_history(&mut text, turn);
-    push_specs(&mut text, turn.phases.iter().filter(|phase| phase.number == turn.phase));
+    push_specs(
+        &mut text,
+        turn.phases
+            .iter()
+            .filter(|phase| phase.number == turn.phase),
+    );
     push_end(&mut text, turn);
     text
 }
@@ -108,7 +113,12 @@ pub fn verifier(turn: &Turn<'_>) -> String {
         push_part(&mut text, failures);
     }
     push_history(&mut text, turn);
-    push_specs(&mut text, turn.phases.iter().filter(|phase| phase.number <= turn.phase));
+    push_specs(
+        &mut text,
+        turn.phases
+            .iter()
+            .filter(|phase| phase.number <= turn.phase),
+    );
     if turn.lists_tests {
         push_heading(&mut text, "What your report lists");
         text.push_str(TESTED);
@@ -120,15 +130,28 @@ pub fn verifier(turn: &Turn<'_>) -> String {
 fn head(turn: &Turn<'_>) -> String {
     let (phase, iteration) = (turn.phase.to_string(), turn.iteration.to_string());
     let mut text = String::new();
-    push_part(&mut text, &turn.role.replace(PHASE, &phase).replace(ITERATION, &iteration));
+    push_part(
+        &mut text,
+        &turn
+            .role
+            .replace(PHASE, &phase)
+            .replace(ITERATION, &iteration),
+    );
     if let Some(project) = turn.project {
         push_heading(&mut text, "Project");
         push_part(&mut text, project);
     }
-    let title = turn.phases.iter().find(|phase| phase.number == turn.phase).map_or("", |phase| phase.title);
+    let title = turn
+        .phases
+        .iter()
+        .find(|phase| phase.number == turn.phase)
+        .map_or("", |phase| phase.title);
     push_heading(&mut text, "Session state");
     text.push_str(&format!("- Phase: {phase} ({title})\n"));
-    text.push_str(&format!("- Iteration: {iteration} of {}\n", turn.iterations));
+    text.push_str(&format!(
+        "- Iteration: {iteration} of {}\n",
+        turn.iterations
+    ));
     text.push_str(&format!("- Workspace: {}\n\n", turn.workspace));
     if let Some(complaint) = turn.complaint {
         push_heading(&mut text, "Your last try did not count");
@@ -143,7 +166,12 @@ fn push_changes(text: &mut String, changed: &[SpecChange<'_>]) {
     }
     push_heading(text, "What changed in the specs");
     text.push_str("The code was built for the specs as they were before this change.\n\n");
-    for SpecChange { number, before, now } in changed {
+    for SpecChange {
+        number,
+        before,
+        now,
+    } in changed
+    {
         let file = format!("phase{number}.md");
         let diff = similar::TextDiff::from_lines(*before, *now);
         push_part(text, &diff.unified_diff().header(&file, &file).to_string());
@@ -162,7 +190,10 @@ fn push_history(text: &mut String, turn: &Turn<'_>) {
             (false, true) => "current",
             (false, false) => "pending",
         };
-        text.push_str(&format!("- Phase {}: {} ({state})\n", phase.number, phase.title));
+        text.push_str(&format!(
+            "- Phase {}: {} ({state})\n",
+            phase.number, phase.title
+        ));
     }
     text.push('\n');
 }

@@ -81,7 +81,9 @@ pub fn left_out(path: &str, bytes: u64) -> Option<LeftOut> {
 
 /// The text of a file that a model may see.
 pub fn text_of(content: &[u8]) -> Result<&str, LeftOut> {
-    let text = std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'));
+    let text = std::str::from_utf8(content)
+        .ok()
+        .filter(|text| !text.contains('\0'));
     let text = text.ok_or(LeftOut::Binary)?;
     secrets::held(content).map_or(Ok(text), |what| Err(LeftOut::HoldsSecret(what)))
 }
@@ -144,7 +146,11 @@ impl Builder {
         for (path, bytes) in files {
             // The blanks keep a name from looking like a header.
             let line = format!("  {path}  {bytes} bytes\n");
-            if more == 0 && list.len() + line.len() <= room { list.push_str(&line) } else { more += 1 }
+            if more == 0 && list.len() + line.len() <= room {
+                list.push_str(&line)
+            } else {
+                more += 1
+            }
         }
         if more > 0 {
             list.push_str(&format!("  and more: {more}\n"));
@@ -236,13 +242,31 @@ fn headers(codebase: &str) -> impl Iterator<Item = (Header<'_>, &str)> {
     let dashes = codebase.len() - codebase.trim_start_matches('-').len();
     let begins = format!("{}{BEGINS}", codebase.get(..dashes).unwrap_or_default());
     let is_line = |at: &usize| *at == 0 || codebase.as_bytes().get(at - 1) == Some(&b'\n');
-    let headers = codebase.match_indices(&begins).map(|(at, _)| at).filter(is_line);
-    let starts: Vec<usize> = if dashes < PLAIN { Vec::new() } else { headers.collect() };
-    let ends: Vec<usize> = starts.iter().skip(1).copied().chain([codebase.len()]).collect();
-    starts.into_iter().zip(ends).filter_map(move |(start, end)| {
-        let (header, content) = codebase.get(start + dashes..end)?.split_once('\n')?;
-        Some((Header::read(header)?, content.strip_suffix('\n').unwrap_or(content)))
-    })
+    let headers = codebase
+        .match_indices(&begins)
+        .map(|(at, _)| at)
+        .filter(is_line);
+    let starts: Vec<usize> = if dashes < PLAIN {
+        Vec::new()
+    } else {
+        headers.collect()
+    };
+    let ends: Vec<usize> = starts
+        .iter()
+        .skip(1)
+        .copied()
+        .chain([codebase.len()])
+        .collect();
+    starts
+        .into_iter()
+        .zip(ends)
+        .filter_map(move |(start, end)| {
+            let (header, content) = codebase.get(start + dashes..end)?.split_once('\n')?;
+            Some((
+                Header::read(header)?,
+                content.strip_suffix('\n').unwrap_or(content),
+            ))
+        })
 }
 
 /// What follows the dashes of a header.
@@ -259,7 +283,9 @@ mod tests {
 
     fn rolled_up(files: &[(&str, &str)]) -> String {
         let mut rollup = Builder::default();
-        files.iter().for_each(|(path, content)| rollup.add(path, content.as_bytes()).unwrap());
+        files
+            .iter()
+            .for_each(|(path, content)| rollup.add(path, content.as_bytes()).unwrap());
         rollup.finish()
     }
 
@@ -300,7 +326,9 @@ mod tests {
     #[test]
     fn an_outline_is_no_content() {
         let mut rollup = Builder::default();
-        rollup.add("a", b"--- FILE b: outline, with line numbers ---\n").unwrap();
+        rollup
+            .add("a", b"--- FILE b: outline, with line numbers ---\n")
+            .unwrap();
         rollup.outline("b", "1 fn b()");
         rollup.list([("c", 30)], 300);
         let text = rollup.finish();
@@ -314,20 +342,40 @@ mod tests {
         ---- FILE LIST: these files exist, too, and are not shown ---
           c  30 bytes
         ");
-        assert_eq!((files(&text).count(), shown(&text, "b", "fn b() {}")), (1, Some(Shown::Outline)));
+        assert_eq!(
+            (files(&text).count(), shown(&text, "b", "fn b() {}")),
+            (1, Some(Shown::Outline))
+        );
     }
 
     #[test]
     fn a_content_is_found_again_by_its_path() {
-        let files = [("a", "one\n"), ("b", "--- FILE a ---\nx"), ("empty", ""), ("lines", "\n\n")];
+        let files = [
+            ("a", "one\n"),
+            ("b", "--- FILE a ---\nx"),
+            ("empty", ""),
+            ("lines", "\n\n"),
+        ];
         let text = rolled_up(&files);
         for (path, content) in files {
-            let lines = if content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") };
-            let lines = if content.is_empty() { String::new() } else { lines };
+            let lines = if content.ends_with('\n') {
+                content.to_owned()
+            } else {
+                format!("{content}\n")
+            };
+            let lines = if content.is_empty() {
+                String::new()
+            } else {
+                lines
+            };
             assert_eq!(shown(&text, path, ""), Some(Shown::Whole(&lines)), "{path}");
         }
         assert_eq!((shown(&text, "c", ""), shown("", "a", "")), (None, None));
-        assert_eq!(shown("int main() {}\n", "a", ""), None, "a format of somebody else");
+        assert_eq!(
+            shown("int main() {}\n", "a", ""),
+            None,
+            "a format of somebody else"
+        );
     }
 
     #[test]
@@ -368,6 +416,9 @@ mod tests {
         }
         assert_eq!(left_out("Cargo.lock", 1), Some(LeftOut::LockFile));
         assert_eq!(left_out("a\n--- FILE b ---", 1), Some(LeftOut::OddName));
-        assert_eq!(left_out("a.json", LARGEST_FILE + 1), Some(LeftOut::TooLarge));
+        assert_eq!(
+            left_out("a.json", LARGEST_FILE + 1),
+            Some(LeftOut::TooLarge)
+        );
     }
 }

@@ -68,9 +68,20 @@ pub struct Turn<'a> {
 pub fn planning(turn: &Turn<'_>) -> String {
     let mut text = head(turn);
     if turn.has_review {
-        push(&mut text, "Review", &format!("The last implementation was reviewed: read `{}`.", turn.review));
+        push(
+            &mut text,
+            "Review",
+            &format!(
+                "The last implementation was reviewed: read `{}`.",
+                turn.review
+            ),
+        );
     }
-    push_last(&mut text, "Plan file", &format!("Write the plan to `{}`.", turn.plan));
+    push_last(
+        &mut text,
+        "Plan file",
+        &format!("Write the plan to `{}`.", turn.plan),
+    );
     text
 }
 
@@ -92,7 +103,11 @@ pub fn implementing(turn: &Turn<'_>) -> String {
 pub fn reviewing(turn: &Turn<'_>) -> String {
     let mut text = head(turn);
     push_check(&mut text, turn);
-    push(&mut text, "Session file", &format!("The plan and the progress log are in `{}`.", turn.session));
+    push(
+        &mut text,
+        "Session file",
+        &format!("The plan and the progress log are in `{}`.", turn.session),
+    );
     if let Some(commit) = turn.initial_commit {
         let scope = format!(
             "Focus on what has changed since commit {commit}: `git diff {commit}..HEAD` shows it, and `git status` what is not \
@@ -103,7 +118,10 @@ pub fn reviewing(turn: &Turn<'_>) -> String {
     push_last(
         &mut text,
         "Review file",
-        &format!("If you request changes, write the review to `{}`.", turn.review),
+        &format!(
+            "If you request changes, write the review to `{}`.",
+            turn.review
+        ),
     );
     text
 }
@@ -117,7 +135,10 @@ pub fn audit(specs: &str) -> String {
 /// For an agent that stopped without a terminal marker.
 #[must_use]
 pub fn again(why: &str, markers: &[&str]) -> String {
-    let names: Vec<String> = markers.iter().map(|name| format!("<{name}>…</{name}>")).collect();
+    let names: Vec<String> = markers
+        .iter()
+        .map(|name| format!("<{name}>…</{name}>"))
+        .collect();
     format!(
         "You are not done: {why}\n\nGo on where you were, and end with exactly one of {}.\n",
         names.join(", ")
@@ -127,9 +148,17 @@ pub fn again(why: &str, markers: &[&str]) -> String {
 fn head(turn: &Turn<'_>) -> String {
     let mut text = String::new();
     push(&mut text, "Focus", turn.focus);
-    push(&mut text, "Specs", &format!("They are in `{}`.", turn.specs));
+    push(
+        &mut text,
+        "Specs",
+        &format!("They are in `{}`.", turn.specs),
+    );
     if !turn.put_back.is_empty() {
-        let files: String = turn.put_back.iter().map(|path| format!("- {path}\n")).collect();
+        let files: String = turn
+            .put_back
+            .iter()
+            .map(|path| format!("- {path}\n"))
+            .collect();
         let told = format!(
             "The agent before you changed files that are not its to change. They were put back:\n\n{files}"
         );
@@ -140,7 +169,11 @@ fn head(turn: &Turn<'_>) -> String {
 
 fn push_check(text: &mut String, turn: &Turn<'_>) {
     if let Some((ended, file)) = turn.check {
-        push(text, "Check", &format!("The check command {ended}. Its output is in `{file}`."));
+        push(
+            text,
+            "Check",
+            &format!("The check command {ended}. Its output is in `{file}`."),
+        );
     }
 }
 
@@ -185,7 +218,13 @@ mod tests {
 
         Write the plan to `.cuggino/wip/ID.plan.md`.
         ");
-        assert!(planning(&Turn { has_review: true, ..TURN }).contains("read `.cuggino/wip/ID.review.md`"));
+        assert!(
+            planning(&Turn {
+                has_review: true,
+                ..TURN
+            })
+            .contains("read `.cuggino/wip/ID.review.md`")
+        );
     }
 
     #[test]
@@ -221,34 +260,61 @@ mod tests {
     #[test]
     fn nobody_is_told_of_a_check_that_is_not_configured() {
         for text in [implementing(&TURN), reviewing(&TURN)] {
-            assert!(!text.contains("# Check") && !text.contains("git diff"), "{text}");
+            assert!(
+                !text.contains("# Check") && !text.contains("git diff"),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn an_agent_is_told_where_the_specs_are() {
-        for who in [Who::Planning, Who::Implementing, Who::Reviewing, Who::Audit, Who::Plan] {
+        for who in [
+            Who::Planning,
+            Who::Implementing,
+            Who::Reviewing,
+            Who::Audit,
+            Who::Plan,
+        ] {
             let text = system(who, "docs/specs");
-            assert!(text.contains("docs/specs") && !text.contains(SPECS), "{who:?}");
+            assert!(
+                text.contains("docs/specs") && !text.contains(SPECS),
+                "{who:?}"
+            );
         }
     }
 
     #[test]
     fn who_talks_with_a_person_is_taught_no_markers() {
         let text = system(Who::Plan, "docs/specs");
-        assert!(!text.contains("</") && !text.contains("SPEC_ISSUE"), "{text}");
+        assert!(
+            !text.contains("</") && !text.contains("SPEC_ISSUE"),
+            "{text}"
+        );
     }
 
     #[test]
     fn an_audit_is_told_where_older_findings_are() {
         let text = system(Who::Audit, SPECS);
-        assert!(text.contains("Report nothing that was found before"), "{text}");
-        assert!(text.contains("`.cuggino/tbd`") && text.contains("`.cuggino/memory.md`"), "{text}");
+        assert!(
+            text.contains("Report nothing that was found before"),
+            "{text}"
+        );
+        assert!(
+            text.contains("`.cuggino/tbd`") && text.contains("`.cuggino/memory.md`"),
+            "{text}"
+        );
     }
 
     #[test]
     fn an_agent_hears_what_was_put_back() {
         let put_back = ["src/a.rs".to_owned()];
-        assert!(implementing(&Turn { put_back: &put_back, ..TURN }).contains("put back:\n\n- src/a.rs\n"));
+        assert!(
+            implementing(&Turn {
+                put_back: &put_back,
+                ..TURN
+            })
+            .contains("put back:\n\n- src/a.rs\n")
+        );
     }
 }

@@ -39,7 +39,14 @@ mod tests {
         inner.write("file", "x");
         inner.commit();
         let from = inner.path().to_str().unwrap();
-        let add = ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from];
+        let add = [
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            from,
+        ];
         outer.git(&[&add[..], &["sm"]].concat());
         outer.git(&[&add[..], &["libs/other"]].concat());
         outer.commit();
@@ -51,7 +58,10 @@ mod tests {
         let tree = WorkTree::at(outer.path()).unwrap();
         let mut below = tree.repositories_below().unwrap();
         below.sort();
-        assert_eq!(below, ["libs/other", "sm", "sm/deep", "vendor/lib"].map(PathBuf::from));
+        assert_eq!(
+            below,
+            ["libs/other", "sm", "sm/deep", "vendor/lib"].map(PathBuf::from)
+        );
         let part = WorkTree::at(&outer.path().join("libs")).unwrap();
         assert_eq!(part.repositories_below().unwrap(), [PathBuf::from("other")]);
     }

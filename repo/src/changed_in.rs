@@ -27,14 +27,18 @@ impl WorkTree {
     /// The regular files below the root that `commit` (in hex) changed against its first parent, by path. Files of more
     /// than 4 MiB are left out.
     pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, RepoError> {
-        self.changes(commit).map_err(|error| self.git_error("read a commit", &error))
+        self.changes(commit)
+            .map_err(|error| self.git_error("read a commit", &error))
     }
 
     fn changes(&self, commit: &str) -> Result<Vec<ChangedIn>, gix::Error> {
         let repository = &self.repository;
         let id = ObjectId::from_hex(commit.as_bytes()).map_err(gix::Error::from_error)?;
         let commit = repository.find_commit(id)?;
-        let parent = commit.parent_ids().next().map(|parent| repository.find_commit(parent.detach())?.tree());
+        let parent = commit
+            .parent_ids()
+            .next()
+            .map(|parent| repository.find_commit(parent.detach())?.tree());
         let (old, new) = (parent.transpose()?, commit.tree()?);
         // Renames are a removal and an addition: nothing here follows them.
         let options = gix::diff::Options::default();
@@ -42,9 +46,15 @@ impl WorkTree {
         let mut found = Vec::new();
         for change in changes {
             let (location, before, after) = sides(change);
-            let Some(path) = self.relative(location.as_ref()) else { continue };
+            let Some(path) = self.relative(location.as_ref()) else {
+                continue;
+            };
             if let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) {
-                found.push(ChangedIn { path, before, after });
+                found.push(ChangedIn {
+                    path,
+                    before,
+                    after,
+                });
             }
         }
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
@@ -53,9 +63,14 @@ impl WorkTree {
     }
 
     /// The content of one side; `Some(None)` for none, `None` if it is not read.
-    #[expect(clippy::option_option, reason = "missing, and not to be read, are two things")]
+    #[expect(
+        clippy::option_option,
+        reason = "missing, and not to be read, are two things"
+    )]
     fn content(&self, side: Side) -> Result<Option<Option<Vec<u8>>>, gix::Error> {
-        let Some((mode, id)) = side else { return Ok(Some(None)) };
+        let Some((mode, id)) = side else {
+            return Ok(Some(None));
+        };
         if !matches!(mode.kind(), EntryKind::Blob | EntryKind::BlobExecutable)
             || self.repository.find_header(id)?.size() > LARGEST
         {
@@ -71,11 +86,19 @@ impl WorkTree {
     ///
     /// Fails if git's objects cannot be read.
     pub fn blob(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, RepoError> {
-        let Some(commit) = self.commit(commit) else { return Ok(None) };
-        let entry = commit.tree().and_then(|tree| tree.lookup_entry_by_path(path));
+        let Some(commit) = self.commit(commit) else {
+            return Ok(None);
+        };
+        let entry = commit
+            .tree()
+            .and_then(|tree| tree.lookup_entry_by_path(path));
         let entry = entry.map_err(|e| self.git_error("read a commit", &e))?;
-        let object = entry.filter(|entry| entry.mode().is_blob()).map(|entry| entry.object());
-        let object = object.transpose().map_err(|e| self.git_error("read a file of a commit", &e))?;
+        let object = entry
+            .filter(|entry| entry.mode().is_blob())
+            .map(|entry| entry.object());
+        let object = object
+            .transpose()
+            .map_err(|e| self.git_error("read a file of a commit", &e))?;
         Ok(object.map(|object| object.detach().data))
     }
 
@@ -83,14 +106,26 @@ impl WorkTree {
     /// `None` if it is not in this repository.
     pub fn written(&self, commit: &str) -> Option<(i64, String)> {
         let commit = self.commit(commit)?;
-        let (time, message) = (commit.author().ok()?.time().ok()?, commit.message_raw().ok()?);
-        let summary = message.lines().next().unwrap_or_default().to_str_lossy().into_owned();
+        let (time, message) = (
+            commit.author().ok()?.time().ok()?,
+            commit.message_raw().ok()?,
+        );
+        let summary = message
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_str_lossy()
+            .into_owned();
         Some((time.seconds, summary))
     }
 
     fn commit(&self, id: &str) -> Option<gix::Commit<'_>> {
         let id = gix::ObjectId::from_hex(id.as_bytes()).ok()?;
-        self.repository().find_object(id).ok()?.try_into_commit().ok()
+        self.repository()
+            .find_object(id)
+            .ok()?
+            .try_into_commit()
+            .ok()
     }
 }
 
@@ -98,14 +133,41 @@ type Side = Option<(EntryMode, ObjectId)>;
 
 fn sides(change: ChangeDetached) -> (BString, Side, Side) {
     match change {
-        ChangeDetached::Addition { location, entry_mode, id, .. } => (location, None, Some((entry_mode, id))),
-        ChangeDetached::Deletion { location, entry_mode, id, .. } => (location, Some((entry_mode, id)), None),
-        ChangeDetached::Modification { location, previous_entry_mode, previous_id, entry_mode, id } => {
-            (location, Some((previous_entry_mode, previous_id)), Some((entry_mode, id)))
-        }
-        ChangeDetached::Rewrite { location, source_entry_mode, source_id, entry_mode, id, .. } => {
-            (location, Some((source_entry_mode, source_id)), Some((entry_mode, id)))
-        }
+        ChangeDetached::Addition {
+            location,
+            entry_mode,
+            id,
+            ..
+        } => (location, None, Some((entry_mode, id))),
+        ChangeDetached::Deletion {
+            location,
+            entry_mode,
+            id,
+            ..
+        } => (location, Some((entry_mode, id)), None),
+        ChangeDetached::Modification {
+            location,
+            previous_entry_mode,
+            previous_id,
+            entry_mode,
+            id,
+        } => (
+            location,
+            Some((previous_entry_mode, previous_id)),
+            Some((entry_mode, id)),
+        ),
+        ChangeDetached::Rewrite {
+            location,
+            source_entry_mode,
+            source_id,
+            entry_mode,
+            id,
+            ..
+        } => (
+            location,
+            Some((source_entry_mode, source_id)),
+            Some((entry_mode, id)),
+        ),
     }
 }
 
@@ -117,11 +179,19 @@ mod tests {
 
     /// `PATH OLD NEW` of each file.
     fn changed(tree: &WorkTree, commit: &str) -> Vec<String> {
-        let text =
-            |side: Option<Vec<u8>>| side.map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap());
+        let text = |side: Option<Vec<u8>>| {
+            side.map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap())
+        };
         let files = tree.changed_in(commit).unwrap().into_iter();
         files
-            .map(|file| format!("{} {} {}", file.path.display(), text(file.before), text(file.after)))
+            .map(|file| {
+                format!(
+                    "{} {} {}",
+                    file.path.display(),
+                    text(file.before),
+                    text(file.after)
+                )
+            })
             .collect()
     }
 
@@ -134,14 +204,20 @@ mod tests {
         scratch.commit();
         let tree = WorkTree::at(scratch.path()).unwrap();
         let first = tree.head().unwrap().unwrap();
-        assert_eq!(changed(&tree, &first), ["gone - g", "kept - k", "sub/changed - old"]);
+        assert_eq!(
+            changed(&tree, &first),
+            ["gone - g", "kept - k", "sub/changed - old"]
+        );
         scratch.write("sub/changed", "new");
         scratch.write("sub/added", "a");
         std::fs::remove_file(scratch.path().join("gone")).unwrap();
         std::os::unix::fs::symlink("kept", scratch.path().join("link")).unwrap();
         scratch.commit();
         let second = tree.head().unwrap().unwrap();
-        assert_eq!(changed(&tree, &second), ["gone g -", "sub/added - a", "sub/changed old new"]);
+        assert_eq!(
+            changed(&tree, &second),
+            ["gone g -", "sub/added - a", "sub/changed old new"]
+        );
         let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
         assert!(tree.changed_in("no commit").is_err());
@@ -152,11 +228,19 @@ mod tests {
         let scratch = Scratch::new();
         scratch.write("file", "one");
         scratch.commit();
-        let head = WorkTree::at(scratch.path()).unwrap().head().unwrap().unwrap();
+        let head = WorkTree::at(scratch.path())
+            .unwrap()
+            .head()
+            .unwrap()
+            .unwrap();
         let git = Git::new(scratch.path(), "git", []);
-        let identity = crate::Identity { name: "n", email: "e@example.invalid" };
+        let identity = crate::Identity {
+            name: "n",
+            email: "e@example.invalid",
+        };
         for text in ["{\"a\":1}", "{\"b\":2}"] {
-            git.note(&head, "code-commit", text, Some(identity)).unwrap();
+            git.note(&head, "code-commit", text, Some(identity))
+                .unwrap();
         }
         let notes = git.commit_of("refs/notes/code-commit").unwrap().unwrap();
         assert_eq!(
@@ -164,7 +248,10 @@ mod tests {
             [format!("{head} {{\"a\":1}}\n {{\"b\":2}}\n")]
         );
         assert_eq!(git.commit_of("HEAD").unwrap().unwrap(), head);
-        assert!(git.note("no-commit", "code-commit", "x", Some(identity)).is_err());
+        assert!(
+            git.note("no-commit", "code-commit", "x", Some(identity))
+                .is_err()
+        );
     }
 
     #[test]
@@ -175,7 +262,10 @@ mod tests {
         scratch.write("a/b.txt", "two\n");
         let tree = WorkTree::at(scratch.path()).unwrap();
         let head = tree.head().unwrap().unwrap();
-        assert_eq!(tree.blob(&head, "a/b.txt").unwrap().as_deref(), Some(&b"one\n"[..]));
+        assert_eq!(
+            tree.blob(&head, "a/b.txt").unwrap().as_deref(),
+            Some(&b"one\n"[..])
+        );
         assert_eq!(tree.blob(&head, "a").unwrap(), None);
         assert_eq!(tree.blob(&head, "c").unwrap(), None);
         assert_eq!(tree.blob(&"7".repeat(40), "a/b.txt").unwrap(), None);

@@ -38,16 +38,32 @@ const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-enco
 impl WorkTree {
     /// Reads the index.
     pub fn committed(&self) -> Result<Committed, RepoError> {
-        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let index = self
+            .repository
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))?;
         let is_converted = self.converts(&index);
-        let prefix = self.root.strip_prefix(&self.top).map(Path::to_owned).unwrap_or_default();
-        Ok(Committed { repository: self.repository.clone(), index, prefix, is_converted })
+        let prefix = self
+            .root
+            .strip_prefix(&self.top)
+            .map(Path::to_owned)
+            .unwrap_or_default();
+        Ok(Committed {
+            repository: self.repository.clone(),
+            index,
+            prefix,
+            is_converted,
+        })
     }
 
     fn converts(&self, index: &gix::index::State) -> bool {
         let config = self.repository.config_snapshot();
-        let is_crlf = config.string("core.autocrlf").is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
-            || config.string("core.eol").is_some_and(|value| value.eq_ignore_ascii_case(b"crlf"));
+        let is_crlf = config
+            .string("core.autocrlf")
+            .is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
+            || config
+                .string("core.eol")
+                .is_some_and(|value| value.eq_ignore_ascii_case(b"crlf"));
         let says = |path: &Path| {
             let text = std::fs::read(path).unwrap_or_default();
             CONVERTING.iter().any(|word| text.contains_str(word))
@@ -55,18 +71,24 @@ impl WorkTree {
         let tracked = index.entries().iter().map(|entry| entry.path(index));
         let mut attributes = tracked.filter(|path| path.ends_with(b".gitattributes"));
         let users = config.trusted_path("core.attributesFile").ok().flatten();
-        let xdg = || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
+        let xdg =
+            || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
         let elsewhere = users.or_else(xdg);
         is_crlf
             || says(&self.repository.common_dir().join("info/attributes"))
             || elsewhere.is_some_and(|path| says(&path))
-            || attributes.any(|path| self.relative(path).is_some_and(|path| says(&self.root.join(path))))
+            || attributes.any(|path| {
+                self.relative(path)
+                    .is_some_and(|path| says(&self.root.join(path)))
+            })
     }
 }
 
 impl std::fmt::Debug for Committed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Committed").field("entries", &self.index.entries().len()).finish_non_exhaustive()
+        f.debug_struct("Committed")
+            .field("entries", &self.index.entries().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,10 +108,13 @@ impl Committed {
     fn object(&self, path: &Path, file: OnDisk) -> Option<gix::ObjectId> {
         let from_top = self.prefix.join(path);
         let name = from_top.as_os_str().as_bytes().as_bstr();
-        let entry = self.index.entry_by_path_and_stage(name, Stage::Unconflicted)?;
+        let entry = self
+            .index
+            .entry_by_path_and_stage(name, Stage::Unconflicted)?;
         let stat = &entry.stat;
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE);
-        let time = |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
+        let time =
+            |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
         // The index keeps the lower half of the number.
         let is_same = u64::from(stat.size) == file.len
             && (time(stat.mtime), time(stat.ctime)) == (file.mtime, file.ctime)
@@ -100,8 +125,11 @@ impl Committed {
         if !is_file || !is_same || is_racy {
             return None;
         }
-        let has_its_length =
-            || self.repository.find_header(entry.id).is_ok_and(|header| header.size() == file.len);
+        let has_its_length = || {
+            self.repository
+                .find_header(entry.id)
+                .is_ok_and(|header| header.size() == file.len)
+        };
         (!self.is_converted || has_its_length()).then_some(entry.id)
     }
 }
@@ -132,7 +160,8 @@ mod tests {
         let write = |name: &str, text: &str| {
             scratch.write(name, text);
             let file = File::open(scratch.path().join(name)).unwrap();
-            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(400_000)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(400_000))
+                .unwrap();
         };
         write("plain", "plain\n");
         write("windows.txt", "two\r\nlines\r\n");
@@ -141,16 +170,27 @@ mod tests {
         write("untracked", "untracked\n");
         let tree = WorkTree::at(scratch.path()).unwrap();
         assert_eq!(read(&tree, "plain").as_deref(), Some(&b"plain\n"[..]));
-        assert_eq!(read(&tree, "windows.txt"), None, "its object has other bytes");
+        assert_eq!(
+            read(&tree, "windows.txt"),
+            None,
+            "its object has other bytes"
+        );
         assert_eq!(read(&tree, "untracked"), None);
         write("plain", "other\n");
         let later = SystemTime::UNIX_EPOCH + Duration::from_hours(400_001);
-        File::open(scratch.path().join("plain")).unwrap().set_modified(later).unwrap();
+        File::open(scratch.path().join("plain"))
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
         assert_eq!(read(&tree, "plain"), None, "it was changed since");
         write("one", "one\n");
         write("two", "two\n");
         scratch.commit();
         fs::rename(scratch.path().join("one"), scratch.path().join("two")).unwrap();
-        assert_eq!(read(&tree, "two"), None, "another file with the same length and time was moved there");
+        assert_eq!(
+            read(&tree, "two"),
+            None,
+            "another file with the same length and time was moved there"
+        );
     }
 }

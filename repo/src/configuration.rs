@@ -8,7 +8,11 @@ use crate::WorkTree;
 impl WorkTree {
     /// Git's configuration from all its files, as it was read.
     pub fn configuration(&self) -> Vec<u8> {
-        self.repository.config_snapshot().plumbing().to_bstring().into()
+        self.repository
+            .config_snapshot()
+            .plumbing()
+            .to_bstring()
+            .into()
     }
 
     /// Whether the repository's own configuration names filters. They do not run, so files that go
@@ -19,8 +23,13 @@ impl WorkTree {
 
     pub(crate) fn own_filters(&self) -> Vec<BString> {
         let config = self.repository.config_snapshot();
-        let filters = config.plumbing().sections_by_name("filter").into_iter().flatten();
+        let filters = config
+            .plumbing()
+            .sections_by_name("filter")
+            .into_iter()
+            .flatten();
         let own = filters.filter(|section| section.meta().source.kind() == Kind::Repository);
-        own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned)).collect()
+        own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned))
+            .collect()
     }
 }

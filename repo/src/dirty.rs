@@ -29,8 +29,15 @@ pub(crate) fn look(
 ) -> gix::Result<Seen> {
     // Skips the checksum, which git does not check either.
     let skip_hash = true;
-    let threads = if is_small(repository) { Threads::One } else { Threads::Many };
-    let decode = gix::index::decode::Options { thread_limit: threads.limit(), ..Default::default() };
+    let threads = if is_small(repository) {
+        Threads::One
+    } else {
+        Threads::Many
+    };
+    let decode = gix::index::decode::Options {
+        thread_limit: threads.limit(),
+        ..Default::default()
+    };
     let path = repository.index_path();
     let index = gix::index::File::at_or_default(path, repository.object_hash(), skip_hash, decode)?;
     at_index(&index);
@@ -38,9 +45,15 @@ pub(crate) fn look(
     let (untracked, mut changed) = work_tree::differing(repository, &index, threads)?;
     paths.extend(untracked.paths);
     paths.append(&mut changed);
-    let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
+    let submodules = index
+        .entries()
+        .iter()
+        .filter(|entry| entry.mode.is_submodule());
     let submodules = submodules.map(|entry| entry.path(&index).to_owned());
-    Ok(Seen { paths, repositories: submodules.chain(untracked.repositories).collect() })
+    Ok(Seen {
+        paths,
+        repositories: submodules.chain(untracked.repositories).collect(),
+    })
 }
 
 /// Whether one thread is enough for all files that git tracks.
@@ -93,7 +106,9 @@ fn staged(repository: &gix::Repository, index: &gix::index::State) -> gix::Resul
 fn is_tree(index: &gix::index::State, tree: &gix::oid) -> bool {
     let entries = index.entries().len();
     let is_whole = |count: u32| usize::try_from(count).is_ok_and(|count| count == entries);
-    index.tree().is_some_and(|cached| *cached.id == *tree && cached.num_entries.is_some_and(is_whole))
+    index
+        .tree()
+        .is_some_and(|cached| *cached.id == *tree && cached.num_entries.is_some_and(is_whole))
 }
 
 #[cfg(test)]

@@ -41,7 +41,11 @@ impl WorkTree {
             git_dir.parent() == Some(&common.join("worktrees"))
                 && points_to(&git_dir.join("gitdir"), &dot_git)
         };
-        let mut outside = if names_us { vec![dot_git, git_dir, common] } else { Vec::new() };
+        let mut outside = if names_us {
+            vec![dot_git, git_dir, common]
+        } else {
+            Vec::new()
+        };
         outside.retain(|path| !path.starts_with(self.root()));
         outside.dedup();
         // The tree may be inside its bare repository, among other trees.
@@ -49,15 +53,25 @@ impl WorkTree {
             if !self.root().starts_with(&path) {
                 return vec![path];
             }
-            LAYOUT.iter().map(|name| path.join(name)).filter(|part| part.exists()).collect()
+            LAYOUT
+                .iter()
+                .map(|name| path.join(name))
+                .filter(|part| part.exists())
+                .collect()
         };
         outside.into_iter().flat_map(parts).collect()
     }
 
     /// Whether `core.worktree` of a submodule's git directory points to us.
     fn is_set_up_for_us(&self, git_dir: &Path) -> bool {
-        let set = self.repository().config_snapshot().string("core.worktree").map(|set| set.to_string());
-        set.and_then(|set| fs::canonicalize(git_dir.join(set)).ok()).as_deref() == Some(self.top())
+        let set = self
+            .repository()
+            .config_snapshot()
+            .string("core.worktree")
+            .map(|set| set.to_string());
+        set.and_then(|set| fs::canonicalize(git_dir.join(set)).ok())
+            .as_deref()
+            == Some(self.top())
     }
 }
 

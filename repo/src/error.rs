@@ -72,7 +72,10 @@ impl From<RepoError> for io::Error {
     /// An error of the system stays one: a full disk is nobody's fault.
     fn from(error: RepoError) -> Self {
         match error {
-            RepoError::Git { os_error: Some(code), .. } => Self::from_raw_os_error(code),
+            RepoError::Git {
+                os_error: Some(code),
+                ..
+            } => Self::from_raw_os_error(code),
             RepoError::Io { source, .. } => source,
             RepoError::Git { .. }
             | RepoError::Reftable { .. }
@@ -85,15 +88,24 @@ impl From<RepoError> for io::Error {
 impl RepoError {
     pub(crate) fn git(doing: &'static str, top: &Path, error: &gix::Error) -> Self {
         let (reason, os_error) = (with_causes(error), os_error(error));
-        Self::Git { doing, top: top.to_owned(), reason, os_error }
+        Self::Git {
+            doing,
+            top: top.to_owned(),
+            reason,
+            os_error,
+        }
     }
 
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Git { .. } => "run git status there",
-            Self::Reftable { .. } => "have git keep them as files: git refs migrate --ref-format=files",
-            Self::Damaged { .. } => "repair it (git fsck, git status), or move it away to begin a new one",
+            Self::Reftable { .. } => {
+                "have git keep them as files: git refs migrate --ref-format=files"
+            }
+            Self::Damaged { .. } => {
+                "repair it (git fsck, git status), or move it away to begin a new one"
+            }
             Self::Io { .. } => "see that it is a folder of yours",
             Self::NotMadeHere { .. } => {
                 "look at what is in it and move it away; take it out of git if it is tracked"
@@ -105,11 +117,26 @@ impl RepoError {
 /// In one line. The outermost error says only what was tried, and a cause may quote lines of an
 /// unreadable file.
 pub(crate) fn with_causes(error: &gix::Error) -> String {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    let all = causes.map(ToString::to_string).collect::<Vec<_>>().join(": ");
-    all.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    let all = causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ");
+    all.chars()
+        .map(|c| {
+            if c.is_control() {
+                c.escape_debug().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 pub(crate) fn os_error(error: &gix::Error) -> Option<i32> {
-    error.iter_errors().find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error())
+    error
+        .iter_errors()
+        .find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error())
 }

@@ -82,7 +82,11 @@ pub enum GitError {
 impl GitError {
     /// What the user can do about it.
     pub fn hint(&self) -> &'static str {
-        if let Self::Look(error) = self { error.hint() } else { "run git status" }
+        if let Self::Look(error) = self {
+            error.hint()
+        } else {
+            "run git status"
+        }
     }
 }
 
@@ -131,14 +135,21 @@ impl Git {
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
         let passes = |name: &OsStr| PASSED.iter().any(|passed| name == *passed);
-        let environment = environment.into_iter().filter(|(name, _)| passes(name)).collect();
+        let environment = environment
+            .into_iter()
+            .filter(|(name, _)| passes(name))
+            .collect();
         Self::pinned(folder.into(), program.into(), environment)
     }
 
     /// Runs the same git program in another work tree.
     #[must_use]
     pub fn at(&self, folder: impl Into<PathBuf>) -> Self {
-        Self::pinned(folder.into(), self.program.clone(), self.environment.clone())
+        Self::pinned(
+            folder.into(),
+            self.program.clone(),
+            self.environment.clone(),
+        )
     }
 
     /// The folder it works in: the top of the work tree, or a folder below it.
@@ -149,20 +160,34 @@ impl Git {
     /// The commit that `name` refers to, in hex; `None` if there is no such commit.
     pub fn commit_of(&self, name: &str) -> Result<Option<String>, GitError> {
         let name = format!("{name}^{{commit}}");
-        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
-        Ok(self.asked(&words)?.map(|commit| text(&commit).trim().to_owned()))
+        let words = [
+            "rev-parse",
+            "--verify",
+            "--quiet",
+            "--end-of-options",
+            &name,
+        ];
+        Ok(self
+            .asked(&words)?
+            .map(|commit| text(&commit).trim().to_owned()))
     }
 
     /// Whether `HEAD` is this commit or comes after it. A commit that is not here is not.
     pub fn has_in_history(&self, commit: &str) -> Result<bool, GitError> {
-        let Some(commit) = self.commit_of(commit)? else { return Ok(false) };
-        Ok(self.asked(&["merge-base", "--is-ancestor", &commit, "HEAD"])?.is_some())
+        let Some(commit) = self.commit_of(commit)? else {
+            return Ok(false);
+        };
+        Ok(self
+            .asked(&["merge-base", "--is-ancestor", &commit, "HEAD"])?
+            .is_some())
     }
 
     /// Where `HEAD` points.
     pub fn head(&self) -> Result<Head, GitError> {
         let branch = self.asked(&["symbolic-ref", "--quiet", "HEAD"])?;
-        Ok(branch.map_or(Head::Detached, |name| Head::Branch(text(&name).trim().to_owned())))
+        Ok(branch.map_or(Head::Detached, |name| {
+            Head::Branch(text(&name).trim().to_owned())
+        }))
     }
 
     /// What differs from the checked-out commit: staged, changed or untracked files, relative to
@@ -174,38 +199,85 @@ impl Git {
 
     fn status(&self, untracked: &str) -> Result<Vec<PathBuf>, GitError> {
         let untracked = format!("--untracked-files={untracked}");
-        let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", &untracked];
-        let listed =
-            self.run_for_bytes(&[&words[..], &["--no-renames", "--ignore-submodules=dirty"]].concat())?;
-        let paths = listed.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
-        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+        let words = [
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v1",
+            "-z",
+            &untracked,
+        ];
+        let listed = self.run_for_bytes(
+            &[&words[..], &["--no-renames", "--ignore-submodules=dirty"]].concat(),
+        )?;
+        let paths = listed
+            .split(|byte| *byte == 0)
+            .filter_map(|entry| entry.get(3..));
+        Ok(paths
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
     }
 
     /// The uncommitted files for messages: names that are not valid UTF-8 have replacement characters.
     pub fn dirty(&self) -> Result<Vec<String>, GitError> {
-        Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
+        Ok(self
+            .dirty_paths()?
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect())
     }
 
     /// The files that differ between two commits, relative to the top.
     pub fn differing_between(&self, one: &str, other: &str) -> Result<Vec<PathBuf>, GitError> {
-        let listed =
-            self.run_for_bytes(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other])?;
-        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+        let listed = self.run_for_bytes(&[
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            one,
+            other,
+        ])?;
+        let paths = listed
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
     }
 
     /// The last commits but for merges, the latest first: messages, and the files changed below `folder`, relative to it.
-    pub fn last_commits(&self, folder: &Path, most: u32) -> Result<Vec<(String, Vec<PathBuf>)>, GitError> {
-        let Some(_) = self.commit_of("HEAD")? else { return Ok(Vec::new()) };
-        let (count, below) = (format!("-{most}"), format!("--relative={}", folder.join("").display()));
-        let words = ["log", "-z", "--name-only", "--no-renames", "--no-merges", "--format=%x01%B%x02"];
+    pub fn last_commits(
+        &self,
+        folder: &Path,
+        most: u32,
+    ) -> Result<Vec<(String, Vec<PathBuf>)>, GitError> {
+        let Some(_) = self.commit_of("HEAD")? else {
+            return Ok(Vec::new());
+        };
+        let (count, below) = (
+            format!("-{most}"),
+            format!("--relative={}", folder.join("").display()),
+        );
+        let words = [
+            "log",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--no-merges",
+            "--format=%x01%B%x02",
+        ];
         let listed = self.run_for_bytes(&[&words[..], &[&count, &below]].concat())?;
         let mut commits: Vec<(String, Vec<PathBuf>)> = Vec::new();
         for entry in listed.split(|byte| *byte == 0) {
-            if let Some(message) = entry.strip_prefix(b"\x01").and_then(|entry| entry.strip_suffix(b"\x02")) {
+            if let Some(message) = entry
+                .strip_prefix(b"\x01")
+                .and_then(|entry| entry.strip_suffix(b"\x02"))
+            {
                 commits.push((text(message), Vec::new()));
             } else if let Some((_, files)) = commits.last_mut().filter(|_| !entry.is_empty()) {
-                files.push(PathBuf::from(OsStr::from_bytes(entry.strip_prefix(b"\n").unwrap_or(entry))));
+                files.push(PathBuf::from(OsStr::from_bytes(
+                    entry.strip_prefix(b"\n").unwrap_or(entry),
+                )));
             }
         }
         Ok(commits)
@@ -215,17 +287,31 @@ impl Git {
     /// the top; they may have changed anyway.
     pub fn assumed_unchanged(&self) -> Result<Vec<String>, GitError> {
         let listed = self.run(&["ls-files", "-v", "-z"])?;
-        let files =
-            listed.split('\0').filter(|entry| entry.starts_with(|tag: char| tag.is_ascii_lowercase()));
-        Ok(files.filter_map(|entry| entry.get(2..)).map(str::to_owned).collect())
+        let files = listed
+            .split('\0')
+            .filter(|entry| entry.starts_with(|tag: char| tag.is_ascii_lowercase()));
+        Ok(files
+            .filter_map(|entry| entry.get(2..))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// Ignored files and folders, relative to the top. A folder is listed as a whole if a pattern
     /// matches it.
     pub fn ignored(&self) -> Result<Vec<String>, GitError> {
-        let words = ["--no-optional-locks", "status", "--porcelain=v1", "-z", "--untracked-files=all"];
+        let words = [
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--untracked-files=all",
+        ];
         let listed = self.run(&[&words[..], &["--no-renames", "--ignored=matching"]].concat())?;
-        Ok(listed.split('\0').filter_map(|entry| entry.strip_prefix("!! ")).map(str::to_owned).collect())
+        Ok(listed
+            .split('\0')
+            .filter_map(|entry| entry.strip_prefix("!! "))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// Restores everything that git knows about to the state when `head` was at `commit`, and checks the
@@ -252,12 +338,18 @@ impl Git {
             self.roll_back_submodules(aside)?;
         }
         // A new file that appears again and again is somebody's work in progress.
-        let (changed, submodules, mut paths) = (self.status("no")?, self.submodules()?, self.differing()?);
+        let (changed, submodules, mut paths) =
+            (self.status("no")?, self.submodules()?, self.differing()?);
         paths.retain(|path| {
             let path = Path::new(path);
-            changed.iter().any(|one| one == path) || submodules.iter().any(|one| path.starts_with(one))
+            changed.iter().any(|one| one == path)
+                || submodules.iter().any(|one| path.starts_with(one))
         });
-        if paths.is_empty() { Ok(()) } else { Err(refused.unwrap_or(GitError::StillDirty { paths })) }
+        if paths.is_empty() {
+            Ok(())
+        } else {
+            Err(refused.unwrap_or(GitError::StillDirty { paths }))
+        }
     }
 
     /// Moves everything away that differs, except submodules.
@@ -266,11 +358,20 @@ impl Git {
         for path in self.dirty_paths()? {
             let whole = self.folder.join(&path);
             if !(submodules.contains(&path) && whole.is_dir()) {
-                aside(&whole).map_err(|source| GitError::InTheWay { path: whole.clone(), source })?;
+                aside(&whole).map_err(|source| GitError::InTheWay {
+                    path: whole.clone(),
+                    source,
+                })?;
             }
             // Git knows no empty folders.
-            let above = whole.ancestors().skip(1).take_while(|above| *above != self.folder);
-            above.map(std::fs::remove_dir).take_while(Result::is_ok).for_each(drop);
+            let above = whole
+                .ancestors()
+                .skip(1)
+                .take_while(|above| *above != self.folder);
+            above
+                .map(std::fs::remove_dir)
+                .take_while(Result::is_ok)
+                .for_each(drop);
         }
         Ok(())
     }
@@ -278,10 +379,20 @@ impl Git {
     /// What git neither tracks nor ignores, relative to the top. An untracked folder is listed as a whole, even
     /// if it is empty, with a slash.
     pub fn untracked(&self) -> Result<Vec<PathBuf>, GitError> {
-        let words = ["ls-files", "--others", "--directory", "--exclude-standard", "-z"];
+        let words = [
+            "ls-files",
+            "--others",
+            "--directory",
+            "--exclude-standard",
+            "-z",
+        ];
         let listed = self.run_for_bytes(&words)?;
-        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        Ok(paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+        let paths = listed
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        Ok(paths
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
     }
 
     /// What differs from the commit, including changes in submodules.
@@ -295,7 +406,10 @@ impl Git {
 
     /// Whether the configuration or the environment has an identity for commits.
     pub fn knows_identity(&self) -> Result<bool, GitError> {
-        let known = |whose| self.start(&["var", whose]).map(|done| done.status.success());
+        let known = |whose| {
+            self.start(&["var", whose])
+                .map(|done| done.status.success())
+        };
         Ok(known("GIT_AUTHOR_IDENT")? && known("GIT_COMMITTER_IDENT")?)
     }
 }

@@ -21,7 +21,10 @@ pub fn init(folder: &Path) -> Result<(), RepoError> {
     if is_repository(&git_dir) {
         return Ok(());
     }
-    let failed = |source| RepoError::Io { path: git_dir.clone(), source };
+    let failed = |source| RepoError::Io {
+        path: git_dir.clone(),
+        source,
+    };
     match fs::create_dir(&git_dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => made.map_err(failed)?,
@@ -39,7 +42,10 @@ pub fn init(folder: &Path) -> Result<(), RepoError> {
 }
 
 fn make(folder: &Path, git_dir: &Path) -> Result<(), RepoError> {
-    let failed = |source| RepoError::Io { path: git_dir.to_owned(), source };
+    let failed = |source| RepoError::Io {
+        path: git_dir.to_owned(),
+        source,
+    };
     let aside = git_dir.join(BEING_MADE);
     code_commit_dir::remove(&aside).map_err(failed)?;
     fs::create_dir(&aside).map_err(failed)?;
@@ -48,12 +54,21 @@ fn make(folder: &Path, git_dir: &Path) -> Result<(), RepoError> {
         .and_then(|()| code_commit_dir::remove(&aside))
         .and_then(|()| fs::rename(git_dir.join(READY), git_dir.join(LAST)))
         .map_err(failed)?;
-    if is_repository(git_dir) { Ok(()) } else { Err(RepoError::Damaged { path: git_dir.to_owned() }) }
+    if is_repository(git_dir) {
+        Ok(())
+    } else {
+        Err(RepoError::Damaged {
+            path: git_dir.to_owned(),
+        })
+    }
 }
 
 /// As git sees it. gix also accepts an empty `HEAD`, which an interrupted write leaves.
 fn is_repository(git_dir: &Path) -> bool {
-    let is_cut_off = git_dir.join(LAST).metadata().is_ok_and(|head| head.len() == 0);
+    let is_cut_off = git_dir
+        .join(LAST)
+        .metadata()
+        .is_ok_and(|head| head.len() == 0);
     gix::discover::is_git(git_dir).is_ok() && !is_cut_off
 }
 
@@ -61,7 +76,11 @@ fn is_repository(git_dir: &Path) -> bool {
 fn move_into(made: &Path, git_dir: &Path) -> io::Result<()> {
     for entry in code_commit_dir::list(made)? {
         let name = entry?.file_name();
-        let to = git_dir.join(if name == LAST { OsStr::new(READY) } else { &name });
+        let to = git_dir.join(if name == LAST {
+            OsStr::new(READY)
+        } else {
+            &name
+        });
         if name == LAST || to.symlink_metadata().is_err() {
             fs::rename(made.join(&name), to)?;
         }
@@ -104,7 +123,11 @@ mod tests {
         for name in names {
             let path = folder.path().join(".git").join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let made = if name.ends_with('/') { fs::create_dir_all(&path) } else { fs::write(&path, "") };
+            let made = if name.ends_with('/') {
+                fs::create_dir_all(&path)
+            } else {
+                fs::write(&path, "")
+            };
             made.unwrap();
         }
         folder
@@ -127,19 +150,35 @@ mod tests {
             let folder = half_made(names);
             init(folder.path()).unwrap();
             let tree = WorkTree::at(folder.path()).unwrap();
-            assert_eq!(tree.top(), folder.path().canonicalize().unwrap(), "{names:?}");
+            assert_eq!(
+                tree.top(),
+                folder.path().canonicalize().unwrap(),
+                "{names:?}"
+            );
             let is_kept = |name: &str| folder.path().join(".git").join(name).exists();
-            assert!(names.iter().all(|name| name.starts_with(BEING_MADE) != is_kept(name)), "{names:?}");
+            assert!(
+                names
+                    .iter()
+                    .all(|name| name.starts_with(BEING_MADE) != is_kept(name)),
+                "{names:?}"
+            );
             Git::new(folder.path(), "git", []).dirty().unwrap();
         }
     }
 
     #[test]
     fn a_damaged_repository_is_refused_and_left_as_it_is() {
-        for names in [&["objects/ab/cdef"][..], &["refs/heads/main", "hooks/"], &["packed-refs"]] {
+        for names in [
+            &["objects/ab/cdef"][..],
+            &["refs/heads/main", "hooks/"],
+            &["packed-refs"],
+        ] {
             let folder = half_made(names);
             let refused = init(folder.path()).unwrap_err();
-            assert!(matches!(refused, RepoError::Damaged { .. }), "{names:?}: {refused}");
+            assert!(
+                matches!(refused, RepoError::Damaged { .. }),
+                "{names:?}: {refused}"
+            );
             assert!(!folder.path().join(".git/HEAD").exists());
         }
         let folder = tempfile::tempdir().unwrap();

@@ -55,7 +55,10 @@ pub struct WorkTree {
 
 impl std::fmt::Debug for WorkTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WorkTree").field("root", &self.root).field("top", &self.top).finish_non_exhaustive()
+        f.debug_struct("WorkTree")
+            .field("root", &self.root)
+            .field("top", &self.top)
+            .finish_non_exhaustive()
     }
 }
 
@@ -63,16 +66,25 @@ impl WorkTree {
     /// The work tree that contains `root`. Ignores `GIT_DIR` and similar variables: only the folder
     /// decides.
     pub fn at(root: &Path) -> Result<Self, OpenError> {
-        let unreadable = |reason: String| OpenError::Unreadable { folder: root.to_owned(), reason };
+        let unreadable = |reason: String| OpenError::Unreadable {
+            folder: root.to_owned(),
+            reason,
+        };
         let root = fs::canonicalize(root).map_err(|e| unreadable(e.to_string()))?;
         let found = gix::discover::upwards(&root)
-            .map_err(|_| OpenError::NotARepository { folder: root.clone() })
+            .map_err(|_| OpenError::NotARepository {
+                folder: root.clone(),
+            })
             .map(|(found, trust)| (found.into_repository_and_work_tree_directories(), trust));
-        let nearest =
-            found.as_ref().ok().map(|((git_dir, top), _)| top.as_ref().unwrap_or(git_dir).as_path());
+        let nearest = found
+            .as_ref()
+            .ok()
+            .map(|((git_dir, top), _)| top.as_ref().unwrap_or(git_dir).as_path());
         can_look(&root, nearest).map_err(unreadable)?;
         let ((git_dir, top), trust) = found?;
-        let Some(top) = top else { return Err(OpenError::Bare { git_dir }) };
+        let Some(top) = top else {
+            return Err(OpenError::Bare { git_dir });
+        };
         let options = gix::open::Options::default()
             .with(Trust::Reduced)
             .filter_config_section(may_start_programs)
@@ -81,7 +93,8 @@ impl WorkTree {
             .permissions(permissions());
         // Opened by its work tree: for the git directory of a submodule, or one that is elsewhere,
         // gix cannot determine the owner.
-        let repository = gix::open_opts(&top, options).map_err(|e| unreadable(error::with_causes(&e)))?;
+        let repository =
+            gix::open_opts(&top, options).map_err(|e| unreadable(error::with_causes(&e)))?;
         let top = repository.workdir().map_or(top, Path::to_owned);
         let top = fs::canonicalize(&top).map_err(|e| unreadable(e.to_string()))?;
         // An open repository has full trust if `safe.directory` lists it.
@@ -93,7 +106,12 @@ impl WorkTree {
         if (repository.is_bare() && !is_linked) || !root.starts_with(&top) {
             return Err(OpenError::Bare { git_dir });
         }
-        Ok(Self { root, top, repository, below: RefCell::default() })
+        Ok(Self {
+            root,
+            top,
+            repository,
+            below: RefCell::default(),
+        })
     }
 
     /// The requested folder with symlinks resolved. Everything that a run touches is below it.
@@ -136,9 +154,11 @@ impl WorkTree {
             Is::Merge => Some("merge"),
             Is::CherryPick | Is::CherryPickSequence => Some("cherry-pick"),
             Is::Revert | Is::RevertSequence => Some("revert"),
-            Is::ApplyMailbox | Is::ApplyMailboxRebase | Is::Bisect | Is::Rebase | Is::RebaseInteractive => {
-                None
-            }
+            Is::ApplyMailbox
+            | Is::ApplyMailboxRebase
+            | Is::Bisect
+            | Is::Rebase
+            | Is::RebaseInteractive => None,
         }
     }
 
@@ -150,20 +170,33 @@ impl WorkTree {
     /// Whether git ignores a file at this path, relative to the root, provided that it does not
     /// track it.
     pub fn ignores(&self, file: &Path) -> Result<bool, RepoError> {
-        let from_top = self.root.join(file).strip_prefix(&self.top).map(Path::to_owned).unwrap_or_default();
+        let from_top = self
+            .root
+            .join(file)
+            .strip_prefix(&self.top)
+            .map(Path::to_owned)
+            .unwrap_or_default();
         let nothing_tracked = gix::index::State::new(self.repository.object_hash());
         let source = gix::worktree::stack::state::ignore::Source::default();
         let asked = (|| -> gix::Result<bool> {
             let mut rules = self.repository.excludes(&nothing_tracked, None, source)?;
-            Ok(rules.at_path(&from_top, Some(gix::index::entry::Mode::FILE))?.is_excluded())
+            Ok(rules
+                .at_path(&from_top, Some(gix::index::entry::Mode::FILE))?
+                .is_excluded())
         })();
         asked.map_err(|e| self.git_error("read the ignore rules", &e))
     }
 
     /// Those of these paths, relative to the root, that are submodules.
     pub fn submodules_of(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, RepoError> {
-        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
+        let index = self
+            .repository
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))?;
+        let submodules = index
+            .entries()
+            .iter()
+            .filter(|entry| entry.mode.is_submodule());
         let below = submodules.filter_map(|entry| self.relative(entry.path(&index)));
         Ok(below.filter(|path| paths.contains(path)).collect())
     }
@@ -171,13 +204,20 @@ impl WorkTree {
     /// Relative to the root. An index may contain any text as a path, even one that leads outside.
     fn relative(&self, path: &BStr) -> Option<PathBuf> {
         let path = gix::path::from_bstr(path).ok()?;
-        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return None;
         }
         if self.root == self.top {
             return Some(path.into_owned());
         }
-        self.top.join(path).strip_prefix(&self.root).ok().map(Path::to_owned)
+        self.top
+            .join(path)
+            .strip_prefix(&self.root)
+            .ok()
+            .map(Path::to_owned)
     }
 
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
@@ -185,9 +225,14 @@ impl WorkTree {
     }
 
     fn has_readable_references(&self) -> Result<(), RepoError> {
-        let storage = self.repository.config_snapshot().string("extensions.refStorage");
+        let storage = self
+            .repository
+            .config_snapshot()
+            .string("extensions.refStorage");
         if storage.is_some_and(|format| format.eq_ignore_ascii_case(b"reftable")) {
-            return Err(RepoError::Reftable { top: self.top.clone() });
+            return Err(RepoError::Reftable {
+                top: self.top.clone(),
+            });
         }
         Ok(())
     }
@@ -200,16 +245,26 @@ const NO_ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimitIfReducedTrust=0";
 fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
     for folder in root.ancestors().take_while(|folder| Some(*folder) != found) {
         let git = folder.join(".git");
-        for path in [git.clone(), git.join("HEAD"), git.join("objects"), git.join("refs")] {
+        for path in [
+            git.clone(),
+            git.join("HEAD"),
+            git.join("objects"),
+            git.join("refs"),
+        ] {
             match fs::metadata(&path) {
-                Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                {
                     return Err(format!("{}: {error}", path.display()));
                 }
                 Ok(_) | Err(_) => {}
             }
         }
         if gix::discover::is_git(&git).is_ok() {
-            return Err(format!("{} could not be read when it was looked for", git.display()));
+            return Err(format!(
+                "{} could not be read when it was looked for",
+                git.display()
+            ));
         }
     }
     Ok(())
@@ -225,7 +280,10 @@ fn may_start_programs(part: &gix::config::file::Metadata) -> bool {
 /// as a hook refers to another tree.
 fn permissions() -> gix::open::Permissions {
     let all = gix::open::Permissions::all();
-    let env = gix::open::permissions::Environment { git_prefix: gix::sec::Permission::Deny, ..all.env };
+    let env = gix::open::permissions::Environment {
+        git_prefix: gix::sec::Permission::Deny,
+        ..all.env
+    };
     gix::open::Permissions { env, ..all }
 }
 

@@ -34,7 +34,11 @@ impl WorkTree {
     /// The uncommitted files below the root: staged, changed or untracked, relative to the root,
     /// sorted. Leaves out files that git ignores and the harness's own.
     pub fn dirty(&self) -> Result<Vec<String>, RepoError> {
-        Ok(self.dirty_paths()?.iter().map(|path| path.display().to_string()).collect())
+        Ok(self
+            .dirty_paths()?
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect())
     }
 
     /// The uncommitted files, spelled as on disk: names need not be valid UTF-8.
@@ -48,23 +52,35 @@ impl WorkTree {
         self.has_readable_references()?;
         let mut look = Look::default();
         let seen = dirty::look(self.repository(), |index| {
-            look.since = asked.since.map_or_else(Vec::new, |since| self.changed_since(since, index));
+            look.since = asked
+                .since
+                .map_or_else(Vec::new, |since| self.changed_since(since, index));
             look.tracked = self.beginning_with(asked.beginnings, index);
         });
         let seen = seen.map_err(|e| self.git_error("compare the work tree", &e))?;
         let relative = |path: &BString| self.relative(path.as_bstr());
-        self.below.replace(Some(seen.repositories.iter().filter_map(relative).collect()));
+        self.below.replace(Some(
+            seen.repositories.iter().filter_map(relative).collect(),
+        ));
         look.dirty = seen.paths.iter().filter_map(relative).collect();
-        look.dirty.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+        look.dirty
+            .sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
         look.dirty.dedup();
         look.dirty.retain(|path| !path.starts_with(STATE));
         Ok(look)
     }
 
     fn changed_since(&self, since: SystemTime, index: &State) -> Vec<PathBuf> {
-        let Ok(since) = since.duration_since(SystemTime::UNIX_EPOCH) else { return Vec::new() };
-        let younger = index.entries().iter().filter(|entry| modified(entry) > since);
-        younger.filter_map(|entry| self.relative(entry.path(index))).collect()
+        let Ok(since) = since.duration_since(SystemTime::UNIX_EPOCH) else {
+            return Vec::new();
+        };
+        let younger = index
+            .entries()
+            .iter()
+            .filter(|entry| modified(entry) > since);
+        younger
+            .filter_map(|entry| self.relative(entry.path(index)))
+            .collect()
     }
 }
 

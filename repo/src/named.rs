@@ -45,7 +45,12 @@ fn names_no_file(section: &str, key: &str) -> bool {
 }
 
 /// Keys whose values are paths, even without a slash or a dot.
-const PATHS: [&str; 4] = ["core.attributesfile", "core.hookspath", "include.path", "includeif.path"];
+const PATHS: [&str; 4] = [
+    "core.attributesfile",
+    "core.hookspath",
+    "include.path",
+    "includeif.path",
+];
 
 /// Whether a configuration certainly names no file, judged by its lines alone. False if in doubt.
 pub fn config_names_nothing(text: &str) -> bool {
@@ -57,7 +62,9 @@ pub fn config_names_nothing(text: &str) -> bool {
             return header.find(']') == Some(header.len() - 1);
         }
         let key = line.split('=').next().unwrap_or_default().trim();
-        line.is_empty() || line.starts_with('#') || (names_no_file(section, key) && !line.ends_with('\\'))
+        line.is_empty()
+            || line.starts_with('#')
+            || (names_no_file(section, key) && !line.ends_with('\\'))
     })
 }
 
@@ -73,11 +80,21 @@ impl WorkTree {
         let config = self.repository.config_snapshot();
         let mut found = BTreeSet::new();
         for section in config.plumbing().sections() {
-            let (name, meta) = (section.header().name().to_string().to_ascii_lowercase(), section.meta());
+            let (name, meta) = (
+                section.header().name().to_string().to_ascii_lowercase(),
+                section.meta(),
+            );
             let own = meta.source.kind() == Kind::Repository;
-            let beside = meta.path.as_deref().and_then(Path::parent).unwrap_or(self.git_dir());
+            let beside = meta
+                .path
+                .as_deref()
+                .and_then(Path::parent)
+                .unwrap_or(self.git_dir());
             let bases = [self.top.as_path(), self.git_dir(), beside];
-            for key in section.value_names().filter(|key| !names_no_file(&name, key)) {
+            for key in section
+                .value_names()
+                .filter(|key| !names_no_file(&name, key))
+            {
                 let is_path = PATHS.contains(&&*format!("{name}.{}", key.to_ascii_lowercase()));
                 for value in section.values(&key) {
                     self.add_words(&value.to_string(), bases, is_path, own, &mut found);
@@ -86,7 +103,9 @@ impl WorkTree {
         }
         for part in ["config", "config.worktree", "hooks", "info/attributes"] {
             let common = self.repository.common_dir().join(part);
-            [common, self.git_dir().join(part)].iter().for_each(|part| self.add_way(part, &mut found));
+            [common, self.git_dir().join(part)]
+                .iter()
+                .for_each(|part| self.add_way(part, &mut found));
         }
         found.into_iter().collect()
     }
@@ -99,13 +118,19 @@ impl WorkTree {
         own: bool,
         found: &mut BTreeSet<PathBuf>,
     ) {
-        let words =
-            value.split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|' | '='));
-        for word in words.map(|word| word.trim_start_matches('!')).filter(|word| !word.is_empty()) {
-            let at_home = word.strip_prefix("~/").or_else(|| word.strip_prefix("$HOME/"));
+        let words = value
+            .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '&' | '|' | '='));
+        for word in words
+            .map(|word| word.trim_start_matches('!'))
+            .filter(|word| !word.is_empty())
+        {
+            let at_home = word
+                .strip_prefix("~/")
+                .or_else(|| word.strip_prefix("$HOME/"));
             if let Some(below) = at_home {
                 let home = gix::path::env::home_dir();
-                home.iter().for_each(|home| self.add_way(&home.join(below), found));
+                home.iter()
+                    .for_each(|home| self.add_way(&home.join(below), found));
                 continue;
             }
             let looks_like_one = is_path || word.contains('/') || (own && word.contains('.'));
@@ -121,7 +146,10 @@ impl WorkTree {
     fn add_way(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
         self.add_steps(path, found);
         for entry in code_commit_dir::list(path).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(code_commit_dir::FileType::is_symlink) {
+            if entry
+                .file_type()
+                .is_ok_and(code_commit_dir::FileType::is_symlink)
+            {
                 self.add_steps(&entry.path(), found);
             }
         }
@@ -130,8 +158,14 @@ impl WorkTree {
     /// Adds the end of a path and each symlink on the way to it, if they are below the root and outside its
     /// `.git`. The last names need not exist.
     fn add_steps(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
-        let parts = |path: &Path| path.components().rev().map(|part| part.as_os_str().to_owned()).collect();
-        let (mut todo, mut place, mut links): (Vec<OsString>, _, _) = (parts(path), PathBuf::new(), 0);
+        let parts = |path: &Path| {
+            path.components()
+                .rev()
+                .map(|part| part.as_os_str().to_owned())
+                .collect()
+        };
+        let (mut todo, mut place, mut links): (Vec<OsString>, _, _) =
+            (parts(path), PathBuf::new(), 0);
         while let Some(name) = todo.pop() {
             if name == ".." {
                 place.pop();
@@ -140,7 +174,9 @@ impl WorkTree {
             // A root replaces what was before it.
             place.push(&name);
             let is_end = todo.is_empty();
-            let target = std::fs::read_link(&place).ok().filter(|_| links < MOST_LINKS);
+            let target = std::fs::read_link(&place)
+                .ok()
+                .filter(|_| links < MOST_LINKS);
             if is_end || target.is_some() {
                 let below = place.strip_prefix(&self.root).unwrap_or(Path::new(""));
                 if below != Path::new("") && !below.starts_with(".git") {
@@ -168,34 +204,61 @@ mod tests {
     fn a_plain_configuration_is_told_by_its_lines() {
         let scratch = Scratch::new();
         scratch.git(&["remote", "add", "origin", "https://host.invalid/x"]);
-        assert!(config_names_nothing(&std::fs::read_to_string(scratch.path().join(".git/config")).unwrap()));
-        for text in
-            ["[core] hooksPath = hooks[1]\n", "[core]\n\thooksPath = hooks\n", "[core]\n\tbare = \\\nx"]
-        {
+        assert!(config_names_nothing(
+            &std::fs::read_to_string(scratch.path().join(".git/config")).unwrap()
+        ));
+        for text in [
+            "[core] hooksPath = hooks[1]\n",
+            "[core]\n\thooksPath = hooks\n",
+            "[core]\n\tbare = \\\nx",
+        ] {
             assert!(!config_names_nothing(text), "{text}");
         }
     }
 
     fn named(scratch: &Scratch) -> Vec<String> {
         let tree = WorkTree::at(scratch.path()).unwrap();
-        tree.named_by_config().iter().map(|path| path.display().to_string()).collect()
+        tree.named_by_config()
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect()
     }
 
     #[test]
     fn whatever_the_configuration_names_in_the_tree_is_found_with_what_is_included() {
         let scratch = Scratch::new();
-        for file in
-            ["tools/diff.sh", "hooks/pre-commit", "own.config", "second.config", "src/a", "with space"]
-        {
+        for file in [
+            "tools/diff.sh",
+            "hooks/pre-commit",
+            "own.config",
+            "second.config",
+            "src/a",
+            "with space",
+        ] {
             scratch.write(file, "");
         }
-        scratch.write("own.config", "[core]\n\thooksPath = hooks\n[include]\n\tpath = second.config\n");
-        scratch.write("second.config", "[filter \"x\"]\n\tclean = tools/diff.sh --fast\n");
+        scratch.write(
+            "own.config",
+            "[core]\n\thooksPath = hooks\n[include]\n\tpath = second.config\n",
+        );
+        scratch.write(
+            "second.config",
+            "[filter \"x\"]\n\tclean = tools/diff.sh --fast\n",
+        );
         scratch.git(&["config", "include.path", "../own.config"]);
         scratch.git(&["config", "alias.x", "!sh ./src/a"]);
         scratch.git(&["config", "core.pager", "less"]);
         scratch.git(&["config", "user.name", "src team"]);
-        assert_eq!(named(&scratch), ["hooks", "own.config", "second.config", "src/a", "tools/diff.sh"]);
+        assert_eq!(
+            named(&scratch),
+            [
+                "hooks",
+                "own.config",
+                "second.config",
+                "src/a",
+                "tools/diff.sh"
+            ]
+        );
     }
 
     #[test]
@@ -206,7 +269,10 @@ mod tests {
         scratch.git(&["config", "core.fsmonitor", "tools/watch --all"]);
         scratch.git(&["config", "diff.pdf.textconv", "python3 conv.py"]);
         scratch.git(&["config", "push.default", "simple"]);
-        assert_eq!(named(&scratch), ["conv.py", "githooks", "later.cfg", "tools/watch"]);
+        assert_eq!(
+            named(&scratch),
+            ["conv.py", "githooks", "later.cfg", "tools/watch"]
+        );
     }
 
     #[test]
@@ -218,10 +284,23 @@ mod tests {
         link(Path::new("real"), &at("short"));
         link(Path::new("../tools/x"), &at("real/hooks/pre-commit"));
         link(scratch.path(), &beside.path().join("project"));
-        let way = beside.path().join("project/short/hooks").display().to_string();
+        let way = beside
+            .path()
+            .join("project/short/hooks")
+            .display()
+            .to_string();
         scratch.git(&["config", "core.hooksPath", &way]);
-        link(Path::new("../../tools/hook"), &at(".git/hooks/post-checkout"));
-        let all = ["real/hooks", "real/hooks/pre-commit", "real/tools/x", "short", "tools/hook"];
+        link(
+            Path::new("../../tools/hook"),
+            &at(".git/hooks/post-checkout"),
+        );
+        let all = [
+            "real/hooks",
+            "real/hooks/pre-commit",
+            "real/tools/x",
+            "short",
+            "tools/hook",
+        ];
         assert_eq!(named(&scratch), all);
     }
 
@@ -239,11 +318,18 @@ mod tests {
         scratch.write(".git/config", &lines.collect::<String>());
         let Ok(tree) = WorkTree::at(scratch.path()) else {
             let (first, second) = keys.split_at(keys.len() / 2);
-            return if first.is_empty() { 0 } else { searched(scratch, first) + searched(scratch, second) };
+            return if first.is_empty() {
+                0
+            } else {
+                searched(scratch, first) + searched(scratch, second)
+            };
         };
         let named = tree.named_by_config();
         for (number, key) in keys {
-            assert!(named.contains(&PathBuf::from(format!("tools/{number}"))), "{key}");
+            assert!(
+                named.contains(&PathBuf::from(format!("tools/{number}"))),
+                "{key}"
+            );
         }
         keys.len()
     }
@@ -257,12 +343,20 @@ mod tests {
             let (section, name) = key.rsplit_once('.').unwrap();
             format!("{}.{name}", section.split('.').next().unwrap()).to_ascii_lowercase()
         };
-        let keys = documented.lines().filter(|key| key.contains('.') && !key.contains('*'));
-        let (exempt, keys): (Vec<&str>, Vec<&str>) = keys.partition(|key| NO_FILES.contains(&&*short(key)));
+        let keys = documented
+            .lines()
+            .filter(|key| key.contains('.') && !key.contains('*'));
+        let (exempt, keys): (Vec<&str>, Vec<&str>) =
+            keys.partition(|key| NO_FILES.contains(&&*short(key)));
         let exempt: BTreeSet<String> = exempt.into_iter().map(short).collect();
-        assert_eq!(exempt.len(), NO_FILES.len(), "git documents only {exempt:?}");
+        assert_eq!(
+            exempt.len(),
+            NO_FILES.len(),
+            "git documents only {exempt:?}"
+        );
         let keys: Vec<(usize, &str)> = keys.into_iter().enumerate().collect();
-        keys.iter().for_each(|(number, _)| scratch.write(&format!("tools/{number}"), ""));
+        keys.iter()
+            .for_each(|(number, _)| scratch.write(&format!("tools/{number}"), ""));
         let searched = searched(&scratch, &keys);
         assert!(searched > 500, "{searched} of {}", keys.len());
     }

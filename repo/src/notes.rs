@@ -29,17 +29,29 @@ impl WorkTree {
     /// Whether git is configured to take the notes in this reference along when it rewrites commits.
     pub fn takes_along(&self, reference: &str) -> bool {
         let config = self.repository.config_snapshot();
-        let globs = config.plumbing().strings("notes.rewriteRef").unwrap_or_default();
+        let globs = config
+            .plumbing()
+            .strings("notes.rewriteRef")
+            .unwrap_or_default();
         globs.iter().any(|glob| {
-            gix::glob::wildmatch(glob.as_ref(), reference.into(), gix::glob::wildmatch::Mode::empty())
+            gix::glob::wildmatch(
+                glob.as_ref(),
+                reference.into(),
+                gix::glob::wildmatch::Mode::empty(),
+            )
         })
     }
 
     /// The remote to fetch from: `origin`, or else the first one that the configuration names.
     pub fn remote(&self) -> Option<String> {
         let config = self.repository.config_snapshot();
-        let remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
-        let names = remotes.filter_map(|remote| remote.header().subsection_name().map(ToString::to_string));
+        let remotes = config
+            .plumbing()
+            .sections_by_name("remote")
+            .into_iter()
+            .flatten();
+        let names =
+            remotes.filter_map(|remote| remote.header().subsection_name().map(ToString::to_string));
         names.min_by_key(|name| name != "origin")
     }
 }
@@ -53,9 +65,18 @@ impl Notes<'_> {
     pub fn on(&self, commit: &str) -> Result<Option<Vec<u8>>, RepoError> {
         let mut path = commit.to_owned();
         for depth in 0..DEEPEST {
-            let entry = self.tree.lookup_entry_by_path(&path).map_err(|error| self.failed(&error))?;
+            let entry = self
+                .tree
+                .lookup_entry_by_path(&path)
+                .map_err(|error| self.failed(&error))?;
             if let Some(entry) = entry {
-                return Ok(Some(entry.object().map_err(|error| self.failed(&error))?.detach().data));
+                return Ok(Some(
+                    entry
+                        .object()
+                        .map_err(|error| self.failed(&error))?
+                        .detach()
+                        .data,
+                ));
             }
             path.insert((2 + depth * 3).min(path.len()), '/');
         }
@@ -86,12 +107,22 @@ mod tests {
         let head = tree.head().unwrap().unwrap();
         for count in [3, 700] {
             let name = |number: u128| format!("{:032x}{:08}", u128::MAX / count * number, 0);
-            let copies: String = (0..count).map(|number| format!("{head} {}\n", name(number))).collect();
+            let copies: String = (0..count)
+                .map(|number| format!("{head} {}\n", name(number)))
+                .collect();
             scratch.write("list", &copies);
-            scratch.git(&["-c", "alias.all=!git notes --ref=x copy --force --stdin <list", "all"]);
+            scratch.git(&[
+                "-c",
+                "alias.all=!git notes --ref=x copy --force --stdin <list",
+                "all",
+            ]);
             let notes = tree.notes(NAME).unwrap().unwrap();
             for commit in (0..count).map(name).chain([head.clone()]) {
-                assert_eq!(notes.on(&commit).unwrap().as_deref(), Some(&b"said\n"[..]), "{commit}");
+                assert_eq!(
+                    notes.on(&commit).unwrap().as_deref(),
+                    Some(&b"said\n"[..]),
+                    "{commit}"
+                );
             }
             assert_eq!(notes.on(&"7".repeat(40)).unwrap(), None);
             assert_eq!(notes.on("no").unwrap(), None);
@@ -101,9 +132,17 @@ mod tests {
     #[test]
     fn git_takes_along_what_its_configuration_matches() {
         let scratch = Scratch::new();
-        for (glob, matches) in [("refs/notes/y", false), ("refs/notes/*", true), (NAME, true)] {
+        for (glob, matches) in [
+            ("refs/notes/y", false),
+            ("refs/notes/*", true),
+            (NAME, true),
+        ] {
             scratch.git(&["config", "notes.rewriteRef", glob]);
-            assert_eq!(WorkTree::at(scratch.path()).unwrap().takes_along(NAME), matches, "{glob}");
+            assert_eq!(
+                WorkTree::at(scratch.path()).unwrap().takes_along(NAME),
+                matches,
+                "{glob}"
+            );
         }
     }
 

@@ -39,7 +39,10 @@ pub struct EmptyFolder {
 /// harness's own state. A file or folder that may not be read counts by its name alone: a command may leave one among
 /// what git ignores, and the data of a service is often one. `interrupt` is called between the steps; its error ends
 /// the work.
-pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Result<String, TreeError> {
+pub fn stable_hash(
+    root: &Path,
+    interrupt: &dyn Fn() -> io::Result<()>,
+) -> Result<String, TreeError> {
     let mut files = Vec::new();
     walk(root, &mut |entry| match entry {
         Entry::File(path) | Entry::Closed(path) if counts(root, entry) => {
@@ -51,7 +54,16 @@ pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Resul
     })?;
     let mut files: Vec<(Vec<u8>, PathBuf)> = files
         .into_iter()
-        .map(|file| (file.strip_prefix(root).unwrap_or(&file).as_os_str().as_bytes().to_vec(), file))
+        .map(|file| {
+            (
+                file.strip_prefix(root)
+                    .unwrap_or(&file)
+                    .as_os_str()
+                    .as_bytes()
+                    .to_vec(),
+                file,
+            )
+        })
         .collect();
     files.sort_unstable();
     let mut hasher = Sha256::new();
@@ -62,7 +74,8 @@ pub fn stable_hash(root: &Path, interrupt: &dyn Fn() -> io::Result<()>) -> Resul
         };
         hasher.update(name);
         hasher.update([0]);
-        hash_content(content, &mut buffer, &mut hasher, interrupt).map_err(|source| error(path, source))?;
+        hash_content(content, &mut buffer, &mut hasher, interrupt)
+            .map_err(|source| error(path, source))?;
         hasher.update([0]);
     }
     Ok(hex(&hasher.finalize()))
@@ -95,14 +108,19 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
             Descend::No
         }
     })?;
-    let parents: std::collections::BTreeSet<&Path> =
-        filled.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+    let parents: std::collections::BTreeSet<&Path> = filled
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1))
+        .collect();
     folders.retain(|folder| !parents.contains(folder.as_path()));
     folders.sort_unstable();
     folders
         .into_iter()
         .map(|folder| {
-            let mode = fs::metadata(&folder).map_err(|source| error(&folder, source))?.permissions().mode();
+            let mode = fs::metadata(&folder)
+                .map_err(|source| error(&folder, source))?
+                .permissions()
+                .mode();
             Ok(EmptyFolder {
                 path: folder.strip_prefix(root).unwrap_or(&folder).to_owned(),
                 mode: mode & 0o7777,
@@ -115,9 +133,16 @@ pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
 pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(), TreeError> {
     for folder in folders {
         let path = root.join(&folder.path);
-        let above = folder.path.ancestors().skip(1).map(|above| root.join(above));
+        let above = folder
+            .path
+            .ancestors()
+            .skip(1)
+            .map(|above| root.join(above));
         let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if let Some(other) = above.filter(|above| above != root).find(|above| !is_folder(above)) {
+        if let Some(other) = above
+            .filter(|above| above != root)
+            .find(|above| !is_folder(above))
+        {
             return Err(error(&other, io::ErrorKind::NotADirectory.into()));
         }
         match fs::create_dir(&path) {
@@ -167,7 +192,11 @@ fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeE
                     todo.push(path);
                 }
             } else {
-                see(&if kind.is_file() { Entry::File(path) } else { Entry::Other(path) });
+                see(&if kind.is_file() {
+                    Entry::File(path)
+                } else {
+                    Entry::Other(path)
+                });
             }
         }
     }
@@ -178,7 +207,8 @@ fn counts(root: &Path, entry: &Entry) -> bool {
     match entry {
         Entry::Folder(path) => {
             let named = |name: &str| path.file_name().is_some_and(|last| last == name);
-            !(path.file_name().is_some_and(is_left_out) || (named(STATE) && path.parent() == Some(root)))
+            !(path.file_name().is_some_and(is_left_out)
+                || (named(STATE) && path.parent() == Some(root)))
         }
         Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
         Entry::Other(_) => false,
@@ -220,11 +250,16 @@ fn hash_content(
 
 fn hex(bytes: &[u8]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits.map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default()).collect()
+    digits
+        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
+        .collect()
 }
 
 fn error(path: &Path, source: io::Error) -> TreeError {
-    TreeError { path: path.to_owned(), source }
+    TreeError {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 #[cfg(test)]

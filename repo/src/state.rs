@@ -37,11 +37,15 @@ impl WorkTree {
             }
         }
         let state = self.root().join(STATE);
-        let not_made_here = || RepoError::NotMadeHere { path: state.clone() };
+        let not_made_here = || RepoError::NotMadeHere {
+            path: state.clone(),
+        };
         if self.tracks_state()? {
             return Err(not_made_here());
         }
-        let inode = make(&state).map_err(io_error(&state))?.ok_or_else(not_made_here)?;
+        let inode = make(&state)
+            .map_err(io_error(&state))?
+            .ok_or_else(not_made_here)?;
         let marks = own.join(MADE_HERE);
         let mark = marks.join(inode.to_string());
         // An empty folder contains nothing that could be trusted; it is left by a start that was
@@ -60,14 +64,27 @@ impl WorkTree {
     /// folders of one work tree share the rest. Need not exist yet.
     pub fn state_of_root(&self) -> Result<PathBuf, RepoError> {
         let state = self.state_dir()?;
-        let below = self.root().strip_prefix(self.top()).unwrap_or(Path::new(""));
-        Ok(if below.as_os_str().is_empty() { state } else { state.join(OF_ROOTS).join(below) })
+        let below = self
+            .root()
+            .strip_prefix(self.top())
+            .unwrap_or(Path::new(""));
+        Ok(if below.as_os_str().is_empty() {
+            state
+        } else {
+            state.join(OF_ROOTS).join(below)
+        })
     }
 
     fn tracks_state(&self) -> Result<bool, RepoError> {
-        let index = self.repository().index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let index = self
+            .repository()
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))?;
         let is_state = |path: PathBuf| path.starts_with(STATE);
-        Ok(index.entries().iter().any(|entry| self.relative(entry.path(&index)).is_some_and(is_state)))
+        Ok(index
+            .entries()
+            .iter()
+            .any(|entry| self.relative(entry.path(&index)).is_some_and(is_state)))
     }
 }
 
@@ -90,12 +107,18 @@ pub fn may_hold_state(folder: &Path, name: &str) -> bool {
         Err(error) => return error.kind() != io::ErrorKind::NotFound,
     };
     let is_there = |path: &Path| {
-        path.is_dir() || path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() > 0)
+        path.is_dir()
+            || path
+                .symlink_metadata()
+                .is_ok_and(|found| found.is_file() && found.len() > 0)
     };
     if is_there(&folder.join(STATE).join(name)) {
         return true;
     }
-    let git = folder.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
+    let git = folder
+        .ancestors()
+        .map(|above| above.join(".git"))
+        .find(|git| git.symlink_metadata().is_ok());
     // A `.git` that is a file or a symlink points elsewhere.
     git.is_some_and(|git| {
         !git.symlink_metadata().is_ok_and(|found| found.is_dir())
@@ -121,7 +144,11 @@ fn is_empty(folder: &Path) -> io::Result<bool> {
 /// one is kept.
 pub fn hide_from_git(folder: &Path) -> Result<(), RepoError> {
     let ignore = folder.join(".gitignore");
-    match fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
+    match fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&ignore)
+    {
         // An empty one would hide nothing, and the next start would not recognize it as ours.
         Ok(mut file) => {
             io::Write::write_all(&mut file, b"*\n").inspect_err(|_| drop(fs::remove_file(&ignore)))

@@ -13,14 +13,25 @@ fn a_change_in_a_submodule_is_seen() {
     library.write("file", "one");
     library.commit();
     let from = library.path().to_str().unwrap();
-    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    scratch.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        from,
+        "library",
+    ]);
     scratch.commit();
     let tree = WorkTree::at(scratch.path()).unwrap();
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("library/file", "two, longer");
     assert_eq!(tree.dirty().unwrap(), ["library"]);
     let asked = ["library", ".gitmodules"].map(PathBuf::from);
-    assert_eq!(tree.submodules_of(&asked).unwrap(), [PathBuf::from("library")]);
+    assert_eq!(
+        tree.submodules_of(&asked).unwrap(),
+        [PathBuf::from("library")]
+    );
 }
 
 #[test]
@@ -57,13 +68,20 @@ fn staged_changed_deleted_and_untracked_files_are_dirty_and_ignored_ones_are_not
     scratch.write("staged", "x");
     scratch.git(&["add", "staged"]);
     fs::remove_file(scratch.path().join("deleted")).unwrap();
-    assert_eq!(tree.dirty().unwrap(), ["changed", "deleted", "new folder/new ü", "staged"]);
+    assert_eq!(
+        tree.dirty().unwrap(),
+        ["changed", "deleted", "new folder/new ü", "staged"]
+    );
 }
 
 #[test]
 fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash() {
     let scratch = Scratch::new();
-    for (path, text) in [(".gitignore", "/target\n"), ("src/main.rs", "fn main() {}\n"), ("notes", "one\n")] {
+    for (path, text) in [
+        (".gitignore", "/target\n"),
+        ("src/main.rs", "fn main() {}\n"),
+        ("notes", "one\n"),
+    ] {
         scratch.write(path, text);
     }
     scratch.commit();
@@ -72,10 +90,17 @@ fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash(
     scratch.write("target/made", "by a build\n");
     scratch.git(&["rm", "-q", "--cached", "src/main.rs"]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    let tracked: Vec<String> =
-        tree.tracked().unwrap().iter().map(|file| format!("{} ({} B)", file.path, file.bytes)).collect();
-    let seen =
-        [tree.dirty().unwrap().join(" "), tracked.join(" "), stable_hash(tree.root(), &|| Ok(())).unwrap()];
+    let tracked: Vec<String> = tree
+        .tracked()
+        .unwrap()
+        .iter()
+        .map(|file| format!("{} ({} B)", file.path, file.bytes))
+        .collect();
+    let seen = [
+        tree.dirty().unwrap().join(" "),
+        tracked.join(" "),
+        stable_hash(tree.root(), &|| Ok(())).unwrap(),
+    ];
     insta::assert_snapshot!(seen.join("\n"), @"
     notes src/main.rs src/new.rs
     .gitignore (8 B) notes (4 B)
@@ -107,7 +132,13 @@ fn a_folder_below_the_top_sees_its_own_files_only() {
     scratch.write("sub/inner", "x");
     scratch.commit();
     let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
-    assert_eq!(tree.tracked().unwrap(), [Tracked { path: "inner".to_owned(), bytes: 1 }]);
+    assert_eq!(
+        tree.tracked().unwrap(),
+        [Tracked {
+            path: "inner".to_owned(),
+            bytes: 1
+        }]
+    );
     scratch.write("top", "longer");
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("sub/inner", "longer");
@@ -117,22 +148,40 @@ fn a_folder_below_the_top_sees_its_own_files_only() {
 #[test]
 fn a_look_at_what_is_dirty_tells_what_is_tracked_below_a_folder_too() {
     let scratch = Scratch::new();
-    for path in ["keys/a.txt", "keys-too", "sub/keys/b.txt", "sub/a-key.txt", "sub/other"] {
+    for path in [
+        "keys/a.txt",
+        "keys-too",
+        "sub/keys/b.txt",
+        "sub/a-key.txt",
+        "sub/other",
+    ] {
         scratch.write(path, "x");
     }
     scratch.commit();
     scratch.write("sub/keys/untracked", "x");
     let look = |root: &Path, beginnings: &[&str]| {
         let beginnings: Vec<String> = beginnings.iter().map(ToString::to_string).collect();
-        let asked = Asked { beginnings: &beginnings, ..Asked::default() };
+        let asked = Asked {
+            beginnings: &beginnings,
+            ..Asked::default()
+        };
         let look = WorkTree::at(root).unwrap().look(&asked).unwrap();
         (look.dirty, look.tracked)
     };
     let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-    assert_eq!(look(scratch.path(), &["keys/"]), (paths(&["sub/keys/untracked"]), paths(&["keys/a.txt"])));
     assert_eq!(
-        look(&scratch.path().join("sub"), &["keys/", "a-key.txt", "nothing/"]),
-        (paths(&["keys/untracked"]), paths(&["keys/b.txt", "a-key.txt"]))
+        look(scratch.path(), &["keys/"]),
+        (paths(&["sub/keys/untracked"]), paths(&["keys/a.txt"]))
+    );
+    assert_eq!(
+        look(
+            &scratch.path().join("sub"),
+            &["keys/", "a-key.txt", "nothing/"]
+        ),
+        (
+            paths(&["keys/untracked"]),
+            paths(&["keys/b.txt", "a-key.txt"])
+        )
     );
 }
 
@@ -142,8 +191,8 @@ fn whether_a_file_is_ignored_is_told_before_it_is_there() {
     scratch.write(".gitignore", "/sub/out.txt\n*.log\n");
     scratch.write("sub/.gitignore", "!kept.log\n");
     let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
-    let ignored =
-        ["out.txt", "a.log", "kept.log", "inner/out.txt"].map(|path| tree.ignores(Path::new(path)).unwrap());
+    let ignored = ["out.txt", "a.log", "kept.log", "inner/out.txt"]
+        .map(|path| tree.ignores(Path::new(path)).unwrap());
     assert_eq!(ignored, [true, true, false, false]);
 }
 
@@ -157,7 +206,13 @@ fn references_that_cannot_be_read_are_told_with_the_way_out() {
     let tree = WorkTree::at(scratch.path()).unwrap();
     for error in [tree.head().unwrap_err(), tree.dirty().unwrap_err()] {
         assert!(matches!(error, RepoError::Reftable { .. }), "{error}");
-        assert!(error.hint().ends_with("git refs migrate --ref-format=files"), "{}", error.hint());
+        assert!(
+            error
+                .hint()
+                .ends_with("git refs migrate --ref-format=files"),
+            "{}",
+            error.hint()
+        );
     }
 }
 
@@ -166,14 +221,20 @@ fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
     let scratch = Scratch::new();
     scratch.git(&["config", "core.repositoryFormatVersion", "9"]);
     let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
-    assert!(error.contains("could not be loaded: ") && error.contains("versions 0 and 1"), "{error}");
+    assert!(
+        error.contains("could not be loaded: ") && error.contains("versions 0 and 1"),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_repository_without_commits_has_no_head_and_is_usable() {
     let scratch = Scratch::new();
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!((tree.head().unwrap(), tree.tracked().unwrap().len()), (None, 0));
+    assert_eq!(
+        (tree.head().unwrap(), tree.tracked().unwrap().len()),
+        (None, 0)
+    );
     scratch.write("a", "x");
     assert_eq!(tree.dirty().unwrap(), ["a"]);
 }
@@ -181,10 +242,16 @@ fn a_repository_without_commits_has_no_head_and_is_usable() {
 #[test]
 fn a_plain_folder_and_a_bare_repository_are_refused() {
     let plain = tempfile::tempdir().unwrap();
-    assert!(matches!(WorkTree::at(plain.path()), Err(OpenError::NotARepository { .. })));
+    assert!(matches!(
+        WorkTree::at(plain.path()),
+        Err(OpenError::NotARepository { .. })
+    ));
     let scratch = Scratch::new();
     scratch.git(&["init", "-q", "--bare", "bare.git"]);
-    assert!(matches!(WorkTree::at(&scratch.path().join("bare.git")), Err(OpenError::Bare { .. })));
+    assert!(matches!(
+        WorkTree::at(&scratch.path().join("bare.git")),
+        Err(OpenError::Bare { .. })
+    ));
 }
 
 #[test]
@@ -196,13 +263,20 @@ fn a_linked_work_tree_has_a_state_folder_of_its_own() {
     let main = WorkTree::at(scratch.path()).unwrap().state_dir().unwrap();
     let linked = WorkTree::at(&scratch.path().join("linked")).unwrap();
     let own = linked.state_dir().unwrap();
-    assert!(own.ends_with(".git/worktrees/linked/code-commit"), "{}", own.display());
+    assert!(
+        own.ends_with(".git/worktrees/linked/code-commit"),
+        "{}",
+        own.display()
+    );
     assert_ne!(main, own);
     assert!(linked.dirty().unwrap().is_empty());
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test forges what an archive could bring")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test forges what an archive could bring"
+)]
 fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() {
     let (library, scratch, forged) = (Scratch::new(), Scratch::new(), Scratch::new());
     library.write("file", "one");
@@ -211,20 +285,47 @@ fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() 
     scratch.commit();
     scratch.git(&["worktree", "add", "-q", "linked"]);
     let from = library.path().to_str().unwrap();
-    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    scratch.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        from,
+        "library",
+    ]);
     let elsewhere = |root: &Path| WorkTree::at(root).unwrap().git_elsewhere();
     let (path, git) = (scratch.path(), scratch.path().join(".git"));
     assert_eq!(elsewhere(path), [] as [PathBuf; 0]);
     assert_eq!(elsewhere(&path.join("below")), [git.as_path()]);
-    assert_eq!(elsewhere(&path.join("linked")), [git.join("worktrees/linked"), git.clone()]);
-    assert_eq!(elsewhere(&path.join("library")), [git.join("modules/library")]);
+    assert_eq!(
+        elsewhere(&path.join("linked")),
+        [git.join("worktrees/linked"), git.clone()]
+    );
+    assert_eq!(
+        elsewhere(&path.join("library")),
+        [git.join("modules/library")]
+    );
     let moved = forged.path().join("moved");
     fs::rename(forged.path().join(".git"), &moved).unwrap();
     fs::write(moved.join("commondir"), format!("{}\n", git.display())).unwrap();
-    fs::write(moved.join("gitdir"), format!("{}\n", forged.path().join(".git").display())).unwrap();
+    fs::write(
+        moved.join("gitdir"),
+        format!("{}\n", forged.path().join(".git").display()),
+    )
+    .unwrap();
     for names in [git.clone(), git.join("worktrees/linked"), moved] {
-        fs::write(forged.path().join(".git"), format!("gitdir: {}\n", names.display())).unwrap();
-        assert_eq!(elsewhere(forged.path()), [] as [PathBuf; 0], "{}", names.display());
+        fs::write(
+            forged.path().join(".git"),
+            format!("gitdir: {}\n", names.display()),
+        )
+        .unwrap();
+        assert_eq!(
+            elsewhere(forged.path()),
+            [] as [PathBuf; 0],
+            "{}",
+            names.display()
+        );
     }
 }
 
@@ -234,7 +335,13 @@ fn the_state_folder_in_the_tree_is_never_seen_by_git() {
     let state = state_dir_in_tree(scratch.path()).unwrap();
     scratch.write(".code-commit/lock", "x");
     assert_eq!(state, scratch.path().join(".code-commit"));
-    assert!(WorkTree::at(scratch.path()).unwrap().dirty().unwrap().is_empty());
+    assert!(
+        WorkTree::at(scratch.path())
+            .unwrap()
+            .dirty()
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -244,10 +351,21 @@ fn a_filter_that_the_repository_configures_is_not_started() {
     scratch.write("a", "x");
     scratch.commit();
     let sprung = scratch.path().join("sprung");
-    scratch.git(&["config", "filter.trap.clean", &format!("touch {} && cat", sprung.display())]);
-    scratch.git(&["config", "core.fsmonitor", &format!("touch {}", sprung.display())]);
+    scratch.git(&[
+        "config",
+        "filter.trap.clean",
+        &format!("touch {} && cat", sprung.display()),
+    ]);
+    scratch.git(&[
+        "config",
+        "core.fsmonitor",
+        &format!("touch {}", sprung.display()),
+    ]);
     scratch.write("a", "y");
-    assert_eq!(WorkTree::at(scratch.path()).unwrap().dirty().unwrap(), ["a"]);
+    assert_eq!(
+        WorkTree::at(scratch.path()).unwrap().dirty().unwrap(),
+        ["a"]
+    );
     assert!(!sprung.exists());
 }
 
@@ -273,17 +391,36 @@ fn where_no_state_can_be_is_told_without_opening_anything() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test changes what it has made")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test changes what it has made"
+)]
 fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
     let from = library.path().to_str().unwrap();
-    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    scratch.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        from,
+        "library",
+    ]);
     let elsewhere = scratch.path().join("elsewhere");
-    library.git(&["init", "--quiet", "--separate-git-dir", elsewhere.to_str().unwrap()]);
+    library.git(&[
+        "init",
+        "--quiet",
+        "--separate-git-dir",
+        elsewhere.to_str().unwrap(),
+    ]);
     for (root, git_dir) in [
-        (scratch.path().join("library"), scratch.path().join(".git/modules/library")),
+        (
+            scratch.path().join("library"),
+            scratch.path().join(".git/modules/library"),
+        ),
         (library.path().to_owned(), elsewhere),
     ] {
         let tree = WorkTree::at(&root).unwrap();
@@ -297,7 +434,10 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "the test changes what it has made")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test changes what it has made"
+)]
 fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
     let scratch = Scratch::new();
     scratch.write("inside", "x");
@@ -308,7 +448,13 @@ fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
     // Git does not verify an index without a checksum.
     let body = forged.len() - 20;
     fs::write(&index, [&forged[..body], &[0; 20]].concat()).unwrap();
-    assert!(WorkTree::at(scratch.path()).unwrap().tracked().unwrap().is_empty());
+    assert!(
+        WorkTree::at(scratch.path())
+            .unwrap()
+            .tracked()
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
@@ -316,13 +462,26 @@ fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
     let scratch = Scratch::new();
     scratch.write("file", "x");
     std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
-    let odd =
-        std::path::PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
+    let odd = std::path::PathBuf::from(
+        <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"),
+    );
     fs::File::create_new(scratch.path().join(&odd)).unwrap();
     scratch.git(&["add", "."]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!(tree.tracked().unwrap(), [Tracked { path: "file".to_owned(), bytes: 1 }]);
-    assert_eq!(tree.besides().unwrap(), Besides { links: vec!["link".to_owned()], not_utf8: vec![odd] });
+    assert_eq!(
+        tree.tracked().unwrap(),
+        [Tracked {
+            path: "file".to_owned(),
+            bytes: 1
+        }]
+    );
+    assert_eq!(
+        tree.besides().unwrap(),
+        Besides {
+            links: vec!["link".to_owned()],
+            not_utf8: vec![odd]
+        }
+    );
 }
 
 #[test]
@@ -331,18 +490,37 @@ fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
     let moment = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
     for (name, seconds) in [("before", 0), ("at", 1), ("after", 2), ("sub/after", 3)] {
         scratch.write(name, "x");
-        let file = fs::File::options().append(true).open(scratch.path().join(name)).unwrap();
-        file.set_modified(moment + std::time::Duration::from_secs(seconds)).unwrap();
+        let file = fs::File::options()
+            .append(true)
+            .open(scratch.path().join(name))
+            .unwrap();
+        file.set_modified(moment + std::time::Duration::from_secs(seconds))
+            .unwrap();
     }
     scratch.commit();
     let since = |root: &Path| {
         let tree = WorkTree::at(root).unwrap();
         let since = Some(moment + std::time::Duration::from_secs(1));
-        tree.look(&Asked { since, ..Asked::default() }).unwrap().since
+        tree.look(&Asked {
+            since,
+            ..Asked::default()
+        })
+        .unwrap()
+        .since
     };
-    assert_eq!(since(scratch.path()), ["after", "sub/after"].map(PathBuf::from));
+    assert_eq!(
+        since(scratch.path()),
+        ["after", "sub/after"].map(PathBuf::from)
+    );
     assert_eq!(since(&scratch.path().join("sub")), [PathBuf::from("after")]);
-    assert!(WorkTree::at(scratch.path()).unwrap().look(&Asked::default()).unwrap().since.is_empty());
+    assert!(
+        WorkTree::at(scratch.path())
+            .unwrap()
+            .look(&Asked::default())
+            .unwrap()
+            .since
+            .is_empty()
+    );
 }
 
 #[test]
@@ -366,7 +544,10 @@ fn a_git_directory_that_cannot_be_inspected_is_not_taken_for_a_missing_one() {
     outer.commit();
     std::os::unix::fs::symlink(".git", outer.path().join("inner/.git")).unwrap();
     let opened = WorkTree::at(&outer.path().join("inner"));
-    assert!(matches!(opened, Err(OpenError::Unreadable { .. })), "{opened:?}");
+    assert!(
+        matches!(opened, Err(OpenError::Unreadable { .. })),
+        "{opened:?}"
+    );
 }
 
 #[test]
@@ -381,10 +562,26 @@ fn a_conflicted_file_is_one_tracked_file_and_is_named() {
     scratch.git(&["checkout", "-q", "main"]);
     scratch.write("src/both", "ours\n");
     scratch.commit();
-    assert_eq!(WorkTree::at(scratch.path()).unwrap().conflicted().unwrap(), [] as [PathBuf; 0]);
-    scratch.git(&["-c", "merge.ours.driver=true", "read-tree", "-m", "main~1", "main", "theirs"]);
+    assert_eq!(
+        WorkTree::at(scratch.path()).unwrap().conflicted().unwrap(),
+        [] as [PathBuf; 0]
+    );
+    scratch.git(&[
+        "-c",
+        "merge.ours.driver=true",
+        "read-tree",
+        "-m",
+        "main~1",
+        "main",
+        "theirs",
+    ]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    let tracked: Vec<String> = tree.tracked().unwrap().into_iter().map(|file| file.path).collect();
+    let tracked: Vec<String> = tree
+        .tracked()
+        .unwrap()
+        .into_iter()
+        .map(|file| file.path)
+        .collect();
     assert_eq!(tracked, ["src/both", "src/same"]);
     assert_eq!(tree.conflicted().unwrap(), [PathBuf::from("src/both")]);
 }
@@ -396,14 +593,40 @@ fn a_work_tree_inside_its_bare_repository_shows_what_git_reads_and_not_itself() 
     scratch.commit();
     let bare = scratch.path().join("all.git");
     scratch.git(&["clone", "-q", "--bare", ".", "all.git"]);
-    scratch.git(&["--git-dir=all.git", "worktree", "add", "-q", "all.git/trees/one", "main"]);
-    scratch.git(&["--git-dir=all.git", "worktree", "add", "-q", "all.git/trees/two", "HEAD~0"]);
+    scratch.git(&[
+        "--git-dir=all.git",
+        "worktree",
+        "add",
+        "-q",
+        "all.git/trees/one",
+        "main",
+    ]);
+    scratch.git(&[
+        "--git-dir=all.git",
+        "worktree",
+        "add",
+        "-q",
+        "all.git/trees/two",
+        "HEAD~0",
+    ]);
     let root = bare.join("trees/one");
     let elsewhere = WorkTree::at(&root).unwrap().git_elsewhere();
-    assert!(elsewhere.iter().all(|path| !root.starts_with(path)), "{elsewhere:?}");
+    assert!(
+        elsewhere.iter().all(|path| !root.starts_with(path)),
+        "{elsewhere:?}"
+    );
     for read in ["HEAD", "config", "objects", "refs", "worktrees/one"] {
         let read = bare.join(read);
-        assert!(elsewhere.iter().any(|path| read.starts_with(path)), "{} in {elsewhere:?}", read.display());
+        assert!(
+            elsewhere.iter().any(|path| read.starts_with(path)),
+            "{} in {elsewhere:?}",
+            read.display()
+        );
     }
-    assert!(elsewhere.iter().all(|path| !path.starts_with(bare.join("trees"))), "{elsewhere:?}");
+    assert!(
+        elsewhere
+            .iter()
+            .all(|path| !path.starts_with(bare.join("trees"))),
+        "{elsewhere:?}"
+    );
 }

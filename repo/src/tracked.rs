@@ -32,15 +32,21 @@ impl WorkTree {
     /// the length that git last saw. Leaves out names that are not UTF-8; see
     /// [`besides`](Self::besides).
     pub fn tracked(&self) -> Result<Vec<Tracked>, RepoError> {
-        let found = self.entries(|entry, _| matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
-        let named =
-            found.into_iter().filter_map(|(path, _, bytes)| Some(Tracked { path: named(path).ok()?, bytes }));
+        let found =
+            self.entries(|entry, _| matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE))?;
+        let named = found.into_iter().filter_map(|(path, _, bytes)| {
+            Some(Tracked {
+                path: named(path).ok()?,
+                bytes,
+            })
+        });
         Ok(named.collect())
     }
 
     /// Everything below the root that git tracks, except submodules, relative to the root, in git's order.
     pub fn tracked_paths(&self) -> Result<Vec<PathBuf>, RepoError> {
-        let found = self.entries(|entry, _| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR)?;
+        let found =
+            self.entries(|entry, _| entry.mode != Mode::COMMIT && entry.mode != Mode::DIR)?;
         Ok(found.into_iter().map(|(path, ..)| path).collect())
     }
 
@@ -52,7 +58,10 @@ impl WorkTree {
 
     /// Whether git tracks this file, by its path from the top.
     pub fn tracks(&self, path: &str) -> Result<bool, RepoError> {
-        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
+        let index = self
+            .repository
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))?;
         Ok(index.entry_by_path(path.into()).is_some())
     }
 
@@ -76,14 +85,22 @@ impl WorkTree {
     }
 
     /// The index entries whose paths relative to the root begin with one of these.
-    pub(crate) fn beginning_with(&self, beginnings: &[String], index: &gix::index::State) -> Vec<PathBuf> {
+    pub(crate) fn beginning_with(
+        &self,
+        beginnings: &[String],
+        index: &gix::index::State,
+    ) -> Vec<PathBuf> {
         let below = self.root.strip_prefix(&self.top).unwrap_or(Path::new(""));
         let entries = beginnings.iter().flat_map(|beginning| {
             // Joined as text, so that a trailing slash is kept and there is no leading one.
             let from_top = below.join(beginning);
-            index.prefixed_entries(from_top.as_os_str().as_bytes().as_bstr()).unwrap_or_default()
+            index
+                .prefixed_entries(from_top.as_os_str().as_bytes().as_bstr())
+                .unwrap_or_default()
         });
-        entries.filter_map(|entry| self.relative(entry.path(index))).collect()
+        entries
+            .filter_map(|entry| self.relative(entry.path(index)))
+            .collect()
     }
 
     /// The index entries below the root that are selected, by their path from git's top, too, with the length
@@ -92,10 +109,20 @@ impl WorkTree {
         &self,
         wanted: impl Fn(&Entry, &BStr) -> bool,
     ) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
-        let index = self.repository.index_or_empty().map_err(|e| self.git_error("read the index", &e))?;
-        let entries = index.entries().iter().filter(|entry| wanted(entry, entry.path(&index)));
+        let index = self
+            .repository
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))?;
+        let entries = index
+            .entries()
+            .iter()
+            .filter(|entry| wanted(entry, entry.path(&index)));
         let below = |entry: &Entry| {
-            Some((self.relative(entry.path(&index))?, entry.mode, u64::from(entry.stat.size)))
+            Some((
+                self.relative(entry.path(&index))?,
+                entry.mode,
+                u64::from(entry.stat.size),
+            ))
         };
         let mut found: Vec<_> = entries.filter_map(below).collect();
         found.dedup_by(|one, other| one.0 == other.0);

@@ -2,15 +2,24 @@
 //!
 //! `cargo bench -p code-commit-runner --bench start -- [ROUNDS]`
 
-#![expect(clippy::disallowed_methods, reason = "a bench measures, and starts the plain twin itself")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a bench measures, and starts the plain twin itself"
+)]
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that cannot be set up fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a bench that cannot be set up fails"
+)]
 
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use code_commit_runner::{Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey};
+use code_commit_runner::{
+    Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey,
+};
 
 fn main() -> ExitCode {
     helper().unwrap_or_else(|| {
@@ -20,27 +29,52 @@ fn main() -> ExitCode {
 }
 
 fn measure() {
-    let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(50_usize);
+    let rounds = std::env::args()
+        .skip(1)
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(50_usize);
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
-    let working = survey(None).into_iter().filter_map(|(rung, works)| works.ok().map(|()| rung));
+    let working = survey(None)
+        .into_iter()
+        .filter_map(|(rung, works)| works.ok().map(|()| rung));
     let rungs: Vec<Rung> = [Rung::Off].into_iter().chain(working).collect();
     let command = Command::new(["/bin/true"], &tree, Env::default());
     let cancel = Cancel::new().unwrap();
 
-    let views: Vec<Rung> = rungs.iter().copied().filter(|rung| rung.has_views()).collect();
+    let views: Vec<Rung> = rungs
+        .iter()
+        .copied()
+        .filter(|rung| rung.has_views())
+        .collect();
 
     let mut times = vec![Vec::new(); 1 + rungs.len() + views.len()];
     for _ in 0..rounds {
         times[0].push(timed(|| {
             let mut plain = std::process::Command::new("/bin/true");
-            plain.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+            plain
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .status()
+                .unwrap();
         }));
         let run_in = |rung, view| {
-            let confinement =
-                Confinement { rung, access: Access { tree: tree.clone(), view, ..Access::default() } };
-            timed(|| assert!(run(&command, &confinement, &cancel, &mut |_, _| {}).unwrap().success()))
+            let confinement = Confinement {
+                rung,
+                access: Access {
+                    tree: tree.clone(),
+                    view,
+                    ..Access::default()
+                },
+            };
+            timed(|| {
+                assert!(
+                    run(&command, &confinement, &cancel, &mut |_, _| {})
+                        .unwrap()
+                        .success()
+                )
+            })
         };
         let (bare, with_view) = times[1..].split_at_mut(rungs.len());
         for (rung, times) in rungs.iter().zip(bare) {
@@ -54,16 +88,28 @@ fn measure() {
     let bare = rungs.iter().map(ToString::to_string);
     let names = ["plain spawn".to_owned()].into_iter().chain(bare);
     let names = names.chain(views.iter().map(|rung| format!("{rung}, view")));
-    println!("{rounds} rounds, spawn to nothing left, ms\n{:16} {:>8} {:>8}", "", "median", "min");
+    println!(
+        "{rounds} rounds, spawn to nothing left, ms\n{:16} {:>8} {:>8}",
+        "", "median", "min"
+    );
     for (name, times) in names.zip(&mut times) {
         times.sort_unstable();
-        println!("{name:16} {:8.2} {:8.2}", ms(times[times.len() / 2]), ms(times[0]));
+        println!(
+            "{name:16} {:8.2} {:8.2}",
+            ms(times[times.len() / 2]),
+            ms(times[0])
+        );
     }
 }
 
 fn view_in(folder: &Path) -> View {
-    let view = View { upper: folder.join("upper"), work: folder.join("work") };
-    [&view.upper, &view.work].iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let view = View {
+        upper: folder.join("upper"),
+        work: folder.join("work"),
+    };
+    [&view.upper, &view.work]
+        .iter()
+        .for_each(|folder| std::fs::create_dir(folder).unwrap());
     view
 }
 

@@ -1,7 +1,10 @@
 //! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a rung: for manual trials, and for the tests that
 //! kill the harness itself.
 
-#![expect(clippy::disallowed_methods, reason = "the whole program stands for the caller")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the whole program stands for the caller"
+)]
 #![expect(clippy::print_stdout, reason = "a program to be looked at")]
 
 use std::error::Error;
@@ -17,7 +20,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         return Ok(code);
     }
     let mut words = std::env::args_os().skip(1);
-    let mut next = || words.next().ok_or("usage: hold RUNG TREE PROGRAM [ARGUMENT…]");
+    let mut next = || {
+        words
+            .next()
+            .ok_or("usage: hold RUNG TREE PROGRAM [ARGUMENT…]")
+    };
     let mode = match next()?.to_str() {
         Some("namespaces") => Mode::Namespaces,
         Some("bwrap") => Mode::Bwrap,
@@ -32,10 +39,15 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let probed = probe(mode, std::env::var_os("DOCKER_HOST").as_deref())?;
     println!("sandbox: {}", probed.why);
     let access = probed.confine(Access::new(&tree, &env));
-    let ended = run(&Command::new(argv, &tree, env), &access, &Cancel::new()?, &mut |_, bytes| {
-        // Ignore EPIPE: the reader is gone.
-        let _ = std::io::stdout().write_all(bytes);
-    })?;
+    let ended = run(
+        &Command::new(argv, &tree, env),
+        &access,
+        &Cancel::new()?,
+        &mut |_, bytes| {
+            // Ignore EPIPE: the reader is gone.
+            let _ = std::io::stdout().write_all(bytes);
+        },
+    )?;
     println!("the command {}", ended.ended);
     Ok(ExitCode::SUCCESS)
 }

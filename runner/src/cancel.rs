@@ -28,7 +28,12 @@ impl Cancel {
     /// A flag that is not set. Fails only if the process has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { shared: Arc::new(Shared { set: AtomicBool::new(false), wake }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                set: AtomicBool::new(false),
+                wake,
+            }),
+        })
     }
 
     /// Sets the flag. May be called any number of times, from any thread.
@@ -64,7 +69,10 @@ mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     fn awake(cancel: &Cancel) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         poll(&mut [PollFd::new(cancel, PollFlags::IN)], Some(&now)).unwrap() == 1
     }
 

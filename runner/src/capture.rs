@@ -14,14 +14,17 @@ pub struct Captured {
 impl Captured {
     /// The number of bytes between `head` and `tail`.
     pub fn left_out_bytes(&self) -> u64 {
-        self.total_bytes.saturating_sub(self.head.len() as u64).saturating_sub(self.tail.len() as u64)
+        self.total_bytes
+            .saturating_sub(self.head.len() as u64)
+            .saturating_sub(self.tail.len() as u64)
     }
 
     /// The stream as text, with a note where bytes are missing; invalid UTF-8 becomes U+FFFD.
     pub fn text(&self) -> String {
         let left_out = self.left_out_bytes();
         if left_out == 0 {
-            return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned();
+            return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat())
+                .into_owned();
         }
         let head = String::from_utf8_lossy(without_cut_end(&self.head));
         let tail = String::from_utf8_lossy(without_cut_start(&self.tail));
@@ -32,14 +35,20 @@ impl Captured {
 /// Drops an incomplete character at the end.
 fn without_cut_end(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
-        Err(error) if error.error_len().is_none() => bytes.get(..error.valid_up_to()).unwrap_or(bytes),
+        Err(error) if error.error_len().is_none() => {
+            bytes.get(..error.valid_up_to()).unwrap_or(bytes)
+        }
         Ok(_) | Err(_) => bytes,
     }
 }
 
 /// Drops an incomplete character at the start.
 fn without_cut_start(bytes: &[u8]) -> &[u8] {
-    let rest = bytes.iter().take(3).take_while(|byte| (0x80..0xC0).contains(*byte)).count();
+    let rest = bytes
+        .iter()
+        .take(3)
+        .take_while(|byte| (0x80..0xC0).contains(*byte))
+        .count();
     bytes.get(rest..).unwrap_or(bytes)
 }
 
@@ -53,15 +62,24 @@ pub(crate) struct Capture {
 
 impl Capture {
     pub(crate) fn new(head_limit: usize, tail_limit: usize) -> Self {
-        Self { head_limit, tail_limit, kept: Captured::default() }
+        Self {
+            head_limit,
+            tail_limit,
+            kept: Captured::default(),
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.kept.total_bytes += bytes.len() as u64;
-        let room = self.head_limit.saturating_sub(self.kept.head.len()).min(bytes.len());
+        let room = self
+            .head_limit
+            .saturating_sub(self.kept.head.len())
+            .min(bytes.len());
         let (head, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
         self.kept.head.extend_from_slice(head);
-        let rest = rest.get(rest.len().saturating_sub(self.tail_limit)..).unwrap_or(rest);
+        let rest = rest
+            .get(rest.len().saturating_sub(self.tail_limit)..)
+            .unwrap_or(rest);
         self.kept.tail.extend_from_slice(rest);
         // Twice the limit, so that each byte is moved at most once more.
         if self.kept.tail.len() > self.tail_limit.saturating_mul(2) {
@@ -70,8 +88,17 @@ impl Capture {
     }
 
     pub(crate) fn so_far(&self) -> Captured {
-        let Self { head_limit, tail_limit, ref kept } = *self;
-        Self { head_limit, tail_limit, kept: kept.clone() }.finish()
+        let Self {
+            head_limit,
+            tail_limit,
+            ref kept,
+        } = *self;
+        Self {
+            head_limit,
+            tail_limit,
+            kept: kept.clone(),
+        }
+        .finish()
     }
 
     pub(crate) fn finish(mut self) -> Captured {

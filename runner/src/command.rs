@@ -91,7 +91,12 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         let resources = Resources::default();
-        Self { output_bytes: 1 << 30, head_bytes: 1 << 19, tail_bytes: 1 << 19, resources }
+        Self {
+            output_bytes: 1 << 30,
+            head_bytes: 1 << 19,
+            tail_bytes: 1 << 19,
+            resources,
+        }
     }
 }
 
@@ -117,7 +122,10 @@ impl Resources {
     /// files, 4,096 processes, 64 GiB for a file, 65,536 open files.
     pub fn usual() -> Self {
         let memory = rustix::system::sysinfo();
-        #[expect(clippy::useless_conversion, reason = "its fields have the size of a machine word")]
+        #[expect(
+            clippy::useless_conversion,
+            reason = "its fields have the size of a machine word"
+        )]
         let memory = u64::from(memory.totalram).saturating_mul(memory.mem_unit.into());
         Self {
             memory_bytes: Some(memory / 4 * 3),

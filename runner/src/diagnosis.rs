@@ -61,9 +61,18 @@ impl Ran<'_> {
         let exit_code = self.output.ended.exit_code()?;
         let text = self.output.text();
         // What the proxy refused is certain, whatever was printed about it.
-        let refused = hosts::of_log(&self.output.refused).filter(|_| may_be_unfit(exit_code, &text));
+        let refused =
+            hosts::of_log(&self.output.refused).filter(|_| may_be_unfit(exit_code, &text));
         let refused = refused.map(|(what, help)| Lack::new(Kind::Network, what, help));
-        refused.or_else(|| lack(&Failed { exit_code, output: &text }, self))
+        refused.or_else(|| {
+            lack(
+                &Failed {
+                    exit_code,
+                    output: &text,
+                },
+                self,
+            )
+        })
     }
 }
 
@@ -84,10 +93,15 @@ fn lack(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
 impl Machine for Ran<'_> {
     fn program(&self, name: &str) -> Presence {
         let found = programs_in(self.env.get("PATH"), self.root, name);
-        let found: Vec<PathBuf> = found.iter().filter_map(|place| place.canonicalize().ok()).collect();
+        let found: Vec<PathBuf> = found
+            .iter()
+            .filter_map(|place| place.canonicalize().ok())
+            .collect();
         match found.first() {
             None => Presence::Missing,
-            Some(_) if found.iter().any(|place| shows(self.confinement, place)) => Presence::Visible,
+            Some(_) if found.iter().any(|place| shows(self.confinement, place)) => {
+                Presence::Visible
+            }
             Some(place) => Presence::Hidden(place.clone()),
         }
     }
@@ -99,9 +113,12 @@ impl Machine for Ran<'_> {
     fn declares(&self, library: &str) -> bool {
         let wanted = normal(library);
         let names = |manifest: &str| {
-            let text = read(&self.root.join(manifest), MOST_BYTES, Links::Refused).ok().flatten();
+            let text = read(&self.root.join(manifest), MOST_BYTES, Links::Refused)
+                .ok()
+                .flatten();
             let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
-            let is_edge = |letter: char| !letter.is_ascii_alphanumeric() && !"@/._-".contains(letter);
+            let is_edge =
+                |letter: char| !letter.is_ascii_alphanumeric() && !"@/._-".contains(letter);
             text.split(is_edge).any(|word| normal(word) == wanted)
         };
         MANIFESTS.into_iter().any(names)

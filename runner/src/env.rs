@@ -40,9 +40,14 @@ pub struct Env {
 impl Env {
     /// The variables of `given` that every build needs (`PATH`, `HOME`, the locale, `TERM`, `TZ`,
     /// the Rust homes, …) and those that `extra` names.
-    pub fn allowed(given: impl IntoIterator<Item = (OsString, OsString)>, extra: &[OsString]) -> Self {
+    pub fn allowed(
+        given: impl IntoIterator<Item = (OsString, OsString)>,
+        extra: &[OsString],
+    ) -> Self {
         let passes = |name: &OsStr| is_allowed(name) || extra.iter().any(|more| more == name);
-        Self { variables: given.into_iter().filter(|(name, _)| passes(name)).collect() }
+        Self {
+            variables: given.into_iter().filter(|(name, _)| passes(name)).collect(),
+        }
     }
 
     /// Adds a word to a variable with options.
@@ -72,12 +77,15 @@ impl Env {
 
     /// All variables, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
-        self.variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 }
 
 fn is_allowed(name: &OsStr) -> bool {
-    name.to_str().is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
+    name.to_str()
+        .is_some_and(|name| ALLOWED.contains(&name) || name.starts_with("LC_"))
 }
 
 #[cfg(test)]
@@ -86,7 +94,15 @@ mod tests {
 
     #[test]
     fn keys_loader_variables_and_git_variables_do_not_pass() {
-        let given = ["OPENAI_API_KEY", "LD_PRELOAD", "GIT_DIR", "SSH_AUTH_SOCK", "PATHS", "LC", "lc_all"];
+        let given = [
+            "OPENAI_API_KEY",
+            "LD_PRELOAD",
+            "GIT_DIR",
+            "SSH_AUTH_SOCK",
+            "PATHS",
+            "LC",
+            "lc_all",
+        ];
         let env = Env::allowed(given.map(|name| (name.into(), "x".into())), &[]);
         assert_eq!(env, Env::default());
     }

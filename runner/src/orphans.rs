@@ -32,7 +32,10 @@ pub fn remove_orphans(docker_host: Option<&OsStr>) -> Orphans {
     if temporary != usual {
         temporary::remove_left(&temporary);
     }
-    Orphans { processes, containers }
+    Orphans {
+        processes,
+        containers,
+    }
 }
 
 fn kill_processes() -> usize {
@@ -55,13 +58,18 @@ fn orphans() -> Vec<Process> {
     let mut spared = BTreeSet::new();
     let mut next = Some(own_pid());
     while let Some(pid) = next.filter(|pid| spared.insert(*pid)) {
-        next = all.iter().find(|process| process.pid == pid).map(|process| process.parent);
+        next = all
+            .iter()
+            .find(|process| process.pid == pid)
+            .map(|process| process.parent);
     }
     let is_orphan = |process: &Process| {
         !process.is_dead
             && !spared.contains(&process.pid)
             && process.is_ours()
-            && process.variable(RUN_MARKER).is_some_and(|marker| owner::is_gone(&marker))
+            && process
+                .variable(RUN_MARKER)
+                .is_some_and(|marker| owner::is_gone(&marker))
     };
     all.into_iter().filter(is_orphan).collect()
 }

@@ -23,12 +23,19 @@ pub(crate) fn next_marker() -> String {
 /// Whether the harness that created this marker is certainly dead. A harness in another process
 /// namespace cannot be judged from here, and one that we may not inspect counts as alive.
 pub(crate) fn is_gone(marker: &str) -> bool {
-    let numbers: Vec<u64> = marker.split('-').map_while(|part| part.parse().ok()).collect();
-    let [pid, started, space, _] = numbers.as_slice() else { return false };
+    let numbers: Vec<u64> = marker
+        .split('-')
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let [pid, started, space, _] = numbers.as_slice() else {
+        return false;
+    };
     if namespace() != Some(*space) || *started == 0 {
         return false;
     }
-    let Some(number) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else { return false };
+    let Some(number) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else {
+        return false;
+    };
     match Process::read(number.as_raw_nonzero().get()) {
         Some(now) => now.started != *started || now.is_dead,
         None => test_kill_process(number) == Err(rustix::io::Errno::SRCH),
@@ -37,11 +44,16 @@ pub(crate) fn is_gone(marker: &str) -> bool {
 
 /// The process namespace that process IDs refer to.
 fn namespace() -> Option<u64> {
-    std::fs::metadata("/proc/self/ns/pid").ok().map(|data| data.ino())
+    std::fs::metadata("/proc/self/ns/pid")
+        .ok()
+        .map(|data| data.ino())
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the test makes a process that is gone")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test makes a process that is gone"
+)]
 mod tests {
     use super::*;
 
@@ -60,15 +72,23 @@ mod tests {
         child.wait().unwrap();
         assert!(is_gone(&format!("{}-{started}-{space}-0", child.id())));
         let own = own_pid();
-        assert!(is_gone(&format!("{own}-1-{space}-0")), "our number, but another process had it");
+        assert!(
+            is_gone(&format!("{own}-1-{space}-0")),
+            "our number, but another process had it"
+        );
     }
 
     #[test]
     fn what_cannot_be_judged_is_not_gone() {
         let space = namespace().unwrap();
-        for marker in
-            ["", "7", "1-2-3", "x-y-z-0", &format!("999999999-5-{}-0", space + 1), &format!("0-5-{space}-0")]
-        {
+        for marker in [
+            "",
+            "7",
+            "1-2-3",
+            "x-y-z-0",
+            &format!("999999999-5-{}-0", space + 1),
+            &format!("0-5-{space}-0"),
+        ] {
             assert!(!is_gone(marker), "{marker}");
         }
     }

@@ -11,7 +11,8 @@ use self::memory::Memory;
 pub(crate) use self::memory::forget;
 use crate::temporary::in_temporary;
 use crate::{
-    Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run, temporary_folder,
+    Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run,
+    temporary_folder,
 };
 
 /// A trial that takes longer has failed.
@@ -53,14 +54,24 @@ impl Probed {
             Mode::Landlock => Rung::Landlock,
             Mode::Docker | Mode::Off => return None,
         };
-        has_descriptors().then(|| Self { rung, why: why(rung, mode, &[]), docker_host: None })
+        has_descriptors().then(|| Self {
+            rung,
+            why: why(rung, mode, &[]),
+            docker_host: None,
+        })
     }
 
     /// A sandbox of this kind with this access. A container is always created by the daemon that
     /// answered.
     pub fn confine(&self, access: Access) -> Confinement {
         let docker_host = self.docker_host.clone();
-        Confinement { rung: self.rung, access: Access { docker_host, ..access } }
+        Confinement {
+            rung: self.rung,
+            access: Access {
+                docker_host,
+                ..access
+            },
+        }
     }
 }
 
@@ -100,7 +111,10 @@ fn what_failed(reasons: &[Reason]) -> String {
 }
 
 fn list(reasons: &[Reason]) -> String {
-    let each: Vec<_> = reasons.iter().map(|Reason { rung, why }| format!("{rung} ({why})")).collect();
+    let each: Vec<_> = reasons
+        .iter()
+        .map(|Reason { rung, why }| format!("{rung} ({why})"))
+        .collect();
     each.join(", ")
 }
 
@@ -125,19 +139,29 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
         match trial(rung, docker_host) {
             Ok(()) => {
                 let why = why(rung, mode, &reasons);
-                return Ok(Probed { rung, why, docker_host: docker_host.map(OsStr::to_owned) });
+                return Ok(Probed {
+                    rung,
+                    why,
+                    docker_host: docker_host.map(OsStr::to_owned),
+                });
             }
             Err(why) => reasons.push(Reason { rung, why }),
         }
     }
-    Err(NoSandbox::Nowhere { reasons, hint: hint(mode) })
+    Err(NoSandbox::Nowhere {
+        reasons,
+        hint: hint(mode),
+    })
 }
 
 /// The number of descriptors for a sandbox and for ending its command.
 const DESCRIPTORS: usize = 48;
 
 fn has_descriptors() -> bool {
-    (0..DESCRIPTORS).map(|_| std::fs::File::open("/dev/null")).collect::<Result<Vec<_>, _>>().is_ok()
+    (0..DESCRIPTORS)
+        .map(|_| std::fs::File::open("/dev/null"))
+        .collect::<Result<Vec<_>, _>>()
+        .is_ok()
 }
 
 /// How to make namespaces, the strongest rung, work.
@@ -153,7 +177,8 @@ fn better(setting: impl Fn(&str) -> Option<String>) -> String {
         ("user/max_user_namespaces", "0", "15000"),
         ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
     ];
-    let in_the_way = |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
+    let in_the_way =
+        |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
     match switches.into_iter().find(in_the_way) {
         Some((name, _, yes)) => {
             format!("allow user namespaces, as root: sysctl -w {}={yes}", name.replace('/', "."))
@@ -176,7 +201,10 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
         return Ok(());
     }
     let folder = folder().map_err(|error| format!("cannot make a folder: {error}"))?;
-    let mut access = Access { tree: folder.path().join("tree"), ..Access::default() };
+    let mut access = Access {
+        tree: folder.path().join("tree"),
+        ..Access::default()
+    };
     access.docker_host = docker_host.map(OsStr::to_owned);
     std::fs::create_dir(&access.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
     run_true(&Confinement { rung, access })
@@ -227,10 +255,14 @@ fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
         (Mode::Auto, false) => {
             let failed = list(reasons);
             if rung == Rung::Bwrap {
-                return format!("{what} (as strong as the first choice, which does not work here: {failed})");
+                return format!(
+                    "{what} (as strong as the first choice, which does not work here: {failed})"
+                );
             }
             let better = how_to_get_namespaces();
-            format!("{what} (stronger ones do not work here: {failed}); for the strongest sandbox, {better}")
+            format!(
+                "{what} (stronger ones do not work here: {failed}); for the strongest sandbox, {better}"
+            )
         }
         (Mode::Namespaces | Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => {
             format!("{what} (asked for)")
@@ -246,8 +278,11 @@ fn hint(mode: Mode) -> String {
         Mode::Docker => "start the Docker daemon",
         Mode::Off => "nothing is needed",
     };
-    let other =
-        if mode == Mode::Auto { "" } else { ", or use the strongest that works with `--sandbox auto`" };
+    let other = if mode == Mode::Auto {
+        ""
+    } else {
+        ", or use the strongest that works with `--sandbox auto`"
+    };
     format!("{install}{other}, or run without protection with `--sandbox off`")
 }
 
@@ -258,8 +293,20 @@ mod tests {
     #[test]
     fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
         let failed = |mode, rungs: &[Rung]| {
-            let reasons = rungs.iter().map(|&rung| Reason { rung, why: "why".to_owned() }).collect();
-            NoSandbox::Nowhere { reasons, hint: "do this".to_owned() }.to_string() + "; " + &hint(mode)
+            let reasons = rungs
+                .iter()
+                .map(|&rung| Reason {
+                    rung,
+                    why: "why".to_owned(),
+                })
+                .collect();
+            NoSandbox::Nowhere {
+                reasons,
+                hint: "do this".to_owned(),
+            }
+            .to_string()
+                + "; "
+                + &hint(mode)
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
         insta::assert_snapshot!(failed(Mode::Bwrap, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); do this; install bubblewrap, or allow it to create user namespaces, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
@@ -267,9 +314,14 @@ mod tests {
 
     #[test]
     fn a_weaker_sandbox_is_named_with_what_keeps_the_strongest_from_working() {
-        let reason = |rung| Reason { rung, why: "why".to_owned() };
+        let reason = |rung| Reason {
+            rung,
+            why: "why".to_owned(),
+        };
         let all = [reason(Rung::Namespaces), reason(Rung::Bwrap)];
-        let said = |rung, mode, reasons| why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT");
+        let said = |rung, mode, reasons| {
+            why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT")
+        };
         insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
         insta::assert_snapshot!(said(Rung::Bwrap, Mode::Auto, &all[..1]), @"bubblewrap and seccomp (as strong as the first choice, which does not work here: namespaces (why))");
         insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
@@ -287,9 +339,19 @@ mod tests {
 
     #[test]
     fn the_daemon_that_answered_runs_the_commands() {
-        let probed = Probed { rung: Rung::Docker, why: String::new(), docker_host: Some("unix:///a".into()) };
-        let other = Access { docker_host: Some("unix:///b".into()), ..Access::default() };
-        assert_eq!(probed.confine(other).access.docker_host, Some("unix:///a".into()));
+        let probed = Probed {
+            rung: Rung::Docker,
+            why: String::new(),
+            docker_host: Some("unix:///a".into()),
+        };
+        let other = Access {
+            docker_host: Some("unix:///b".into()),
+            ..Access::default()
+        };
+        assert_eq!(
+            probed.confine(other).access.docker_host,
+            Some("unix:///a".into())
+        );
     }
 
     #[test]

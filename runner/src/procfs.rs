@@ -67,9 +67,12 @@ impl Process {
     /// Memory of its own, plus its part of what it shares. Takes much longer, and not every user may read it.
     pub(crate) fn proportional_bytes(&self) -> u64 {
         let sums = slurp(format!("/proc/{}/smaps_rollup", self.pid)).unwrap_or_default();
-        let mut lines = sums.split(|byte| *byte == b'\n').filter_map(|line| line.strip_prefix(b"Pss_Anon:"));
-        let kilobytes =
-            lines.next().map(|rest| number(rest.trim_ascii().strip_suffix(b" kB").unwrap_or(rest)));
+        let mut lines = sums
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| line.strip_prefix(b"Pss_Anon:"));
+        let kilobytes = lines
+            .next()
+            .map(|rest| number(rest.trim_ascii().strip_suffix(b" kB").unwrap_or(rest)));
         kilobytes.map_or_else(|| self.own_bytes(), |kilobytes| kilobytes << 10)
     }
 
@@ -77,22 +80,33 @@ impl Process {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let all = slurp(format!("/proc/{}/environ", self.pid)).ok()?;
         let mut values = all.split(|byte| *byte == 0).filter_map(|variable| {
-            variable.strip_prefix(name.as_bytes()).and_then(|rest| rest.strip_prefix(b"="))
+            variable
+                .strip_prefix(name.as_bytes())
+                .and_then(|rest| rest.strip_prefix(b"="))
         });
-        values.next().map(|value| String::from_utf8_lossy(value).into_owned())
+        values
+            .next()
+            .map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
     /// The number of seccomp filters on it. They are inherited and cannot be removed.
     pub(crate) fn seccomp_filters(&self) -> u32 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        let count = status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:"));
-        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+        let count = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Seccomp_filters:"));
+        count
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0)
     }
 }
 
 /// Reads a file of `/proc`, which does not report its size: usually one read is enough.
 fn number(digits: &[u8]) -> u64 {
-    str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    str::from_utf8(digits)
+        .ok()
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or(0)
 }
 
 fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
@@ -104,19 +118,30 @@ fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// The process IDs of a process's children. Uses the kernel's own list if available, which takes a
 /// few microseconds however many processes there are.
 pub(crate) fn children_of(pid: i32) -> Vec<i32> {
-    let Ok(threads) = code_commit_dir::list(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let lists: Vec<_> =
-        threads.filter_map(|thread| slurp(thread.ok()?.path().join("children")).ok()).collect();
+    let Ok(threads) = code_commit_dir::list(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let lists: Vec<_> = threads
+        .filter_map(|thread| slurp(thread.ok()?.path().join("children")).ok())
+        .collect();
     if lists.is_empty() && Process::read(pid).is_some() {
         return children_by_scan(pid);
     }
-    let words = lists.iter().flat_map(|list| list.split(u8::is_ascii_whitespace));
-    words.filter_map(|word| str::from_utf8(word).ok()?.parse().ok()).collect()
+    let words = lists
+        .iter()
+        .flat_map(|list| list.split(u8::is_ascii_whitespace));
+    words
+        .filter_map(|word| str::from_utf8(word).ok()?.parse().ok())
+        .collect()
 }
 
 /// For kernels built without `CONFIG_PROC_CHILDREN`.
 fn children_by_scan(pid: i32) -> Vec<i32> {
-    all().into_iter().filter(|process| process.parent == pid).map(|process| process.pid).collect()
+    all()
+        .into_iter()
+        .filter(|process| process.parent == pid)
+        .map(|process| process.pid)
+        .collect()
 }
 
 pub(crate) fn all() -> Vec<Process> {
@@ -141,7 +166,15 @@ mod tests {
     fn a_program_named_like_a_stat_line_does_not_fool_the_parser() {
         let stat = b"42 (a) R 1 (b) S 7 8 9 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
         let process = Process::parse(42, stat).unwrap();
-        assert_eq!((process.parent, process.group, process.session, process.started), (7, 8, 9, 12345));
+        assert_eq!(
+            (
+                process.parent,
+                process.group,
+                process.session,
+                process.started
+            ),
+            (7, 8, 9, 12345)
+        );
         assert!(!process.is_dead);
     }
 

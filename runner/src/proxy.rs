@@ -50,7 +50,12 @@ struct Rules {
 
 impl Rules {
     /// Lists it, unless it is listed already, and tells the command.
-    fn refuse(&self, client: &mut impl io::Write, request: &Request, why: Refusal) -> io::Result<()> {
+    fn refuse(
+        &self,
+        client: &mut impl io::Write,
+        request: &Request,
+        why: Refusal,
+    ) -> io::Result<()> {
         let body = format!("code-commit: {}: {why}\n", request.place());
         self.note(request, why);
         let length = body.len();
@@ -62,7 +67,8 @@ impl Rules {
 
     fn note(&self, request: &Request, why: Refusal) {
         let mut all = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = RefusedHost::new(request, why).filter(|new| all.len() < MOST_REFUSED && !all.contains(new));
+        let new = RefusedHost::new(request, why)
+            .filter(|new| all.len() < MOST_REFUSED && !all.contains(new));
         all.extend(new);
     }
 }
@@ -74,27 +80,39 @@ impl Proxy {
         wait: impl FnOnce(&dyn Fn(BorrowedFd<'_>) -> bool) -> Option<TcpListener> + Send + 'static,
     ) -> io::Result<Self> {
         let (end, stop) = io::pipe()?;
-        let rules = Arc::new(Rules { hosts, refused: Mutex::default() });
+        let rules = Arc::new(Rules {
+            hosts,
+            refused: Mutex::default(),
+        });
         let own = Arc::clone(&rules);
         let serve = move || {
             if let Some(listener) = wait(&|other| is_ready(other, &end)) {
                 serve(&listener, &end, &own);
             }
         };
-        thread::Builder::new().name("proxy".to_owned()).spawn(serve)?;
+        thread::Builder::new()
+            .name("proxy".to_owned())
+            .spawn(serve)?;
         Ok(Self { stop, rules })
     }
 
     /// The hosts that were refused so far, in the order of the first time.
     pub(crate) fn refused(&self) -> Vec<RefusedHost> {
-        self.rules.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.rules
+            .refused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
 /// Waits for `other`; false if the proxy is to end.
 fn is_ready(other: BorrowedFd<'_>, end: &PipeReader) -> bool {
     let end = end.as_fd();
-    let mut both = [PollFd::new(&other, PollFlags::IN), PollFd::new(&end, PollFlags::IN)];
+    let mut both = [
+        PollFd::new(&other, PollFlags::IN),
+        PollFd::new(&end, PollFlags::IN),
+    ];
     while poll(&mut both, None) == Err(rustix::io::Errno::INTR) {}
     let [other, end] = both;
     end.revents().is_empty() && !other.revents().is_empty()
@@ -103,7 +121,9 @@ fn is_ready(other: BorrowedFd<'_>, end: &PipeReader) -> bool {
 fn serve(listener: &TcpListener, end: &PipeReader, rules: &Arc<Rules>) {
     let open = Arc::new(AtomicUsize::new(0));
     while is_ready(listener.as_fd(), end) {
-        let Ok((client, _)) = listener.accept() else { continue };
+        let Ok((client, _)) = listener.accept() else {
+            continue;
+        };
         if open.fetch_add(1, Ordering::Relaxed) >= MOST {
             open.fetch_sub(1, Ordering::Relaxed);
             continue;
@@ -155,16 +175,23 @@ fn connection(mut client: TcpStream, rules: &Rules) -> io::Result<()> {
 /// Connects to a host that is allowed. A name may lead to an address that only the host reaches if the user named that
 /// as well; an address was named by the user.
 fn reach(request: &Request, hosts: &[AllowedHost]) -> Result<TcpStream, Refusal> {
-    let Request { host: name, port, .. } = request;
+    let Request {
+        host: name, port, ..
+    } = request;
     let allowed: Vec<&AllowedHost> = hosts.iter().filter(|host| host.is(name, *port)).collect();
     if allowed.is_empty() {
         return Err(Refusal::NotAllowed);
     }
     let failed = |error: io::Error| Refusal::Unreachable(error.to_string());
     if let Ok(address) = name.parse::<IpAddr>() {
-        return TcpStream::connect_timeout(&SocketAddr::new(address, *port), PATIENCE).map_err(failed);
+        return TcpStream::connect_timeout(&SocketAddr::new(address, *port), PATIENCE)
+            .map_err(failed);
     }
-    let is_named = |address| allowed.iter().any(|host| host.range.is_some_and(|range| range.has(address)));
+    let is_named = |address| {
+        allowed
+            .iter()
+            .any(|host| host.range.is_some_and(|range| range.has(address)))
+    };
     let may_be_public = allowed.iter().any(|host| host.range.is_none());
     let mut why = Refusal::NotAllowed;
     for address in (name.as_str(), *port).to_socket_addrs().map_err(failed)? {
@@ -215,7 +242,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_link_local()
         || address.is_multicast()
         || address.is_documentation()
-        || matches!((a, b, c), (0 | 240..=255, _, _) | (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0));
+        || matches!(
+            (a, b, c),
+            (0 | 240..=255, _, _) | (100, 64..=127, _) | (198, 18 | 19, _) | (192, 0, 0)
+        );
     !is_special
 }
 

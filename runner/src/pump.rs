@@ -60,14 +60,26 @@ pub(crate) enum Room {
 impl<'a> Pump<'a> {
     pub(crate) fn new(limits: Limits, live: &'a mut dyn FnMut(Stream, &[u8])) -> Self {
         let all = Capture::new(limits.head_bytes, limits.tail_bytes);
-        let kept = Kept { all, room_bytes: limits.output_bytes, live };
-        Self { sources: Vec::new(), kept, buffer: Vec::with_capacity(1 << 16) }
+        let kept = Kept {
+            all,
+            room_bytes: limits.output_bytes,
+            live,
+        };
+        Self {
+            sources: Vec::new(),
+            kept,
+            buffer: Vec::with_capacity(1 << 16),
+        }
     }
 
     /// Adds a stream; the command has the other end of `pipe`.
     pub(crate) fn add(&mut self, stream: Stream, pipe: PipeReader, limits: Limits) {
         let capture = Capture::new(limits.head_bytes, limits.tail_bytes);
-        self.sources.push(Source { stream, pipe: Some(pipe), capture });
+        self.sources.push(Source {
+            stream,
+            pipe: Some(pipe),
+            capture,
+        });
     }
 
     /// Moves output until the command is over; `handle` becomes readable when it has exited.
@@ -104,7 +116,10 @@ impl<'a> Pump<'a> {
     /// hold, however long that takes, then until all are closed or `end` has passed. Surviving
     /// processes may hold the pipes open and keep writing.
     pub(crate) fn drain(&mut self, end: Instant) -> Result<Room, RunError> {
-        let (room, held) = (self.kept.room_bytes, (self.sources.len() * PIPE_BYTES) as u64);
+        let (room, held) = (
+            self.kept.room_bytes,
+            (self.sources.len() * PIPE_BYTES) as u64,
+        );
         while self.sources.iter().any(|source| source.pipe.is_some()) {
             let left = end.saturating_duration_since(now());
             let is_late = left == Duration::ZERO;
@@ -125,9 +140,14 @@ impl<'a> Pump<'a> {
     /// Keeps the remaining pipes open until nobody writes to them any more, and discards the
     /// output: a process that writes to a closed pipe would be killed.
     pub(crate) fn hear_out(&mut self) {
-        for mut pipe in self.sources.iter_mut().filter_map(|source| source.pipe.take()) {
+        for mut pipe in self
+            .sources
+            .iter_mut()
+            .filter_map(|source| source.pipe.take())
+        {
             // If no thread can be started, the pipe is closed now.
-            let _ = std::thread::Builder::new().spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
+            let _ = std::thread::Builder::new()
+                .spawn(move || std::io::copy(&mut pipe, &mut std::io::sink()));
         }
     }
 
@@ -149,20 +169,35 @@ impl<'a> Pump<'a> {
     }
 
     /// Waits for any of `others` or of the open pipes; returns in order which are ready.
-    fn wait(&self, others: &[BorrowedFd<'_>], left: Option<Duration>) -> Result<Vec<bool>, RunError> {
-        let pipes = self.sources.iter().filter_map(|source| source.pipe.as_ref());
-        let mut all: Vec<_> = others.iter().map(|other| PollFd::new(other, PollFlags::IN)).collect();
+    fn wait(
+        &self,
+        others: &[BorrowedFd<'_>],
+        left: Option<Duration>,
+    ) -> Result<Vec<bool>, RunError> {
+        let pipes = self
+            .sources
+            .iter()
+            .filter_map(|source| source.pipe.as_ref());
+        let mut all: Vec<_> = others
+            .iter()
+            .map(|other| PollFd::new(other, PollFlags::IN))
+            .collect();
         all.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut all, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect()),
-            Err(error) => Err(RunError::Wait { source: error.into() }),
+            Err(error) => Err(RunError::Wait {
+                source: error.into(),
+            }),
         }
     }
 
     /// Reads once from every open pipe that is ready.
     fn take(&mut self, ready: &[bool]) -> Result<Room, RunError> {
-        let open = self.sources.iter_mut().filter(|source| source.pipe.is_some());
+        let open = self
+            .sources
+            .iter_mut()
+            .filter(|source| source.pipe.is_some());
         for (source, _) in open.zip(ready).filter(|(_, ready)| **ready) {
             if source.take(&mut self.buffer, &mut self.kept)? == Room::UsedUp {
                 return Ok(Room::UsedUp);
@@ -174,21 +209,33 @@ impl<'a> Pump<'a> {
 
 impl Source {
     fn take(&mut self, buffer: &mut Vec<u8>, kept: &mut Kept<'_>) -> Result<Room, RunError> {
-        let Some(pipe) = &mut self.pipe else { return Ok(Room::Left) };
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(Room::Left);
+        };
         buffer.clear();
         let count = match rustix::io::read(pipe, spare_capacity(buffer)) {
             Ok(count) => count,
             Err(Errno::INTR) => return Ok(Room::Left),
-            Err(error) => return Err(RunError::Wait { source: error.into() }),
+            Err(error) => {
+                return Err(RunError::Wait {
+                    source: error.into(),
+                });
+            }
         };
         if count == 0 {
             self.pipe = None;
             return Ok(Room::Left);
         }
-        let allowed = usize::try_from(kept.room_bytes).unwrap_or(usize::MAX).min(count);
+        let allowed = usize::try_from(kept.room_bytes)
+            .unwrap_or(usize::MAX)
+            .min(count);
         let bytes = buffer.get(..allowed).unwrap_or_default();
         self.keep(bytes, kept);
-        Ok(if allowed < count { Room::UsedUp } else { Room::Left })
+        Ok(if allowed < count {
+            Room::UsedUp
+        } else {
+            Room::Left
+        })
     }
 
     fn keep(&mut self, bytes: &[u8], kept: &mut Kept<'_>) {

@@ -75,9 +75,17 @@ impl Mark {
     ) -> std::io::Result<Self> {
         let reaper = (leftovers != Leftovers::Leave).then(rustix::process::getpid);
         rustix::process::set_child_subreaper(reaper)?;
-        let before =
-            if has_no_children() { BTreeSet::new() } else { children_of(own_pid()).into_iter().collect() };
-        Ok(Self { marker, before, root: None, container })
+        let before = if has_no_children() {
+            BTreeSet::new()
+        } else {
+            children_of(own_pid()).into_iter().collect()
+        };
+        Ok(Self {
+            marker,
+            before,
+            root: None,
+            container,
+        })
     }
 
     /// Registers the command with [`sweep`].
@@ -103,7 +111,9 @@ impl Mark {
     pub(crate) fn end(&self, group: Group) -> Swept {
         let found = alive(self.find());
         // As long as the group has members, its ID cannot be reused.
-        let leader = self.root.filter(|root| found.iter().any(|process| process.group == *root));
+        let leader = self
+            .root
+            .filter(|root| found.iter().any(|process| process.group == *root));
         if let (Group::Own, Some(leader)) = (group, leader.and_then(Pid::from_raw)) {
             // Kills the group in one call, before anybody can fork. Failing because nobody is left
             // is fine.
@@ -127,7 +137,10 @@ impl Mark {
             let is_late = now() >= end;
             if is_over || is_late || (dying.is_empty() && stuck > 0) {
                 let killed = seen.iter().filter(|pid| Some(**pid) != self.root).count();
-                return Swept { killed, left: stuck + if is_late { dying.len() } else { 0 } };
+                return Swept {
+                    killed,
+                    left: stuck + if is_late { dying.len() } else { 0 },
+                };
             }
             wait_for_one(&dying);
         }
@@ -140,13 +153,23 @@ impl Mark {
         if has_no_children() {
             return Vec::new();
         }
-        let commands: Vec<i32> = marks().iter().chain([self]).filter_map(|mark| mark.root).collect();
+        let commands: Vec<i32> = marks()
+            .iter()
+            .chain([self])
+            .filter_map(|mark| mark.root)
+            .collect();
         // Checked before listing the children, so that the list includes what a dead command had
         // started.
-        let dead: Vec<i32> = commands.iter().copied().filter(|pid| is_dead_child(*pid)).collect();
+        let dead: Vec<i32> = commands
+            .iter()
+            .copied()
+            .filter(|pid| is_dead_child(*pid))
+            .collect();
         let mut children = children_of(own_pid());
         children.retain(|pid| !dead.contains(pid));
-        let Some(harness) = Process::read(own_pid()) else { return Vec::new() };
+        let Some(harness) = Process::read(own_pid()) else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
         for child in children.into_iter().filter_map(Process::read) {
             if self.root != Some(child.pid) && !self.owns(&child, &harness) {
@@ -189,7 +212,11 @@ fn alive(mut processes: Vec<Process>) -> Vec<Process> {
 fn with_descendants(process: Process, found: &mut Vec<Process>) {
     let mut todo = vec![process];
     while let Some(process) = todo.pop() {
-        todo.extend(children_of(process.pid).into_iter().filter_map(Process::read));
+        todo.extend(
+            children_of(process.pid)
+                .into_iter()
+                .filter_map(Process::read),
+        );
         found.push(process);
     }
 }
@@ -231,8 +258,14 @@ pub(crate) fn wait_for_one(dying: &[(i32, OwnedFd)]) {
     if dying.is_empty() {
         return;
     }
-    let mut handles: Vec<_> = dying.iter().map(|(_, handle)| PollFd::new(handle, PollFlags::IN)).collect();
-    let soon = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+    let mut handles: Vec<_> = dying
+        .iter()
+        .map(|(_, handle)| PollFd::new(handle, PollFlags::IN))
+        .collect();
+    let soon = Timespec {
+        tv_sec: 0,
+        tv_nsec: 5_000_000,
+    };
     // If the wait is interrupted, it is just shorter.
     let _ = poll(&mut handles, Some(&soon));
 }

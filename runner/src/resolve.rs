@@ -8,9 +8,9 @@ use crate::{Confinement, Env, Rung};
 
 /// Programs by which builds begin.
 const TOOLS: [&str; 26] = [
-    "cargo", "cc", "clang", "cmake", "ctest", "deno", "g++", "gcc", "go", "gradle", "java", "javac", "just",
-    "make", "mvn", "ninja", "node", "npm", "pip", "pnpm", "pytest", "python", "python3", "ruby", "rustc",
-    "uv",
+    "cargo", "cc", "clang", "cmake", "ctest", "deno", "g++", "gcc", "go", "gradle", "java",
+    "javac", "just", "make", "mvn", "ninja", "node", "npm", "pip", "pnpm", "pytest", "python",
+    "python3", "ruby", "rustc", "uv",
 ];
 
 /// A tool that is another one in the sandbox, or none.
@@ -37,7 +37,11 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
         let (outside, _) = places.first()?;
         let is_seen = |(real, place): &&(PathBuf, PathBuf)| seen.has(real) && seen.has(place);
         let inside = places.iter().find(is_seen).map(|(real, _)| real.clone());
-        (inside.as_ref() != Some(outside)).then(|| Differs { name, outside: outside.clone(), inside })
+        (inside.as_ref() != Some(outside)).then(|| Differs {
+            name,
+            outside: outside.clone(),
+            inside,
+        })
     };
     TOOLS.into_iter().filter_map(differs).collect()
 }

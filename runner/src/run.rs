@@ -34,7 +34,8 @@ pub fn run(
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut output = run_now(command, confinement, cancel, live);
     for _ in 1..STARTS {
-        if !matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message)) {
+        if !matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message))
+        {
             break;
         }
         output = run_now(command, confinement, cancel, live);
@@ -61,11 +62,25 @@ fn run_now(
     let ends = connect(command, &mut pump)?;
     if cancel.is_set() {
         // For example, while waiting for its turn. Whoever set the flag may be about to exit.
-        return Ok(output(Ended::Interrupted, Swept::default(), pump, begun, Noted::default()));
+        return Ok(output(
+            Ended::Interrupted,
+            Swept::default(),
+            pump,
+            begun,
+            Noted::default(),
+        ));
     }
     let mut running = match start(command, confinement, ends)? {
         Ok(running) => running,
-        Err(ended) => return Ok(output(ended, Swept::default(), pump, begun, Noted::default())),
+        Err(ended) => {
+            return Ok(output(
+                ended,
+                Swept::default(),
+                pump,
+                begun,
+                Noted::default(),
+            ));
+        }
     };
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
     let find = || running.processes();
@@ -80,27 +95,61 @@ fn run_now(
     let ended = match (stop, status) {
         (Stop::Exited, Some(status)) => {
             let ended = running.aftercare.read(status, || pump.text())?;
-            if room == Room::UsedUp { Ended::TooMuchOutput } else { ended }
+            if room == Room::UsedUp {
+                Ended::TooMuchOutput
+            } else {
+                ended
+            }
         }
-        (Stop::Exited, None) => return Err(RunError::Wait { source: io::ErrorKind::TimedOut.into() }),
+        (Stop::Exited, None) => {
+            return Err(RunError::Wait {
+                source: io::ErrorKind::TimedOut.into(),
+            });
+        }
         (Stop::TimedOut, _) => Ended::TimedOut,
         (Stop::TooMuchOutput, _) => Ended::TooMuchOutput,
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    Ok(output(ended, swept, pump, begun, running.aftercare.noted(command.watched)))
+    Ok(output(
+        ended,
+        swept,
+        pump,
+        begun,
+        running.aftercare.noted(command.watched),
+    ))
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
-    let kind = std::fs::metadata(path)
-        .and_then(|data| if data.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) });
-    kind.map_err(|source| RunError::Cwd { path: path.to_owned(), source })
+    let kind = std::fs::metadata(path).and_then(|data| {
+        if data.is_dir() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotADirectory.into())
+        }
+    });
+    kind.map_err(|source| RunError::Cwd {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant, noted: Noted) -> Output {
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
-    let Swept { killed: survivors_killed, left: survivors_left } = swept;
+    let Swept {
+        killed: survivors_killed,
+        left: survivors_left,
+    } = swept;
     let (denied, refused) = noted;
-    Output { ended, captured, apart, elapsed, survivors_killed, survivors_left, denied, refused }
+    Output {
+        ended,
+        captured,
+        apart,
+        elapsed,
+        survivors_killed,
+        survivors_left,
+        denied,
+        refused,
+    }
 }

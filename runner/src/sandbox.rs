@@ -45,7 +45,10 @@ pub(crate) enum Aftercare {
     Bwrap(bwrap::Report),
     Landlock(#[expect(dead_code, reason = "removed when dropped")] TemporaryFolder),
     Docker(
-        #[expect(dead_code, reason = "the line: closed when dropped, or when this process dies")]
+        #[expect(
+            dead_code,
+            reason = "the line: closed when dropped, or when this process dies"
+        )]
         Option<PipeWriter>,
     ),
 }
@@ -67,14 +70,20 @@ pub(crate) fn prepare(
         Rung::Bwrap | Rung::Landlock | Rung::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
-        Rung::Namespaces => {
-            namespaces::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Namespaces))
-        }
+        Rung::Namespaces => namespaces::prepare(command, access, marker, group)
+            .map(|own| own.and(Aftercare::Namespaces)),
         Rung::Bwrap => bwrap::prepare(command, access, group).map(|own| own.and(Aftercare::Bwrap)),
-        Rung::Landlock => landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock)),
-        Rung::Docker => docker::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Docker)),
+        Rung::Landlock => {
+            landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock))
+        }
+        Rung::Docker => {
+            docker::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Docker))
+        }
     };
-    launch.map_err(|message| RunError::Sandbox { rung: *rung, message })
+    launch.map_err(|message| RunError::Sandbox {
+        rung: *rung,
+        message,
+    })
 }
 
 impl Aftercare {
@@ -88,8 +97,16 @@ impl Aftercare {
         };
         match done {
             // A launcher that has ended already says why.
-            Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
-                Err(RunError::Sandbox { rung, message: error.to_string() })
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+                ) =>
+            {
+                Err(RunError::Sandbox {
+                    rung,
+                    message: error.to_string(),
+                })
             }
             Ok(()) | Err(_) => Ok(()),
         }
@@ -97,16 +114,33 @@ impl Aftercare {
 
     /// See [`Noted`].
     pub(crate) fn noted(&self, watched: bool) -> Noted {
-        let Self::Namespaces(control) = self else { return Default::default() };
-        (if watched { control.denied() } else { Vec::new() }, control.refused())
+        let Self::Namespaces(control) = self else {
+            return Default::default();
+        };
+        (
+            if watched {
+                control.denied()
+            } else {
+                Vec::new()
+            },
+            control.refused(),
+        )
     }
 
     /// How the command ended, given how its launcher ended. `text` is what was printed.
-    pub(crate) fn read(&self, status: ExitStatus, text: impl FnOnce() -> String) -> Result<Ended, RunError> {
+    pub(crate) fn read(
+        &self,
+        status: ExitStatus,
+        text: impl FnOnce() -> String,
+    ) -> Result<Ended, RunError> {
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
-            Self::Namespaces(control) => control.read(status).map_err(|why| why.on(Rung::Namespaces)),
-            Self::Bwrap(report) => report.read(status, &text()).map_err(|why| why.on(Rung::Bwrap)),
+            Self::Namespaces(control) => {
+                control.read(status).map_err(|why| why.on(Rung::Namespaces))
+            }
+            Self::Bwrap(report) => report
+                .read(status, &text())
+                .map_err(|why| why.on(Rung::Bwrap)),
             Self::Docker(_) => docker::read(status, &text()).map_err(|why| why.on(Rung::Docker)),
         }
     }

@@ -9,7 +9,9 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::pipe::fcntl_setpipe_size;
-use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit, setrlimit};
+use rustix::process::{
+    Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, prlimit, setrlimit,
+};
 
 use crate::command::Group;
 use crate::owner::next_marker;
@@ -19,7 +21,9 @@ use crate::pump::{PIPE_BYTES, Pump, Stop};
 use crate::reap::{Mark, Swept};
 use crate::sandbox::{Aftercare, Launch, memory_file, prepare};
 use crate::wait::wait_for;
-use crate::{Command, Confinement, Ended, Leftovers, RUN_MARKER, Resources, RunError, Stream, Streams};
+use crate::{
+    Command, Confinement, Ended, Leftovers, RUN_MARKER, Resources, RunError, Stream, Streams,
+};
 
 /// How long to wait for a killed process to die.
 const DYING: Duration = Duration::from_secs(2);
@@ -42,8 +46,13 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
         // A copy: through a descriptor of the file, a command could open it anew for writing, outside its sandbox.
         Some(path) => std::fs::read(path)
             .and_then(|content| memory_file("input", &content))
-            .map_err(|source| RunError::Input { path: path.clone(), source })?,
-        None => File::open("/dev/null").map_err(|source| RunError::Wait { source })?.into(),
+            .map_err(|source| RunError::Input {
+                path: path.clone(),
+                source,
+            })?,
+        None => File::open("/dev/null")
+            .map_err(|source| RunError::Wait { source })?
+            .into(),
     };
     let mut pipe = |stream| pipe_to(command, pump, stream);
     let (stdout, stderr) = match command.streams {
@@ -51,17 +60,31 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
         Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
         Streams::Inherited => return inherited().map_err(|source| RunError::Wait { source }),
     };
-    Ok(Ends { stdin, stdout: stdout.into(), stderr: stderr.into(), group: Group::Own })
+    Ok(Ends {
+        stdin,
+        stdout: stdout.into(),
+        stderr: stderr.into(),
+        group: Group::Own,
+    })
 }
 
 /// One pipe for two streams.
 fn both(end: PipeWriter) -> Result<(PipeWriter, PipeWriter), RunError> {
-    Ok((end.try_clone().map_err(|source| RunError::Wait { source })?, end))
+    Ok((
+        end.try_clone()
+            .map_err(|source| RunError::Wait { source })?,
+        end,
+    ))
 }
 
 fn inherited() -> io::Result<Ends> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
-    Ok(Ends { stdin, stdout: Stdio::inherit(), stderr: Stdio::inherit(), group: Group::Ours })
+    Ok(Ends {
+        stdin,
+        stdout: Stdio::inherit(),
+        stderr: Stdio::inherit(),
+        group: Group::Ours,
+    })
 }
 
 fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
@@ -118,9 +141,13 @@ struct Bounds(Vec<Bound>);
 impl Bounds {
     fn lend(resources: Resources) -> io::Result<Self> {
         let bounds = [
-            resources.file_bytes.map(|most| Bound::new(Resource::Fsize, most, |ours| ours.current)),
+            resources
+                .file_bytes
+                .map(|most| Bound::new(Resource::Fsize, most, |ours| ours.current)),
             // The usual soft limit is for programs that cannot count further, and not what the machine can give.
-            resources.open_files.map(|most| Bound::new(Resource::Nofile, most, |ours| ours.maximum)),
+            resources
+                .open_files
+                .map(|most| Bound::new(Resource::Nofile, most, |ours| ours.maximum)),
         ];
         let bounds: Vec<Bound> = bounds.into_iter().flatten().collect();
         bounds.iter().try_for_each(Bound::lend)?;
@@ -150,18 +177,39 @@ impl Bound {
     fn new(resource: Resource, most: u64, cap: impl Fn(&Rlimit) -> Option<u64>) -> Self {
         let ours = getrlimit(resource);
         let most = cap(&ours).map_or(most, |cap| cap.min(most));
-        Self { resource, ours, most }
+        Self {
+            resource,
+            ours,
+            most,
+        }
     }
 
     fn lend(&self) -> rustix::io::Result<()> {
-        let least = if self.resource == Resource::Nofile { OWN_FILES } else { 0 };
+        let least = if self.resource == Resource::Nofile {
+            OWN_FILES
+        } else {
+            0
+        };
         let most = self.most.max(least);
         let current = Some(self.ours.maximum.map_or(most, |cap| cap.min(most)));
-        setrlimit(self.resource, Rlimit { current, ..self.ours })
+        setrlimit(
+            self.resource,
+            Rlimit {
+                current,
+                ..self.ours
+            },
+        )
     }
 
     fn give(&self, pid: Pid) -> rustix::io::Result<Rlimit> {
-        prlimit(Some(pid), self.resource, Rlimit { current: Some(self.most), maximum: Some(self.most) })
+        prlimit(
+            Some(pid),
+            self.resource,
+            Rlimit {
+                current: Some(self.most),
+                maximum: Some(self.most),
+            },
+        )
     }
 }
 
@@ -183,14 +231,31 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch<Aftercare>, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
-    let input = ends.stdin.try_clone().map_err(|source| RunError::Wait { source })?;
+fn spawn(
+    mut launch: Launch<Aftercare>,
+    ends: Ends,
+    resources: Resources,
+) -> Result<Spawned, RunError> {
+    let input = ends
+        .stdin
+        .try_clone()
+        .map_err(|source| RunError::Wait { source })?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
-    launch.command.stdin(stdin).stdout(ends.stdout).stderr(ends.stderr);
+    launch
+        .command
+        .stdin(stdin)
+        .stdout(ends.stdout)
+        .stderr(ends.stderr);
     if ends.group == Group::Own {
         launch.command.process_group(0);
     }
-    let Launch { mut command, fence, mut aftercare, inherited, .. } = launch;
+    let Launch {
+        mut command,
+        fence,
+        mut aftercare,
+        inherited,
+        ..
+    } = launch;
     let bounds = Bounds::lend(resources).map_err(|source| RunError::Wait { source })?;
     let child = match fence {
         Some(fence) => fence.spawn(|| command.spawn())?,
@@ -223,18 +288,33 @@ fn never_started(program: PathBuf, source: io::Error) -> Result<Ended, RunError>
 }
 
 impl Running {
-    fn new(mut child: Child, mut mark: Mark, group: Group, aftercare: Aftercare) -> Result<Self, RunError> {
+    fn new(
+        mut child: Child,
+        mut mark: Mark,
+        group: Group,
+        aftercare: Aftercare,
+    ) -> Result<Self, RunError> {
         let pid = child.id().cast_signed();
         let handle = Pid::from_raw(pid).ok_or(rustix::io::Errno::SRCH);
         match handle.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
             Ok(handle) => {
                 mark.started(pid);
                 let spare = (0..SPARE).map_while(|_| handle.try_clone().ok()).collect();
-                Ok(Self { child, handle, spare, mark, group, is_over: false, aftercare })
+                Ok(Self {
+                    child,
+                    handle,
+                    spare,
+                    mark,
+                    group,
+                    is_over: false,
+                    aftercare,
+                })
             }
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
-                Err(RunError::Wait { source: error.into() })
+                Err(RunError::Wait {
+                    source: error.into(),
+                })
             }
         }
     }
@@ -278,7 +358,9 @@ impl Running {
 
     fn wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
         wait_for(&self.handle, DYING);
-        self.child.try_wait().map_err(|source| RunError::Wait { source })
+        self.child
+            .try_wait()
+            .map_err(|source| RunError::Wait { source })
     }
 }
 

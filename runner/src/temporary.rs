@@ -25,7 +25,9 @@ pub struct TemporaryFolder(PathBuf);
 /// Those of `mkdir`.
 pub fn temporary_folder(parent: &Path) -> io::Result<TemporaryFolder> {
     remove_left(parent);
-    let made = Builder::new().prefix(&format!("{PREFIX}{}.", next_marker())).tempdir_in(parent)?;
+    let made = Builder::new()
+        .prefix(&format!("{PREFIX}{}.", next_marker()))
+        .tempdir_in(parent)?;
     Ok(TemporaryFolder(made.keep()))
 }
 
@@ -49,24 +51,39 @@ impl Drop for TemporaryFolder {
 
 /// Creates something in `TMPDIR`, or in `/tmp` if that fails: a sandbox must not depend on that
 /// folder.
-pub(crate) fn in_temporary<T>(folder: PathBuf, make: impl Fn(PathBuf) -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn in_temporary<T>(
+    folder: PathBuf,
+    make: impl Fn(PathBuf) -> io::Result<T>,
+) -> io::Result<T> {
     make(folder).or_else(|_| make(PathBuf::from("/tmp")))
 }
 
 /// Removes what dead harnesses left in `parent`. What cannot be removed stays; nothing depends on it.
 pub fn remove_left(parent: &Path) {
-    let Ok(folder) = code_commit_dir::reach::root(parent, code_commit_dir::reach::LOOK) else { return };
+    let Ok(folder) = code_commit_dir::reach::root(parent, code_commit_dir::reach::LOOK) else {
+        return;
+    };
     let user = rustix::process::geteuid().as_raw();
-    for entry in code_commit_dir::list(parent).into_iter().flatten().flatten() {
+    for entry in code_commit_dir::list(parent)
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
         let is_left = entry.file_name().to_str().is_some_and(is_of_one_gone);
-        if is_left && entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == user) {
+        if is_left
+            && entry
+                .metadata()
+                .is_ok_and(|found| found.is_dir() && found.uid() == user)
+        {
             let _ = code_commit_dir::reach::remove(&folder, &entry.file_name());
         }
     }
 }
 
 fn is_of_one_gone(name: &str) -> bool {
-    let marker = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.'));
+    let marker = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.rsplit_once('.'));
     marker.is_some_and(|(marker, _)| is_gone(marker))
 }
 
@@ -103,13 +120,22 @@ mod tests {
         let gone = name_of_one_gone();
         let gone = gone.strip_suffix(".a").unwrap();
         fs::create_dir_all(at(&format!("{gone}.a/below"))).unwrap();
-        let stays = [gone.to_owned(), "code-commit-Ab12Cd".to_owned(), format!("other-{gone}.a")];
-        stays.iter().for_each(|name| fs::create_dir(at(name)).unwrap());
+        let stays = [
+            gone.to_owned(),
+            "code-commit-Ab12Cd".to_owned(),
+            format!("other-{gone}.a"),
+        ];
+        stays
+            .iter()
+            .for_each(|name| fs::create_dir(at(name)).unwrap());
         symlink(at(&stays[1]), at(&format!("{gone}.link"))).unwrap();
         remove_left(parent.path());
         assert!(own.path().exists() && !at(&format!("{gone}.a")).exists());
         assert!(
-            stays.iter().chain([&format!("{gone}.link")]).all(|name| at(name).symlink_metadata().is_ok())
+            stays
+                .iter()
+                .chain([&format!("{gone}.link")])
+                .all(|name| at(name).symlink_metadata().is_ok())
         );
     }
 }

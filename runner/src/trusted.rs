@@ -28,7 +28,10 @@ struct Place {
 impl Changeable {
     pub(crate) fn new<'p>(places: impl IntoIterator<Item = &'p Path>) -> Self {
         let real = |place: &Path| place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        let place = |place: &Path| Place { named: place.to_owned(), real: real(place) };
+        let place = |place: &Path| Place {
+            named: place.to_owned(),
+            real: real(place),
+        };
         Self(places.into_iter().map(place).collect())
     }
 
@@ -43,7 +46,11 @@ impl Changeable {
     }
 
     fn fixed_apart_from(&self, own: Option<&Path>, path: &Path) -> Option<PathBuf> {
-        let others = || self.0.iter().filter(|place| own != Some(place.named.as_path()));
+        let others = || {
+            self.0
+                .iter()
+                .filter(|place| own != Some(place.named.as_path()))
+        };
         let mut here = PathBuf::from("/");
         let mut ahead: VecDeque<OsString> = parts(path)?.collect();
         let mut links = 0;
@@ -61,7 +68,10 @@ impl Changeable {
                 here.pop();
                 let target = here.join(target);
                 here = PathBuf::from("/");
-                parts(&target).filter(|_| links <= MOST_LINKS)?.rev().for_each(|name| ahead.push_front(name));
+                parts(&target)
+                    .filter(|_| links <= MOST_LINKS)?
+                    .rev()
+                    .for_each(|name| ahead.push_front(name));
             }
         }
         Some(here)
@@ -75,7 +85,8 @@ fn parts(path: &Path) -> Option<impl DoubleEndedIterator<Item = OsString>> {
         Component::ParentDir => Some(OsString::from("..")),
         Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
     };
-    path.is_absolute().then(|| path.components().filter_map(named))
+    path.is_absolute()
+        .then(|| path.components().filter_map(named))
 }
 
 /// Where the harness finds the programs that it starts itself: in the folders of `PATH` that no command of the project can change.
@@ -120,7 +131,10 @@ impl Programs {
     /// `path` is that of the user, `changeable` the project and whatever else the sandbox makes writable.
     pub fn new<'p>(path: Option<&OsStr>, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
         let folders = std::env::split_paths(path.unwrap_or(OsStr::new(DEFAULT_PATH))).collect();
-        Self { folders, changeable: Changeable::new(changeable) }
+        Self {
+            folders,
+            changeable: Changeable::new(changeable),
+        }
     }
 
     /// Those that remain if commands may change these places, too.
@@ -128,13 +142,19 @@ impl Programs {
     pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
         let Changeable(more) = Changeable::new(changeable);
         let all = self.changeable.0.iter().cloned().chain(more).collect();
-        Self { folders: self.folders.clone(), changeable: Changeable(all) }
+        Self {
+            folders: self.folders.clone(),
+            changeable: Changeable(all),
+        }
     }
 
     /// The `PATH` for what the harness starts, which starts further programs: git starts `gpg`, `ssh-keygen` and the
     /// user's filters.
     pub fn path(&self) -> OsString {
-        let fixed = self.folders.iter().filter_map(|folder| self.changeable.fixed(folder));
+        let fixed = self
+            .folders
+            .iter()
+            .filter_map(|folder| self.changeable.fixed(folder));
         // What was split at colons holds none, but a symlink may lead to a folder whose name has one.
         std::env::join_paths(fixed.filter(|folder| !folder.as_os_str().as_bytes().contains(&b':')))
             .unwrap_or_default()
@@ -144,26 +164,43 @@ impl Programs {
     pub fn find(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, NoProgram> {
         let name = name.as_ref();
         let is_path = name.as_bytes().contains(&b'/');
-        let places = if is_path { vec![PathBuf::from(name)] } else { self.places(name) };
-        let there: Vec<PathBuf> = places.into_iter().filter(|place| is_program(place)).collect();
-        if let Some(fixed) = there.iter().find(|place| self.changeable.fixed(place).is_some()) {
+        let places = if is_path {
+            vec![PathBuf::from(name)]
+        } else {
+            self.places(name)
+        };
+        let there: Vec<PathBuf> = places
+            .into_iter()
+            .filter(|place| is_program(place))
+            .collect();
+        if let Some(fixed) = there
+            .iter()
+            .find(|place| self.changeable.fixed(place).is_some())
+        {
             return Ok(fixed.clone());
         }
         Err(there.into_iter().next().map_or_else(
-            || NoProgram::Missing { name: name.to_string_lossy().into_owned() },
+            || NoProgram::Missing {
+                name: name.to_string_lossy().into_owned(),
+            },
             |place| NoProgram::Changeable { place },
         ))
     }
 
     fn places(&self, name: &OsStr) -> Vec<PathBuf> {
-        self.folders.iter().map(|folder| folder.join(name)).collect()
+        self.folders
+            .iter()
+            .map(|folder| folder.join(name))
+            .collect()
     }
 }
 
 /// The path of a system program. Never searched in a `PATH` that a project could set.
 pub(crate) fn system_program(name: &str) -> Result<PathBuf, String> {
     let folders = OsStr::new("/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin");
-    Programs::new(Some(folders), []).find(name).map_err(|_| format!("{name} is not installed"))
+    Programs::new(Some(folders), [])
+        .find(name)
+        .map_err(|_| format!("{name} is not installed"))
 }
 
 #[cfg(test)]
@@ -186,14 +223,25 @@ mod tests {
 
     fn found(folder: &Path, path: &[&str], name: &str) -> String {
         let path = std::env::join_paths(path.iter().map(|one| folder.join(one))).unwrap();
-        let programs = Programs::new(Some(&path), [folder.join("tree").as_path(), &folder.join("writable")]);
-        let shown = programs.find(name).map_or_else(|no| no.to_string(), |file| file.display().to_string());
+        let programs = Programs::new(
+            Some(&path),
+            [folder.join("tree").as_path(), &folder.join("writable")],
+        );
+        let shown = programs
+            .find(name)
+            .map_or_else(|no| no.to_string(), |file| file.display().to_string());
         shown.replace(&folder.display().to_string(), "")
     }
 
     #[test]
     fn a_program_is_taken_only_from_where_no_command_can_change_it() {
-        let folder = folder(&["tree/.venv/bin/git", "tree/only", "writable/git", "bin/git", "other/git"]);
+        let folder = folder(&[
+            "tree/.venv/bin/git",
+            "tree/only",
+            "writable/git",
+            "bin/git",
+            "other/git",
+        ]);
         let at = |name: &str| folder.path().join(name);
         symlink(at("tree/.venv/bin"), at("to-tree")).unwrap();
         symlink(at("bin"), at("tree/out")).unwrap();
@@ -203,7 +251,10 @@ mod tests {
         symlink("../links/../bin/git", at("links/good")).unwrap();
         let cases: [(&[&str], &str); 8] = [
             (&["tree/.venv/bin", "bin", "other"], "git"),
-            (&["writable", "to-tree", "tree/out", "links", "other"], "git"),
+            (
+                &["writable", "to-tree", "tree/out", "links", "other"],
+                "git",
+            ),
             (&["links/../tree/out", "links"], "git"),
             (&["links"], "through"),
             (&["links"], "good"),
@@ -211,8 +262,9 @@ mod tests {
             (&["bin"], "missing"),
             (&["."], "git"),
         ];
-        let table: String =
-            cases.map(|(path, name)| format!("{}\n", found(folder.path(), path, name))).concat();
+        let table: String = cases
+            .map(|(path, name)| format!("{}\n", found(folder.path(), path, name)))
+            .concat();
         insta::assert_snapshot!(table, @"
         /bin/git
         /other/git
@@ -228,13 +280,23 @@ mod tests {
     #[test]
     fn a_named_file_is_judged_like_one_of_path_and_a_relative_one_never_counts() {
         let folder = folder(&["tree/editor", "bin/editor"]);
-        for (file, is_started) in
-            [("bin/editor", true), ("tree/editor", false), ("tree/../bin/editor", false)]
-        {
+        for (file, is_started) in [
+            ("bin/editor", true),
+            ("tree/editor", false),
+            ("tree/../bin/editor", false),
+        ] {
             let programs = Programs::new(None, [folder.path().join("tree").as_path()]);
-            assert_eq!(programs.find(folder.path().join(file)).is_ok(), is_started, "{file}");
+            assert_eq!(
+                programs.find(folder.path().join(file)).is_ok(),
+                is_started,
+                "{file}"
+            );
         }
-        assert!(Programs::new(Some(OsStr::new("bin:.:")), []).find("Cargo.toml").is_err());
+        assert!(
+            Programs::new(Some(OsStr::new("bin:.:")), [])
+                .find("Cargo.toml")
+                .is_err()
+        );
         assert!(Programs::new(None, []).find("./src/lib.rs").is_err());
     }
 
@@ -243,7 +305,8 @@ mod tests {
         let folder = folder(&["tree/bin/gpg", "bin/gpg"]);
         symlink("tree/bin", folder.path().join("link")).unwrap();
         let path = ["tree/bin", "link", "bin", "none"].map(|name| folder.path().join(name));
-        let path = std::env::join_paths(path.into_iter().chain(["relative".into(), "".into()])).unwrap();
+        let path =
+            std::env::join_paths(path.into_iter().chain(["relative".into(), "".into()])).unwrap();
         let programs = Programs::new(Some(&path), [folder.path().join("tree").as_path()]);
         let real = folder.path().canonicalize().unwrap();
         let expected = std::env::join_paths([real.join("bin"), real.join("none")]).unwrap();

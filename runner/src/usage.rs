@@ -22,7 +22,11 @@ impl<'w> Watch<'w> {
     /// `find` gives the processes of the command.
     pub(crate) fn new(find: &'w dyn Fn() -> Vec<Process>, most: Resources) -> Self {
         let has_limit = most.memory_bytes.is_some() || most.processes.is_some();
-        Self { find, most, due: has_limit.then(|| now() + TICK) }
+        Self {
+            find,
+            most,
+            due: has_limit.then(|| now() + TICK),
+        }
     }
 
     /// How long until the next look; none without a limit.
@@ -43,7 +47,10 @@ impl<'w> Watch<'w> {
 }
 
 fn exceeds(processes: &[Process], most: Resources) -> Option<Ended> {
-    if most.processes.is_some_and(|most| processes.len() as u64 > most) {
+    if most
+        .processes
+        .is_some_and(|most| processes.len() as u64 > most)
+    {
         return Some(Ended::TooManyProcesses);
     }
     let memory = most.memory_bytes?;

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-#[expect(clippy::disallowed_methods, reason = "deadlines are kept here, by the monotonic clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "deadlines are kept here, by the monotonic clock"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
@@ -53,7 +56,10 @@ mod tests {
     }
 
     fn is_readable(handle: &impl AsFd) -> bool {
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
         poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&at_once)).unwrap() == 1
     }
 
@@ -81,7 +87,10 @@ mod tests {
             until(|| waits(thread) || waiter.is_finished());
             // Nobody reads it if the wait was cut short.
             let _ = writer.write_all(b"x");
-            assert!(waiter.join().unwrap(), "the wait was over before there was anything to read");
+            assert!(
+                waiter.join().unwrap(),
+                "the wait was over before there was anything to read"
+            );
         });
     }
 }

@@ -16,7 +16,9 @@ use support::{Scratch, works};
 
 /// The rungs that can mount layers.
 fn rungs() -> impl Iterator<Item = Rung> {
-    [Rung::Namespaces, Rung::Bwrap].into_iter().filter(|rung| works(*rung))
+    [Rung::Namespaces, Rung::Bwrap]
+        .into_iter()
+        .filter(|rung| works(*rung))
 }
 
 /// A user with a cache of cargo and without one of npm.
@@ -32,14 +34,25 @@ fn user() -> Scratch {
 
 fn access(scratch: &Scratch, layers: &str) -> Access {
     let cargo_home = Some(scratch.at("home/.cargo"));
-    Access { cargo_home, caches: Some(scratch.at(layers)), ..scratch.access() }
+    Access {
+        cargo_home,
+        caches: Some(scratch.at(layers)),
+        ..scratch.access()
+    }
 }
 
 fn sh(scratch: &Scratch, rung: Rung, access: Access, line: &str) -> String {
     let mut command = scratch.command(&["sh", "-c", line]);
     command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
     let confinement = Confinement { rung, access };
-    run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+    run(
+        &command,
+        &confinement,
+        &Cancel::new().unwrap(),
+        &mut |_, _| {},
+    )
+    .unwrap()
+    .text()
 }
 
 const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
@@ -50,17 +63,35 @@ fn a_project_sees_what_it_wrote_and_nobody_else_does() {
         let scratch = user();
         let change = "cd ~; echo new > .cargo/registry/src/lib.rs; rm .cargo/registry/src/old.rs
             echo fetched > .npm/_cacache/index; mv .cargo/registry/src/lib.rs .cargo/registry/src/moved.rs";
-        let fetching = Access { network: true, ..access(&scratch, "one") };
+        let fetching = Access {
+            network: true,
+            ..access(&scratch, "one")
+        };
         assert_eq!(sh(&scratch, rung, fetching, change), "", "{rung}");
-        assert_eq!(sh(&scratch, rung, access(&scratch, "one"), LOOK), "new\nfetched\nregistry\n", "{rung}");
+        assert_eq!(
+            sh(&scratch, rung, access(&scratch, "one"), LOOK),
+            "new\nfetched\nregistry\n",
+            "{rung}"
+        );
         let elsewhere = sh(&scratch, rung, access(&scratch, "other"), LOOK);
-        assert!(elsewhere.starts_with("the user's\nthe user's\ncat: "), "{rung}: {elsewhere}");
+        assert!(
+            elsewhere.starts_with("the user's\nthe user's\ncat: "),
+            "{rung}: {elsewhere}"
+        );
         let crates = scratch.at("home/.cargo/registry/src");
         for name in ["lib.rs", "old.rs"] {
-            assert_eq!(fs::read_to_string(crates.join(name)).unwrap(), "the user's\n", "{rung}");
+            assert_eq!(
+                fs::read_to_string(crates.join(name)).unwrap(),
+                "the user's\n",
+                "{rung}"
+            );
         }
         assert_eq!(fs::read_dir(crates).unwrap().count(), 2, "{rung}");
-        assert_eq!(fs::read_dir(scratch.at("home")).unwrap().count(), 2, "{rung}");
+        assert_eq!(
+            fs::read_dir(scratch.at("home")).unwrap().count(),
+            2,
+            "{rung}"
+        );
     }
 }
 
@@ -70,16 +101,41 @@ fn layers_in_the_tree_are_hidden_and_a_view_of_it_changes_nothing() {
     for rung in rungs() {
         let scratch = user();
         let view = |name: &str| {
-            let [upper, work] = ["upper", "work"].map(|part| scratch.at(&format!("views/{name}/{part}")));
-            [&upper, &work].into_iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+            let [upper, work] =
+                ["upper", "work"].map(|part| scratch.at(&format!("views/{name}/{part}")));
+            [&upper, &work]
+                .into_iter()
+                .for_each(|folder| fs::create_dir_all(folder).unwrap());
             Some(code_commit_runner::View { upper, work })
         };
-        let within = |name: &str| Access { view: view(name), ..access(&scratch, "tree/.git/caches") };
-        let fetching = Access { network: true, ..within("one") };
-        sh(&scratch, rung, fetching, "echo fetched > ~/.npm/_cacache/index");
-        let seen = sh(&scratch, rung, within("two"), "cat ~/.npm/_cacache/index; ls -A .git/caches");
+        let within = |name: &str| Access {
+            view: view(name),
+            ..access(&scratch, "tree/.git/caches")
+        };
+        let fetching = Access {
+            network: true,
+            ..within("one")
+        };
+        sh(
+            &scratch,
+            rung,
+            fetching,
+            "echo fetched > ~/.npm/_cacache/index",
+        );
+        let seen = sh(
+            &scratch,
+            rung,
+            within("two"),
+            "cat ~/.npm/_cacache/index; ls -A .git/caches",
+        );
         assert_eq!(seen, "fetched\n", "{rung}");
-        assert!(fs::read_dir(scratch.at("views/one/upper")).unwrap().next().is_none(), "{rung}");
+        assert!(
+            fs::read_dir(scratch.at("views/one/upper"))
+                .unwrap()
+                .next()
+                .is_none(),
+            "{rung}"
+        );
     }
 }
 
@@ -90,13 +146,28 @@ fn a_second_command_waits_for_the_layers() {
         fs::create_dir(scratch.at("one")).unwrap();
         let held = File::open(scratch.at("one")).unwrap();
         flock(&held, FlockOperation::LockExclusive).unwrap();
-        let mut order = File::options().append(true).create(true).open(scratch.at("tree/src/order")).unwrap();
+        let mut order = File::options()
+            .append(true)
+            .create(true)
+            .open(scratch.at("tree/src/order"))
+            .unwrap();
         thread::scope(|scope| {
-            scope.spawn(|| sh(&scratch, rung, access(&scratch, "one"), "echo ran >> src/order"));
+            scope.spawn(|| {
+                sh(
+                    &scratch,
+                    rung,
+                    access(&scratch, "one"),
+                    "echo ran >> src/order",
+                )
+            });
             order.write_all(b"released\n").unwrap();
             drop(held);
         });
-        assert_eq!(fs::read_to_string(scratch.at("tree/src/order")).unwrap(), "released\nran\n", "{rung}");
+        assert_eq!(
+            fs::read_to_string(scratch.at("tree/src/order")).unwrap(),
+            "released\nran\n",
+            "{rung}"
+        );
     }
 }
 
@@ -106,10 +177,21 @@ fn nothing_is_synced_when_a_layer_is_unmounted() {
     for rung in rungs() {
         let scratch = user();
         for _ in 0..2 {
-            let fetching = Access { network: true, ..access(&scratch, "one") };
-            let mounts = sh(&scratch, rung, fetching, "grep ' - overlay ' /proc/self/mountinfo");
+            let fetching = Access {
+                network: true,
+                ..access(&scratch, "one")
+            };
+            let mounts = sh(
+                &scratch,
+                rung,
+                fetching,
+                "grep ' - overlay ' /proc/self/mountinfo",
+            );
             assert!(mounts.lines().count() > 5, "{rung}: {mounts}");
-            assert!(mounts.lines().all(|line| line.contains("volatile")), "{rung}: {mounts}");
+            assert!(
+                mounts.lines().all(|line| line.contains("volatile")),
+                "{rung}: {mounts}"
+            );
         }
     }
 }
@@ -119,7 +201,10 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
     for rung in rungs() {
         let scratch = user();
         let fetch = |layers: &str| {
-            let fetching = Access { network: true, ..access(&scratch, layers) };
+            let fetching = Access {
+                network: true,
+                ..access(&scratch, layers)
+            };
             sh(
                 &scratch,
                 rung,
@@ -127,8 +212,14 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
                 "mkdir -m 0 ~/.npm/_cacache/shut; echo fetched > ~/.npm/_cacache/index",
             )
         };
-        let look =
-            |layers: &str| sh(&scratch, rung, access(&scratch, layers), "cat ~/.npm/_cacache/index 2>&1");
+        let look = |layers: &str| {
+            sh(
+                &scratch,
+                rung,
+                access(&scratch, layers),
+                "cat ~/.npm/_cacache/index 2>&1",
+            )
+        };
         // As if they had been used before this boot, and everything had been written back up to that time. Elsewhere,
         // because what writes them back may still be at it.
         let move_in_time = |[from, to]: [&str; 2], until: SystemTime| {
@@ -136,14 +227,23 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
             let mark = scratch.at(to).join("boot");
             fs::remove_file(&mark).unwrap();
             fs::write(&mark, "another boot").unwrap();
-            File::options().write(true).open(mark).unwrap().set_modified(until).unwrap();
+            File::options()
+                .write(true)
+                .open(mark)
+                .unwrap()
+                .set_modified(until)
+                .unwrap();
         };
         let begun = SystemTime::now();
         assert_eq!(fetch("one"), "", "{rung}");
         move_in_time(["one", "two"], begun + Duration::from_hours(1));
         assert_eq!([look("two"), look("two")], ["fetched\n"; 2], "{rung}");
         move_in_time(["two", "three"], begun - Duration::from_hours(1));
-        assert!(look("three").contains("No such file"), "{rung}: {}", look("three"));
+        assert!(
+            look("three").contains("No such file"),
+            "{rung}: {}",
+            look("three")
+        );
         assert_eq!(fetch("three"), "", "{rung}");
         assert_eq!(look("three"), "fetched\n", "{rung}");
     }
@@ -152,16 +252,36 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
 /// Without layers, the caches of cargo are there to read.
 #[test]
 fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
-    for rung in [Rung::Landlock, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Landlock, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
+    {
         let scratch = user();
         let mut command = scratch.command(&["sh", "-c", "echo new > $CARGO_HOME/registry/new"]);
         command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
-        let confinement = Confinement { rung, access: access(&scratch, "one") };
-        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-        assert!(!output.success() && !scratch.at("one").exists(), "{rung}: {}", output.text());
+        let confinement = Confinement {
+            rung,
+            access: access(&scratch, "one"),
+        };
+        let output = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap();
+        assert!(
+            !output.success() && !scratch.at("one").exists(),
+            "{rung}: {}",
+            output.text()
+        );
         assert!(!scratch.at("home/.cargo/registry/new").exists(), "{rung}");
         let told = explain(&output, &confinement).unwrap_or_default();
-        assert!(told.contains("caches of tools"), "{rung}: {told}: {}", output.text());
+        assert!(
+            told.contains("caches of tools"),
+            "{rung}: {told}: {}",
+            output.text()
+        );
     }
 }
 
@@ -180,10 +300,25 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
         fs::remove_dir_all(&upper).unwrap();
         fs::write(&upper, "").unwrap();
         code_commit_runner::works(&confinement).unwrap();
-        let other = Access { readable: vec!["/".into()], ..confinement.access.clone() };
-        code_commit_runner::works(&Confinement { rung, access: other }).unwrap_err();
-        let ran = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
-        assert!(matches!(ran, Err(RunError::Sandbox { .. })), "{rung}: {ran:?}");
+        let other = Access {
+            readable: vec!["/".into()],
+            ..confinement.access.clone()
+        };
+        code_commit_runner::works(&Confinement {
+            rung,
+            access: other,
+        })
+        .unwrap_err();
+        let ran = run(
+            &scratch.command(&["true"]),
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        );
+        assert!(
+            matches!(ran, Err(RunError::Sandbox { .. })),
+            "{rung}: {ran:?}"
+        );
         assert!(!memory.exists(), "{rung}");
         code_commit_runner::works(&confinement).unwrap_err();
     }

@@ -1,7 +1,10 @@
 //! Kills the harness itself: in namespaces and in a container its command dies with it; otherwise the next
 //! harness ends the command.
 
-#![expect(clippy::disallowed_methods, reason = "the tests start a harness of their own and measure time")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests start a harness of their own and measure time"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod support;
@@ -25,11 +28,17 @@ fn turn() -> MutexGuard<'static, ()> {
 /// A harness whose command, in the sandbox of this rung, has reported that it is ready; and its output.
 fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut harness = Command::new(helper());
-    harness.arg(rung.to_string()).arg(scratch.at("tree")).args(argv);
+    harness
+        .arg(rung.to_string())
+        .arg(scratch.at("tree"))
+        .args(argv);
     harness.envs(std::env::var_os(DOCKER).map(|host| ("DOCKER_HOST", host)));
     let mut harness = harness.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "ready"), "{rung} {argv:?}");
+    assert!(
+        lines.any(|line| line.unwrap() == "ready"),
+        "{rung} {argv:?}"
+    );
     (harness, lines)
 }
 
@@ -51,7 +60,10 @@ fn a_killed_harness_leaves_nothing_behind_in_namespaces_or_in_a_container() {
     let _turn = turn();
     let scratch = Scratch::new();
     EVIL.iter().for_each(|evil| scratch.compile(evil));
-    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Docker].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
+    {
         for evil in EVIL {
             let token = format!("token-{}-{rung}-{evil}", std::process::id());
             let harness = harness(&scratch, rung, &[&format!("./src/{evil}"), "stay", &token]);
@@ -69,23 +81,39 @@ fn markers(token: &str) -> Vec<String> {
         let mut all = all.split(|byte| *byte == 0).map(String::from_utf8_lossy);
         all.find_map(|line| line.strip_prefix("CODE_COMMIT_RUN=").map(str::to_owned))
     };
-    processes_with(token).into_iter().filter_map(marker).collect()
+    processes_with(token)
+        .into_iter()
+        .filter_map(marker)
+        .collect()
 }
 
 #[test]
 fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_lives() {
     let _turn = turn();
     let scratch = Scratch::new();
-    for rung in [Rung::Off, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Off, Rung::Landlock]
+        .into_iter()
+        .filter(|rung| works(*rung))
+    {
         let token = |name: &str| format!("token-{}-{rung}-{name}", std::process::id());
         let start = |name: &str| {
-            harness(&scratch, rung, &["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)])
+            harness(
+                &scratch,
+                rung,
+                &["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)],
+            )
         };
         let (dead, alive) = (start("dead"), start("alive"));
         kill(dead);
-        assert!(!markers(&token("dead")).is_empty(), "{rung}: there is something to be ended");
+        assert!(
+            !markers(&token("dead")).is_empty(),
+            "{rung}: there is something to be ended"
+        );
         let orphans = remove_orphans(None);
-        assert!(orphans.processes >= 2, "{rung}: the shell and its child: {orphans:?}");
+        assert!(
+            orphans.processes >= 2,
+            "{rung}: the shell and its child: {orphans:?}"
+        );
         assert_gone(&token("dead"));
         assert!(!markers(&token("alive")).is_empty(), "{rung}: {orphans:?}");
         kill(alive);
@@ -97,13 +125,28 @@ fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_live
 /// A container that does not end with its harness, as after an agent has killed the keeper inside.
 fn container(scratch: &Scratch, marker: &str) {
     let client = |words: &[&str]| {
-        let host = std::env::var_os(DOCKER).into_iter().flat_map(|host| ["--host".into(), host]);
-        let done = Command::new("docker").args(host).args(words).stdout(Stdio::null()).status().unwrap();
+        let host = std::env::var_os(DOCKER)
+            .into_iter()
+            .flat_map(|host| ["--host".into(), host]);
+        let done = Command::new("docker")
+            .args(host)
+            .args(words)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
         assert!(done.success(), "{words:?}");
     };
     let label = format!("CODE_COMMIT_RUN={marker}");
     let shell = scratch.at("tree/src/daemon").display().to_string();
-    client(&["create", "--label", &label, "--network", "none", "code-commit-empty:1", &shell]);
+    client(&[
+        "create",
+        "--label",
+        &label,
+        "--network",
+        "none",
+        "code-commit-empty:1",
+        &shell,
+    ]);
 }
 
 #[test]
@@ -123,7 +166,12 @@ fn the_next_harness_removes_the_containers_of_a_killed_one_and_no_others() {
         container(&scratch, &markers(&token(name))[0]);
     }
     let remove = || remove_orphans(std::env::var_os(DOCKER).as_deref()).containers;
-    let removed = |removed| Ok(Containers { removed, left: Vec::new() });
+    let removed = |removed| {
+        Ok(Containers {
+            removed,
+            left: Vec::new(),
+        })
+    };
     assert_eq!(remove(), removed(0), "both live");
     kill(dead);
     assert_eq!(remove(), removed(1));
@@ -138,11 +186,18 @@ fn the_next_harness_removes_the_temporary_folder_of_a_killed_one() {
         return;
     }
     let scratch = Scratch::new();
-    let harness = harness(&scratch, Rung::Landlock, &["sh", "-c", "echo ready; sleep 60; :"]);
+    let harness = harness(
+        &scratch,
+        Rung::Landlock,
+        &["sh", "-c", "echo ready; sleep 60; :"],
+    );
     let own = format!("code-commit-{}-", harness.0.id());
     let is_own = |name: std::ffi::OsString| name.to_string_lossy().starts_with(&own);
     let folders = || {
-        std::fs::read_dir("/tmp").unwrap().filter(|entry| is_own(entry.as_ref().unwrap().file_name())).count()
+        std::fs::read_dir("/tmp")
+            .unwrap()
+            .filter(|entry| is_own(entry.as_ref().unwrap().file_name()))
+            .count()
     };
     remove_orphans(None);
     assert_eq!(folders(), 1, "the harness lives");

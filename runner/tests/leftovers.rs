@@ -3,8 +3,14 @@
 //!
 //! A separate binary, because being a subreaper affects the whole process.
 
-#![expect(clippy::disallowed_methods, reason = "the tests measure and look at processes")]
-#![expect(clippy::print_stderr, reason = "a figure that a person may want to see")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests measure and look at processes"
+)]
+#![expect(
+    clippy::print_stderr,
+    reason = "a figure that a person may want to see"
+)]
 
 mod support;
 
@@ -36,19 +42,37 @@ fn check(how: &str, ended: Ended) {
             let token = format!("token-{}-{rung}-{name}-{how}", std::process::id());
             let mut command = scratch.command(&[&format!("./src/{name}"), how, &token]);
             // A container takes longer to start than the whole deadline of the others.
-            let deadline = if rung == Rung::Docker { Duration::from_secs(3) } else { DEADLINE };
+            let deadline = if rung == Rung::Docker {
+                Duration::from_secs(3)
+            } else {
+                DEADLINE
+            };
             command.deadline = Some(deadline);
             let begun = Instant::now();
             let output = scratch.run(rung, &command);
             let took = begun.elapsed();
-            assert_eq!((output.ended, output.text().as_str()), (ended, "ready\n"), "{rung} {name}");
-            assert!(took < deadline + Duration::from_secs(1), "{rung} {name} took {took:?}");
-            assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung} {name}");
+            assert_eq!(
+                (output.ended, output.text().as_str()),
+                (ended, "ready\n"),
+                "{rung} {name}"
+            );
+            assert!(
+                took < deadline + Duration::from_secs(1),
+                "{rung} {name} took {took:?}"
+            );
+            assert_eq!(
+                processes_with(&token),
+                Vec::<String>::new(),
+                "{rung} {name}"
+            );
             assert_eq!(output.survivors_left, 0, "{rung} {name}");
             if matches!(rung, Rung::Off | Rung::Landlock) {
                 assert!(output.survivors_killed > 0, "{rung} {name}");
             }
-            eprintln!("{rung} {name} {how}: {took:?}, {} killed", output.survivors_killed);
+            eprintln!(
+                "{rung} {name} {how}: {took:?}, {} killed",
+                output.survivors_killed
+            );
         }
     }
 }
@@ -74,7 +98,14 @@ fn what_is_left_behind_is_found_also_where_this_process_has_no_descriptor_left()
     let usual = getrlimit(Resource::Nofile);
     let mut all = Vec::new();
     let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..usual }).unwrap();
+        setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(256),
+                ..usual
+            },
+        )
+        .unwrap();
         all.extend(std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()));
     });
     setrlimit(Resource::Nofile, usual).unwrap();
@@ -96,7 +127,12 @@ fn a_child_of_another_thread_is_not_taken_for_a_leftover() {
     let command = scratch.command(&["sh", "-c", "echo ready; read forever"]);
     let cancel = Cancel::new().unwrap();
     let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
-        bystander = Some(std::process::Command::new("sleep").arg("600").spawn().unwrap());
+        bystander = Some(
+            std::process::Command::new("sleep")
+                .arg("600")
+                .spawn()
+                .unwrap(),
+        );
         cancel.set();
     });
     let mut bystander = bystander.unwrap();
@@ -114,7 +150,10 @@ fn cancelling_ends_the_whole_tree() {
         let token = format!("token-{}-{rung}-cancel", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
         let cancel = Cancel::new().unwrap();
-        let confinement = Confinement { rung, access: scratch.access() };
+        let confinement = Confinement {
+            rung,
+            access: scratch.access(),
+        };
         let output = run(&command, &confinement, &cancel, &mut |_, _| cancel.set()).unwrap();
         assert_eq!(output.ended, Ended::Interrupted, "{rung}");
         assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
@@ -152,11 +191,22 @@ fn a_sweep_from_another_thread_ends_what_runs() {
     for rung in rungs() {
         let token = format!("token-{}-{rung}-sweep", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
-        let confinement = Confinement { rung, access: scratch.access() };
-        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {
-            std::thread::spawn(sweep).join().unwrap();
-        });
-        assert!(matches!(output.unwrap().ended, Ended::Signaled(_) | Ended::Exited(_)), "{rung}");
+        let confinement = Confinement {
+            rung,
+            access: scratch.access(),
+        };
+        let output = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {
+                std::thread::spawn(sweep).join().unwrap();
+            },
+        );
+        assert!(
+            matches!(output.unwrap().ended, Ended::Signaled(_) | Ended::Exited(_)),
+            "{rung}"
+        );
         assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
     }
 }
@@ -185,14 +235,24 @@ fn what_is_somebodys_own_lives_on_whatever_is_swept() {
     let mut command = scratch.command(&["./src/daemon", "exit", &token]);
     command.leftovers = Leftovers::Leave;
     assert_eq!(scratch.run(Rung::Off, &command).ended, Ended::Exited(0));
-    assert_eq!(scratch.sh(Rung::Off, "true").survivors_killed + sweep().killed, 0);
+    assert_eq!(
+        scratch.sh(Rung::Off, "true").survivors_killed + sweep().killed,
+        0
+    );
     let left = processes_with(&token);
     assert_eq!(left.len(), 1);
     let process = std::path::Path::new(&left[0]);
     // By this, a later harness would find it.
     let variables = std::fs::read(process.join("environ")).unwrap();
     assert!(!String::from_utf8_lossy(&variables).contains(code_commit_runner::RUN_MARKER));
-    let id = process.file_name().unwrap().to_str().unwrap().parse().ok().and_then(Pid::from_raw);
+    let id = process
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw);
     kill_process(id.unwrap(), Signal::KILL).unwrap();
 }
 
@@ -206,8 +266,15 @@ fn what_is_kept_may_print_after_its_command_is_gone() {
     command.leftovers = Leftovers::Keep;
     let cwd = command.cwd.clone();
     let output = scratch.run(Rung::Off, &command);
-    assert_eq!((output.ended, output.text().as_str()), (Ended::Exited(0), "up\n"));
+    assert_eq!(
+        (output.ended, output.text().as_str()),
+        (Ended::Exited(0), "up\n")
+    );
     std::fs::write(cwd.join("go"), "go\n").unwrap();
-    assert_eq!(std::fs::read_to_string(cwd.join("code")).unwrap(), "0\n", "141 is SIGPIPE");
+    assert_eq!(
+        std::fs::read_to_string(cwd.join("code")).unwrap(),
+        "0\n",
+        "141 is SIGPIPE"
+    );
     sweep();
 }

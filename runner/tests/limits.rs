@@ -25,9 +25,22 @@ fn a_fork_bomb_is_ended_and_nothing_of_it_is_left() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
         let program = scratch.at("tree/src/glutton");
-        let resources = Resources { processes: Some(100), ..Resources::default() };
-        let output = ran(&scratch, rung, &[program.to_str().unwrap(), "processes"], resources);
-        assert_eq!(output.ended, Ended::TooManyProcesses, "{rung}: {}", output.text());
+        let resources = Resources {
+            processes: Some(100),
+            ..Resources::default()
+        };
+        let output = ran(
+            &scratch,
+            rung,
+            &[program.to_str().unwrap(), "processes"],
+            resources,
+        );
+        assert_eq!(
+            output.ended,
+            Ended::TooManyProcesses,
+            "{rung}: {}",
+            output.text()
+        );
         assert_eq!(processes_with(program.to_str().unwrap()), [""; 0], "{rung}");
     }
 }
@@ -37,23 +50,41 @@ fn ten_gigabytes_of_memory_are_not_given() {
     for rung in watched() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
-        let resources = Resources { memory_bytes: Some(256 << 20), ..Resources::default() };
+        let resources = Resources {
+            memory_bytes: Some(256 << 20),
+            ..Resources::default()
+        };
         let output = ran(&scratch, rung, &["./src/glutton", "memory"], resources);
-        assert_eq!(output.ended, Ended::TooMuchMemory, "{rung}: {}", output.text());
+        assert_eq!(
+            output.ended,
+            Ended::TooMuchMemory,
+            "{rung}: {}",
+            output.text()
+        );
     }
 }
 
 #[test]
 fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_why() {
-    let resources =
-        Resources { temporary_bytes: Some(1 << 20), file_bytes: Some(4 << 20), ..Resources::default() };
+    let resources = Resources {
+        temporary_bytes: Some(1 << 20),
+        file_bytes: Some(4 << 20),
+        ..Resources::default()
+    };
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
         let told = |folder: &str, size: &str| {
             let line = format!("cat /dev/zero | head -c {size} > {folder}/file");
             let output = ran(&scratch, rung, &["sh", "-c", &line], resources);
             assert!(!output.success(), "{rung}: {folder}");
-            explain(&output, &Confinement { rung, access: scratch.access() }).unwrap_or_else(|| output.text())
+            explain(
+                &output,
+                &Confinement {
+                    rung,
+                    access: scratch.access(),
+                },
+            )
+            .unwrap_or_else(|| output.text())
         };
         if rung != Rung::Landlock {
             assert!(
@@ -62,30 +93,54 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_
                 told("/tmp", "3M")
             );
         }
-        assert!(told("src", "9M").contains("`--build-file SIZE`"), "{rung}: {}", told("src", "9M"));
-        assert!(fs::metadata(scratch.at("tree/src/file")).unwrap().len() <= 4 << 20, "{rung}");
+        assert!(
+            told("src", "9M").contains("`--build-file SIZE`"),
+            "{rung}: {}",
+            told("src", "9M")
+        );
+        assert!(
+            fs::metadata(scratch.at("tree/src/file")).unwrap().len() <= 4 << 20,
+            "{rung}"
+        );
     }
 }
 
 #[test]
 fn a_process_that_opens_too_many_files_gets_an_error_and_the_user_is_told_why() {
-    let resources = Resources { open_files: Some(300), ..Resources::default() };
+    let resources = Resources {
+        open_files: Some(300),
+        ..Resources::default()
+    };
     for rung in rungs() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
         let output = ran(&scratch, rung, &["./src/glutton", "files"], resources);
         assert_eq!(output.text(), "300: Too many open files\n", "{rung}");
-        let told = explain(&output, &Confinement { rung, access: scratch.access() });
-        assert_eq!(told.is_some_and(|told| told.contains("`--build-open-files NUMBER`")), rung != Rung::Off);
+        let told = explain(
+            &output,
+            &Confinement {
+                rung,
+                access: scratch.access(),
+            },
+        );
+        assert_eq!(
+            told.is_some_and(|told| told.contains("`--build-open-files NUMBER`")),
+            rung != Rung::Off
+        );
     }
 }
 
 #[test]
 fn a_command_in_a_sandbox_cannot_raise_its_own_limits() {
-    let resources = Resources { file_bytes: Some(4 << 20), open_files: Some(300), ..Resources::default() };
+    let resources = Resources {
+        file_bytes: Some(4 << 20),
+        open_files: Some(300),
+        ..Resources::default()
+    };
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        let line = "ulimit -f unlimited 2> /dev/null || ulimit -n 301 2> /dev/null || echo both held";
+        let line =
+            "ulimit -f unlimited 2> /dev/null || ulimit -n 301 2> /dev/null || echo both held";
         let output = ran(&scratch, rung, &["dash", "-c", line], resources);
         assert_eq!(output.text(), "both held\n", "{rung}");
     }
@@ -96,10 +151,18 @@ fn a_command_in_a_sandbox_cannot_raise_its_own_limits() {
 fn what_is_usual_is_enough_for_a_compiler() {
     for rung in rungs() {
         let scratch = Scratch::new();
-        fs::copy(support::evil_programs().join("glutton.c"), scratch.at("tree/src/a.c")).unwrap();
+        fs::copy(
+            support::evil_programs().join("glutton.c"),
+            scratch.at("tree/src/a.c"),
+        )
+        .unwrap();
         let line = "cc -o /tmp/a src/a.c && echo built";
-        let output =
-            ran(&scratch, rung, &["sh", "-c", &line.replace("/tmp", "${TMPDIR:-/tmp}")], Resources::usual());
+        let output = ran(
+            &scratch,
+            rung,
+            &["sh", "-c", &line.replace("/tmp", "${TMPDIR:-/tmp}")],
+            Resources::usual(),
+        );
         assert_eq!(output.text(), "built\n", "{rung}");
     }
 }

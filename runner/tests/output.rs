@@ -2,7 +2,10 @@
 //!
 //! `CODE_COMMIT_TEST_FLOOD_MB` sets the megabytes of the flood (default 200).
 
-#![expect(clippy::disallowed_methods, reason = "the tests set up files and read their own size")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests set up files and read their own size"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod support;
@@ -10,7 +13,9 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
-use code_commit_runner::{Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run};
+use code_commit_runner::{
+    Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run,
+};
 use support::Scratch;
 
 /// Runs a command without a sandbox and passes its output to `live`.
@@ -27,7 +32,10 @@ fn both_streams_come_in_order_and_the_caller_hears_the_same_bytes() {
         assert_eq!(stream, Stream::Out);
         all.extend_from_slice(bytes);
     });
-    assert_eq!((output.ended, output.text().as_str()), (Ended::Exited(0), "one\ntwo\nthree\n"));
+    assert_eq!(
+        (output.ended, output.text().as_str()),
+        (Ended::Exited(0), "one\ntwo\nthree\n")
+    );
     assert_eq!(all, b"one\ntwo\nthree\n");
     assert!(output.apart.is_none());
 }
@@ -38,12 +46,26 @@ fn streams_apart_are_heard_apart_and_have_a_text_each() {
     let mut command = scratch.command(&["sh", "-c", "echo one; echo two >&2; exit 4"]);
     command.streams = Streams::Apart;
     let mut pieces = Vec::new();
-    let output = heard(&command, &mut |stream, bytes| pieces.push((stream, bytes.to_vec())));
+    let output = heard(&command, &mut |stream, bytes| {
+        pieces.push((stream, bytes.to_vec()))
+    });
     let apart = output.apart.clone().unwrap();
-    assert_eq!((apart.out.text().as_str(), apart.err.text().as_str()), ("one\n", "two\n"));
-    assert_eq!((output.ended, output.captured.total_bytes), (Ended::Exited(4), 8));
+    assert_eq!(
+        (apart.out.text().as_str(), apart.err.text().as_str()),
+        ("one\n", "two\n")
+    );
+    assert_eq!(
+        (output.ended, output.captured.total_bytes),
+        (Ended::Exited(4), 8)
+    );
     pieces.sort_by_key(|(stream, _)| *stream == Stream::Err);
-    assert_eq!(pieces, [(Stream::Out, b"one\n".to_vec()), (Stream::Err, b"two\n".to_vec())]);
+    assert_eq!(
+        pieces,
+        [
+            (Stream::Out, b"one\n".to_vec()),
+            (Stream::Err, b"two\n".to_vec())
+        ]
+    );
 }
 
 #[test]
@@ -58,22 +80,38 @@ fn bytes_that_are_not_utf_8_reach_the_caller_as_they_are() {
 
 #[test]
 fn a_flood_goes_to_the_caller_whole_and_memory_keeps_its_ends() {
-    let megabytes: u64 =
-        std::env::var("CODE_COMMIT_TEST_FLOOD_MB").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let megabytes: u64 = std::env::var("CODE_COMMIT_TEST_FLOOD_MB")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(200);
     let bytes = megabytes * 1_000_000;
     let scratch = Scratch::new();
     // No newline anywhere, and not UTF-8.
     let line = format!("printf start; head -c {bytes} /dev/zero | tr '\\0' '\\377'; printf end");
     let mut command = scratch.command(&["sh", "-c", &line]);
-    command.limits = Limits { output_bytes: u64::MAX, head_bytes: 5, tail_bytes: 3, ..Limits::default() };
+    command.limits = Limits {
+        output_bytes: u64::MAX,
+        head_bytes: 5,
+        tail_bytes: 3,
+        ..Limits::default()
+    };
     let mut count = 0;
     let output = heard(&command, &mut |_, bytes| count += bytes.len() as u64);
-    assert_eq!((output.ended, output.captured.total_bytes, count), (Ended::Exited(0), bytes + 8, bytes + 8));
     assert_eq!(
-        (output.captured.head.as_slice(), output.captured.tail.as_slice()),
+        (output.ended, output.captured.total_bytes, count),
+        (Ended::Exited(0), bytes + 8, bytes + 8)
+    );
+    assert_eq!(
+        (
+            output.captured.head.as_slice(),
+            output.captured.tail.as_slice()
+        ),
         (&b"start"[..], &b"end"[..])
     );
-    assert_eq!(output.text(), format!("start\n[… {bytes} bytes left out …]\nend"));
+    assert_eq!(
+        output.text(),
+        format!("start\n[… {bytes} bytes left out …]\nend")
+    );
 }
 
 #[test]
@@ -83,7 +121,10 @@ fn a_command_that_never_stops_writing_is_stopped_at_the_limit() {
     command.limits.output_bytes = 10_000_001;
     let mut count = 0;
     let output = heard(&command, &mut |_, bytes| count += bytes.len());
-    assert_eq!((output.ended, output.captured.total_bytes), (Ended::TooMuchOutput, 10_000_001));
+    assert_eq!(
+        (output.ended, output.captured.total_bytes),
+        (Ended::TooMuchOutput, 10_000_001)
+    );
     assert_eq!(count, 10_000_001);
 }
 
@@ -104,16 +145,22 @@ fn a_deadline_ends_a_silent_command_and_keeps_what_it_had_said() {
     let mut command = scratch.command(&["sh", "-c", "echo before; sleep 600"]);
     command.deadline = Some(Duration::from_millis(300));
     let output = scratch.run(Rung::Off, &command);
-    assert_eq!((output.ended, output.text().as_str()), (Ended::TimedOut, "before\n"));
-    assert!(output.elapsed < Duration::from_millis(1300), "{:?}", output.elapsed);
+    assert_eq!(
+        (output.ended, output.text().as_str()),
+        (Ended::TimedOut, "before\n")
+    );
+    assert!(
+        output.elapsed < Duration::from_millis(1300),
+        "{:?}",
+        output.elapsed
+    );
 }
 
 /// How a command ended that exceeded its output limit while the listener was busy; the listener may stop it
 /// with `stop`.
 fn ended_while_nobody_read(deadline: Option<Duration>, stop: impl Fn(&Cancel)) -> Ended {
     let scratch = Scratch::new();
-    let more =
-        "mkfifo go gone; printf a; read line < go; printf 12345678; sleep 1; echo gone > gone; sleep 600";
+    let more = "mkfifo go gone; printf a; read line < go; printf 12345678; sleep 1; echo gone > gone; sleep 600";
     let mut command = scratch.command(&["sh", "-c", more]);
     command.limits.output_bytes = 4;
     command.deadline = deadline;
@@ -131,8 +178,14 @@ fn ended_while_nobody_read(deadline: Option<Duration>, stop: impl Fn(&Cancel)) -
 
 #[test]
 fn too_much_output_is_not_what_ended_a_command_that_was_stopped_before() {
-    assert_eq!(ended_while_nobody_read(None, Cancel::set), Ended::Interrupted);
-    assert_eq!(ended_while_nobody_read(Some(Duration::from_millis(500)), |_| {}), Ended::TimedOut);
+    assert_eq!(
+        ended_while_nobody_read(None, Cancel::set),
+        Ended::Interrupted
+    );
+    assert_eq!(
+        ended_while_nobody_read(Some(Duration::from_millis(500)), |_| {}),
+        Ended::TimedOut
+    );
     assert_eq!(ended_while_nobody_read(None, |_| {}), Ended::TooMuchOutput);
 }
 
@@ -154,7 +207,10 @@ fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
     command.env = code_commit_runner::Env::default();
     command.env.set("GIVEN", "yes");
     let text = scratch.run(Rung::Off, &command).text();
-    let names: Vec<_> = text.lines().filter_map(|line| line.split('=').next()).collect();
+    let names: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.split('=').next())
+        .collect();
     assert_eq!(names, ["CODE_COMMIT_RUN", "GIVEN"]);
 }
 
@@ -163,17 +219,29 @@ fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_comman
     let scratch = Scratch::new();
     let secret = format!("s3cret-{}", std::process::id());
     let mut command = scratch.command(&["env", "-0"]);
-    let values = [&secret, " a # $HOME \\n ", "", "'quoted'", "two\nlines", "\u{e4}"];
+    let values = [
+        &secret,
+        " a # $HOME \\n ",
+        "",
+        "'quoted'",
+        "two\nlines",
+        "\u{e4}",
+    ];
     for (number, value) in values.iter().enumerate() {
         command.env.set(format!("GIVEN_{number}"), value);
     }
     for rung in support::rungs() {
-        let confinement = Confinement { rung, access: scratch.access() };
+        let confinement = Confinement {
+            rung,
+            access: scratch.access(),
+        };
         let mut seen = Vec::new();
         let mut look = |_, _: &[u8]| seen.extend(support::processes_whose_arguments_hold(&secret));
         let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut look).unwrap();
         let text = output.text();
-        let found = text.split('\0').filter_map(|line| line.strip_prefix("GIVEN_")?.split_once('='));
+        let found = text
+            .split('\0')
+            .filter_map(|line| line.strip_prefix("GIVEN_")?.split_once('='));
         let mut found: Vec<_> = found.collect();
         found.sort_unstable();
         let found: Vec<_> = found.into_iter().map(|(_, value)| value).collect();
@@ -185,7 +253,11 @@ fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_comman
 #[test]
 fn how_a_command_ended_is_told_apart() {
     let scratch = Scratch::new();
-    fs::write(scratch.at("tree/src/text"), "echo a script without a first line").unwrap();
+    fs::write(
+        scratch.at("tree/src/text"),
+        "echo a script without a first line",
+    )
+    .unwrap();
     let ended = |argv: &[&str]| scratch.run(Rung::Off, &scratch.command(argv)).ended;
     assert_eq!(ended(&["sh", "-c", "exit 200"]), Ended::Exited(200));
     assert_eq!(ended(&["sh", "-c", "kill -9 $$"]), Ended::Signaled(9));
@@ -202,8 +274,16 @@ fn our_own_faults_are_errors_that_name_the_path() {
     let fault = |change: &dyn Fn(&mut Command)| {
         let mut command = scratch.command(&["true"]);
         change(&mut command);
-        let error = run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
-        error.to_string().replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
+        let error = run(
+            &command,
+            &Confinement::off(),
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap_err();
+        error
+            .to_string()
+            .replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
     let lost = scratch.at("no/such/file");
     let table = [
@@ -224,7 +304,12 @@ fn a_panic_of_the_listener_leaves_nothing_running() {
     let token = format!("{}", 600_000_u32.wrapping_add(std::process::id()));
     let command = scratch.command(&["sh", "-c", &format!("echo ready; sleep {token}")]);
     let panics = std::panic::catch_unwind(|| {
-        run(&command, &Confinement::off(), &Cancel::new().unwrap(), &mut |_, _| panic!("a listener's bug"))
+        run(
+            &command,
+            &Confinement::off(),
+            &Cancel::new().unwrap(),
+            &mut |_, _| panic!("a listener's bug"),
+        )
     });
     assert!(panics.is_err());
     assert_eq!(support::processes_with(&token), Vec::<String>::new());
@@ -237,6 +322,10 @@ fn a_session_with_a_person_has_our_streams_and_hands_its_code_through() {
     command.streams = Streams::Inherited;
     for rung in support::rungs() {
         let output = scratch.run(rung, &command);
-        assert_eq!((output.ended, output.captured.total_bytes), (Ended::Exited(3), 0), "{rung}");
+        assert_eq!(
+            (output.ended, output.captured.total_bytes),
+            (Ended::Exited(3), 0),
+            "{rung}"
+        );
     }
 }

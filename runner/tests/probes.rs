@@ -2,7 +2,10 @@
 //!
 //! `cargo test -p code-commit-runner -- attempt --nocapture` prints the tables.
 
-#![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests set up files and processes of their own"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 #![expect(clippy::print_stdout, reason = "the tables are what one looks at")]
 
@@ -43,9 +46,14 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> Table {
     let mut access = scratch.access();
     open(&mut access);
     let confinement = Confinement { rung, access };
-    let (tcp, udp) = (TcpListener::bind("0.0.0.0:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (tcp, udp) = (
+        TcpListener::bind("0.0.0.0:0").unwrap(),
+        UdpSocket::bind("127.0.0.1:0").unwrap(),
+    );
     let sockets = ["outside/socket", "tree/src/socket"].map(|path| scratch.at(path));
-    let _listeners = sockets.each_ref().map(|path| UnixListener::bind(path).unwrap());
+    let _listeners = sockets
+        .each_ref()
+        .map(|path| UnixListener::bind(path).unwrap());
     let mut bystander = std::process::Command::new(scratch.at("tree/src/probe"))
         .arg("bystander")
         .current_dir(scratch.at("tree/src"))
@@ -54,17 +62,34 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> Table {
         .spawn()
         .unwrap();
     let mut its = String::new();
-    BufReader::new(bystander.stdout.take().unwrap()).read_line(&mut its).unwrap();
+    BufReader::new(bystander.stdout.take().unwrap())
+        .read_line(&mut its)
+        .unwrap();
     let mut command = scratch.command(&["./src/probe"]);
-    command.argv.extend([scratch.at("outside"), scratch.at("home/.ssh/id")].map(Into::into));
-    let ports = [tcp.local_addr().unwrap().port(), udp.local_addr().unwrap().port()];
-    command.argv.extend(ports.map(|port| port.to_string().into()));
+    command
+        .argv
+        .extend([scratch.at("outside"), scratch.at("home/.ssh/id")].map(Into::into));
+    let ports = [
+        tcp.local_addr().unwrap().port(),
+        udp.local_addr().unwrap().port(),
+    ];
+    command
+        .argv
+        .extend(ports.map(|port| port.to_string().into()));
     command.argv.push(own_address().to_string().into());
     command.argv.extend(sockets.map(Into::into));
     let devices = fs::metadata("/dev/null").unwrap().dev();
-    command.argv.extend([u64::from(std::process::id()), devices].map(|number| number.to_string().into()));
+    command
+        .argv
+        .extend([u64::from(std::process::id()), devices].map(|number| number.to_string().into()));
     command.argv.extend(its.split_whitespace().map(Into::into));
-    let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+    let output = run(
+        &command,
+        &confinement,
+        &Cancel::new().unwrap(),
+        &mut |_, _| {},
+    )
+    .unwrap();
     // At the end of its input it exits, and what it shares disappears.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
@@ -94,7 +119,9 @@ fn own_address() -> IpAddr {
 /// In which folders at the root of the file system, and in which that everybody may write, a file appears that
 /// the command creates: what it reports itself may be about a folder of its own.
 fn planted(scratch: &Scratch, confinement: &Confinement) -> Table {
-    let top = fs::read_dir("/").unwrap().map(|entry| entry.unwrap().path());
+    let top = fs::read_dir("/")
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let folders: Vec<PathBuf> = top
         .chain(["/", "/dev/shm", "/var/tmp", "/usr/bin", "/run/lock"].map(PathBuf::from))
         .chain([scratch.at("")])
@@ -102,15 +129,27 @@ fn planted(scratch: &Scratch, confinement: &Confinement) -> Table {
     let name = format!("code-commit-probe-{}", std::process::id());
     let mut command = scratch.command(&["./src/probe", "plant", &name]);
     command.argv.extend(folders.iter().map(Into::into));
-    let output = run(&command, confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+    let output = run(
+        &command,
+        confinement,
+        &Cancel::new().unwrap(),
+        &mut |_, _| {},
+    )
+    .unwrap();
     assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
     let is_there = |folder: &PathBuf| fs::remove_file(folder.join(&name)).is_ok();
-    let reached: Vec<String> =
-        folders.iter().filter(|folder| is_there(folder)).map(|folder| folder.display().to_string()).collect();
+    let reached: Vec<String> = folders
+        .iter()
+        .filter(|folder| is_there(folder))
+        .map(|folder| folder.display().to_string())
+        .collect();
     if !reached.is_empty() {
         println!("written: {reached:?}");
     }
-    vec![("write in a folder of the system".to_owned(), !reached.is_empty())]
+    vec![(
+        "write in a folder of the system".to_owned(),
+        !reached.is_empty(),
+    )]
 }
 
 /// What the README says of the attempts.
@@ -131,13 +170,26 @@ impl Documented {
             let (_, names) = group.trim_end().split_once(":** ").unwrap();
             names.trim_end_matches('.').split("; ").map(str::to_owned)
         });
-        let exceptions = rest.split("\n\n").next().unwrap().lines().skip(2).map(|row| {
-            let mut cells = row.split('|').skip(1).map(|cell| cell.trim().to_owned());
-            (cells.next().unwrap(), cells.next().unwrap())
-        });
-        let italic =
-            |name: String| (name.trim_matches('*').to_owned(), name.starts_with('*') && name.ends_with('*'));
-        Self { attempts: attempts.map(italic).collect(), exceptions: exceptions.collect() }
+        let exceptions = rest
+            .split("\n\n")
+            .next()
+            .unwrap()
+            .lines()
+            .skip(2)
+            .map(|row| {
+                let mut cells = row.split('|').skip(1).map(|cell| cell.trim().to_owned());
+                (cells.next().unwrap(), cells.next().unwrap())
+            });
+        let italic = |name: String| {
+            (
+                name.trim_matches('*').to_owned(),
+                name.starts_with('*') && name.ends_with('*'),
+            )
+        };
+        Self {
+            attempts: attempts.map(italic).collect(),
+            exceptions: exceptions.collect(),
+        }
     }
 
     /// Whether a sandbox lets an attempt through by design.
@@ -149,7 +201,9 @@ impl Documented {
             "landlock, as root" => rung == Rung::Landlock && is_root,
             one => one == rung.to_string(),
         };
-        self.exceptions.iter().any(|(attempt, sandboxes)| attempt == name && applies(sandboxes))
+        self.exceptions
+            .iter()
+            .any(|(attempt, sandboxes)| attempt == name && applies(sandboxes))
     }
 }
 
@@ -158,24 +212,38 @@ impl Documented {
 fn every_attempt_is_blocked_but_those_that_the_readme_names() {
     let documented = Documented::read();
     let names: Vec<&String> = documented.attempts.iter().map(|(name, _)| name).collect();
-    let unknown: Vec<_> = documented.exceptions.iter().filter(|(name, _)| !names.contains(&name)).collect();
+    let unknown: Vec<_> = documented
+        .exceptions
+        .iter()
+        .filter(|(name, _)| !names.contains(&name))
+        .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     let mut faults = Vec::new();
-    for rung in
-        [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker].into_iter().filter(|rung| works(*rung))
+    for rung in [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
     {
         let table = table(rung);
         let (needed, attempts) = table.split_at(NEEDED.len());
         assert_eq!(needed, NEEDED.map(|name| (name.to_owned(), true)), "{rung}");
-        assert_eq!(attempts.iter().map(|(name, _)| name).collect::<Vec<_>>(), names);
-        let through: Vec<&str> =
-            attempts.iter().filter(|(_, is_through)| *is_through).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(
+            attempts.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            names
+        );
+        let through: Vec<&str> = attempts
+            .iter()
+            .filter(|(_, is_through)| *is_through)
+            .map(|(name, _)| name.as_str())
+            .collect();
         println!(
             "{rung}, uid {}: {} of {} attempts got through{}",
             rustix::process::geteuid().as_raw(),
             through.len(),
             attempts.len(),
-            through.iter().map(|name| format!("\n    {name}")).collect::<String>()
+            through
+                .iter()
+                .map(|name| format!("\n    {name}"))
+                .collect::<String>()
         );
         for (name, is_through) in attempts {
             if *is_through != documented.is_exception(name, rung) {
@@ -183,7 +251,11 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
             }
         }
     }
-    assert!(faults.is_empty(), "not as the README says: {}", faults.join("; "));
+    assert!(
+        faults.is_empty(),
+        "not as the README says: {}",
+        faults.join("; ")
+    );
 }
 
 /// Namespaces of a user who is not root are set up in another way, and other checks of the kernel apply.
@@ -195,9 +267,12 @@ fn every_attempt_of_another_user_is_blocked_too() {
         "without_a_sandbox_every_attempt_gets_through_that_is_open_to_all",
     ];
     if let Some(text) = support::run_as_another_user(&names) {
-        let is_of_table =
-            |line: &&str| line.contains("got through") || (line.starts_with("    ") && !line.contains('_'));
-        text.lines().filter(is_of_table).for_each(|line| println!("{line}"));
+        let is_of_table = |line: &&str| {
+            line.contains("got through") || (line.starts_with("    ") && !line.contains('_'))
+        };
+        text.lines()
+            .filter(is_of_table)
+            .for_each(|line| println!("{line}"));
     }
 }
 
@@ -206,26 +281,41 @@ fn every_attempt_of_another_user_is_blocked_too() {
 fn without_a_sandbox_every_attempt_gets_through_that_is_open_to_all() {
     let documented = Documented::read();
     let table = table(Rung::Off);
-    let blocked: Vec<&str> =
-        table.iter().filter(|(_, is_through)| !is_through).map(|(name, _)| name.as_str()).collect();
-    let is_open = |name: &&&str| documented.attempts.iter().any(|(other, closed)| other == *name && !closed);
+    let blocked: Vec<&str> = table
+        .iter()
+        .filter(|(_, is_through)| !is_through)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let is_open = |name: &&&str| {
+        documented
+            .attempts
+            .iter()
+            .any(|(other, closed)| other == *name && !closed)
+    };
     assert_eq!(blocked.iter().filter(is_open).collect::<Vec<_>>(), [&""; 0]);
 }
 
 /// Whether Landlock can keep a process from the abstract sockets of others here.
 fn has_scopes() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let numbers: Vec<u32> = release.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
+    let numbers: Vec<u32> = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse().ok())
+        .collect();
     works(Rung::Landlock) && numbers >= vec![6, 12]
 }
 
 #[test]
 fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
     let open = table(Rung::Off);
-    for rung in
-        [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker].into_iter().filter(|rung| works(*rung))
+    for rung in [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
     {
-        let (off, on) = (table(rung), table_with(rung, |access| access.network = true));
+        let (off, on) = (
+            table(rung),
+            table_with(rung, |access| access.network = true),
+        );
         let more: Vec<_> = on
             .iter()
             .filter(|row| !off.contains(row))
@@ -242,12 +332,16 @@ fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
             let has_abstract = rung != Rung::Namespaces || !has_scopes();
             let sockets = [
                 ("connect to a unix socket in the tree", true),
-                ("connect to a unix socket that was bound by a relative path", true),
+                (
+                    "connect to a unix socket that was bound by a relative path",
+                    true,
+                ),
                 ("connect to a unix socket of a container", true),
                 ("connect to an abstract unix socket", has_abstract),
             ];
             let sockets = sockets.into_iter().filter(|(_, is_reached)| *is_reached);
-            expected.extend(sockets.filter(|row| open.iter().any(|(n, is)| (n.as_str(), *is) == *row)));
+            expected
+                .extend(sockets.filter(|row| open.iter().any(|(n, is)| (n.as_str(), *is) == *row)));
         }
         assert_eq!(more, expected, "{rung}");
     }

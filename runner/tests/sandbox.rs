@@ -1,6 +1,9 @@
 //! What ordinary programs find in each sandbox. What hostile ones can do is in `probes.rs`.
 
-#![expect(clippy::disallowed_methods, reason = "the tests set up files and processes of their own")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests set up files and processes of their own"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod support;
@@ -24,7 +27,13 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
     for rung in rungs().into_iter().filter(has_loopback) {
         for network in [false, true] {
             let scratch = Scratch::new();
-            let confinement = Confinement { rung, access: Access { network, ..scratch.access() } };
+            let confinement = Confinement {
+                rung,
+                access: Access {
+                    network,
+                    ..scratch.access()
+                },
+            };
             let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
             let output = run(
                 &scratch.command(&["sh", "-c", line]),
@@ -33,7 +42,11 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
                 &mut |_, _| {},
             );
             let output = output.unwrap();
-            assert!(output.success(), "{rung}, network {network}: {}", output.text());
+            assert!(
+                output.success(),
+                "{rung}, network {network}: {}",
+                output.text()
+            );
         }
     }
 }
@@ -54,14 +67,25 @@ fn a_user_without_rights_is_confined_like_root() {
 fn cargo_builds_offline_in_every_sandbox() {
     for rung in rungs() {
         let scratch = Scratch::new();
-        fs::write(scratch.at("tree/Cargo.toml"), "[package]\nname = \"tiny\"\nedition = \"2024\"\n").unwrap();
+        fs::write(
+            scratch.at("tree/Cargo.toml"),
+            "[package]\nname = \"tiny\"\nedition = \"2024\"\n",
+        )
+        .unwrap();
         fs::write(
             scratch.at("tree/Cargo.lock"),
             "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.0.0\"\n",
         )
         .unwrap();
-        fs::write(scratch.at("tree/src/main.rs"), "fn main() { println!(\"built\") }\n").unwrap();
-        let cargo = scratch.run(rung, &scratch.command(&["cargo", "build", "--locked", "--offline"]));
+        fs::write(
+            scratch.at("tree/src/main.rs"),
+            "fn main() { println!(\"built\") }\n",
+        )
+        .unwrap();
+        let cargo = scratch.run(
+            rung,
+            &scratch.command(&["cargo", "build", "--locked", "--offline"]),
+        );
         assert!(cargo.success(), "{rung}: {} {}", cargo.ended, cargo.text());
         let program = scratch.run(rung, &scratch.command(&["target/debug/tiny"]));
         assert_eq!(program.text(), "built\n", "{rung}");
@@ -75,8 +99,16 @@ fn each_ending_is_told_apart_in_every_sandbox() {
     for rung in rungs() {
         let ended = |argv: &[&str]| scratch.run(rung, &scratch.command(argv)).ended;
         assert_eq!(ended(&["sh", "-c", "exit 7"]), Ended::Exited(7), "{rung}");
-        assert_eq!(ended(&["sh", "-c", "exit 127"]), Ended::Exited(127), "{rung}");
-        assert_eq!(ended(&["sh", "-c", "kill -SEGV $$"]), Ended::Signaled(11), "{rung}");
+        assert_eq!(
+            ended(&["sh", "-c", "exit 127"]),
+            Ended::Exited(127),
+            "{rung}"
+        );
+        assert_eq!(
+            ended(&["sh", "-c", "kill -SEGV $$"]),
+            Ended::Signaled(11),
+            "{rung}"
+        );
         assert_eq!(ended(&["no-such-program"]), Ended::NotFound, "{rung}");
         assert_eq!(ended(&["./src/no-such-program"]), Ended::NotFound, "{rung}");
         assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{rung}");
@@ -92,7 +124,10 @@ fn what_a_watched_command_asks_for_in_vain_is_noted() {
     let scratch = Scratch::new();
     let line = "cat /etc/issue; cd src && cat not-there; (mkdir /etc/new; : > /usr/new) & wait; \
         : > /dev/tcp/192.0.2.1/80; kill -URG $$; kill -RTMIN $$ 2>/dev/null; exit 7";
-    let command = |watched| Command { watched, ..scratch.command(&["bash", "-c", line]) };
+    let command = |watched| Command {
+        watched,
+        ..scratch.command(&["bash", "-c", line])
+    };
     let output = scratch.run(Rung::Namespaces, &command(true));
     assert_eq!(output.ended, Ended::Exited(7), "{}", output.text());
     for expected in [
@@ -102,13 +137,23 @@ fn what_a_watched_command_asks_for_in_vain_is_noted() {
         Denied::Write("/usr/new".into()),
         Denied::Connection("192.0.2.1:80".parse().unwrap()),
     ] {
-        assert!(output.denied.contains(&expected), "{expected:?}: {:?}", output.denied);
+        assert!(
+            output.denied.contains(&expected),
+            "{expected:?}: {:?}",
+            output.denied
+        );
     }
-    assert_eq!(hidden(&output.denied, &scratch.access()), [PathBuf::from("/etc/issue")]);
+    assert_eq!(
+        hidden(&output.denied, &scratch.access()),
+        [PathBuf::from("/etc/issue")]
+    );
     assert_eq!(scratch.run(Rung::Namespaces, &command(false)).denied, []);
     // Nobody inside may trace anybody.
     let traces = "import ctypes, os\nassert ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0) == -1 and ctypes.get_errno() == 1";
-    let command = Command { watched: true, ..scratch.command(&["python3", "-c", traces]) };
+    let command = Command {
+        watched: true,
+        ..scratch.command(&["python3", "-c", traces])
+    };
     let output = scratch.run(Rung::Namespaces, &command);
     assert!(output.success(), "{}", output.text());
 }
@@ -119,9 +164,18 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
     scratch.compile("daemon");
     let hidden = scratch.at("outside/program");
     fs::copy(scratch.at("tree/src/daemon"), &hidden).unwrap();
-    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
-        let output = scratch.run(rung, &scratch.command(&[hidden.to_str().unwrap(), "exit", "token"]));
-        assert!(matches!(output.ended, Ended::NotFound | Ended::NotExecutable), "{rung}: {output:?}");
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock]
+        .into_iter()
+        .filter(|rung| works(*rung))
+    {
+        let output = scratch.run(
+            rung,
+            &scratch.command(&[hidden.to_str().unwrap(), "exit", "token"]),
+        );
+        assert!(
+            matches!(output.ended, Ended::NotFound | Ended::NotExecutable),
+            "{rung}: {output:?}"
+        );
     }
 }
 
@@ -130,36 +184,55 @@ fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
     let scratch = Scratch::new();
     let told = |rung, line: &str| {
         let output = scratch.sh(rung, line);
-        let confinement = Confinement { rung, access: scratch.access() };
-        let sentence = code_commit_runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
+        let confinement = Confinement {
+            rung,
+            access: scratch.access(),
+        };
+        let sentence =
+            code_commit_runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
         sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
     };
-    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock].into_iter().filter(|rung| works(*rung)) {
+    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock]
+        .into_iter()
+        .filter(|rung| works(*rung))
+    {
         // The same for an existing key and a missing one.
         for key in ["home/.ssh/id", "home/.ssh/none"] {
             let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
-            assert!(advice.starts_with("the sandbox hides your home directory"), "{rung}: {advice}");
+            assert!(
+                advice.starts_with("the sandbox hides your home directory"),
+                "{rung}: {advice}"
+            );
             assert!(!advice.contains(".ssh"), "{rung}: {advice}");
         }
-        let held =
-            "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
+        let held = "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
         assert_eq!(told(rung, "echo >> build.sh"), held, "{rung}");
-        let advice = told(rung, &format!("mkdir {}", scratch.at("outside/new").display()));
+        let advice = told(
+            rung,
+            &format!("mkdir {}", scratch.at("outside/new").display()),
+        );
         assert!(advice.contains("[sandbox] writable"), "{rung}: {advice}");
     }
     if works(Rung::Landlock) {
         let top = |advice: &str| {
-            format!("the sandbox (Landlock) lets a build make nothing new at the top of the tree: {advice}")
+            format!(
+                "the sandbox (Landlock) lets a build make nothing new at the top of the tree: {advice}"
+            )
         };
         let folder = "name the folder with `--writable SCRATCH/tree/dist` or `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
         assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top(folder));
         // The script's messages begin with its name, which is protected.
-        let script = "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
+        let script =
+            "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
         let other = "let it write into a folder that is there, or use `--sandbox namespaces`";
         assert_eq!(told(Rung::Landlock, script), top(other));
         // A normal read-only file has nothing to do with the sandbox.
         let line = "echo 'sh: 1: cannot create src/new/file: Permission denied'; exit 1";
-        assert!(!told(Rung::Landlock, line).contains("sandbox"), "{}", told(Rung::Landlock, line));
+        assert!(
+            !told(Rung::Landlock, line).contains("sandbox"),
+            "{}",
+            told(Rung::Landlock, line)
+        );
         // The home directory is a different one there.
         let advice = told(Rung::Landlock, "cat ~/.sdk/lib");
         assert!(advice.contains("`--readable ~/FOLDER`"), "{advice}");
@@ -174,12 +247,21 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
         let mut access = scratch.access();
         access.readable = vec![scratch.at("home/.tool/settings")];
-        access.writable = vec![scratch.at("home/.tool/sessions"), scratch.at("home/.tool/sessions/old")];
+        access.writable = vec![
+            scratch.at("home/.tool/sessions"),
+            scratch.at("home/.tool/sessions/old"),
+        ];
         let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
             ! sh -c 'echo evil >> settings'";
         let confinement = Confinement { rung, access };
         let command = scratch.command(&["sh", "-c", line]);
-        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let output = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap();
         assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
         assert!(output.text().contains("mine"), "{rung}");
         let mut names: Vec<_> = fs::read_dir(scratch.at("home/.tool"))
@@ -189,7 +271,11 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         names.sort();
         assert_eq!(names, ["sessions", "settings"], "{rung}");
         assert!(scratch.at("home/.tool/sessions/kept").exists(), "{rung}");
-        assert_eq!(fs::read_to_string(scratch.at("home/.tool/settings")).unwrap(), "mine\n", "{rung}");
+        assert_eq!(
+            fs::read_to_string(scratch.at("home/.tool/settings")).unwrap(),
+            "mine\n",
+            "{rung}"
+        );
     }
 }
 
@@ -207,10 +293,24 @@ fn what_the_configuration_opens_is_open() {
         );
         let command = scratch.command(&["sh", "-c", &line]);
         let confinement = Confinement { rung, access };
-        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
+        let output = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap();
         assert_eq!(output.text(), "secret\n", "{rung}");
-        assert_eq!(fs::read_to_string(scratch.at("outside/file")).unwrap(), "new\n", "{rung}");
-        assert_eq!(fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(), "new\n", "{rung}");
+        assert_eq!(
+            fs::read_to_string(scratch.at("outside/file")).unwrap(),
+            "new\n",
+            "{rung}"
+        );
+        assert_eq!(
+            fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(),
+            "new\n",
+            "{rung}"
+        );
     }
 }
 
@@ -227,36 +327,86 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     }
     let scratch = Scratch::new();
     let servers = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [allowed, other] = servers.each_ref().map(|server| server.local_addr().unwrap());
+    let [allowed, other] = servers
+        .each_ref()
+        .map(|server| server.local_addr().unwrap());
     let [server, _] = servers;
     let answer = std::thread::spawn(move || server.accept().unwrap().0.write_all(b"from outside"));
     let hosts = vec![AllowedHost::parse(&allowed.to_string()).unwrap()];
-    let confinement = Confinement { rung: Rung::Namespaces, access: Access { hosts, ..scratch.access() } };
+    let confinement = Confinement {
+        rung: Rung::Namespaces,
+        access: Access {
+            hosts,
+            ..scratch.access()
+        },
+    };
     let asked = |address: std::net::SocketAddr| {
         let command = scratch.command(&["bash", "-c", TUNNEL, "bash", &address.to_string()]);
-        run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
+        run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap()
     };
     let reached = asked(allowed);
-    assert_eq!(reached.text(), "HTTP/1.1 200 Connection established\r\n\r\nfrom outside");
+    assert_eq!(
+        reached.text(),
+        "HTTP/1.1 200 Connection established\r\n\r\nfrom outside"
+    );
     answer.join().unwrap().unwrap();
     let refused = asked(other);
-    assert!(refused.text().contains(&format!("{other}: not an allowed host")));
+    assert!(
+        refused
+            .text()
+            .contains(&format!("{other}: not an allowed host"))
+    );
     let listed: Vec<String> = refused.refused.iter().map(ToString::to_string).collect();
-    assert_eq!((listed, reached.refused), (vec![format!("{other} (not an allowed host)")], vec![]));
+    assert_eq!(
+        (listed, reached.refused),
+        (vec![format!("{other} (not an allowed host)")], vec![])
+    );
     // Past the proxy there is nothing.
     let line = format!("exec 3<>/dev/tcp/{}/{}", allowed.ip(), allowed.port());
     let direct = scratch.command(&["bash", "-c", &line]);
-    assert!(!run(&direct, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().success());
+    assert!(
+        !run(
+            &direct,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {}
+        )
+        .unwrap()
+        .success()
+    );
 }
 
 #[test]
 fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
-    for rung in rungs().into_iter().filter(|rung| !matches!(rung, Rung::Off | Rung::Namespaces)) {
+    for rung in rungs()
+        .into_iter()
+        .filter(|rung| !matches!(rung, Rung::Off | Rung::Namespaces))
+    {
         let scratch = Scratch::new();
         let hosts = vec![AllowedHost::parse("example.org").unwrap()];
-        let confinement = Confinement { rung, access: Access { hosts, ..scratch.access() } };
-        let result = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
-        assert!(result.unwrap_err().to_string().contains("single hosts"), "{rung}");
+        let confinement = Confinement {
+            rung,
+            access: Access {
+                hosts,
+                ..scratch.access()
+            },
+        };
+        let result = run(
+            &scratch.command(&["true"]),
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        );
+        assert!(
+            result.unwrap_err().to_string().contains("single hosts"),
+            "{rung}"
+        );
     }
 }
 
@@ -264,14 +414,25 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
 /// set the sandbox up must not load it, because they run outside.
 #[test]
 fn a_library_that_a_build_planted_is_not_loaded_outside() {
-    let source = "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
+    let source =
+        "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        let (library, mark) = (scratch.at("tree/src/planted.so"), scratch.at("outside/mark"));
+        let (library, mark) = (
+            scratch.at("tree/src/planted.so"),
+            scratch.at("outside/mark"),
+        );
         fs::write(scratch.at("tree/src/planted.c"), source).unwrap();
         let mut cc = std::process::Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(format!("-DMARK=\"{}\"", mark.display()));
-        assert!(cc.arg(scratch.at("tree/src/planted.c")).status().unwrap().success());
+        cc.args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(format!("-DMARK=\"{}\"", mark.display()));
+        assert!(
+            cc.arg(scratch.at("tree/src/planted.c"))
+                .status()
+                .unwrap()
+                .success()
+        );
         let mut command = scratch.command(&["sh", "-c", "echo $LD_PRELOAD"]);
         command.env.set("LD_PRELOAD", &library);
         let output = scratch.run(rung, &command);
@@ -292,8 +453,18 @@ fn a_link_that_a_build_planted_opens_nothing() {
         access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
         let confinement = Confinement { rung, access };
-        let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-        assert!(!output.text().contains("secret"), "{rung}: {}", output.text());
+        let output = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap();
+        assert!(
+            !output.text().contains("secret"),
+            "{rung}: {}",
+            output.text()
+        );
         assert!(!scratch.at("outside/file").exists(), "{rung}");
     }
 }
@@ -306,8 +477,16 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/planted/new")];
         let confinement = Confinement { rung, access };
-        let result = run(&scratch.command(&["true"]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {});
-        assert!(matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })), "{rung}: {result:?}");
+        let result = run(
+            &scratch.command(&["true"]),
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        );
+        assert!(
+            matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })),
+            "{rung}: {result:?}"
+        );
         assert!(!scratch.at("outside/new").exists(), "{rung}");
     }
 }
@@ -320,8 +499,17 @@ fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
         access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
         let confinement = Confinement { rung, access };
-        let error = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap_err();
-        assert!(error.to_string().contains("home directory"), "{rung}: {error}");
+        let error = run(
+            &command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap_err();
+        assert!(
+            error.to_string().contains("home directory"),
+            "{rung}: {error}"
+        );
     }
 }
 
@@ -344,20 +532,42 @@ fn a_mount_that_only_root_may_enter_is_in_nobodys_way() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let helper = folder.path().join("hold");
-    assert!(std::process::Command::new("cp").arg(support::helper()).arg(&helper).status().unwrap().success());
+    assert!(
+        std::process::Command::new("cp")
+            .arg(support::helper())
+            .arg(&helper)
+            .status()
+            .unwrap()
+            .success()
+    );
     for rung in ["namespaces", "bwrap"] {
         // In a mount namespace of its own, and as another user.
         let ended = |mounts: &str| {
-            let script = format!("{mounts}\nexec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"");
+            let script =
+                format!("{mounts}\nexec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"");
             let mut shell = std::process::Command::new("unshare");
-            shell.args(["--mount", "sh", "-c", &script, "sh"]).arg(&helper).arg(rung).arg(folder.path());
-            let output =
-                shell.arg("true").env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").output().unwrap();
-            (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+            shell
+                .args(["--mount", "sh", "-c", &script, "sh"])
+                .arg(&helper)
+                .arg(rung)
+                .arg(folder.path());
+            let output = shell
+                .arg("true")
+                .env_clear()
+                .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+                .output()
+                .unwrap();
+            (
+                output.status.success(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
         };
         let closed = "mount -t tmpfs none /opt && mkdir -m 700 -p /opt/closed && mkdir /opt/closed/in && mount -t tmpfs none /opt/closed/in || exit 9";
         if !ended("").0 {
-            eprintln!("SKIPPED: {rung} does not work here as another user: {}", ended("").1);
+            eprintln!(
+                "SKIPPED: {rung} does not work here as another user: {}",
+                ended("").1
+            );
             continue;
         }
         assert_eq!(ended(closed), (true, String::new()), "{rung}");
@@ -371,11 +581,22 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
     fs::write(scratch.at("outside/note"), "secret\n").unwrap();
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Docker) {
         let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", "exec 7< \"$0\"; exec \"$@\""]).arg(scratch.at("outside/note"));
-        shell.arg(support::helper()).arg(rung.to_string()).arg(scratch.at("tree"));
-        let output = shell.args(["sh", "-c", "cat <&7; echo; echo ran"]).output().unwrap();
+        shell
+            .args(["-c", "exec 7< \"$0\"; exec \"$@\""])
+            .arg(scratch.at("outside/note"));
+        shell
+            .arg(support::helper())
+            .arg(rung.to_string())
+            .arg(scratch.at("tree"));
+        let output = shell
+            .args(["sh", "-c", "cat <&7; echo; echo ran"])
+            .output()
+            .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.contains("ran") && !text.contains("secret"), "{rung}: {text}");
+        assert!(
+            text.contains("ran") && !text.contains("secret"),
+            "{rung}: {text}"
+        );
     }
 }
 
@@ -385,13 +606,27 @@ fn the_input_of_a_command_is_read_and_never_changed() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
         fs::write(scratch.at("outside/input"), "orders\n").unwrap();
-        let mut command =
-            scratch.command(&["sh", "-c", "cat; echo changed > /proc/self/fd/0; chmod 0 /proc/self/fd/0"]);
+        let mut command = scratch.command(&[
+            "sh",
+            "-c",
+            "cat; echo changed > /proc/self/fd/0; chmod 0 /proc/self/fd/0",
+        ]);
         command.input = Some(scratch.at("outside/input"));
         let output = scratch.run(rung, &command);
-        assert!(output.text().starts_with("orders\n"), "{rung}: {}", output.text());
-        assert_eq!(fs::read_to_string(scratch.at("outside/input")).unwrap(), "orders\n", "{rung}");
-        let mode = fs::metadata(scratch.at("outside/input")).unwrap().permissions().mode();
+        assert!(
+            output.text().starts_with("orders\n"),
+            "{rung}: {}",
+            output.text()
+        );
+        assert_eq!(
+            fs::read_to_string(scratch.at("outside/input")).unwrap(),
+            "orders\n",
+            "{rung}"
+        );
+        let mode = fs::metadata(scratch.at("outside/input"))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o644, "{rung}");
     }
 }
@@ -403,8 +638,12 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
         let mut access = scratch.access();
-        access.read_only.extend(["tree/store", "tree/not-there"].map(|path| scratch.at(path)));
-        access.writable.extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
+        access
+            .read_only
+            .extend(["tree/store", "tree/not-there"].map(|path| scratch.at(path)));
+        access
+            .writable
+            .extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
         let output = run(
             &scratch.command(&["sh", "-c", line]),
@@ -426,28 +665,51 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
 fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folder() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        for file in ["home/tools/lib/part", "home/tools/share/keyring", "home/lib/part"] {
+        for file in [
+            "home/tools/lib/part",
+            "home/tools/share/keyring",
+            "home/lib/part",
+        ] {
             fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
             fs::write(scratch.at(file), file).unwrap();
         }
         let folders = ["home/tools/bin", "home/bin"].map(|folder| scratch.at(folder));
-        folders.iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
+        folders
+            .iter()
+            .for_each(|folder| fs::create_dir_all(folder).unwrap());
         let mut access = scratch.access();
         access.path.extend(folders);
         let seen = |file: &str| {
             let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
-            let confinement = Confinement { rung, access: access.clone() };
-            run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().ended
+            let confinement = Confinement {
+                rung,
+                access: access.clone(),
+            };
+            run(
+                &command,
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            )
+            .unwrap()
+            .ended
                 == Ended::Exited(0)
         };
         assert!(seen("home/tools/lib/part"), "{rung}");
-        assert!(!seen("home/tools/share/keyring") && !seen("home/lib/part"), "{rung}");
+        assert!(
+            !seen("home/tools/share/keyring") && !seen("home/lib/part"),
+            "{rung}"
+        );
     }
 }
 
 /// A folder with these programs, and with what a Python needs to be one.
 fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
-    for file in programs.iter().map(|name| format!("bin/{name}")).chain(["lib/python3.12/os.py".to_owned()]) {
+    for file in programs
+        .iter()
+        .map(|name| format!("bin/{name}"))
+        .chain(["lib/python3.12/os.py".to_owned()])
+    {
         let file = scratch.at(prefix).join(file);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(&file, "#!/bin/sh\necho \"I am $0\"; cat \"$(dirname \"$(readlink -f \"$0\")\")/../lib/python3.12/os.py\"\n").unwrap();
@@ -461,41 +723,72 @@ fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
 fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        install(&scratch, "home/.local/share/uv/python/cpython-3.12.9", &["python3.12", "python3"]);
+        install(
+            &scratch,
+            "home/.local/share/uv/python/cpython-3.12.9",
+            &["python3.12", "python3"],
+        );
         let link = |from: &str, to: &str| {
             fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
             std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
         };
-        link("home/.local/share/uv/python/cpython-3.12.9", "home/.local/share/uv/python/cpython-3.12");
+        link(
+            "home/.local/share/uv/python/cpython-3.12.9",
+            "home/.local/share/uv/python/cpython-3.12",
+        );
         for environment in ["home/envs/tool", "outside/venv", "tree/.venv"] {
             link(
                 "home/.local/share/uv/python/cpython-3.12/bin/python3.12",
                 &format!("{environment}/bin/python"),
             );
-            let base =
-                format!("home = {}\n", scratch.at("home/.local/share/uv/python/cpython-3.12/bin").display());
+            let base = format!(
+                "home = {}\n",
+                scratch
+                    .at("home/.local/share/uv/python/cpython-3.12/bin")
+                    .display()
+            );
             fs::write(scratch.at(environment).join("pyvenv.cfg"), base).unwrap();
         }
         install(&scratch, "home/envs/tool", &["tool"]);
         link("home/envs/tool/bin/tool", "home/.local/bin/tool");
         fs::write(scratch.at("home/envs/secret"), "secret\n").unwrap();
         let mut access = scratch.access();
-        access.path = vec![scratch.at("home/.local/bin"), scratch.at("outside/venv/bin")];
+        access.path = vec![
+            scratch.at("home/.local/bin"),
+            scratch.at("outside/venv/bin"),
+        ];
         let confinement = Confinement { rung, access };
         let said = |line: &str| {
             let command = scratch.command(&["sh", "-c", line]);
-            run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
+            run(
+                &command,
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            )
+            .unwrap()
         };
         let at = |path: &str| scratch.at(path).display().to_string();
         for line in [
-            format!("{} && cat {}", at("home/.local/bin/tool"), at("home/envs/tool/pyvenv.cfg")),
-            format!("{} && cat {}", at("outside/venv/bin/python"), at("outside/venv/pyvenv.cfg")),
+            format!(
+                "{} && cat {}",
+                at("home/.local/bin/tool"),
+                at("home/envs/tool/pyvenv.cfg")
+            ),
+            format!(
+                "{} && cat {}",
+                at("outside/venv/bin/python"),
+                at("outside/venv/pyvenv.cfg")
+            ),
             ".venv/bin/python".to_owned(),
         ] {
             let output = said(&line);
             assert!(output.success(), "{rung}: {line}: {}", output.text());
         }
-        assert!(!said(&format!("cat {}", at("home/envs/secret"))).success(), "{rung}");
+        assert!(
+            !said(&format!("cat {}", at("home/envs/secret"))).success(),
+            "{rung}"
+        );
     }
 }
 
@@ -526,13 +819,27 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
             let base = format!("home = {}\n", home.display());
             fs::write(scratch.at("tree/.venv/pyvenv.cfg"), base).unwrap();
             let mut access = scratch.access();
-            access.path.extend(["tree/.venv/bin", "home/.local/bin"].map(|folder| scratch.at(folder)));
+            access
+                .path
+                .extend(["tree/.venv/bin", "home/.local/bin"].map(|folder| scratch.at(folder)));
             access.readable.push(scratch.at("outside/link/private"));
             let confinement = Confinement { rung, access };
             for file in ["private/bin/run", "private/lib/python3.12/os.py"] {
-                let command = scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
-                let output = run(&command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap();
-                assert!(!output.success(), "{rung}: {}: {}", home.display(), output.text());
+                let command =
+                    scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
+                let output = run(
+                    &command,
+                    &confinement,
+                    &Cancel::new().unwrap(),
+                    &mut |_, _| {},
+                )
+                .unwrap();
+                assert!(
+                    !output.success(),
+                    "{rung}: {}: {}",
+                    home.display(),
+                    output.text()
+                );
             }
         }
     }
@@ -548,14 +855,26 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
         assert!(scratch.sh(Rung::Off, lines).success());
         for file in ["tree/.git/modules/sub/config", "cargo/git/db/x-1/config"] {
             fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
-            fs::write(scratch.at(file), "[remote \"origin\"]\n\turl = https://s3cret@host/y.git\n").unwrap();
+            fs::write(
+                scratch.at(file),
+                "[remote \"origin\"]\n\turl = https://s3cret@host/y.git\n",
+            )
+            .unwrap();
         }
         let mut access = scratch.access();
         access.cargo_home = Some(scratch.at("cargo"));
         let said = |line: &str| {
-            let confinement = Confinement { rung, access: access.clone() };
-            run(&scratch.command(&["sh", "-c", line]), &confinement, &Cancel::new().unwrap(), &mut |_, _| {})
-                .unwrap()
+            let confinement = Confinement {
+                rung,
+                access: access.clone(),
+            };
+            run(
+                &scratch.command(&["sh", "-c", line]),
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            )
+            .unwrap()
         };
         let all = format!(
             "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
@@ -593,14 +912,29 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
             scratch.at("outside/other").display()
         ),
     );
-    let access = Access { docker_host: None, ..Access::new(scratch.at("tree"), &env) };
-    let of = |rung| code_commit_runner::differing(&Confinement { rung, access: access.clone() }, &env);
+    let access = Access {
+        docker_host: None,
+        ..Access::new(scratch.at("tree"), &env)
+    };
+    let of = |rung| {
+        code_commit_runner::differing(
+            &Confinement {
+                rung,
+                access: access.clone(),
+            },
+            &env,
+        )
+    };
     let [differs] = of(Rung::Bwrap).try_into().unwrap();
     assert_eq!(
         (differs.name, differs.outside),
         ("make", scratch.at("home/mine/make").canonicalize().unwrap())
     );
-    assert!(differs.inside.is_none_or(|inside| inside.starts_with("/usr/bin")));
+    assert!(
+        differs
+            .inside
+            .is_none_or(|inside| inside.starts_with("/usr/bin"))
+    );
     assert_eq!(of(Rung::Off), []);
 }
 
@@ -611,9 +945,12 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         let scratch = Scratch::new();
         let shim = "#!/bin/sh\nroot=$(dirname \"$0\")/..\nexec \"$root/versions/$(cat \"$root/version\")/bin/tool\"\n";
         let tool = "#!/bin/sh\necho 3.12 > \"$(dirname \"$0\")/../../../version\"\necho chosen\n";
-        for (file, text) in
-            [("shims/tool", shim), ("versions/3.11/bin/tool", tool), ("version", "3.11\n"), ("secret", "s\n")]
-        {
+        for (file, text) in [
+            ("shims/tool", shim),
+            ("versions/3.11/bin/tool", tool),
+            ("version", "3.11\n"),
+            ("secret", "s\n"),
+        ] {
             let file = scratch.at("home/.pyenv").join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, text).unwrap();
@@ -623,11 +960,22 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         access.path.push(scratch.at("home/.pyenv/shims"));
         let confinement = Confinement { rung, access };
         let said = |argv: &[&str]| {
-            run(&scratch.command(argv), &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap().text()
+            run(
+                &scratch.command(argv),
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            )
+            .unwrap()
+            .text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
         assert!(said_by_shim.ends_with("chosen\n"), "{rung}: {said_by_shim}");
-        assert_eq!(fs::read_to_string(scratch.at("home/.pyenv/version")).unwrap(), "3.11\n", "{rung}");
+        assert_eq!(
+            fs::read_to_string(scratch.at("home/.pyenv/version")).unwrap(),
+            "3.11\n",
+            "{rung}"
+        );
         let secret = said(&["cat", scratch.at("home/.pyenv/secret").to_str().unwrap()]);
         assert!(!secret.starts_with("s\n"), "{rung}: {secret}");
     }

@@ -20,27 +20,39 @@ const MOST_BYTES: u64 = 64 << 10;
 /// Goes on from the named run, or the newest. `request` is for the new run; its query holds the new words.
 pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
-    let known = site.registry().find(named).map_err(|error| named.and_then(as_words).unwrap_or(error))?;
+    let known = site
+        .registry()
+        .find(named)
+        .map_err(|error| named.and_then(as_words).unwrap_or(error))?;
     let found = Found::of(known, &site.root);
-    let redactor = host.output.strike_out(Keys::find(host.environment, &site.root).exposed());
+    let redactor = host
+        .output
+        .strike_out(Keys::find(host.environment, &site.root).exposed());
     let run = found.whole(&site.root, &redactor)?;
     let words = words(&run, &request.query)?;
     if found.known.is_imported() {
         let error = anyhow!("{} was made elsewhere: its change is not here", run.name);
-        return Err(Failure::refused(error, "start a run of your own: code-commit -m \"…\""));
+        return Err(Failure::refused(
+            error,
+            "start a run of your own: code-commit -m \"…\"",
+        ));
     }
     let folder = RunFolder::open(found.path.clone(), redactor);
-    let plan =
-        Plan::load(&folder, &found.known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let plan = Plan::load(&folder, &found.known)
+        .map_err(|error| Failure::refused(error, "start a new run"))?;
     let edits = run.edits();
-    let diffs: Vec<(String, String)> =
-        edits.iter().map(|edit| (edit.path.to_owned(), changes::of_edit(edit, &run.contents))).collect();
+    let diffs: Vec<(String, String)> = edits
+        .iter()
+        .map(|edit| (edit.path.to_owned(), changes::of_edit(edit, &run.contents)))
+        .collect();
     let text = query(&FollowUp {
         query: plan.query(),
         diffs: &diffs,
         is_in_tree: !run.undone,
         verdict: &verdict(&run),
-        output: failed_build(&run).and_then(|build| output(&found, build)).as_deref(),
+        output: failed_build(&run)
+            .and_then(|build| output(&found, build))
+            .as_deref(),
         words: &words,
     });
     let which = match plan.task {
@@ -49,7 +61,10 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
     };
     let request = commit::Request {
         layer: with_model(request.layer, &plan.settings),
-        query: Query::Given { by: "again", text: text.into_bytes() },
+        query: Query::Given {
+            by: "again",
+            text: text.into_bytes(),
+        },
         parent: Some(run.name),
         ..request
     };
@@ -61,31 +76,45 @@ const SAY: &str = "say it: code-commit again -m \"not like that: …\"";
 /// No name of a run has blanks: these are words to the model.
 fn as_words(named: &str) -> Option<Failure> {
     let error = || anyhow!("`{}` is not the name of a run", printable(named));
-    named.contains(char::is_whitespace).then(|| Failure::new(Exit::Usage, error()).help(SAY))
+    named
+        .contains(char::is_whitespace)
+        .then(|| Failure::new(Exit::Usage, error()).help(SAY))
 }
 
 /// What the person says to the run. Refuses one that nothing can follow.
 fn words(run: &Run, query: &Query) -> Result<String, Failure> {
     let name = &run.name;
     if !["commit", "implement"].contains(&&*run.kind) {
-        let error = anyhow!("{name} is a run of {}: only the two commit loops go on from a run", run.kind);
-        return Err(Failure::refused(error, "name one of theirs: code-commit runs --loop commit"));
+        let error = anyhow!(
+            "{name} is a run of {}: only the two commit loops go on from a run",
+            run.kind
+        );
+        return Err(Failure::refused(
+            error,
+            "name one of theirs: code-commit runs --loop commit",
+        ));
     }
     if run.steps.outcome.is_none() {
         let error = anyhow!("{name} is not finished");
-        return Err(Failure::refused(error, format!("continue it first: code-commit resume {name}")));
+        return Err(Failure::refused(
+            error,
+            format!("continue it first: code-commit resume {name}"),
+        ));
     }
     if matches!(query, Query::Edited) {
         let error = anyhow!("--edit: the query of the new run is that of {name}, with new words");
-        return Err(
-            Failure::new(Exit::Usage, error).help("say them with -m, or give -m - and standard input")
-        );
+        return Err(Failure::new(Exit::Usage, error)
+            .help("say them with -m, or give -m - and standard input"));
     }
-    let given = query.text().transpose().map_err(|missing| Failure::refused(anyhow!(missing.what), SAY))?;
+    let given = query
+        .text()
+        .transpose()
+        .map_err(|missing| Failure::refused(anyhow!(missing.what), SAY))?;
     match given {
         Some(words) => Ok(words),
         None if run.is_good == Some(true) => {
-            let error = anyhow!("{name} reached its goal, and nothing says what should be different");
+            let error =
+                anyhow!("{name} reached its goal, and nothing says what should be different");
             Err(Failure::refused(error, SAY))
         }
         None => Ok("Finish the request above: it is not done yet.".to_owned()),
@@ -94,7 +123,10 @@ fn words(run: &Run, query: &Query) -> Result<String, Failure> {
 
 /// `done`, `needs person: a question`.
 fn verdict(run: &Run) -> String {
-    let remark = run.remark.as_ref().map_or_else(String::new, |remark| format!(": {remark}"));
+    let remark = run
+        .remark
+        .as_ref()
+        .map_or_else(String::new, |remark| format!(": {remark}"));
     format!("{}{remark}", run.verdict)
 }
 

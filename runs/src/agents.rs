@@ -11,7 +11,9 @@ use code_commit_agent::Kind;
 use code_commit_engine::{Agents, Project, Recorded};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
-use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies};
+use code_commit_perform::{
+    AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies,
+};
 use code_commit_repo::GitError;
 use code_commit_report::{Output, phrases, printable};
 use code_commit_settings::{Address, Settings};
@@ -33,7 +35,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 /// How many agents there are besides the first one.
 pub(crate) fn numbers<T>(others: &[T], stronger: usize) -> Agents {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Agents { others: number(others.len()), stronger: number(stronger) }
+    Agents {
+        others: number(others.len()),
+        stronger: number(stronger),
+    }
 }
 
 /// Agents make their calls themselves. The limit may be meant for other loops, so this only warns.
@@ -51,7 +56,10 @@ pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
                 "{} does not say what its turns cost, so limits.max_cost cannot be kept",
                 kind.name()
             );
-            Err(Failure::refused(why, "limit the tokens instead: --max-tokens NUMBER"))
+            Err(Failure::refused(
+                why,
+                "limit the tokens instead: --max-tokens NUMBER",
+            ))
         }
         Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
     }
@@ -62,8 +70,11 @@ pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
 pub(crate) fn protected(settings: &Settings) -> Option<Policy> {
     let nothing_else = Policy::scoped(Vec::<String>::new());
     let patterns = &settings.protect;
-    (!patterns.is_empty())
-        .then(|| patterns.iter().fold(nothing_else, |policy, list| policy.protect(&list.value)))
+    (!patterns.is_empty()).then(|| {
+        patterns
+            .iter()
+            .fold(nothing_else, |policy, list| policy.protect(&list.value))
+    })
 }
 
 /// Codex takes no address from its environment.
@@ -81,14 +92,30 @@ pub(crate) fn address(kind: Kind, base_url: Option<&Address>) -> Option<(OsStrin
 }
 
 /// Refuses `--base-url` for an agent that cannot use it; warns if the address is not encrypted.
-pub(crate) fn can_be_told(kind: Kind, base_url: Option<&Address>, output: &Output) -> Result<(), Failure> {
-    let Some(base_url) = base_url else { return Ok(()) };
+pub(crate) fn can_be_told(
+    kind: Kind,
+    base_url: Option<&Address>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let Some(base_url) = base_url else {
+        return Ok(());
+    };
     if address_variable(kind).is_some() {
-        base_url.0.parse().iter().for_each(|base| model::warn_in_the_clear(base, output));
+        base_url
+            .0
+            .parse()
+            .iter()
+            .for_each(|base| model::warn_in_the_clear(base, output));
         return Ok(());
     }
-    let why = anyhow!("{} cannot be told with --base-url where its service is", kind.name());
-    Err(Failure::refused(why, "set openai_base_url in its own config.toml"))
+    let why = anyhow!(
+        "{} cannot be told with --base-url where its service is",
+        kind.name()
+    );
+    Err(Failure::refused(
+        why,
+        "set openai_base_url in its own config.toml",
+    ))
 }
 
 pub(crate) struct Words {
@@ -108,11 +135,22 @@ impl Words {
             return Failure::refused(error, format!("take the key out of {}", self.key_in));
         }
         if matches!(error, AgentFault::NotPutBack(_)) {
-            let help = format!("see what stands in the way; {} tries it once more", self.again);
+            let help = format!(
+                "see what stands in the way; {} tries it once more",
+                self.again
+            );
             return Failure::new(Exit::TreeNotRestored, error).help(help);
         }
-        let exit = if matches!(error, AgentFault::Interrupted) { Exit::Interrupted } else { Exit::Fault };
-        let help = format!("{}; what happened is in {}", self.go_on, folder.path().display());
+        let exit = if matches!(error, AgentFault::Interrupted) {
+            Exit::Interrupted
+        } else {
+            Exit::Fault
+        };
+        let help = format!(
+            "{}; what happened is in {}",
+            self.go_on,
+            folder.path().display()
+        );
         Failure::new(exit, error).help(help)
     }
 
@@ -138,7 +176,10 @@ impl Words {
         restored(&paths)?;
         let mut answers = past.answers.clone();
         if let Some(answer) = answer {
-            world.record.answer(&answer, false).map_err(anyhow::Error::from)?;
+            world
+                .record
+                .answer(&answer, false)
+                .map_err(anyhow::Error::from)?;
             answers.push(answer);
         }
         Ok(answers)
@@ -180,7 +221,11 @@ pub(crate) fn as_changed(turn: u32) -> String {
 }
 
 /// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
-pub(crate) fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: &Path, output: &Output) {
+pub(crate) fn say_uncommitted(
+    repositories: &BTreeMap<String, Repository>,
+    run: &Path,
+    output: &Output,
+) {
     for (name, repository) in repositories {
         let copies = UncommittedCopies::of(repository, name, run);
         let folder = printable(&copies.folder().display().to_string());
@@ -196,7 +241,10 @@ pub(crate) fn say_uncommitted(repositories: &BTreeMap<String, Repository>, run: 
 }
 
 fn named(paths: &[PathBuf]) -> String {
-    let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let shown: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     phrases::first(&shown, NAMED)
 }
 
@@ -213,7 +261,10 @@ mod tests {
     fn the_variables_of_all_agents_are_known() {
         let keys = Keys::find(&Environment::of([]), Path::new("/nowhere"));
         for kind in [Kind::Claude, Kind::Gemini, Kind::Codex] {
-            assert!(keys.is_variable(OsStr::new(kind.key_variable())), "{kind:?}");
+            assert!(
+                keys.is_variable(OsStr::new(kind.key_variable())),
+                "{kind:?}"
+            );
         }
     }
 }

@@ -43,18 +43,28 @@ pub(crate) fn in_layers(
 /// Tells whoever opens the network that builds keep nothing of what they fetch, in a sandbox without layers.
 pub(crate) fn say_if_missing(rung: Rung, settings: &Settings, output: &Output) {
     if !rung.has_views() {
-        say_missing(&format!("the sandbox {rung} has no layers over them"), settings, output);
+        say_missing(
+            &format!("the sandbox {rung} has no layers over them"),
+            settings,
+            output,
+        );
     }
 }
 
 fn say_missing(why: &str, settings: &Settings, output: &Output) {
     if settings.network.value || !settings.hosts.is_empty() {
-        output.warn(&format!("builds cannot add to the caches of tools here: {why}"));
+        output.warn(&format!(
+            "builds cannot add to the caches of tools here: {why}"
+        ));
     }
 }
 
 /// The folder of the layers, which are removed if they are larger than allowed.
-pub(crate) fn layers(state: &Path, settings: &Settings, output: &Output) -> Result<PathBuf, Failure> {
+pub(crate) fn layers(
+    state: &Path,
+    settings: &Settings,
+    output: &Output,
+) -> Result<PathBuf, Failure> {
     let (bytes, most) = (size(state), settings.cache_limit.value);
     if bytes > most {
         remove(state).map_err(|error| failed(state, &error))?;
@@ -79,12 +89,18 @@ pub(crate) fn remove(state: &Path) -> io::Result<()> {
 /// Removes a folder of layers in the state folder. The kernel and builds leave folders in them that even their owner
 /// may not enter.
 pub(crate) fn remove_layers(state: &Path, name: &str) -> io::Result<()> {
-    code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, name.as_ref())
+    code_commit_dir::reach::remove(
+        &Folder::open(state)?.as_fd().try_clone_to_owned()?,
+        name.as_ref(),
+    )
 }
 
 pub(crate) fn failed(state: &Path, error: &io::Error) -> Failure {
     let folder = folder(state);
-    Failure::refused(anyhow::anyhow!("cannot remove {}: {error}", folder.display()), "remove it by hand")
+    Failure::refused(
+        anyhow::anyhow!("cannot remove {}: {error}", folder.display()),
+        "remove it by hand",
+    )
 }
 
 fn folder(state: &Path) -> PathBuf {
@@ -93,7 +109,10 @@ fn folder(state: &Path) -> PathBuf {
 
 /// The size of all files below; follows no symlink. Unreadable files count as empty.
 pub(crate) fn size_below(folder: &Path) -> u64 {
-    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder)
+        .into_iter()
+        .flatten()
+        .flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
         Ok(found) if found.is_dir() => size_below(&entry.path()),
         found => found.map_or(0, |found| found.len()),

@@ -27,8 +27,12 @@ pub(crate) const MOST_BYTES: u64 = 64 << 20;
 /// Every file that the run in this folder changed, by path.
 pub fn of_run(root: &Path, run: &Path) -> anyhow::Result<Vec<FileChange>> {
     let rounds = code_commit_perform::undo_folders(run)?;
-    let before = code_commit_apply::pre_images(&rounds).context("cannot read what the run has changed")?;
-    let mut changes: Vec<FileChange> = before.into_iter().filter_map(|before| change(root, before)).collect();
+    let before =
+        code_commit_apply::pre_images(&rounds).context("cannot read what the run has changed")?;
+    let mut changes: Vec<FileChange> = before
+        .into_iter()
+        .filter_map(|before| change(root, before))
+        .collect();
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(changes)
 }
@@ -38,12 +42,19 @@ fn change(root: &Path, before: PreImage) -> Option<FileChange> {
     let after = root.join(&before.path);
     let now = sha256_on_disk(&after);
     let (path, is_there) = (before.path.clone(), now.is_some());
-    (now != before.sha256).then_some(FileChange { path, before, after, is_there })
+    (now != before.sha256).then_some(FileChange {
+        path,
+        before,
+        after,
+        is_there,
+    })
 }
 
 /// The content of a regular file, unless it is too long to be shown.
 pub fn on_disk(path: &Path) -> Option<Vec<u8>> {
-    code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Refused).ok().flatten()
+    code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Refused)
+        .ok()
+        .flatten()
 }
 
 impl FileChange {
@@ -55,21 +66,37 @@ impl FileChange {
             (Some(_), true) => 'M',
         };
         let texts = self.texts();
-        let texts = texts.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
+        let texts = texts
+            .as_ref()
+            .map(|(before, after)| (before.as_str(), after.as_str()));
         let (added, removed) = texts.map(count_lines).unzip();
-        FileStat { path: self.path.clone(), status, added, removed, by_build: false, named_by_build: false }
+        FileStat {
+            path: self.path.clone(),
+            status,
+            added,
+            removed,
+            by_build: false,
+            named_by_build: false,
+        }
     }
 
     /// A unified diff with git's headers.
     pub fn diff(&self) -> String {
         let texts = self.texts();
-        let texts = texts.as_ref().map(|(before, after)| (before.as_str(), after.as_str()));
-        unified(&self.path, [self.before.sha256.is_some(), self.is_there], texts)
+        let texts = texts
+            .as_ref()
+            .map(|(before, after)| (before.as_str(), after.as_str()));
+        unified(
+            &self.path,
+            [self.before.sha256.is_some(), self.is_there],
+            texts,
+        )
     }
 
     /// Both sides; `None` unless the file was there, still is, and is text.
     pub(crate) fn both(&self) -> Option<(String, String)> {
-        self.texts().filter(|_| self.before.sha256.is_some() && self.is_there)
+        self.texts()
+            .filter(|_| self.before.sha256.is_some() && self.is_there)
     }
 
     /// Both sides, empty where there is no file.
@@ -78,8 +105,15 @@ impl FileChange {
             Some(_) => self.before.content(MOST_BYTES).ok()??,
             None => Vec::new(),
         };
-        let after = if self.is_there { on_disk(&self.after)? } else { Vec::new() };
-        Some((String::from_utf8(before).ok()?, String::from_utf8(after).ok()?))
+        let after = if self.is_there {
+            on_disk(&self.after)?
+        } else {
+            Vec::new()
+        };
+        Some((
+            String::from_utf8(before).ok()?,
+            String::from_utf8(after).ok()?,
+        ))
     }
 }
 
@@ -89,7 +123,9 @@ pub fn of_edit(edit: &FileEdit<'_>, contents: &Contents) -> String {
     let Some((before, after)) = contents.both(edit.before, edit.after) else {
         return format!("{}: the record does not hold its content\n", edit.path);
     };
-    let texts = std::str::from_utf8(before).ok().zip(std::str::from_utf8(after).ok());
+    let texts = std::str::from_utf8(before)
+        .ok()
+        .zip(std::str::from_utf8(after).ok());
     unified(edit.path, is_there, texts)
 }
 
@@ -99,10 +135,17 @@ fn unified(path: &str, is_there: [bool; 2], texts: Option<(&str, &str)>) -> Stri
         return format!("Binary files a/{path} and b/{path} differ\n");
     };
     let [was_there, is_there] = is_there;
-    let side =
-        |there: bool, letter: &str| if there { format!("{letter}/{path}") } else { "/dev/null".to_owned() };
+    let side = |there: bool, letter: &str| {
+        if there {
+            format!("{letter}/{path}")
+        } else {
+            "/dev/null".to_owned()
+        }
+    };
     let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff().header(&side(was_there, "a"), &side(is_there, "b")).to_string()
+    diff.unified_diff()
+        .header(&side(was_there, "a"), &side(is_there, "b"))
+        .to_string()
 }
 
 /// Lines added and removed. A new or deleted file is counted without a diff: it may be large.
@@ -111,7 +154,11 @@ fn count_lines((before, after): (&str, &str)) -> (usize, usize) {
         return (after.lines().count(), before.lines().count());
     }
     let diff = TextDiff::from_lines(before, after);
-    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let count = |tag| {
+        diff.iter_all_changes()
+            .filter(|change| change.tag() == tag)
+            .count()
+    };
     (count(ChangeTag::Insert), count(ChangeTag::Delete))
 }
 

@@ -47,7 +47,10 @@ struct Subject {
 
 impl Subject {
     fn name(&self) -> String {
-        self.line.as_ref().map_or_else(|| "the build".to_owned(), |line| format!("`{}`", printable(line)))
+        self.line.as_ref().map_or_else(
+            || "the build".to_owned(),
+            |line| format!("`{}`", printable(line)),
+        )
     }
 }
 
@@ -75,12 +78,25 @@ pub fn fetch_and_run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, 
     let tree = place::work_tree(host.here()?)?;
     let settings = crate::config::load(tree.root(), layer.clone(), host)?;
     let fetched = fetch::all(&settings, &tree, host)?;
-    if fetched == Exit::Done { with(settings, &tree, of, host) } else { Ok(fetched) }
+    if fetched == Exit::Done {
+        with(settings, &tree, of, host)
+    } else {
+        Ok(fetched)
+    }
 }
 
 /// As [`run`], with these settings.
-pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+pub(crate) fn with(
+    settings: Settings,
+    tree: &WorkTree,
+    of: Of<'_>,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
     let lock = lock::take(tree, host)?;
     // A query is not needed: nobody is asked.
@@ -88,18 +104,32 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
     let mut plan = plan(settings, tree, task)?;
     let guard = guard(&Site::of(tree, host), &plan)?;
     let subjects = subjects(of, tree, &guard, &mut plan, host)?;
-    let Some(Subject { command, .. }) = subjects.first() else { return Ok(Exit::Done) };
+    let Some(Subject { command, .. }) = subjects.first() else {
+        return Ok(Exit::Done);
+    };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());
-    let new = NewRun::create(&place::state(tree)?.join(RUNS), &name, redactor, "make the folder writable")?;
+    let new = NewRun::create(
+        &place::state(tree)?.join(RUNS),
+        &name,
+        redactor,
+        "make the folder writable",
+    )?;
     let folder = new.folder().clone();
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     Registry::of(tree).add(folder.path(), None)?;
     lock::under_way(&lock, tree, folder.path())?;
     let account = account(&plan, tree, &command.confinement)?.keeping_nothing();
-    let nobody = code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
+    let nobody =
+        code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let world = CommitWorld {
-        record: new.record(Ears(output.clone())).map_err(Failure::no_record)?,
-        rules: Rules { root: tree.root().to_owned(), guard, lock: lock.into() },
+        record: new
+            .record(Ears(output.clone()))
+            .map_err(Failure::no_record)?,
+        rules: Rules {
+            root: tree.root().to_owned(),
+            guard,
+            lock: lock.into(),
+        },
         model: Rc::new(nobody),
         asking: asking(&plan.settings),
         build: command.clone(),
@@ -112,14 +142,21 @@ pub(crate) fn with(settings: Settings, tree: &WorkTree, of: Of<'_>, host: Host<'
         cancel: crate::interrupt::watched()?,
     };
     let mut harness = Journaled::new(world, Vec::new());
-    let checked = (1..).zip(&subjects).try_fold(Exit::Done, |worst, (round, subject)| {
-        harness.world().build = subject.command.clone();
-        let (fitness, built) = check(&mut harness, round)?;
-        // Its record is gone at the end.
-        let printed = code_commit_perform::output_text(&folder, &built.output.stored.file);
-        let printed = printed.map(|text| text.as_str().to_owned()).unwrap_or_default();
-        Ok(worse(worst, tell(&fitness, &built, &printed, subject, host)))
-    });
+    let checked = (1..)
+        .zip(&subjects)
+        .try_fold(Exit::Done, |worst, (round, subject)| {
+            harness.world().build = subject.command.clone();
+            let (fitness, built) = check(&mut harness, round)?;
+            // Its record is gone at the end.
+            let printed = code_commit_perform::output_text(&folder, &built.output.stored.file);
+            let printed = printed
+                .map(|text| text.as_str().to_owned())
+                .unwrap_or_default();
+            Ok(worse(
+                worst,
+                tell(&fitness, &built, &printed, subject, host),
+            ))
+        });
     let fault = |error| fault(error, tree.root(), &folder);
     let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
     // Otherwise the next command restores what is left.
@@ -142,33 +179,67 @@ fn subjects(
     plan: &mut Plan,
     host: Host<'_>,
 ) -> Result<Vec<Subject>, Failure> {
-    let named = |(line, command)| Subject { line: Some(line), command };
+    let named = |(line, command)| Subject {
+        line: Some(line),
+        command,
+    };
     match of {
-        Of::Build => build(tree, guard, plan, host).map(|command| vec![Subject { line: None, command }]),
+        Of::Build => build(tree, guard, plan, host).map(|command| {
+            vec![Subject {
+                line: None,
+                command,
+            }]
+        }),
         Of::Order(file) => {
             let commands = order::commands_to_check(file, tree, guard, &plan.settings, host)?;
             Ok(commands.into_iter().map(named).collect())
         }
-        Of::Specs => Ok(vec![named(spec::check::command(tree, &plan.settings, host)?)]),
+        Of::Specs => Ok(vec![named(spec::check::command(
+            tree,
+            &plan.settings,
+            host,
+        )?)]),
     }
 }
 
-fn build(tree: &WorkTree, guard: &Guard, plan: &mut Plan, host: Host<'_>) -> Result<BuildCommand, Failure> {
+fn build(
+    tree: &WorkTree,
+    guard: &Guard,
+    plan: &mut Plan,
+    host: Host<'_>,
+) -> Result<BuildCommand, Failure> {
     preflight::build_command(tree.root(), &plan.settings.build.value, host.environment)
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     seal(tree, guard, plan)?;
     let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
-    Ok(BuildCommand { examine: Examine::Any, ..build_command(plan, host.environment, confinement) })
+    Ok(BuildCommand {
+        examine: Examine::Any,
+        ..build_command(plan, host.environment, confinement)
+    })
 }
 
 /// What a machine lacks comes before what the code lacks.
 fn worse(one: Exit, other: Exit) -> Exit {
-    let rank = |exit: &Exit| [Exit::Done, Exit::Failed, Exit::Unfit].iter().position(|known| known == exit);
-    if rank(&other) > rank(&one) { other } else { one }
+    let rank = |exit: &Exit| {
+        [Exit::Done, Exit::Failed, Exit::Unfit]
+            .iter()
+            .position(|known| known == exit)
+    };
+    if rank(&other) > rank(&one) {
+        other
+    } else {
+        one
+    }
 }
 
 /// Prints the verdict; gives the exit code.
-fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, host: Host<'_>) -> Exit {
+fn tell(
+    fitness: &Fitness,
+    built: &Built,
+    printed: &str,
+    subject: &Subject,
+    host: Host<'_>,
+) -> Exit {
     let output = host.output;
     let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
     let (name, line) = (subject.name(), &subject.line);
@@ -192,9 +263,17 @@ fn tell(fitness: &Fitness, built: &Built, printed: &str, subject: &Subject, host
             let ended = phrases::ended(built.ended);
             output.report(&output.paint(BAD, &format!("red: {name} fails: {ended} ({took})")));
         }
-        Some(Cause { code, message, remedy }) => {
-            let of = line.as_ref().map(|_| format!("{name}: ")).unwrap_or_default();
-            output.report(&output.paint(BAD, &format!("unfit: {of}{} ({took})", printable(message))));
+        Some(Cause {
+            code,
+            message,
+            remedy,
+        }) => {
+            let of = line
+                .as_ref()
+                .map(|_| format!("{name}: "))
+                .unwrap_or_default();
+            output
+                .report(&output.paint(BAD, &format!("unfit: {of}{} ({took})", printable(message))));
             let remedy = remedy.as_deref().unwrap_or_default();
             output.report_prose(&format!("help: {}", printable(remedy)));
             if code == Kind::Hidden.code()

@@ -39,17 +39,27 @@ pub struct Found {
 impl Found {
     /// The run on the list.
     pub fn of(known: Known, root: &Path) -> Self {
-        Self { path: known.path(root), known }
+        Self {
+            path: known.path(root),
+            known,
+        }
     }
 
     /// What its record says, without the content of files. Nothing is judged but the journal's chain: a run whose
     /// journal is damaged has no steps.
     pub fn facts(&self) -> Run {
         let folder = records::open(&self.path);
-        let plan: Value =
-            folder.read(RUN_JSON).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        let plan: Value = folder
+            .read(RUN_JSON)
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default();
         let has_journal = self.path.join(JOURNAL).exists();
-        let past = if has_journal { Past::read(&self.path).ok() } else { Some(Past::default()) };
+        let past = if has_journal {
+            Past::read(&self.path).ok()
+        } else {
+            Some(Past::default())
+        };
         let mut run = Run::planned(&name(&self.path), &plan);
         run.query = query(&run.kind, &folder, &plan).unwrap_or_default();
         (run.undone, run.belief) = (self.known.undone, self.known.belief());
@@ -88,9 +98,17 @@ impl Found {
         let below = tree.root().strip_prefix(tree.top()).ok()?;
         let is_held = |edit: &FileEdit<'_>| {
             let content = tree.blob(&head, below.join(edit.path).to_str()?).ok()?;
-            Some(content.map(|content| code_commit_logging::sha256_hex(&content)).as_deref() == edit.after)
+            Some(
+                content
+                    .map(|content| code_commit_logging::sha256_hex(&content))
+                    .as_deref()
+                    == edit.after,
+            )
         };
-        run.edits().iter().all(|edit| is_held(edit) == Some(true)).then_some(head)
+        run.edits()
+            .iter()
+            .all(|edit| is_held(edit) == Some(true))
+            .then_some(head)
     }
 }
 
@@ -103,7 +121,12 @@ pub fn find(named: Option<&str>, host: Host<'_>) -> Result<Found, Failure> {
 /// Every run of the project, of all loops.
 pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
     let site = Site::here(host)?;
-    Ok(site.registry().with_imported()?.into_iter().map(|known| Found::of(known, &site.root)).collect())
+    Ok(site
+        .registry()
+        .with_imported()?
+        .into_iter()
+        .map(|known| Found::of(known, &site.root))
+        .collect())
 }
 
 fn ends(file: &mut File, most: u64) -> io::Result<(String, String, u64)> {

@@ -76,7 +76,11 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         empty_caches(&site.state()?, args.dry_run, output)?;
     }
     tally.tell(count, args.dry_run, output);
-    Ok(if tally.failed == 0 { Exit::Done } else { Exit::Failed })
+    Ok(if tally.failed == 0 {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Failure> {
@@ -84,8 +88,11 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
     if !dry_run {
         caches::remove(state).map_err(|error| caches::failed(state, &error))?;
     }
-    let (code, done) =
-        if dry_run { ("would-be-removed", "would remove  ") } else { ("removed", "removed       ") };
+    let (code, done) = if dry_run {
+        ("would-be-removed", "would remove  ")
+    } else {
+        ("removed", "removed       ")
+    };
     output.object(&json!({ "caches": bytes, "done": code }));
     output.report(&format!("{done}caches of tools  {}", phrases::bytes(bytes)));
     Ok(())
@@ -95,7 +102,10 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
 fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
     let known = site.registry().with_imported()?;
     let mut tracked = None;
-    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site, &mut tracked)).collect();
+    let mut runs: Vec<Run> = known
+        .iter()
+        .map(|known| listed(known, site, &mut tracked))
+        .collect();
     runs.extend(others(&site.root));
     Ok(runs)
 }
@@ -104,37 +114,68 @@ fn listed(known: &Known, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> 
     let path = known.path(&site.root);
     let needed = match site.is_over(known) {
         Some(true) => None,
-        Some(false) => Some(format!("not over: code-commit resume {}", records::name(&path))),
+        Some(false) => Some(format!(
+            "not over: code-commit resume {}",
+            records::name(&path)
+        )),
         None => Some(UNREADABLE.to_owned()),
     };
     // What the list does not name may have come with a clone.
     let is_listed = known.has_plan() || known.is_imported();
-    let foreign = if is_listed { None } else { known_to_git(&path, site, tracked) };
+    let foreign = if is_listed {
+        None
+    } else {
+        known_to_git(&path, site, tracked)
+    };
     let stays = needed.or(foreign).or_else(|| is_no_record(&path));
-    Run { path, kind: known.kind(&site.root), stays }
+    Run {
+        path,
+        kind: known.kind(&site.root),
+        stays,
+    }
 }
 
 /// Folders of agents that are no runs: audits, and talks about a plan; the newest of each kind first. None of them can be resumed; holding the lock means that they are over.
 fn others(root: &Path) -> impl Iterator<Item = Run> {
     let audits = spec::history::audits(root).into_iter();
-    let audits = audits.map(|path| Run { stays: is_no_record(&path), path, kind: "audit".to_owned() });
+    let audits = audits.map(|path| Run {
+        stays: is_no_record(&path),
+        path,
+        kind: "audit".to_owned(),
+    });
     let talks = spec::history::talks(root).into_iter();
-    audits.chain(talks.map(|path| Run { stays: is_no_talk(&path), path, kind: "plan".to_owned() }))
+    audits.chain(talks.map(|path| Run {
+        stays: is_no_talk(&path),
+        path,
+        kind: "plan".to_owned(),
+    }))
 }
 
 /// A talk leaves only copies of files that it may not change but did.
 fn is_no_talk(path: &Path) -> Option<String> {
-    let entries: BTreeSet<_> =
-        code_commit_dir::list(path).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect();
+    let entries: BTreeSet<_> = code_commit_dir::list(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     let is_talk = entries.iter().all(|name| name == COPIES || name == TAKEN);
-    if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) { None } else { is_no_record(path) }
+    if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) {
+        None
+    } else {
+        is_no_record(path)
+    }
 }
 
 /// Why a run that the list does not name stays, if git tracks anything in it. `tracked` is read once.
 fn known_to_git(run: &Path, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Option<String> {
     let below = run.strip_prefix(&site.root).ok()?;
     let read = || {
-        let all = site.trusted.tree().and_then(|tree| tree.tracked().ok()).unwrap_or_default();
+        let all = site
+            .trusted
+            .tree()
+            .and_then(|tree| tree.tracked().ok())
+            .unwrap_or_default();
         all.into_iter().map(|file| file.path).collect()
     };
     let is_below = |file: &String| Path::new(file).starts_with(below);
@@ -154,7 +195,9 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
         *place += 1;
         let ended = records::last_written(&run.path);
         let age = now.duration_since(ended).unwrap_or_default();
-        let is_old = args.older_than.is_none_or(|days| age > DAY.saturating_mul(days));
+        let is_old = args
+            .older_than
+            .is_none_or(|days| age > DAY.saturating_mul(days));
         if is_old && args.keep.is_none_or(|keep| *place > keep) {
             chosen.push((ended, run));
         }
@@ -168,9 +211,15 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
 /// The list says where a run was made, but something else may be there now, or the path may be a symlink.
 fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
-    let is_record = [JOURNAL, UNDO, RUN_JSON].iter().any(|name| run.join(name).exists())
+    let is_record = [JOURNAL, UNDO, RUN_JSON]
+        .iter()
+        .any(|name| run.join(name).exists())
         || code_commit_dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
-    let why = if is_there { "it does not hold the record of a run" } else { "a symlink leads there" };
+    let why = if is_there {
+        "it does not hold the record of a run"
+    } else {
+        "a symlink leads there"
+    };
     (!is_there || !is_record).then(|| format!("{why}; remove it by hand"))
 }
 
@@ -192,15 +241,26 @@ fn tell(run: &Run, done: &Done<'_>, bytes: u64, root: &Path, output: &Output) {
     output.object(&json!({
         "run": records::name(&run.path), "loop": run.kind, "folder": run.path.to_string_lossy(), "bytes": bytes, "done": code, "why": why,
     }));
-    let folder = printable(&run.path.strip_prefix(root).unwrap_or(&run.path).display().to_string());
+    let folder = printable(
+        &run.path
+            .strip_prefix(root)
+            .unwrap_or(&run.path)
+            .display()
+            .to_string(),
+    );
     let size = phrases::bytes(bytes);
     match done {
         Done::Gone => output.report(&format!("removed       {folder}  {size}")),
         Done::WouldGo => output.report(&format!("would remove  {folder}  {size}")),
-        Done::Stays(why) => output.report(&format!("stays         {folder}  {size}, {}", printable(why))),
+        Done::Stays(why) => output.report(&format!(
+            "stays         {folder}  {size}, {}",
+            printable(why)
+        )),
         Done::Failed(error) => {
             let head = output.paint_note(BAD, "error:");
-            output.error_block(&format!("{head} cannot remove {folder}: {error}\n help: remove it by hand"));
+            output.error_block(&format!(
+                "{head} cannot remove {folder}: {error}\n help: remove it by hand"
+            ));
         }
     }
 }
@@ -225,12 +285,20 @@ impl Tally {
     }
 
     fn tell(&self, all: usize, dry_run: bool, output: &Output) {
-        let Self { gone, bytes, failed } = *self;
+        let Self {
+            gone,
+            bytes,
+            failed,
+        } = *self;
         let stay = all - gone;
         output.object(&json!({
             "event": "cleaned", "removed": gone, "bytes": bytes, "stay": stay, "failed": failed, "dry_run": dry_run,
         }));
-        let what = if dry_run { "would be removed" } else { "removed" };
+        let what = if dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
         let (runs, size) = (phrases::count(gone as u64, "run"), phrases::bytes(bytes));
         output.report(&format!("{runs} {what}, {size}; {stay} left"));
     }

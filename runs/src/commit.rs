@@ -51,14 +51,20 @@ const IMPLEMENT_MODEL: &str = "gemini-2.5-pro";
 
 /// Runs the preflight checks, then the loop.
 pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let site = Site::here(host)?;
     let tree = site.tree()?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), host)?;
     if which == Which::Implement && settings.cache_order.origin == Origin::Flag {
-        let error = anyhow!("--cache-order: the prompts of implement only grow, so they need no other order");
+        let error = anyhow!(
+            "--cache-order: the prompts of implement only grow, so they need no other order"
+        );
         return Err(Failure::new(Exit::Usage, error).help("drop the flag"));
     }
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
@@ -68,7 +74,16 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let (keys, query, redactor, settings) = (&keys, &args.query, &redactor, settings);
     // What a killed run has left half written is restored before it is rolled up, and no other run is writing.
     let lock = site.lock()?;
-    let ready = Sources { which, tree, query, settings: &settings, keys, redactor, environment }.check()?;
+    let ready = Sources {
+        which,
+        tree,
+        query,
+        settings: &settings,
+        keys,
+        redactor,
+        environment,
+    }
+    .check()?;
     let plan = Plan {
         query_from: Some(ready.query_from.clone()),
         chosen: ready.chosen(),
@@ -77,7 +92,10 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
         review: args.review,
-        commit: args.commit.as_ref().map(|message| message.text(ready.task.query(), redactor)),
+        commit: args
+            .commit
+            .as_ref()
+            .map(|message| message.text(ready.task.query(), redactor)),
         parent: args.parent.clone(),
         ..plan(settings, tree, ready.task.clone())?
     };
@@ -85,41 +103,77 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         let model = host.models.open(&plan.settings, keys, tree, host)?;
         return first(&plan).tell(&*model, &plan.settings, output);
     }
-    let asked = Asked { key: args.key.as_deref(), new: args.new };
+    let asked = Asked {
+        key: args.key.as_deref(),
+        new: args.new,
+    };
     let commit = Commit::new(&site, keys, From::Command(args, &ready))?;
     commit.live(lock)?.start(plan, asked).map(|done| done.exit)
 }
 
 /// Continues a run under its name; one that was made elsewhere begins anew.
-pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+pub(crate) fn resume(
+    known: &Known,
+    args: &resume::Request,
+    site: &Site<'_>,
+) -> Result<Exit, Failure> {
     if known.is_imported() {
         return imported::begin(known, args, site);
     }
     let keys = Keys::find(site.host.environment, &site.root);
-    let from = From::Record { force: args.force, limits: &args.limits };
+    let from = From::Record {
+        force: args.force,
+        limits: &args.limits,
+    };
     let commit = Commit::new(site, &keys, from)?;
-    commit.live(site.lock()?)?.go_on(known).map(|done| done.exit)
+    commit
+        .live(site.lock()?)?
+        .go_on(known)
+        .map(|done| done.exit)
 }
 
-fn settings(which: Which, args: &Request, root: &Path, host: Host<'_>) -> Result<Settings, Failure> {
+fn settings(
+    which: Which,
+    args: &Request,
+    root: &Path,
+    host: Host<'_>,
+) -> Result<Settings, Failure> {
     let mut settings = crate::config::load(root, args.layer.clone(), host)?;
     if which == Which::Implement && settings.model.origin == Origin::Default {
-        let model: code_commit_llm::ModelId = IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
+        let model: code_commit_llm::ModelId =
+            IMPLEMENT_MODEL.parse().map_err(anyhow::Error::from)?;
         settings.model.value = model.into();
     }
     Ok(settings)
 }
 
 /// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
-fn edit_query(which: Which, site: &Site<'_>, settings: &Settings, keys: &Keys) -> Result<(), Failure> {
-    let Site { root, trusted, host: Host { environment, .. } } = site;
+fn edit_query(
+    which: Which,
+    site: &Site<'_>,
+    settings: &Settings,
+    keys: &Keys,
+) -> Result<(), Failure> {
+    let Site {
+        root,
+        trusted,
+        host: Host { environment, .. },
+    } = site;
     let tree = site.tree()?;
     match which {
         Which::Commit => {
             let ignored = preflight::agent_config_is_ignored(root);
-            ignored.map_err(|missing| refused(vec![preflight::project_above(tree).unwrap_or(missing)]))?;
+            ignored.map_err(|missing| {
+                refused(vec![preflight::project_above(tree).unwrap_or(missing)])
+            })?;
             edit::open(trusted, QUERY, settings, environment, keys)
         }
-        Which::Implement => edit::open(trusted, &beside_or_above(root, QUERY), settings, environment, keys),
+        Which::Implement => edit::open(
+            trusted,
+            &beside_or_above(root, QUERY),
+            settings,
+            environment,
+            keys,
+        ),
     }
 }

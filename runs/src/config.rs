@@ -9,21 +9,34 @@ use crate::host::Host;
 
 /// The settings of a run in `root`. Omits what the project may not set, with a warning for each.
 pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let files = Files::read(root, environment)?;
     let loaded = files.settings(environment, flags);
-    loaded.ignored.iter().for_each(|what| output.warn(&files.why_ignored(what)));
+    loaded
+        .ignored
+        .iter()
+        .for_each(|what| output.warn(&files.why_ignored(what)));
     Ok(loaded.settings)
 }
 
 /// The settings as a record holds them: it can be carried elsewhere.
 pub(crate) fn carried(settings: &Settings, root: &Path, environment: &Environment) -> Settings {
-    settings.carried(Bases { root, home: environment.folder("HOME").as_deref() })
+    settings.carried(Bases {
+        root,
+        home: environment.folder("HOME").as_deref(),
+    })
 }
 
 /// The settings of a record, for the project and the home as they are here.
 pub(crate) fn unpacked(settings: &Settings, root: &Path, environment: &Environment) -> Settings {
-    settings.unpacked(Bases { root, home: environment.folder("HOME").as_deref() })
+    settings.unpacked(Bases {
+        root,
+        home: environment.folder("HOME").as_deref(),
+    })
 }
 
 /// An error in a file keeps a command from starting.
@@ -40,6 +53,9 @@ mod tests {
     #[test]
     fn the_model_is_sent_as_much_of_a_build_as_the_loop_takes() {
         let bytes = Settings::default().build_prompt.value;
-        assert_eq!(usize::try_from(bytes), Ok(code_commit_loop_commit::BUILD_OUTPUT_BYTES));
+        assert_eq!(
+            usize::try_from(bytes),
+            Ok(code_commit_loop_commit::BUILD_OUTPUT_BYTES)
+        );
     }
 }

@@ -69,7 +69,11 @@ impl First<'_> {
     /// prompt may be.
     pub(crate) fn check(&self, model: &dyn Model, settings: &Settings) -> Result<(), Failure> {
         let estimate = self.estimate(model, None, settings);
-        if estimate.fits { Ok(()) } else { self.counted(model, settings).refused(self.remedy) }
+        if estimate.fits {
+            Ok(())
+        } else {
+            self.counted(model, settings).refused(self.remedy)
+        }
     }
 
     /// Tells what the prompt takes; refuses like [`check`](Self::check).
@@ -80,7 +84,10 @@ impl First<'_> {
         output: &Output,
     ) -> Result<Exit, Failure> {
         let estimate = self.counted(model, settings);
-        output.object(&json!(Line { event: "estimate", estimate: &estimate }));
+        output.object(&json!(Line {
+            event: "estimate",
+            estimate: &estimate
+        }));
         output.report(&estimate.text());
         estimate.refused(self.remedy).map(|()| Exit::Done)
     }
@@ -92,7 +99,11 @@ impl First<'_> {
     }
 
     fn request(&self) -> Request<'_> {
-        Request { prompt: &self.prompt, schema: self.schema.as_ref(), ..Request::default() }
+        Request {
+            prompt: &self.prompt,
+            schema: self.schema.as_ref(),
+            ..Request::default()
+        }
     }
 
     fn estimate<'e>(
@@ -103,12 +114,26 @@ impl First<'_> {
     ) -> Estimate<'e> {
         let (id, prices) = (model.id(), settings.prices());
         let price = today().and_then(|day| prices.of(id, None, &day).cloned());
-        let of_provider = || settings.provider_of(id).and_then(|provider| provider.window);
-        let window = price.as_ref().and_then(|price| price.window).or_else(of_provider);
+        let of_provider = || {
+            settings
+                .provider_of(id)
+                .and_then(|provider| provider.window)
+        };
+        let window = price
+            .as_ref()
+            .and_then(|price| price.window)
+            .or_else(of_provider);
         let request = self.request();
-        let schema = self.schema.as_ref().map_or(0, |schema| schema.to_string().len());
+        let schema = self
+            .schema
+            .as_ref()
+            .map_or(0, |schema| schema.to_string().len());
         let input_tokens = counted.unwrap_or_else(|| tokens(self.prompt.len() + schema));
-        let input = Usage { input_tokens: Some(input_tokens), output_tokens: Some(0), ..Usage::default() };
+        let input = Usage {
+            input_tokens: Some(input_tokens),
+            output_tokens: Some(0),
+            ..Usage::default()
+        };
         let forecast = |price: &Price| Forecast::of(&request, Some(input_tokens), Some(price)).cost;
         Estimate {
             model: id,
@@ -117,7 +142,10 @@ impl First<'_> {
             counted: counted.is_some(),
             window,
             fits: window.is_none_or(|window| input_tokens <= window),
-            input_usd: price.as_ref().and_then(|price| price.cost(&input)).map(Money::as_usd),
+            input_usd: price
+                .as_ref()
+                .and_then(|price| price.cost(&input))
+                .map(Money::as_usd),
             most_usd: price.as_ref().and_then(forecast).map(Money::as_usd),
             largest: self.largest(),
         }
@@ -127,16 +155,27 @@ impl First<'_> {
         let mut files = self.files.clone();
         files.sort_by_key(|&(path, bytes)| (std::cmp::Reverse(bytes), path));
         files.truncate(NAMED);
-        files.into_iter().map(|(path, bytes)| File { path, tokens: tokens(bytes) }).collect()
+        files
+            .into_iter()
+            .map(|(path, bytes)| File {
+                path,
+                tokens: tokens(bytes),
+            })
+            .collect()
     }
 }
 
 impl Estimate<'_> {
     fn refused(&self, remedy: &str) -> Result<(), Failure> {
-        let Some(window) = self.window.filter(|_| !self.fits) else { return Ok(()) };
+        let Some(window) = self.window.filter(|_| !self.fits) else {
+            return Ok(());
+        };
         let window = phrases::thousands(window);
-        let error =
-            anyhow!("the prompt has {}, more than the {window} that {} takes", self.size(), self.model);
+        let error = anyhow!(
+            "the prompt has {}, more than the {window} that {} takes",
+            self.size(),
+            self.model
+        );
         let largest: Vec<String> = self.largest.iter().map(File::text).collect();
         let named = if largest.is_empty() {
             String::new()
@@ -147,13 +186,19 @@ impl Estimate<'_> {
     }
 
     fn size(&self) -> String {
-        let by = if self.counted { "counted by the service" } else { "estimated at three bytes per token" };
+        let by = if self.counted {
+            "counted by the service"
+        } else {
+            "estimated at three bytes per token"
+        };
         format!("{} ({by})", phrases::count(self.input_tokens, "token"))
     }
 
     fn text(&self) -> String {
         let takes = |window| format!("takes {}", phrases::thousands(window));
-        let window = self.window.map_or_else(|| "has an unknown limit".to_owned(), takes);
+        let window = self
+            .window
+            .map_or_else(|| "has an unknown limit".to_owned(), takes);
         let mut lines = vec![format!("prompt: {}; {} {window}", self.size(), self.model)];
         lines.push(match (self.input_usd, self.most_usd) {
             (Some(input), Some(most)) => {
@@ -169,6 +214,10 @@ impl Estimate<'_> {
 
 impl File<'_> {
     fn text(&self) -> String {
-        format!("{} ({})", printable_name(self.path), phrases::thousands(self.tokens))
+        format!(
+            "{} ({})",
+            printable_name(self.path),
+            phrases::thousands(self.tokens)
+        )
     }
 }

@@ -64,7 +64,11 @@ impl Exit {
     #[must_use]
     pub fn closing(self, product: Product, output: &Output) -> Self {
         let has_lost = output.has_lost();
-        if has_lost && (self, product) == (Self::Done, Product::Words) { Self::Fault } else { self }
+        if has_lost && (self, product) == (Self::Done, Product::Words) {
+            Self::Fault
+        } else {
+            self
+        }
     }
 }
 
@@ -114,7 +118,12 @@ pub struct Failure {
 impl Failure {
     /// An error of this kind; [`help`](Self::help) sets its hint.
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
-        Self { exit, error: error.into(), help: WITHOUT_A_WORD.to_owned(), stopped: None }
+        Self {
+            exit,
+            error: error.into(),
+            help: WITHOUT_A_WORD.to_owned(),
+            stopped: None,
+        }
     }
 
     /// An error that keeps the command from starting; nothing was touched.
@@ -141,23 +150,35 @@ impl Failure {
 
     /// A file or folder that could not be made before the start.
     pub fn cannot_make(error: impl Into<anyhow::Error>) -> Self {
-        Self::refused(error, "check that it is writable and that nothing else is in its place")
+        Self::refused(
+            error,
+            "check that it is writable and that nothing else is in its place",
+        )
     }
 
     /// A record that could not be begun, most likely because the disk is full. Nothing was touched.
     pub(crate) fn no_record(error: impl Into<anyhow::Error>) -> Self {
-        Self::refused(error, "make sure that you own the folder and that the disk has space")
+        Self::refused(
+            error,
+            "make sure that you own the folder and that the disk has space",
+        )
     }
 
     /// This run was stopped: what it has used so far is told with the error.
     #[must_use]
     pub(crate) fn of_run(self, folder: &Path) -> Self {
-        Self { stopped: Some(folder.to_owned()), ..self }
+        Self {
+            stopped: Some(folder.to_owned()),
+            ..self
+        }
     }
 
     /// Prints it; gives the exit code.
     pub fn tell(&self, output: &Output) -> Exit {
-        let run = self.stopped.as_ref().and_then(|folder| Some((folder, Past::read(folder).ok()?)));
+        let run = self
+            .stopped
+            .as_ref()
+            .and_then(|folder| Some((folder, Past::read(folder).ok()?)));
         if let Some((folder, past)) = run {
             let steps = past.steps();
             output.object(&json!({ "event": "summary", "summary": {

@@ -53,13 +53,18 @@ impl<'h> Host<'h> {
 
     /// The root of the project for commands that need no repository: the current folder, links resolved.
     pub fn root(&self) -> Result<PathBuf, Failure> {
-        Ok(self.here()?.canonicalize().context("cannot determine the current folder")?)
+        Ok(self
+            .here()?
+            .canonicalize()
+            .context("cannot determine the current folder")?)
     }
 }
 
 impl fmt::Debug for Host<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("Host")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
     }
 }
 

@@ -40,7 +40,12 @@ pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
     let cancel = cancel.clone();
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || signals.forever().filter(|signal| other.contains(signal)).for_each(|_| cancel.set()))
+        .spawn(move || {
+            signals
+                .forever()
+                .filter(|signal| other.contains(signal))
+                .for_each(|_| cancel.set())
+        })
         .context("cannot watch for signals")?;
     Ok(())
 }

@@ -40,7 +40,13 @@ impl Row {
     /// The row of a loop.
     pub const fn of<L: Loop>(resume: Resume, replay: Replay) -> Self {
         let in_tree = |_: &Known, _: &Site<'_>| Some(InTree::AsRecorded);
-        Self { facts: L::FACTS, goes_on: earlier::holds_something::<L>, resume, replay, in_tree }
+        Self {
+            facts: L::FACTS,
+            goes_on: earlier::holds_something::<L>,
+            resume,
+            replay,
+            in_tree,
+        }
     }
 }
 
@@ -67,7 +73,10 @@ impl<L: Loop> Life<'_, L> {
             Earlier::Unfinished(known, plan) => self.resume(&known, plan),
             Earlier::Finished(run, plan) => {
                 let name = records::name(run.path());
-                self.site.host.output.note(&format!("{name} is already finished; no model was called"));
+                self.site
+                    .host
+                    .output
+                    .note(&format!("{name} is already finished; no model was called"));
                 self.close(&plan, &run, None)
             }
         }
@@ -80,14 +89,20 @@ impl<L: Loop> Life<'_, L> {
     }
 
     /// Begins a run with what was opened for it.
-    pub(crate) fn begin_with(&self, plan: &L::Plan, ready: L::Ready) -> Result<Finished<L::Ended>, Failure> {
+    pub(crate) fn begin_with(
+        &self,
+        plan: &L::Plan,
+        ready: L::Ready,
+    ) -> Result<Finished<L::Ended>, Failure> {
         // From here on, whatever runs, git's configuration and rules are those that were read.
         let new = self.of.new_run(plan)?.trusting(self.of.trusted().base());
         let run = new.folder().clone();
         let stored = self.of.store(plan, &new)?;
         // Listed first: no kill leaves a record that no list knows.
         self.site.registry().add(run.path(), Some(stored))?;
-        let record = new.record(self.of.observer(plan, &run)).map_err(cannot_begin)?;
+        let record = new
+            .record(self.of.observer(plan, &run))
+            .map_err(cannot_begin)?;
         self.lead(plan, ready, record, &Past::default())
     }
 
@@ -98,7 +113,10 @@ impl<L: Loop> Life<'_, L> {
             records::outcome_of(&run)?;
         }
         records::can_be_continued(run.path())?;
-        let plan = self.of.load(&run, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+        let plan = self
+            .of
+            .load(&run, known)
+            .map_err(|error| Failure::refused(error, "start a new run"))?;
         let past = Past::read_if_begun(run.path())
             .map_err(|error| Failure::refused(error, self.of.unlike_recorded(&run)))?;
         if L::kept(&past).is_none() {
@@ -126,12 +144,16 @@ impl<L: Loop> Life<'_, L> {
     ) -> Result<Finished<L::Ended>, Failure> {
         let then = Head::of(run).and_then(|head| head.trusted);
         let changed = then.and_then(|then| self.of.trusted().unlike(&then));
-        changed.iter().for_each(|warning| self.site.host.output.warn(warning));
+        changed
+            .iter()
+            .for_each(|warning| self.site.host.output.warn(warning));
         let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, run))
             .map_err(|error| Failure::refused(error, self.of.unlike_recorded(run)))?;
         let kept = L::kept(&past).unwrap_or(past.answers.len());
         if kept < past.answers.len() || past.outcome().is_some() {
-            record.note(&Note::Resumed { kept }).map_err(anyhow::Error::from)?;
+            record
+                .note(&Note::Resumed { kept })
+                .map_err(anyhow::Error::from)?;
             let dropped = past.answers.split_off(kept);
             self.of.dropped(run, &dropped)?;
         }
@@ -147,7 +169,9 @@ impl<L: Loop> Life<'_, L> {
     ) -> Result<Finished<L::Ended>, Failure> {
         let (began, name) = (now(), records::name(record.folder().path()));
         let done = self.to_the_end(plan, ready, (record, past), began);
-        let exit = done.as_ref().map_or_else(|failure| failure.exit, |done| done.exit);
+        let exit = done
+            .as_ref()
+            .map_or_else(|failure| failure.exit, |done| done.exit);
         notification::ended(&name, exit, began.elapsed(), self.site, &self.cancel);
         done
     }
@@ -171,7 +195,8 @@ impl<L: Loop> Life<'_, L> {
             }),
         };
         // What agents may not change is settled by their own loop.
-        if let (Some(tree), TakesBack::PreImages) = (self.site.trusted.tree(), L::FACTS.takes_back) {
+        if let (Some(tree), TakesBack::PreImages) = (self.site.trusted.tree(), L::FACTS.takes_back)
+        {
             lock::under_way(&self.lock, tree, run.path())?;
         }
         // A run that cannot take its first step leaves no record.
@@ -190,7 +215,12 @@ impl<L: Loop> Life<'_, L> {
             }
             Err(stop) => {
                 self.of.stopped(harness.world())?;
-                Err(failure(stop, &run, self.of.unlike_recorded(&run), |fault| self.of.fault(fault, &run)))
+                Err(failure(
+                    stop,
+                    &run,
+                    self.of.unlike_recorded(&run),
+                    |fault| self.of.fault(fault, &run),
+                ))
             }
         }
     }
@@ -211,15 +241,32 @@ impl<L: Loop> Life<'_, L> {
         let from_record = now.is_none();
         let recorded = || Some((L::Ended::recorded(run, &past)?, elapsed(&past)));
         let (ended, took) = now.or_else(recorded).context(no_end)?;
-        let summary = if L::FACTS.own_summary { None } else { summary(root, run, &past, &changes, took) };
+        let summary = if L::FACTS.own_summary {
+            None
+        } else {
+            summary(root, run, &past, &changes, took)
+        };
         if let Some(summary) = summary.as_ref().filter(|_| !from_record) {
-            run.store_json(SUMMARY, summary).map_err(anyhow::Error::from)?;
+            run.store_json(SUMMARY, summary)
+                .map_err(anyhow::Error::from)?;
         }
         let summary = summary.as_ref();
-        let over = Over { run, past: &past, ended: &ended, holds_for, changes: &changes, summary, output };
+        let over = Over {
+            run,
+            past: &past,
+            ended: &ended,
+            holds_for,
+            changes: &changes,
+            summary,
+            output,
+        };
         let mut line = self.of.tell(plan, &over)?;
         let steps = Steps::untimed(&past.lines);
-        L::FACTS.verdict.line(&steps).iter().for_each(|about| output.note(about));
+        L::FACTS
+            .verdict
+            .line(&steps)
+            .iter()
+            .for_each(|about| output.note(about));
         code_commit_report::holds_for(holds_for, output);
         if !steps.doubts.is_empty() {
             line.insert("unproved".to_owned(), json!(steps.doubts));
@@ -232,7 +279,14 @@ impl<L: Loop> Life<'_, L> {
         output.object(&line.into());
         (self.site.host.closed)(self.site.host, root, run, &past);
         let exit = self.of.exit(plan, run, &ended)?;
-        Ok(Finished { exit, ended, changes, run: run.clone(), past, from_record })
+        Ok(Finished {
+            exit,
+            ended,
+            changes,
+            run: run.clone(),
+            past,
+            from_record,
+        })
     }
 }
 
@@ -245,11 +299,16 @@ pub(crate) fn failure<F: std::error::Error + Send + Sync + 'static>(
 ) -> Failure {
     match stop {
         Stop::Fault(error) => fault(error).of_run(run.path()),
-        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => Failure::refused(stop, unlike_recorded),
+        stop @ (Stop::Differs(_) | Stop::Unreadable { .. }) => {
+            Failure::refused(stop, unlike_recorded)
+        }
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the summary says how long the run took")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the summary says how long the run took"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -25,9 +25,13 @@ use crate::site::Site;
 /// state. Leaves processes and tree alone if another run is active.
 pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     // The note stays where a run ended before it could revert what its command had changed.
-    if ![code_commit_apply::TXN_FOLDER, code_commit_apply::LOCK, UNDER_WAY]
-        .iter()
-        .any(|name| code_commit_repo::may_hold_state(folder, name))
+    if ![
+        code_commit_apply::TXN_FOLDER,
+        code_commit_apply::LOCK,
+        UNDER_WAY,
+    ]
+    .iter()
+    .any(|name| code_commit_repo::may_hold_state(folder, name))
     {
         return Ok(());
     }
@@ -82,8 +86,10 @@ pub(crate) fn end_orphans_of(lock: &Lock, host: Host<'_>) {
 
 /// Ends what killed harnesses left running, in containers or without.
 pub(crate) fn end_orphans(host: Host<'_>) {
-    let Orphans { processes, containers } =
-        code_commit_runner::remove_orphans(host.environment.docker_host());
+    let Orphans {
+        processes,
+        containers,
+    } = code_commit_runner::remove_orphans(host.environment.docker_host());
     // If no daemon answers, nothing can be running in a container.
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {
@@ -108,7 +114,10 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         } else {
             "fix that and try again"
         };
-        let help = format!("{way}, or move {} away to keep the files as they are", waits.display());
+        let help = format!(
+            "{way}, or move {} away to keep the files as they are",
+            waits.display()
+        );
         Failure::new(Exit::TreeNotRestored, error).help(help)
     })?;
     match recovery {
@@ -121,14 +130,26 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             }
         }
         code_commit_apply::Recovery::Finished { applied, .. } => {
-            host.output.warn("an earlier run was killed right after it wrote files; they are complete");
-            applied.warnings.iter().for_each(|warning| host.output.warn(&printable(&warning.to_string())));
+            host.output
+                .warn("an earlier run was killed right after it wrote files; they are complete");
+            applied
+                .warnings
+                .iter()
+                .for_each(|warning| host.output.warn(&printable(&warning.to_string())));
         }
     }
     settle(lock, tree, host)?;
     if lock.was_abandoned() {
-        let own = [records::logs(tree.root()), records::implement_logs(tree.root()), state.join(IMPORTED)];
-        Registry::of(tree).bases()?.iter().chain(&own).for_each(|base| code_commit_runner::remove_left(base));
+        let own = [
+            records::logs(tree.root()),
+            records::implement_logs(tree.root()),
+            state.join(IMPORTED),
+        ];
+        Registry::of(tree)
+            .bases()?
+            .iter()
+            .chain(&own)
+            .for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
         && let Err(error) = missing_summaries(&Site::of(tree, host))
@@ -155,10 +176,20 @@ struct UnderWay {
 /// what the last of them changed, whichever run is the newest by then.
 pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(), Failure> {
     let below = |path: &Path, above: &Path| path.strip_prefix(above).unwrap_or(path).to_owned();
-    let note = UnderWay { root: below(tree.root(), tree.top()), run: below(run, tree.root()) };
+    let note = UnderWay {
+        root: below(tree.root(), tree.top()),
+        run: below(run, tree.root()),
+    };
     let state = state(tree)?;
-    let write = || anyhow::Ok(code_commit_dir::replace(&state.join(UNDER_WAY), &serde_json::to_vec(&note)?)?);
-    write().context("cannot note which run is under way").map_err(Failure::no_record)
+    let write = || {
+        anyhow::Ok(code_commit_dir::replace(
+            &state.join(UNDER_WAY),
+            &serde_json::to_vec(&note)?,
+        )?)
+    };
+    write()
+        .context("cannot note which run is under way")
+        .map_err(Failure::no_record)
 }
 
 /// Restores what the command of a killed run changed: it did not finish, and is run again when the run is
@@ -179,18 +210,36 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::refused(error, "remove it to keep the files as they are"))?;
     let root = tree.top().join(root);
     if root.is_dir() {
-        let tree = if root == tree.root() { tree.clone() } else { work_tree(&root)? };
+        let tree = if root == tree.root() {
+            tree.clone()
+        } else {
+            work_tree(&root)?
+        };
         let run = root.join(run);
-        if Registry::of(&tree).all()?.iter().any(|known| known.path(&root) == run) {
+        if Registry::of(&tree)
+            .all()?
+            .iter()
+            .any(|known| known.path(&root) == run)
+        {
             settle_run(lock, &state, &tree, &run, host)?;
         }
     }
-    Ok(code_commit_dir::remove(&note).with_context(|| format!("cannot remove {}", note.display()))?)
+    Ok(code_commit_dir::remove(&note)
+        .with_context(|| format!("cannot remove {}", note.display()))?)
 }
 
-fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host<'_>) -> Result<(), Failure> {
+fn settle_run(
+    lock: &Lock,
+    state: &Path,
+    tree: &WorkTree,
+    run: &Path,
+    host: Host<'_>,
+) -> Result<(), Failure> {
     let failed = |error| {
-        let help = format!("what was there before is in {}; fix that and try again", run.display());
+        let help = format!(
+            "what was there before is in {}; fix that and try again",
+            run.display()
+        );
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
     let settled = code_commit_perform::settle(lock, state, tree.root(), run).map_err(failed)?;
@@ -199,8 +248,12 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
         return traces::put_away(tree, &records::open(run));
     }
     // Only now: the build ran on the tree without them.
-    if let Some(warnings) = code_commit_perform::bring_back(lock, tree.root(), run).map_err(failed)? {
-        warnings.iter().for_each(|warning| host.output.warn(&warning.message));
+    if let Some(warnings) =
+        code_commit_perform::bring_back(lock, tree.root(), run).map_err(failed)?
+    {
+        warnings
+            .iter()
+            .for_each(|warning| host.output.warn(&warning.message));
         host.output.warn(&format!(
             "{} was killed while it built the tree without its changes; they are back",
             records::name(run)
@@ -210,11 +263,22 @@ fn settle_run(lock: &Lock, state: &Path, tree: &WorkTree, run: &Path, host: Host
 }
 
 fn tell(settled: &Settled, run: &Path, host: Host<'_>) {
-    let killed = format!("{} was killed while a command of it ran", records::name(run));
-    let kept = settled.kept.as_ref().map(|folder| format!("what was there is kept in {}", folder.display()));
-    let restored =
-        format!("what that had changed was restored: {}", phrases::first(&settled.restored, NAMED));
-    let said = [Some(restored).filter(|_| !settled.restored.is_empty()), kept];
+    let killed = format!(
+        "{} was killed while a command of it ran",
+        records::name(run)
+    );
+    let kept = settled
+        .kept
+        .as_ref()
+        .map(|folder| format!("what was there is kept in {}", folder.display()));
+    let restored = format!(
+        "what that had changed was restored: {}",
+        phrases::first(&settled.restored, NAMED)
+    );
+    let said = [
+        Some(restored).filter(|_| !settled.restored.is_empty()),
+        kept,
+    ];
     let said: Vec<String> = said.into_iter().flatten().collect();
     if !said.is_empty() {
         host.output.warn(&format!("{killed}; {}", said.join("; ")));
@@ -226,7 +290,10 @@ const NAMED: usize = 5;
 
 /// The files changed since the run was killed, and where their old content is.
 fn left_alone(back: &code_commit_apply::RolledBack) -> String {
-    let kept = back.left_in.as_ref().map(|folder| format!("; as they were: {}", folder.display()));
+    let kept = back
+        .left_in
+        .as_ref()
+        .map(|folder| format!("; as they were: {}", folder.display()));
     format!(
         "changed since, so left alone: {}{}",
         printable_name(&back.left.join(", ")),

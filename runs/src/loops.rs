@@ -7,10 +7,16 @@ use crate::{commit, order, phase, replay, spec};
 pub const LOOPS: &[Row] = &[
     Row::of::<commit::Commit<'_>>(commit::resume, replay::commit),
     Row {
-        facts: Facts { kind: "implement", ..Facts::PLAIN },
+        facts: Facts {
+            kind: "implement",
+            ..Facts::PLAIN
+        },
         ..Row::of::<commit::Commit<'_>>(commit::resume, replay::commit)
     },
-    Row { in_tree: order::in_tree, ..Row::of::<order::Order<'_>>(order::resume, order::replay) },
+    Row {
+        in_tree: order::in_tree,
+        ..Row::of::<order::Order<'_>>(order::resume, order::replay)
+    },
     Row::of::<phase::Phase<'_>>(phase::resume, phase::replay),
     Row::of::<spec::Spec<'_>>(spec::resume, spec::replay),
 ];

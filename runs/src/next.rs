@@ -11,15 +11,35 @@ use crate::preflight::{self, Missing, QUERY};
 pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) -> Vec<String> {
     let (root, environment) = (tree.root(), host.environment);
     let hint = |missing: Missing| missing.hint;
-    let merge = tree.under_way().map(|what| format!("finish the {what} that is in progress (git status)"));
-    let key = preflight::key(settings, &Keys::find(environment, root)).err().map(hint);
-    let cannot_start = preflight::build_command(root, &settings.build.value, environment).err().map(hint);
-    let build =
-        format!("make sure that ./{BUILD} passes if and only if the project is correct: code-commit check");
+    let merge = tree
+        .under_way()
+        .map(|what| format!("finish the {what} that is in progress (git status)"));
+    let key = preflight::key(settings, &Keys::find(environment, root))
+        .err()
+        .map(hint);
+    let cannot_start = preflight::build_command(root, &settings.build.value, environment)
+        .err()
+        .map(hint);
+    let build = format!(
+        "make sure that ./{BUILD} passes if and only if the project is correct: code-commit check"
+    );
     let is_clean = tree.dirty_paths().is_ok_and(|paths| paths.is_empty())
         && tree.tracked().is_ok_and(|all| !all.is_empty());
     let commit = (!is_clean).then(|| "git add and commit the project's files".to_owned());
-    let query = preflight::input(root, QUERY, "").err().map(|_| format!("describe the change in {QUERY}"));
+    let query = preflight::input(root, QUERY, "")
+        .err()
+        .map(|_| format!("describe the change in {QUERY}"));
     let run = format!("code-commit rollup && {run}");
-    [merge, key, cannot_start, Some(build), commit, query, Some(run)].into_iter().flatten().collect()
+    [
+        merge,
+        key,
+        cannot_start,
+        Some(build),
+        commit,
+        query,
+        Some(run),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

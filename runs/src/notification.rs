@@ -16,7 +16,12 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// No shorter time can be configured, so that a quick run need not read the configuration again.
 const SHORTEST: Duration = Duration::from_secs(1);
 /// How a program of the desktop finds it.
-const DESKTOP: [&str; 4] = ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR"];
+const DESKTOP: [&str; 4] = [
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+];
 
 /// The command of a key, with a message as its last argument. It works outside of every sandbox, so only trusted files can
 /// name it. A failure is a warning, and never more.
@@ -27,15 +32,27 @@ pub(crate) fn call(
     cancel: &Cancel,
     output: &Output,
 ) {
-    let Some((name, arguments)) = line.argv.split_first() else { return };
+    let Some((name, arguments)) = line.argv.split_first() else {
+        return;
+    };
     let program = match trusted.programs().find(name) {
         Ok(program) => program.into_os_string(),
         Err(error) => return output.warn(&format!("{key}: {error}")),
     };
-    let words = arguments.iter().map(String::as_str).chain([message]).map(OsString::from);
+    let words = arguments
+        .iter()
+        .map(String::as_str)
+        .chain([message])
+        .map(OsString::from);
     let argv = [program].into_iter().chain(words);
-    let env = Env::allowed(trusted.environment().all().clone(), &DESKTOP.map(OsString::from));
-    let command = Command { deadline: Some(LONGEST), ..Command::new(argv, trusted.root(), env) };
+    let env = Env::allowed(
+        trusted.environment().all().clone(),
+        &DESKTOP.map(OsString::from),
+    );
+    let command = Command {
+        deadline: Some(LONGEST),
+        ..Command::new(argv, trusted.root(), env)
+    };
     match code_commit_runner::run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
         Ok(done) if done.ended.exit_code() == Some(0) => {}
         Ok(done) => output.warn(&format!("{key}: `{}` {}", line.text, done.ended)),
@@ -49,13 +66,27 @@ pub(crate) fn ended(name: &str, exit: Exit, took: Duration, site: &Site<'_>, can
         return;
     }
     // Whatever is wrong with a file kept the run from starting.
-    let Ok(files) = Files::read(&site.root, site.host.environment) else { return };
-    let settings = files.settings(site.host.environment, Layer::default()).settings;
-    let Some(line) = settings.notify_command.value.filter(|_| took >= settings.notify_after.value) else {
+    let Ok(files) = Files::read(&site.root, site.host.environment) else {
+        return;
+    };
+    let settings = files
+        .settings(site.host.environment, Layer::default())
+        .settings;
+    let Some(line) = settings
+        .notify_command
+        .value
+        .filter(|_| took >= settings.notify_after.value)
+    else {
         return;
     };
     let message = format!("{}: {name}", verdict(exit));
-    call(("notify.command", &line), &message, &site.trusted, cancel, site.host.output);
+    call(
+        ("notify.command", &line),
+        &message,
+        &site.trusted,
+        cancel,
+        site.host.output,
+    );
 }
 
 fn verdict(exit: Exit) -> &'static str {

@@ -20,7 +20,16 @@ pub(crate) fn observer(
     let read = move |file: &str| {
         let text = output_text(&folder, file).ok()?;
         let is_whole = text.whole_bytes() == text.as_str().len();
-        Some(Printout { text: text.as_str().to_owned(), is_whole })
+        Some(Printout {
+            text: text.as_str().to_owned(),
+            is_whole,
+        })
     };
-    Box::new(Terminal::new(output.clone(), model.to_string(), counts, log, Box::new(read)))
+    Box::new(Terminal::new(
+        output.clone(),
+        model.to_string(),
+        counts,
+        log,
+        Box::new(read),
+    ))
 }

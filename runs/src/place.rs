@@ -16,7 +16,10 @@ pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
         } else if matches!(error, OpenError::Bare { .. }) {
             "run it in a clone that has files".to_owned()
         } else if let OpenError::ForeignOwner { top, .. } = &error {
-            format!("if you trust it: git config --global --add safe.directory {}", top.display())
+            format!(
+                "if you trust it: git config --global --add safe.directory {}",
+                top.display()
+            )
         } else {
             ASK_GIT.to_owned()
         };

@@ -34,7 +34,10 @@ pub struct Missing {
 impl Missing {
     /// From both sentences.
     pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: hint.into() }
+        Self {
+            what: what.into(),
+            hint: hint.into(),
+        }
     }
 }
 
@@ -49,8 +52,16 @@ pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
     if tree.root().join(AGENT_CONFIG).exists() {
         return None;
     }
-    let mut above = tree.root().ancestors().skip(1).take_while(|folder| folder.starts_with(tree.top()));
-    let project = printable(&above.find(|folder| folder.join(AGENT_CONFIG).is_dir())?.to_string_lossy());
+    let mut above = tree
+        .root()
+        .ancestors()
+        .skip(1)
+        .take_while(|folder| folder.starts_with(tree.top()));
+    let project = printable(
+        &above
+            .find(|folder| folder.join(AGENT_CONFIG).is_dir())?
+            .to_string_lossy(),
+    );
     Some(Missing::new(
         format!("this folder has no {AGENT_CONFIG}; {project} has"),
         format!("cd {project}; for a project of its own here: code-commit init"),
@@ -62,7 +73,9 @@ pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
 pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
     // Git reads bytes: another rule may use another encoding.
     let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
-    let mut lines = rules.rsplit(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end);
+    let mut lines = rules
+        .rsplit(|byte| *byte == b'\n')
+        .map(<[u8]>::trim_ascii_end);
     let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
         b"/agent-config" | b"agent-config" => Some(true),
         b"!/agent-config" | b"!agent-config" => Some(false),
@@ -80,17 +93,27 @@ pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
 /// Checks that git tracks nothing in `agent-config`: tracked files are never ignored, whatever `.gitignore`
 /// says.
 pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
-    let inside: Vec<&String> =
-        tracked.iter().filter(|path| Path::new(path).starts_with(AGENT_CONFIG)).collect();
-    let Some(first) = inside.first() else { return Ok(()) };
+    let inside: Vec<&String> = tracked
+        .iter()
+        .filter(|path| Path::new(path).starts_with(AGENT_CONFIG))
+        .collect();
+    let Some(first) = inside.first() else {
+        return Ok(());
+    };
     let more = inside.len() - 1;
-    let more = if more == 0 { String::new() } else { format!(" and {more} more there") };
+    let more = if more == 0 {
+        String::new()
+    } else {
+        format!(" and {more} more there")
+    };
     Err(Missing::new(
         format!(
             "git tracks {}{more}, whatever .gitignore says, so a key could be committed",
             printable(first)
         ),
-        format!("git rm -r --cached {AGENT_CONFIG}, and commit that; revoke any key that others have seen"),
+        format!(
+            "git rm -r --cached {AGENT_CONFIG}, and commit that; revoke any key that others have seen"
+        ),
     ))
 }
 
@@ -99,7 +122,9 @@ pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {
 pub fn own_or_absent(root: &Path) -> Result<(), Missing> {
     match fs::symlink_metadata(root.join(AGENT_CONFIG)) {
         Ok(found) if found.is_symlink() => Err(Missing::new(
-            format!("{AGENT_CONFIG} is a symlink, so queries, keys and records would be stored elsewhere"),
+            format!(
+                "{AGENT_CONFIG} is a symlink, so queries, keys and records would be stored elsewhere"
+            ),
             format!("put a folder in its place: rm {AGENT_CONFIG} && mkdir {AGENT_CONFIG}"),
         )),
         _ => Ok(()),
@@ -121,17 +146,31 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
             return Missing::new(format!("there is no {path}"), hint);
         }
         let is_other = fs::metadata(root.join(path)).is_ok_and(|found| !found.is_file());
-        let hint = if is_other { "put a text file in its place" } else { "check its permissions" };
+        let hint = if is_other {
+            "put a text file in its place"
+        } else {
+            "check its permissions"
+        };
         Missing::new(format!("cannot read {path}: {error}"), hint)
     })?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
-        Missing::new(format!("{path} is not UTF-8 (at byte {at})"), "save it as UTF-8")
+        Missing::new(
+            format!("{path} is not UTF-8 (at byte {at})"),
+            "save it as UTF-8",
+        )
     })?;
     if text.trim().is_empty() {
         // A roll-up of no files would be empty again.
-        let first = if path.ends_with("codeRollup.txt") { "git add the project's files, then " } else { "" };
-        return Err(Missing::new(format!("{path} is empty"), format!("{first}{hint}")));
+        let first = if path.ends_with("codeRollup.txt") {
+            "git add the project's files, then "
+        } else {
+            ""
+        };
+        return Err(Missing::new(
+            format!("{path} is empty"),
+            format!("{first}{hint}"),
+        ));
     }
     Ok(text)
 }
@@ -156,28 +195,48 @@ pub fn own_folder(root: &Path) -> anyhow::Result<()> {
 /// Checks the key for the model's service. A server with a custom address may need none, and reports it if it
 /// does.
 pub fn key(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
-    settings.all_models().into_iter().try_for_each(|model| key_of(model, settings, keys))
+    settings
+        .all_models()
+        .into_iter()
+        .try_for_each(|model| key_of(model, settings, keys))
 }
 
 fn key_of(model: &ModelId, settings: &Settings, keys: &Keys) -> Result<(), Missing> {
-    let Some(provider) = provider(model, settings)? else { return Ok(()) };
+    let Some(provider) = provider(model, settings)? else {
+        return Ok(());
+    };
     let may_need_none = provider.key_optional && settings.base_url.value.is_some();
     if may_need_none && keys.of(provider).is_none() {
         return Ok(());
     }
-    let or_else = if provider.key_optional { "; a server of your own is named with --base-url" } else { "" };
+    let or_else = if provider.key_optional {
+        "; a server of your own is named with --base-url"
+    } else {
+        ""
+    };
     key_for(model, provider, or_else, keys)
 }
 
 /// The provider of a model; `None` for one that answers from a file.
-pub fn provider<'s>(model: &ModelId, settings: &'s Settings) -> Result<Option<&'s Provider>, Missing> {
+pub fn provider<'s>(
+    model: &ModelId,
+    settings: &'s Settings,
+) -> Result<Option<&'s Provider>, Missing> {
     let found = settings.provider_of(model);
     if found.is_some() || model.is_file() {
         return Ok(found);
     }
-    let known: Vec<&str> = settings.all_providers().iter().map(|provider| provider.name.as_str()).collect();
+    let known: Vec<&str> = settings
+        .all_providers()
+        .iter()
+        .map(|provider| provider.name.as_str())
+        .collect();
     Err(Missing::new(
-        format!("{model}: there is no provider {}; there are {}", model.provider(), known.join(", ")),
+        format!(
+            "{model}: there is no provider {}; there are {}",
+            model.provider(),
+            known.join(", ")
+        ),
         format!(
             "write the model as PROVIDER/NAME; a provider of your own is [providers.{}] in your configuration",
             model.provider()
@@ -206,9 +265,16 @@ pub(crate) fn key_anyway(settings: &Settings, keys: &Keys) -> Result<(), Missing
 }
 
 /// `or_else` is appended to the hint.
-fn key_for(model: &ModelId, provider: &Provider, or_else: &str, keys: &Keys) -> Result<(), Missing> {
+fn key_for(
+    model: &ModelId,
+    provider: &Provider,
+    or_else: &str,
+    keys: &Keys,
+) -> Result<(), Missing> {
     if let Some(source) = keys.unsendable(provider) {
-        let what = format!("the key in {source} contains a blank, a line ending or an unprintable character");
+        let what = format!(
+            "the key in {source} contains a blank, a line ending or an unprintable character"
+        );
         return Err(Missing::new(what, "put only the key there"));
     }
     if provider.key_env.is_empty() || keys.of(provider).is_some() {
@@ -228,23 +294,40 @@ fn key_for(model: &ModelId, provider: &Provider, or_else: &str, keys: &Keys) -> 
 }
 
 /// The build command must be an executable file, by path or by a name on PATH: a model could not fix that.
-pub fn build_command(root: &Path, command: &CommandLine, environment: &Environment) -> Result<(), Missing> {
-    let Some(program) = command.argv.first() else { return Ok(()) };
+pub fn build_command(
+    root: &Path,
+    command: &CommandLine,
+    environment: &Environment,
+) -> Result<(), Missing> {
+    let Some(program) = command.argv.first() else {
+        return Ok(());
+    };
     if !program.contains('/') {
         return named_program(program, environment);
     }
     let name = program.strip_prefix("./").unwrap_or(program);
     let Ok(found) = fs::metadata(root.join(name)) else {
         let first = format!("code-commit init writes a first {BUILD}");
-        let hint = format!("write one that exits with 0 if and only if the project is correct: {first}");
-        let hint = if name == BUILD { hint } else { "see build.command in code-commit config".to_owned() };
+        let hint =
+            format!("write one that exits with 0 if and only if the project is correct: {first}");
+        let hint = if name == BUILD {
+            hint
+        } else {
+            "see build.command in code-commit config".to_owned()
+        };
         return Err(Missing::new(format!("there is no {name}"), hint));
     };
     if !found.is_file() {
-        return Err(Missing::new(format!("{name} is not a file"), format!("replace {name} with a script")));
+        return Err(Missing::new(
+            format!("{name} is not a file"),
+            format!("replace {name} with a script"),
+        ));
     }
     if found.permissions().mode() & 0o111 == 0 {
-        return Err(Missing::new(format!("{name} cannot be executed"), format!("chmod +x {name}")));
+        return Err(Missing::new(
+            format!("{name} cannot be executed"),
+            format!("chmod +x {name}"),
+        ));
     }
     interpreter(root, name)
 }
@@ -255,8 +338,14 @@ fn named_program(program: &str, environment: &Environment) -> Result<(), Missing
     if environment.path().is_none() || on_path(program, environment).is_some() {
         return Ok(());
     }
-    let what = format!("the program {} that the build starts is not in PATH", printable(program));
-    Err(Missing::new(what, "install it, or see build.command in code-commit config"))
+    let what = format!(
+        "the program {} that the build starts is not in PATH",
+        printable(program)
+    );
+    Err(Missing::new(
+        what,
+        "install it, or see build.command in code-commit config",
+    ))
 }
 
 /// If a script's interpreter is missing, the kernel reports the script as missing; a model could not fix
@@ -265,19 +354,37 @@ fn interpreter(root: &Path, name: &str) -> Result<(), Missing> {
     let mut start = Vec::new();
     let read = fs::File::open(root.join(name))
         .and_then(|file| file.take(LONGEST_FIRST_LINE).read_to_end(&mut start));
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let (Ok(_), Some(line)) = (read, line.strip_prefix(b"#!")) else { return Ok(()) };
-    let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+    let line = start
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let (Ok(_), Some(line)) = (read, line.strip_prefix(b"#!")) else {
+        return Ok(());
+    };
+    let mut words = line
+        .split(|byte| matches!(byte, b' ' | b'\t'))
+        .filter(|word| !word.is_empty());
     let program = OsStr::from_bytes(words.next().unwrap_or_default());
     if line.ends_with(b"\r") {
-        let hint = format!("save {name} with LF line endings (git: core.autocrlf=false, or `*.sh eol=lf`)");
-        return Err(Missing::new(format!("{name} has CRLF line endings, so it cannot run"), hint));
+        let hint = format!(
+            "save {name} with LF line endings (git: core.autocrlf=false, or `*.sh eol=lf`)"
+        );
+        return Err(Missing::new(
+            format!("{name} has CRLF line endings, so it cannot run"),
+            hint,
+        ));
     }
     if root.join(program).exists() {
         return Ok(());
     }
-    let what = format!("{name} needs {}, which does not exist", printable(&program.to_string_lossy()));
-    Err(Missing::new(what, format!("install it, or change the first line of {name}")))
+    let what = format!(
+        "{name} needs {}, which does not exist",
+        printable(&program.to_string_lossy())
+    );
+    Err(Missing::new(
+        what,
+        format!("install it, or change the first line of {name}"),
+    ))
 }
 
 /// The bytes of the first line that the kernel reads.
@@ -285,5 +392,7 @@ const LONGEST_FIRST_LINE: u64 = 256;
 
 /// Finds an executable by name.
 pub(crate) fn on_path(name: &str, environment: &Environment) -> Option<PathBuf> {
-    code_commit_runner::programs_in(environment.path(), Path::new(""), name).into_iter().next()
+    code_commit_runner::programs_in(environment.path(), Path::new(""), name)
+        .into_iter()
+        .next()
 }

@@ -47,14 +47,24 @@ pub struct NewRun {
 
 impl NewRun {
     /// Makes the folder beside its place, where the beginning of the record puts it; `help` is the hint if that fails.
-    pub fn create(base: &Path, name: &str, redactor: Redactor, help: &str) -> Result<Self, Failure> {
+    pub fn create(
+        base: &Path,
+        name: &str,
+        redactor: Redactor,
+        help: &str,
+    ) -> Result<Self, Failure> {
         let make = || {
             let aside = Staging::beside(base)?;
             std::fs::create_dir(aside.path())?;
             anyhow::Ok((aside, RunFolder::choose(base, name, redactor)?))
         };
         let (aside, folder) = make().map_err(|error| Failure::refused(error, help))?;
-        Ok(Self { folder, aside: Some(aside), has_begun: false, trusted: None })
+        Ok(Self {
+            folder,
+            aside: Some(aside),
+            has_begun: false,
+            trusted: None,
+        })
     }
 
     /// Makes the folder in its place, where the same order finds it however early this is killed.
@@ -64,9 +74,14 @@ impl NewRun {
         redactor: Redactor,
         help: &str,
     ) -> Result<Self, Failure> {
-        let folder =
-            RunFolder::create(base, name, redactor).map_err(|error| Failure::refused(error, help))?;
-        Ok(Self { folder, aside: None, has_begun: false, trusted: None })
+        let folder = RunFolder::create(base, name, redactor)
+            .map_err(|error| Failure::refused(error, help))?;
+        Ok(Self {
+            folder,
+            aside: None,
+            has_begun: false,
+            trusted: None,
+        })
     }
 
     /// Records what the run trusts beside its plan.
@@ -90,8 +105,14 @@ impl NewRun {
             #[serde(flatten)]
             plan: &'p P,
         }
-        let plan = Named { record_format: Format::CURRENT, trusted: self.trusted.as_ref(), plan };
-        self.made().store_json(RUN_JSON, &plan).map_err(cannot_begin)
+        let plan = Named {
+            record_format: Format::CURRENT,
+            trusted: self.trusted.as_ref(),
+            plan,
+        };
+        self.made()
+            .store_json(RUN_JSON, &plan)
+            .map_err(cannot_begin)
     }
 
     /// Stores the first prompt, which the plan refers to, so that the run can go on even if it is stopped before it
@@ -100,17 +121,28 @@ impl NewRun {
         if self.folder.redactor().finds_key(prompt) {
             return Ok(());
         }
-        self.made().store(file, prompt).map(drop).map_err(cannot_begin)
+        self.made()
+            .store(file, prompt)
+            .map(drop)
+            .map_err(cannot_begin)
     }
 
     fn made(&self) -> RunFolder {
-        let made = self.aside.as_ref().map_or(self.folder.path(), Staging::path);
+        let made = self
+            .aside
+            .as_ref()
+            .map_or(self.folder.path(), Staging::path);
         RunFolder::open(made.to_owned(), self.folder.redactor().clone())
     }
 
-    pub(crate) fn record(mut self, observer: impl Observer + 'static) -> Result<Record, RecordError> {
+    pub(crate) fn record(
+        mut self,
+        observer: impl Observer + 'static,
+    ) -> Result<Record, RecordError> {
         if let Some(aside) = &self.aside {
-            aside.put(self.folder.path()).map_err(|error| self.folder.error("create", "", error))?;
+            aside
+                .put(self.folder.path())
+                .map_err(|error| self.folder.error("create", "", error))?;
             self.aside = None;
         }
         let record = Record::begin(self.folder.clone(), observer)?;
@@ -171,9 +203,12 @@ pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(),
     if Past::read_if_begun(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
         return Ok(());
     }
-    let error =
-        error.context(format!("the key was used for {}, which cannot be read here", name(run.path())));
-    let help = "the version that made it may go on with it; --new asks again, which is paid for again";
+    let error = error.context(format!(
+        "the key was used for {}, which cannot be read here",
+        name(run.path())
+    ));
+    let help =
+        "the version that made it may go on with it; --new asks again, which is paid for again";
     Err(Failure::refused(error, help))
 }
 
@@ -182,8 +217,13 @@ pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
     let unreadable = "name a run with an intact journal";
     let folder = open(run);
     let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
-    let answered =
-        |line| if let Line::Answered(answered) = line { Some(reply_again(&folder, answered)) } else { None };
+    let answered = |line| {
+        if let Line::Answered(answered) = line {
+            Some(reply_again(&folder, answered))
+        } else {
+            None
+        }
+    };
     let replies: Result<Vec<Reply>, _> = past.lines.into_iter().filter_map(answered).collect();
     replies.map_err(|error| Failure::refused(error, unreadable))
 }
@@ -224,7 +264,11 @@ pub(crate) fn can_be_continued(run: &Path) -> Result<(), Failure> {
 pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
     let is_path = || {
         let path = Path::new(wanted).canonicalize().ok()?;
-        let folder = if path.is_dir() { &*path } else { path.parent()? };
+        let folder = if path.is_dir() {
+            &*path
+        } else {
+            path.parent()?
+        };
         Some(folder == run.canonicalize().ok()?)
     };
     name(run) == wanted || (wanted.contains('/') && is_path() == Some(true))
@@ -232,20 +276,28 @@ pub(crate) fn is_named(run: &Path, wanted: &str) -> bool {
 
 /// When the last line of its journal was written; without a journal, when its folder was made.
 pub fn last_written(run: &Path) -> SystemTime {
-    let looked_at =
-        std::fs::metadata(run.join(code_commit_perform::JOURNAL)).or_else(|_| std::fs::metadata(run));
-    looked_at.and_then(|found| found.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    let looked_at = std::fs::metadata(run.join(code_commit_perform::JOURNAL))
+        .or_else(|_| std::fs::metadata(run));
+    looked_at
+        .and_then(|found| found.modified())
+        .unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 /// By the clock that dates files.
-#[expect(clippy::disallowed_methods, reason = "what is old, is old by the clock that dates files")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is old, is old by the clock that dates files"
+)]
 pub fn now() -> SystemTime {
     SystemTime::now()
 }
 
 /// A run's name: that of its folder.
 pub fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// How a run ended; `None` if it has not, or if it was killed before its first line. An unreadable run does not
@@ -263,7 +315,8 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
     if is_applied(run) {
         return Ok(Past::default());
     }
-    intact(&open(run)).map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
+    intact(&open(run))
+        .map_err(|error| Failure::refused(error, "its files still exist: look in the folder"))
 }
 
 /// Whether this is the record of a finished `apply`: pre-images, but no journal.
@@ -276,7 +329,9 @@ pub fn is_applied(run: &Path) -> bool {
 pub fn pass_over(lines: &[Line], model: &dyn Model) {
     let models = code_commit_llm::all_of(model);
     for line in lines {
-        let Line::Attempted(attempted) = line else { continue };
+        let Line::Attempted(attempted) = line else {
+            continue;
+        };
         let attempt = &attempted.attempt;
         if attempt.error.as_deref() == Some(ErrorCode::NothingLeft.as_str()) {
             continue;

@@ -45,7 +45,10 @@ pub struct Registry<'p> {
 impl<'p> Registry<'p> {
     /// That of the project at the root of this work tree.
     pub fn of(tree: &'p WorkTree) -> Self {
-        Self { root: tree.root(), tree: Some(tree) }
+        Self {
+            root: tree.root(),
+            tree: Some(tree),
+        }
     }
 
     /// That of a project that need not have a repository.
@@ -77,22 +80,36 @@ impl<'p> Registry<'p> {
 
     /// Runs of agents that the second edition made: it did not list them. The newest first.
     fn unlisted(&self, known: &[Known]) -> Vec<Known> {
-        let Ok(list) = self.list() else { return Vec::new() };
-        let bases = [self.root.join(ABL).join(LOGS), list.with_file_name(SPEC_RUNS)];
-        let entries =
-            bases.iter().flat_map(|base| code_commit_dir::list(base).into_iter().flatten().flatten());
+        let Ok(list) = self.list() else {
+            return Vec::new();
+        };
+        let bases = [
+            self.root.join(ABL).join(LOGS),
+            list.with_file_name(SPEC_RUNS),
+        ];
+        let entries = bases
+            .iter()
+            .flat_map(|base| code_commit_dir::list(base).into_iter().flatten().flatten());
         let is_new = |folder: &PathBuf| known.iter().all(|run| run.path(self.root) != *folder);
         let is_run = |folder: &PathBuf| folder.join(RUN_JSON).is_file() && is_new(folder);
         let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
         folders.sort_unstable_by(|one, other| other.file_name().cmp(&one.file_name()));
-        let run =
-            |folder| Known { folder, plan_sha256: None, undone: false, accepted: false, imported: None };
+        let run = |folder| Known {
+            folder,
+            plan_sha256: None,
+            undone: false,
+            accepted: false,
+            imported: None,
+        };
         folders.into_iter().map(run).collect()
     }
 
     /// The run in this folder, if it is on the list.
     pub fn get(&self, folder: &Path) -> Result<Option<Known>, Failure> {
-        Ok(self.with_imported()?.into_iter().find(|known| known.path(self.root) == folder))
+        Ok(self
+            .with_imported()?
+            .into_iter()
+            .find(|known| known.path(self.root) == folder))
     }
 
     /// The run that is meant by a name, or the newest that has begun.
@@ -107,7 +124,11 @@ impl<'p> Registry<'p> {
                 format!("no run named {name} was made here")
             });
             let help = self.hint(named, &all);
-            let exit = if named.is_none() { Exit::NothingToDo } else { Exit::Refused };
+            let exit = if named.is_none() {
+                Exit::NothingToDo
+            } else {
+                Exit::Refused
+            };
             Failure::new(exit, anyhow!(what)).help(help)
         })
     }
@@ -115,7 +136,8 @@ impl<'p> Registry<'p> {
     /// What to do if no run is found.
     fn hint(&self, named: Option<&str>, all: &[Known]) -> String {
         if all.is_empty() {
-            return "start the first one with code-commit; code-commit demo shows an example".to_owned();
+            return "start the first one with code-commit; code-commit demo shows an example"
+                .to_owned();
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
             let file = printable_name(file);
@@ -123,22 +145,40 @@ impl<'p> Registry<'p> {
                 "{file} is a file; its runs: code-commit why {file}; to undo its change: code-commit undo @ {file}"
             );
         }
-        let newest: Vec<String> = all.iter().take(NAMED_RUNS).map(|run| run.name(self.root)).collect();
-        format!("code-commit runs lists them all; the newest: {}", newest.join(", "))
+        let newest: Vec<String> = all
+            .iter()
+            .take(NAMED_RUNS)
+            .map(|run| run.name(self.root))
+            .collect();
+        format!(
+            "code-commit runs lists them all; the newest: {}",
+            newest.join(", ")
+        )
     }
 
     /// The folders that hold runs on the list, and those that held one when a command was killed.
     pub(crate) fn bases(&self) -> Result<BTreeSet<PathBuf>, Failure> {
-        let bases = self.read()?.into_iter().filter_map(|run| Some(run.path(self.root).parent()?.to_owned()));
+        let bases = self
+            .read()?
+            .into_iter()
+            .filter_map(|run| Some(run.path(self.root).parent()?.to_owned()));
         Ok(bases.collect())
     }
 
     /// Whether the run in this folder was made here. A run of another clone may be in the place of one that was.
     pub(crate) fn knows(&self, folder: &Path) -> Result<bool, Failure> {
-        let plan = code_commit_dir::read(&folder.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused);
-        let sha256 = plan.ok().flatten().map(|plan| code_commit_logging::sha256_hex(&plan));
-        let is_it =
-            |run: &Known| !run.is_imported() && run.path(self.root) == folder && run.plan_sha256 == sha256;
+        let plan = code_commit_dir::read(
+            &folder.join(RUN_JSON),
+            u64::MAX,
+            code_commit_dir::Links::Refused,
+        );
+        let sha256 = plan
+            .ok()
+            .flatten()
+            .map(|plan| code_commit_logging::sha256_hex(&plan));
+        let is_it = |run: &Known| {
+            !run.is_imported() && run.path(self.root) == folder && run.plan_sha256 == sha256
+        };
         Ok(self.read()?.iter().any(is_it))
     }
 
@@ -148,18 +188,40 @@ impl<'p> Registry<'p> {
     }
 
     /// Adds a run that was made elsewhere.
-    pub(crate) fn import(&self, folder: &Path, plan: Stored, imported: Imported) -> Result<(), Failure> {
+    pub(crate) fn import(
+        &self,
+        folder: &Path,
+        plan: Stored,
+        imported: Imported,
+    ) -> Result<(), Failure> {
         self.put(folder, Some(plan), Some(imported))
     }
 
-    fn put(&self, folder: &Path, plan: Option<Stored>, imported: Option<Imported>) -> Result<(), Failure> {
+    fn put(
+        &self,
+        folder: &Path,
+        plan: Option<Stored>,
+        imported: Option<Imported>,
+    ) -> Result<(), Failure> {
         let folder = folder.strip_prefix(self.root).unwrap_or(folder).to_owned();
         let plan_sha256 = plan.map(|plan| plan.sha256);
         let mut known = self.read()?;
         known.retain(|run| run.folder != folder && run.path(self.root).is_dir());
-        known.push(Known { folder, plan_sha256, undone: false, accepted: false, imported });
-        let is_begun = known.last().is_some_and(|run| run.imported.is_none() && run.has_plan());
-        let written = if is_begun { self.write_before_begin(&known) } else { self.write(&known) };
+        known.push(Known {
+            folder,
+            plan_sha256,
+            undone: false,
+            accepted: false,
+            imported,
+        });
+        let is_begun = known
+            .last()
+            .is_some_and(|run| run.imported.is_none() && run.has_plan());
+        let written = if is_begun {
+            self.write_before_begin(&known)
+        } else {
+            self.write(&known)
+        };
         written.map_err(Failure::no_record)
     }
 
@@ -173,7 +235,11 @@ impl<'p> Registry<'p> {
     pub(crate) fn believe(&self, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
         self.change(|known| {
             let found = known.iter_mut().find(|run| run.path(self.root) == folder);
-            found.into_iter().for_each(|run| run.imported = Some(Imported { believed: believed.cloned() }));
+            found.into_iter().for_each(|run| {
+                run.imported = Some(Imported {
+                    believed: believed.cloned(),
+                })
+            });
         })
     }
 
@@ -198,9 +264,19 @@ impl<'p> Registry<'p> {
     pub(crate) fn will_move(&self, from: &Path, to: &Path) -> Result<(), Failure> {
         let folder = to.strip_prefix(self.root).unwrap_or(to);
         self.change(|known| {
-            let moved = known.iter().cloned().enumerate().find(|(_, run)| run.path(self.root) == from);
+            let moved = known
+                .iter()
+                .cloned()
+                .enumerate()
+                .find(|(_, run)| run.path(self.root) == from);
             if let Some((at, run)) = moved {
-                known.insert(at, Known { folder: folder.to_owned(), ..run });
+                known.insert(
+                    at,
+                    Known {
+                        folder: folder.to_owned(),
+                        ..run
+                    },
+                );
             }
         })
     }
@@ -219,11 +295,15 @@ impl<'p> Registry<'p> {
             Ok(text) => serde_json::from_slice(&text)
                 .with_context(|| format!("cannot understand {}", path.display()))
                 .map_err(|error| {
-                    Failure::refused(error, "remove it; the runs that it lists can then only be read by hand")
+                    Failure::refused(
+                        error,
+                        "remove it; the runs that it lists can then only be read by hand",
+                    )
                 }),
             Err(none) if none.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => {
-                let error = anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
+                let error =
+                    anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
                 Err(Failure::refused(error, "see that it is a file of yours"))
             }
         }
@@ -237,7 +317,9 @@ impl<'p> Registry<'p> {
 
     /// A run that is not on the list on disk could not be resumed after a power cut, and would be paid for again.
     fn write(&self, known: &[Known]) -> anyhow::Result<()> {
-        self.replace(known, |list, known| Ok(code_commit_dir::replace(list, known)?))
+        self.replace(known, |list, known| {
+            Ok(code_commit_dir::replace(list, known)?)
+        })
     }
 
     /// Writes the list before a run begins; its name is synced with the folder when the run is noted as under way.

@@ -14,7 +14,11 @@ use crate::site::Site;
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     meant(args, &site).map_err(|failure| {
-        let older = if args.run.is_none() { older_unfinished(&site) } else { None };
+        let older = if args.run.is_none() {
+            older_unfinished(&site)
+        } else {
+            None
+        };
         match older {
             Some(older) if failure.exit == Exit::NothingToDo => failure.help(older),
             Some(_) | None => failure,
@@ -48,12 +52,23 @@ fn older_unfinished(site: &Site<'_>) -> Option<String> {
     let unfinished = |known: &Known| !known.undone && site.is_over(known) == Some(false);
     let line = |known: Known| {
         let path = known.path(&site.root);
-        let age = now.duration_since(records::last_written(&path)).unwrap_or_default();
+        let age = now
+            .duration_since(records::last_written(&path))
+            .unwrap_or_default();
         format!("{} ({})", records::name(&path), phrases::ago(age))
     };
-    let older: Vec<String> = site.registry().all().ok()?.into_iter().filter(unfinished).map(line).collect();
+    let older: Vec<String> = site
+        .registry()
+        .all()
+        .ok()?
+        .into_iter()
+        .filter(unfinished)
+        .map(line)
+        .collect();
     let named = (!older.is_empty()).then(|| phrases::first(&older, NAMED_RUNS))?;
-    Some(format!("older unfinished runs: {named}; to continue one: code-commit resume RUN"))
+    Some(format!(
+        "older unfinished runs: {named}; to continue one: code-commit resume RUN"
+    ))
 }
 
 /// What a plan that nobody vouches for says about the sandbox and the model does not count.

@@ -34,7 +34,11 @@ pub fn reminder(site: &Site<'_>) -> Option<String> {
 /// The run that is meant: the named one, or the newest that waits.
 pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
     let Some(named) = named else {
-        let waiting = site.registry().all()?.into_iter().find(|known| waiting(known, site).is_some());
+        let waiting = site
+            .registry()
+            .all()?
+            .into_iter()
+            .find(|known| waiting(known, site).is_some());
         return waiting.ok_or_else(|| {
             let error = anyhow!("no run waits for review");
             Failure::nothing_to_do(error, "a run waits if it is begun with --review")
@@ -50,16 +54,22 @@ pub fn find(named: Option<&str>, site: &Site<'_>) -> Result<Known, Failure> {
 fn not_waiting(known: &Known, name: &str) -> Failure {
     if known.undone {
         let error = anyhow!("{name} is undone, so it does not wait for review");
-        return Failure::nothing_to_do(error, format!("to reapply its change: code-commit redo {name}"));
+        return Failure::nothing_to_do(
+            error,
+            format!("to reapply its change: code-commit redo {name}"),
+        );
     }
-    let help =
-        format!("to see what it did: code-commit show {name}; to take it back: code-commit undo {name}");
+    let help = format!(
+        "to see what it did: code-commit show {name}; to take it back: code-commit undo {name}"
+    );
     Failure::nothing_to_do(anyhow!("{name} does not wait for review"), help)
 }
 
 /// The plan of a run that waits: for the person, or, once accepted, for its commit.
 fn waiting(known: &Known, site: &Site<'_>) -> Option<Plan> {
-    let plan = Plan::load(&folder(known, site), known).ok().filter(|plan| plan.review)?;
+    let plan = Plan::load(&folder(known, site), known)
+        .ok()
+        .filter(|plan| plan.review)?;
     let past = records::intact(&folder(known, site)).ok()?;
     let waits = |outcome| known.waits(outcome) || commits::is_due(&plan, known, &past);
     past.outcome().is_some_and(waits).then_some(plan)
@@ -76,18 +86,38 @@ pub fn carry_out(known: &Known, decision: Decision<'_>, host: Host<'_>) -> Resul
     match decision {
         Decision::Accept => accept(known, &site),
         Decision::Reject(files) => {
-            undo::run(&undo::Request { run: Some(&name), files, ..undo::Request::default() }, None, host)?;
+            undo::run(
+                &undo::Request {
+                    run: Some(&name),
+                    files,
+                    ..undo::Request::default()
+                },
+                None,
+                host,
+            )?;
             settle(known, host)
         }
         Decision::Words(words) if words.trim().is_empty() => {
             let error = anyhow!("nothing says what should be different");
-            Err(Failure::refused(error, "say it: code-commit review -m \"not like that: …\""))
+            Err(Failure::refused(
+                error,
+                "say it: code-commit review -m \"not like that: …\"",
+            ))
         }
         Decision::Words(words) => {
-            let query = Query::Given { by: "review", text: words.into_bytes() };
-            let message = waiting(known, &site).and_then(|plan| plan.commit).map(Message::Given);
-            let request =
-                commit::Request { query, review: true, commit: message, ..commit::Request::default() };
+            let query = Query::Given {
+                by: "review",
+                text: words.into_bytes(),
+            };
+            let message = waiting(known, &site)
+                .and_then(|plan| plan.commit)
+                .map(Message::Given);
+            let request = commit::Request {
+                query,
+                review: true,
+                commit: message,
+                ..commit::Request::default()
+            };
             again::run(Some(&name), request, host)
         }
     }
@@ -97,9 +127,13 @@ pub fn carry_out(known: &Known, decision: Decision<'_>, host: Host<'_>) -> Resul
 pub fn settle(known: &Known, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let (root, name) = (&site.root, known.name(&site.root));
-    let now = site.registry().get(&known.path(root))?.unwrap_or_else(|| known.clone());
+    let now = site
+        .registry()
+        .get(&known.path(root))?
+        .unwrap_or_else(|| known.clone());
     let Some(plan) = waiting(&now, &site) else {
-        host.output.object(&json!({ "event": "review", "run": name, "review": "rejected" }));
+        host.output
+            .object(&json!({ "event": "review", "run": name, "review": "rejected" }));
         return Ok(Exit::Done);
     };
     let settings = config::unpacked(&plan.settings, root, host.environment);
@@ -125,11 +159,15 @@ fn accept(known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
         None => None,
     };
     let mut line = json!({ "event": "review", "run": name, "review": "accepted" });
-    line.as_object_mut().into_iter().zip(&commit).for_each(|(line, commit)| {
-        line.insert("commit".to_owned(), json!(commit));
-    });
+    line.as_object_mut()
+        .into_iter()
+        .zip(&commit)
+        .for_each(|(line, commit)| {
+            line.insert("commit".to_owned(), json!(commit));
+        });
     output.object(&line);
-    let committed = commit.map_or_else(String::new, |commit| format!(", and committed as {commit}"));
+    let committed =
+        commit.map_or_else(String::new, |commit| format!(", and committed as {commit}"));
     output.report(&format!("{name} is accepted{committed}"));
     Ok(Exit::Done)
 }

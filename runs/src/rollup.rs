@@ -80,7 +80,12 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
             })?;
             let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget);
             let unmet = [rollup.unmet, too_large].concat();
-            RollUp { chosen, unmet, candidates: files.len(), ..rollup }
+            RollUp {
+                chosen,
+                unmet,
+                candidates: files.len(),
+                ..rollup
+            }
         }
     };
     rollup.files = builder.files();
@@ -89,15 +94,35 @@ pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> 
 }
 
 /// Makes the roll-up, with a budget if none is set and the first model would not take all of it; the roll-up says so.
-pub fn make_within(sources: Sources<'_>, options: &Options, settings: &Settings) -> Result<RollUp, Failure> {
+pub fn make_within(
+    sources: Sources<'_>,
+    options: &Options,
+    settings: &Settings,
+) -> Result<RollUp, Failure> {
     let all = make(sources, options)?;
-    let fit = if options.budget.is_some() { Fit::Fits } else { fit(&all.text, sources.query, settings) };
+    let fit = if options.budget.is_some() {
+        Fit::Fits
+    } else {
+        fit(&all.text, sources.query, settings)
+    };
     match fit {
         Fit::Fits => Ok(all),
-        Fit::Unknown(about) => Ok(RollUp { about_size: Some(about), ..all }),
+        Fit::Unknown(about) => Ok(RollUp {
+            about_size: Some(about),
+            ..all
+        }),
         Fit::TooLarge(budget, about) => {
-            let within = make(sources, &Options { budget: Some(budget), ..options.clone() })?;
-            Ok(RollUp { about_size: Some(about), ..within })
+            let within = make(
+                sources,
+                &Options {
+                    budget: Some(budget),
+                    ..options.clone()
+                },
+            )?;
+            Ok(RollUp {
+                about_size: Some(about),
+                ..within
+            })
         }
     }
 }
@@ -108,42 +133,66 @@ fn read(
     options: &Options,
     mut take: impl FnMut(&str, &[u8]) -> Result<(), LeftOut>,
 ) -> Result<RollUp, Failure> {
-    let Sources { tree, redactor, query, .. } = sources;
+    let Sources {
+        tree,
+        redactor,
+        query,
+        ..
+    } = sources;
     let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
-    let is_wanted = |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
+    let is_wanted =
+        |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
     refuse_conflicts(tree)?;
-    let mut rollup = RollUp { besides: tree.besides()?, ..RollUp::default() };
-    let on_disk =
-        OnDisk::at(tree.root()).map_err(|error| Failure::refused(error, "make the folder readable"))?;
+    let mut rollup = RollUp {
+        besides: tree.besides()?,
+        ..RollUp::default()
+    };
+    let on_disk = OnDisk::at(tree.root())
+        .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let mut content = Vec::new();
-    let (wanted, unwanted): (Vec<_>, Vec<_>) =
-        tree.tracked()?.into_iter().partition(|file| is_wanted(&file.path));
+    let (wanted, unwanted): (Vec<_>, Vec<_>) = tree
+        .tracked()?
+        .into_iter()
+        .partition(|file| is_wanted(&file.path));
     rollup.unwanted = unwanted.len();
     for Tracked { path, .. } in wanted {
         let found = on_disk
             .read(&path, &mut content)
             .with_context(|| format!("cannot read {path}"))
-            .map_err(|error| Failure::refused(error, "make it readable, or stop tracking it with git"))?;
+            .map_err(|error| {
+                Failure::refused(error, "make it readable, or stop tracking it with git")
+            })?;
         match found {
-            Found::Content => match seen(&path, &content, query).and_then(|()| take(&path, &content)) {
-                Err(why) => rollup.left_out.push((path, why)),
-                Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
-                Ok(()) => (),
-            },
+            Found::Content => {
+                match seen(&path, &content, query).and_then(|()| take(&path, &content)) {
+                    Err(why) => rollup.left_out.push((path, why)),
+                    Ok(()) if redactor.finds_key(&content) => rollup.with_key.push(path),
+                    Ok(()) => (),
+                }
+            }
             Found::LeftOut(why) => rollup.left_out.push((path, why)),
             Found::Link => rollup.besides.links.push(path),
             Found::Other => (),
         }
     }
-    let named = rollup.left_out.iter().filter(|(path, _)| code_commit_select::is_named(path, query));
-    rollup.unmet = named.map(|(path, why)| (path.clone(), why.reason().to_owned())).collect();
+    let named = rollup
+        .left_out
+        .iter()
+        .filter(|(path, _)| code_commit_select::is_named(path, query));
+    rollup.unmet = named
+        .map(|(path, why)| (path.clone(), why.reason().to_owned()))
+        .collect();
     Ok(rollup)
 }
 
 /// Whether a file is worth reading. What the query names is, noise or not.
 fn seen(path: &str, content: &[u8], query: &str) -> Result<(), LeftOut> {
-    let noise = std::str::from_utf8(content).ok().and_then(|text| noise(path, text));
-    noise.filter(|_| !code_commit_select::is_named(path, query)).map_or(Ok(()), Err)
+    let noise = std::str::from_utf8(content)
+        .ok()
+        .and_then(|text| noise(path, text));
+    noise
+        .filter(|_| !code_commit_select::is_named(path, query))
+        .map_or(Ok(()), Err)
 }
 
 /// A model would take both versions, and git's marks between them, for the code.
@@ -152,9 +201,15 @@ fn refuse_conflicts(tree: &WorkTree) -> Result<(), Failure> {
     if files.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = files.iter().map(|file| printable_name(&file.to_string_lossy())).collect();
+    let names: Vec<_> = files
+        .iter()
+        .map(|file| printable_name(&file.to_string_lossy()))
+        .collect();
     let error = anyhow!("a merge left conflicts in {}", names.join(", "));
-    Err(Failure::refused(error, "resolve them, then mark them as resolved: git add FILE"))
+    Err(Failure::refused(
+        error,
+        "resolve them, then mark them as resolved: git add FILE",
+    ))
 }
 
 impl RollUp {
@@ -182,9 +237,15 @@ impl RollUp {
         let missing = if self.files > 0 {
             return None;
         } else if self.candidates > 0 {
-            Missing::new("no file fits the budget", "raise --budget, or `budget` of [rollup]")
+            Missing::new(
+                "no file fits the budget",
+                "raise --budget, or `budget` of [rollup]",
+            )
         } else if !self.left_out.is_empty() {
-            Missing::new("every tracked file is left out", "git add files that a model may be shown")
+            Missing::new(
+                "every tracked file is left out",
+                "git add files that a model may be shown",
+            )
         } else if self.unwanted > 0 {
             let hint = "change --include and --exclude, or those of [rollup]";
             Missing::new("no tracked file matches the patterns", hint)
@@ -196,7 +257,11 @@ impl RollUp {
 
     /// Tracked names that no text can hold.
     pub fn odd_names(&self) -> Vec<String> {
-        self.besides.not_utf8.iter().map(|path| name_as_text(path).into_owned()).collect()
+        self.besides
+            .not_utf8
+            .iter()
+            .map(|path| name_as_text(path).into_owned())
+            .collect()
     }
 
     /// Reports what it omits, and whether it may be sent.
@@ -215,17 +280,29 @@ impl RollUp {
 
     /// Names the files that one would expect in it.
     pub(crate) fn tell_surprises(&self, output: &Output) {
-        self.left_out.iter().filter(|(_, why)| is_surprise(*why)).for_each(|file| output.warn(&line(file)));
+        self.left_out
+            .iter()
+            .filter(|(_, why)| is_surprise(*why))
+            .for_each(|file| output.warn(&line(file)));
         self.about_size.iter().for_each(|about| output.warn(about));
         for (path, why) in &self.unmet {
-            output
-                .warn(&format!("the query names {}, which is not shown whole: {why}", printable_name(path)));
+            output.warn(&format!(
+                "the query names {}, which is not shown whole: {why}",
+                printable_name(path)
+            ));
         }
     }
 
     fn note_expected(&self, output: &Output) {
-        let expected: Vec<_> = self.left_out.iter().filter(|(_, why)| !is_surprise(*why)).collect();
-        expected.iter().take(NAMED_FILES).for_each(|file| output.note(&line(file)));
+        let expected: Vec<_> = self
+            .left_out
+            .iter()
+            .filter(|(_, why)| !is_surprise(*why))
+            .collect();
+        expected
+            .iter()
+            .take(NAMED_FILES)
+            .for_each(|file| output.note(&line(file)));
         if expected.len() > NAMED_FILES {
             output.note(&format!("left out: {} more", expected.len() - NAMED_FILES));
         }

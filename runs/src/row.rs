@@ -39,7 +39,10 @@ impl Facts {
         newest_only: false,
         takes_back: TakesBack::PreImages,
         own_summary: false,
-        verdict: About { holds_for: "the files, the query and the build", proves: "the build tests" },
+        verdict: About {
+            holds_for: "the files, the query and the build",
+            proves: "the build tests",
+        },
     };
 }
 

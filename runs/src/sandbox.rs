@@ -43,7 +43,11 @@ pub(crate) fn confine(
     otherwise: Otherwise,
     host: Host<'_>,
 ) -> Result<Confinement, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let (root, settings) = (tree.root(), &plan.settings);
     if settings.sandbox.value != Sandbox::Off && is_all_of_home(root, environment) {
         return Err(Failure::refused(
@@ -54,20 +58,30 @@ pub(crate) fn confine(
             "keep the project in its own folder, or use --sandbox off",
         ));
     }
-    let confinement = match choose(tree, settings, host, |rung| access(tree, plan, rung, environment))? {
+    let confinement = match choose(tree, settings, host, |rung| {
+        access(tree, plan, rung, environment)
+    })? {
         Ok(confinement) => confinement,
         Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
-            output.warn(&format!("no sandbox works here, so this build runs without one: {reason}"));
+            output.warn(&format!(
+                "no sandbox works here, so this build runs without one: {reason}"
+            ));
             Confinement::off()
         }
         Err(reason) => {
-            return Err(no_sandbox(reason, "--sandbox off runs the build with all of your rights"));
+            return Err(no_sandbox(
+                reason,
+                "--sandbox off runs the build with all of your rights",
+            ));
         }
     };
     if confinement.rung != Rung::Off {
         build_is_seen(root, plan, &confinement)?;
-        let other_tools = code_commit_runner::differing(&confinement, &build_env(settings, environment));
-        other_tools.iter().for_each(|tool| output.warn(&other_tool(tool)));
+        let other_tools =
+            code_commit_runner::differing(&confinement, &build_env(settings, environment));
+        other_tools
+            .iter()
+            .for_each(|tool| output.warn(&other_tool(tool)));
     }
     Ok(confinement)
 }
@@ -76,23 +90,40 @@ pub(crate) fn confine(
 /// low.
 pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
     let is_limit = matches!(reason, NoSandbox::TooFewFiles);
-    let help = if is_limit { "raise the limit, then try again: ulimit -n 1024" } else { without };
+    let help = if is_limit {
+        "raise the limit, then try again: ulimit -n 1024"
+    } else {
+        without
+    };
     Failure::refused(reason, help)
 }
 
 /// A symlink may point to a program that the sandbox hides: a model could not fix that.
 fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
-    let program = plan.settings.build.value.argv.first().filter(|program| program.contains('/'));
-    let Some((name, place)) = program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
+    let program = plan
+        .settings
+        .build
+        .value
+        .argv
+        .first()
+        .filter(|program| program.contains('/'));
+    let Some((name, place)) =
+        program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
     else {
         return Ok(());
     };
     if code_commit_runner::shows(confinement, &place) {
         return Ok(());
     }
-    let is_secret = place.iter().any(|name| code_commit_names::is_secret(&name.to_string_lossy()));
+    let is_secret = place
+        .iter()
+        .any(|name| code_commit_names::is_secret(&name.to_string_lossy()));
     let (name, place) = (name.strip_prefix("./").unwrap_or(name), place.display());
-    let show = if is_secret { String::new() } else { format!(", or show it: --readable {place}") };
+    let show = if is_secret {
+        String::new()
+    } else {
+        format!(", or show it: --readable {place}")
+    };
     Err(Failure::refused(
         anyhow!("{name} points to {place}, which the sandbox hides"),
         format!("put it into the project{show}"),
@@ -100,14 +131,28 @@ fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<
 }
 
 /// A build with another tool than the user's is not the build that the user knows.
-fn other_tool(Differs { name, outside, inside }: &Differs) -> String {
+fn other_tool(
+    Differs {
+        name,
+        outside,
+        inside,
+    }: &Differs,
+) -> String {
     let folder = outside.parent().unwrap_or(outside).display();
-    let show = format!("show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`");
+    let show =
+        format!("show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`");
     match inside {
         Some(inside) => {
-            format!("`{name}` is {} in the sandbox, not {}: {show}", inside.display(), outside.display())
+            format!(
+                "`{name}` is {} in the sandbox, not {}: {show}",
+                inside.display(),
+                outside.display()
+            )
         }
-        None => format!("`{name}` is {}, which the sandbox hides: {show}", outside.display()),
+        None => format!(
+            "`{name}` is {}, which the sandbox hides: {show}",
+            outside.display()
+        ),
     }
 }
 
@@ -124,7 +169,11 @@ pub(crate) fn in_view(
         found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
     };
     let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
-    Ok(if is_possible { account.in_view(&state) } else { account })
+    Ok(if is_possible {
+        account.in_view(&state)
+    } else {
+        account
+    })
 }
 
 /// What the build can access of the project and the machine.
@@ -134,9 +183,15 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
     let own = there(root, plan.task.binds());
     let folders = git_folders(tree);
     Access {
-        read_only: own.chain(held(root, &folders, rung)).chain(held(root, &plan.sealed, rung)).collect(),
+        read_only: own
+            .chain(held(root, &folders, rung))
+            .chain(held(root, &plan.sealed, rung))
+            .collect(),
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
-        masked: keys::hidden(root).into_iter().chain(records(tree)).collect(),
+        masked: keys::hidden(root)
+            .into_iter()
+            .chain(records(tree))
+            .collect(),
         network: settings.network.value,
         hosts: hosts(settings),
         writable: writable(root, settings),
@@ -151,13 +206,24 @@ pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = records::implement_logs(tree.root());
     // An unreadable list keeps every run from beginning.
     let known = Registry::of(tree).with_imported().unwrap_or_default();
-    let known: Vec<PathBuf> =
-        known.iter().map(|run| run.path(tree.root())).filter(|run| run.parent() == Some(&logs)).collect();
-    let entries = code_commit_dir::list(&logs).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut others: Vec<PathBuf> =
-        entries.filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run)).collect();
+    let known: Vec<PathBuf> = known
+        .iter()
+        .map(|run| run.path(tree.root()))
+        .filter(|run| run.parent() == Some(&logs))
+        .collect();
+    let entries = code_commit_dir::list(&logs)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let mut others: Vec<PathBuf> = entries
+        .filter(|run| run.join(RUN_JSON).is_file() && !known.contains(run))
+        .collect();
     others.sort_unstable();
-    known.into_iter().chain(others.into_iter().rev()).take(MOST_HELD)
+    known
+        .into_iter()
+        .chain(others.into_iter().rev())
+        .take(MOST_HELD)
 }
 
 /// The runner's mode for this setting.
@@ -173,19 +239,26 @@ pub fn mode(sandbox: Sandbox) -> Mode {
 }
 
 fn is_all_of_home(root: &Path, environment: &Environment) -> bool {
-    environment.folder("HOME").is_some_and(|home| home.starts_with(root))
+    environment
+        .folder("HOME")
+        .is_some_and(|home| home.starts_with(root))
 }
 
 /// Protected names that commands may read but not change, relative to the root, except what a build has to
 /// write. `agent-config/` is not readable either.
 pub(crate) fn read_only(binds: Binds) -> impl Iterator<Item = &'static str> {
-    let held = code_commit_names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
-    std::iter::once(DOT_GIT).chain(held.map(Name::at_root)).filter(|name| *name != AGENT_CONFIG)
+    let held =
+        code_commit_names::protected(binds).filter(|name| name.writer() != Some(Writer::Build));
+    std::iter::once(DOT_GIT)
+        .chain(held.map(Name::at_root))
+        .filter(|name| *name != AGENT_CONFIG)
 }
 
 /// Those of them that exist, as paths.
 pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
-    read_only(binds).map(|name| root.join(name)).filter(|path| path.exists())
+    read_only(binds)
+        .map(|name| root.join(name))
+        .filter(|path| path.exists())
 }
 
 /// Each protected file is a mount, and bubblewrap takes at most 3,000. The seal covers the rest.
@@ -197,48 +270,74 @@ pub(crate) const MOST_HELD: usize = 500;
 pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
         let name = path.file_name().unwrap_or_default();
-        let is_known = name == DOT_GIT || code_commit_names::is_protected_anywhere(name.as_encoded_bytes());
+        let is_known =
+            name == DOT_GIT || code_commit_names::is_protected_anywhere(name.as_encoded_bytes());
         path.is_file() && path.parent() != Some(root) && is_known
     };
     let paths = sealed.iter().map(|name| root.join(name));
-    let paths = paths.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()));
-    paths.filter(move |path| rung != Rung::Landlock || !by_name(path)).take(MOST_HELD)
+    let paths = paths.filter(|path| {
+        path.symlink_metadata()
+            .is_ok_and(|found| !found.is_symlink())
+    });
+    paths
+        .filter(move |path| rung != Rung::Landlock || !by_name(path))
+        .take(MOST_HELD)
 }
 
 const DOT_GIT: &str = ".git";
 
 /// The parent folders of a sealed `.git`: if one were moved away, another could replace it.
 pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
-    let dot_gits = held.into_iter().filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
-    let above = dot_gits.flat_map(|path| path.ancestors().skip(1)).filter(|above| *above != Path::new(""));
+    let dot_gits = held
+        .into_iter()
+        .filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
+    let above = dot_gits
+        .flat_map(|path| path.ancestors().skip(1))
+        .filter(|above| *above != Path::new(""));
     let above: BTreeSet<PathBuf> = above.map(|folder| root.join(folder)).collect();
-    above.into_iter().filter(|folder| folder.is_dir()).take(MOST_HELD).collect()
+    above
+        .into_iter()
+        .filter(|folder| folder.is_dir())
+        .take(MOST_HELD)
+        .collect()
 }
 
 /// The `.git` of every repository in the project, relative to the root. Its configuration names programs that
 /// the user's next `git status` runs, so no command may change one, or create one where a submodule is not
 /// checked out.
 pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
-    Ok(tree.repositories_below()?.into_iter().map(|folder| folder.join(DOT_GIT)).collect())
+    Ok(tree
+        .repositories_below()?
+        .into_iter()
+        .map(|folder| folder.join(DOT_GIT))
+        .collect())
 }
 
 /// What a sandbox around agents protects of them: those that exist, and, for submodules that are not checked
 /// out, the folder, in which git tracks nothing.
 pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     let there = |path: &Path| path.symlink_metadata().is_ok();
-    let held = dot_gits.iter().map(|path| root.join(path)).filter_map(move |path| {
-        if there(&path) {
-            Some(path)
-        } else {
-            path.parent().filter(|folder| there(folder)).map(Path::to_owned)
-        }
-    });
+    let held = dot_gits
+        .iter()
+        .map(|path| root.join(path))
+        .filter_map(move |path| {
+            if there(&path) {
+                Some(path)
+            } else {
+                path.parent()
+                    .filter(|folder| there(folder))
+                    .map(Path::to_owned)
+            }
+        });
     held.take(MOST_HELD)
 }
 
 /// Those that a seal covers: files, and missing ones. The latter only in a sandbox, where git could not check
 /// out a submodule anyway: without one a build may do so.
-pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<PathBuf>, RepoError> {
+pub(crate) fn sealed_dot_gits(
+    tree: &WorkTree,
+    sandbox: Sandbox,
+) -> Result<Vec<PathBuf>, RepoError> {
     let mut all = dot_gits(tree)?;
     all.retain(|path| match tree.root().join(path).symlink_metadata() {
         Ok(found) => !found.is_dir(),
@@ -251,18 +350,29 @@ pub(crate) fn sealed_dot_gits(tree: &WorkTree, sandbox: Sandbox) -> Result<Vec<P
 /// tree were already reported.
 pub(crate) fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
     let mut all = dot_gits(tree).unwrap_or_default();
-    all.retain(|path| tree.root().join(path).symlink_metadata().is_ok_and(|found| found.is_dir()));
+    all.retain(|path| {
+        tree.root()
+            .join(path)
+            .symlink_metadata()
+            .is_ok_and(|found| found.is_dir())
+    });
     all
 }
 
 /// Every file that the configuration protects, relative to the root: tracked files, even missing ones, and
 /// all others, except ignored files that no pattern names.
-pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<BTreeSet<PathBuf>, Failure> {
+pub fn protected(
+    tree: &WorkTree,
+    guard: &Guard,
+    settings: &Settings,
+) -> Result<BTreeSet<PathBuf>, Failure> {
     if settings.protect.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let only_protect =
-        settings.protect.iter().fold(Policy::new(), |policy, list| policy.protect(&list.value));
+    let only_protect = settings
+        .protect
+        .iter()
+        .fold(Policy::new(), |policy, list| policy.protect(&list.value));
     let files = tree.tracked()?.into_iter().map(|file| file.path);
     let tracked = files.chain(tree.besides()?.links);
     let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
@@ -274,13 +384,25 @@ pub fn protected(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<
 
 /// Under Landlock nothing new can be created at the root, and cargo's `target` may not exist yet.
 fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
-    let target = root.join("Cargo.toml").exists().then(|| root.join("target"));
-    settings.writable.iter().map(|place| place.value.clone()).chain(target).collect()
+    let target = root
+        .join("Cargo.toml")
+        .exists()
+        .then(|| root.join("target"));
+    settings
+        .writable
+        .iter()
+        .map(|place| place.value.clone())
+        .chain(target)
+        .collect()
 }
 
 /// The hosts that a build may reach.
 pub(crate) fn hosts(settings: &Settings) -> Vec<AllowedHost> {
-    settings.hosts.iter().filter_map(|host| AllowedHost::parse(&host.value)).collect()
+    settings
+        .hosts
+        .iter()
+        .filter_map(|host| AllowedHost::parse(&host.value))
+        .collect()
 }
 
 /// Single hosts can be opened in namespaces only. Without a sandbox, everything is open anyway.
@@ -308,12 +430,20 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
         file_bytes: Some(settings.build_file.value),
         open_files: Some(settings.build_open_files.value),
     };
-    Limits { output_bytes: settings.build_output.value, resources, ..Limits::default() }
+    Limits {
+        output_bytes: settings.build_output.value,
+        resources,
+        ..Limits::default()
+    }
 }
 
 /// What builds need of the caller's environment, plus what the settings pass on; no keys.
 pub(crate) fn build_env(settings: &Settings, environment: &Environment) -> Env {
-    let extra: Vec<OsString> = settings.env.iter().map(|name| name.value.clone().into()).collect();
+    let extra: Vec<OsString> = settings
+        .env
+        .iter()
+        .map(|name| name.value.clone().into())
+        .collect();
     Env::allowed(environment.all().clone(), &extra)
 }
 
@@ -338,7 +468,10 @@ mod tests {
         UserSpecification.md
         ");
         let only_in_implement = read_only(Binds::Implement).filter(|name| !names.contains(name));
-        assert_eq!(only_in_implement.collect::<Vec<_>>(), ["logs", "llm-user-output.txt"]);
+        assert_eq!(
+            only_in_implement.collect::<Vec<_>>(),
+            ["logs", "llm-user-output.txt"]
+        );
         assert_eq!(
             read_only(Binds::Always).collect::<Vec<_>>(),
             [".git", ".code-commit", "code-commit.toml", ".gitmodules"]

@@ -27,7 +27,9 @@ pub struct Site<'h> {
 
 impl fmt::Debug for Site<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Site").field("root", &self.root).finish_non_exhaustive()
+        f.debug_struct("Site")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
     }
 }
 
@@ -39,12 +41,20 @@ impl<'h> Site<'h> {
 
     /// The project in this folder. Fails if its repository cannot be read.
     pub fn at(root: &Path, host: Host<'h>) -> Result<Self, Failure> {
-        Ok(Self { root: root.to_owned(), trusted: Trusted::find(root, host.environment)?, host })
+        Ok(Self {
+            root: root.to_owned(),
+            trusted: Trusted::find(root, host.environment)?,
+            host,
+        })
     }
 
     /// The project at the root of this work tree.
     pub fn of(tree: &WorkTree, host: Host<'h>) -> Self {
-        Self { root: tree.root().to_owned(), trusted: Trusted::of(tree, host.environment), host }
+        Self {
+            root: tree.root().to_owned(),
+            trusted: Trusted::of(tree, host.environment),
+            host,
+        }
     }
 
     /// Its repository, or why there is none.
@@ -53,7 +63,11 @@ impl<'h> Site<'h> {
             return Ok(tree);
         }
         place::work_tree(&self.root)?;
-        Err(anyhow!("the repository of {} appeared meanwhile", self.root.display()).into())
+        Err(anyhow!(
+            "the repository of {} appeared meanwhile",
+            self.root.display()
+        )
+        .into())
     }
 
     /// The harness's own folder; created if necessary.
@@ -73,7 +87,9 @@ impl<'h> Site<'h> {
     /// read.
     pub fn is_over(&self, known: &Known) -> Option<bool> {
         // What was made elsewhere is not in the middle of anything here.
-        let Some(row) = self.row(known).filter(|_| !known.is_imported()) else { return Some(true) };
+        let Some(row) = self.row(known).filter(|_| !known.is_imported()) else {
+            return Some(true);
+        };
         let run = known.path(&self.root);
         let in_tree = (row.in_tree)(known, self)?;
         if in_tree == InTree::Unfinished {

@@ -58,13 +58,24 @@ impl Trusted {
         let project = tree.as_ref().map_or(root, WorkTree::top);
         let programs = Programs::new(environment.path(), [project]);
         let (surroundings, environment) = (OnceCell::new(), environment.clone());
-        Self { root: root.to_owned(), tree, surroundings, programs, environment }.with_path()
+        Self {
+            root: root.to_owned(),
+            tree,
+            surroundings,
+            programs,
+            environment,
+        }
+        .with_path()
     }
 
     /// What remains to be trusted if commands may change these places, too.
     #[must_use]
     pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
-        Self { programs: self.programs.except(changeable), ..self.clone() }.with_path()
+        Self {
+            programs: self.programs.except(changeable),
+            ..self.clone()
+        }
+        .with_path()
     }
 
     /// What remains to be trusted if commands may change what the settings open to them.
@@ -76,7 +87,10 @@ impl Trusted {
     fn with_path(self) -> Self {
         let mut variables = self.environment.all().clone();
         variables.insert("PATH".into(), self.programs.path());
-        Self { environment: Environment::of(variables), ..self }
+        Self {
+            environment: Environment::of(variables),
+            ..self
+        }
     }
 
     /// The root of the project.
@@ -105,12 +119,18 @@ impl Trusted {
 
     /// The file to start for a name.
     pub fn program(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, Failure> {
-        self.programs.find(name).map_err(|error| Failure::hinted(error, NoProgram::hint))
+        self.programs
+            .find(name)
+            .map_err(|error| Failure::hinted(error, NoProgram::hint))
     }
 
     /// The git program in a folder.
     pub fn git(&self, folder: impl Into<PathBuf>) -> Result<Git, Failure> {
-        Ok(Git::new(folder, self.program("git")?, self.environment.all().clone()))
+        Ok(Git::new(
+            folder,
+            self.program("git")?,
+            self.environment.all().clone(),
+        ))
     }
 
     /// The CLI of an agent, which works in a sandbox.
@@ -136,16 +156,24 @@ impl Trusted {
     pub(crate) fn base(&self) -> Base {
         let around = self.surroundings().ok().filter(|around| around.is_git());
         let excludes = around.map(|around| sha256_hex(&around.excludes().join(&0)));
-        let config = self.tree.as_ref().map(|tree| sha256_hex(&tree.configuration()));
-        Base { git: self.carried("git"), git_config_sha256: config, git_excludes_sha256: excludes }
+        let config = self
+            .tree
+            .as_ref()
+            .map(|tree| sha256_hex(&tree.configuration()));
+        Base {
+            git: self.carried("git"),
+            git_config_sha256: config,
+            git_excludes_sha256: excludes,
+        }
     }
 
     /// Where a program is, for a record that is carried elsewhere.
     fn carried(&self, name: &str) -> Option<String> {
         let place = self.programs.find(name).ok()?;
         let home = self.environment.folder("HOME");
-        let below =
-            home.and_then(|home| place.strip_prefix(home).ok()).map(|below| Path::new("~").join(below));
+        let below = home
+            .and_then(|home| place.strip_prefix(home).ok())
+            .map(|below| Path::new("~").join(below));
         Some(below.unwrap_or(place).display().to_string())
     }
 
@@ -157,10 +185,13 @@ impl Trusted {
         }
         let now = self.base();
         let git = (now.git != then.git).then_some("the git program");
-        let config = (now.git_config_sha256 != then.git_config_sha256).then_some("git's configuration");
-        let excludes = (now.git_excludes_sha256 != then.git_excludes_sha256).then_some("git's excludes");
+        let config =
+            (now.git_config_sha256 != then.git_config_sha256).then_some("git's configuration");
+        let excludes =
+            (now.git_excludes_sha256 != then.git_excludes_sha256).then_some("git's excludes");
         let changed: Vec<&str> = git.into_iter().chain(config).chain(excludes).collect();
-        (!changed.is_empty()).then(|| format!("changed since the run began: {}", changed.join(", ")))
+        (!changed.is_empty())
+            .then(|| format!("changed since the run began: {}", changed.join(", ")))
     }
 }
 

@@ -44,7 +44,11 @@ pub struct Request<'r> {
 pub type Choose<'c> = &'c mut dyn FnMut(&str, &[String]) -> Result<Vec<bool>, Failure>;
 
 /// Undoes the named run, or the newest, in one transaction. With `choose`, hunk by hunk.
-pub fn run(request: &Request<'_>, choose: Option<Choose<'_>>, host: Host<'_>) -> Result<Exit, Failure> {
+pub fn run(
+    request: &Request<'_>,
+    choose: Option<Choose<'_>>,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
     let patch = choose.is_some().then_some("--patch");
     let site = Site::here(host)?;
     let lock = site.lock()?;
@@ -90,21 +94,30 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
     let undos = code_commit_perform::undos(&sets.rounds);
     if undos.is_empty() {
         let help = "to undo what a run changed: code-commit undo RUN";
-        return Err(Failure::nothing_to_do(anyhow!("nothing of {name} is undone"), help));
+        return Err(Failure::nothing_to_do(
+            anyhow!("nothing of {name} is undone"),
+            help,
+        ));
     }
     let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
         .map_err(|error| failed(error, &sets.run, &format!("code-commit redo {name}")))?;
     code_commit_perform::put_away(&undos).map_err(anyhow::Error::from)?;
     site.registry().mark(&sets.run, Undone::No)?;
     let count = tell(&redone, &sets.run, "changed", host);
-    host.output.report(&format!("{} after {name}", phrases::files_as_they_were(count)));
+    host.output.report(&format!(
+        "{} after {name}",
+        phrases::files_as_they_were(count)
+    ));
     Ok(Exit::Done)
 }
 
 /// One line a file; gives their number.
 fn tell(done: &code_commit_apply::Undone, run: &Path, verb: &str, host: Host<'_>) -> usize {
     let (output, changes) = (host.output, &done.applied.changes);
-    done.applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
+    done.applied
+        .warnings
+        .iter()
+        .for_each(|warning| output.warn(&printable(&warning.to_string())));
     output.object(&json!({ "run": records::name(run), verb: changes }));
     for change in changes {
         let what = match change.action {
@@ -133,12 +146,24 @@ impl Sets {
         }
         let tree = site.tree()?;
         if known.is_imported() {
-            let error = anyhow!("{} was made elsewhere: it changed nothing here", records::name(&run));
-            return Err(Failure::nothing_to_do(error, "another run: code-commit undo RUN"));
+            let error = anyhow!(
+                "{} was made elsewhere: it changed nothing here",
+                records::name(&run)
+            );
+            return Err(Failure::nothing_to_do(
+                error,
+                "another run: code-commit undo RUN",
+            ));
         }
         if row.and_then(|row| (row.in_tree)(known, site)) == Some(InTree::Restored) {
-            let error = anyhow!("{} left nothing: the tree was restored already", records::name(&run));
-            return Err(Failure::nothing_to_do(error, "to go on with it: code-commit resume"));
+            let error = anyhow!(
+                "{} left nothing: the tree was restored already",
+                records::name(&run)
+            );
+            return Err(Failure::nothing_to_do(
+                error,
+                "to go on with it: code-commit resume",
+            ));
         }
         let kept = run.join(UNDO);
         Format::same(&run).map_err(|error| {
@@ -149,20 +174,36 @@ impl Sets {
             Failure::refused(error, help)
         })?;
         if known.has_plan() && kept.is_dir() && !run.join(JOURNAL).is_file() {
-            let error =
-                anyhow!("the journal of {} is gone, so nothing says what may be undone", records::name(&run));
-            return Err(Failure::refused(error, format!("the old contents are in {}", kept.display())));
+            let error = anyhow!(
+                "the journal of {} is gone, so nothing says what may be undone",
+                records::name(&run)
+            );
+            return Err(Failure::refused(
+                error,
+                format!("the old contents are in {}", kept.display()),
+            ));
         }
         let rounds = folders_to_undo(&records::open(&run)).map_err(|error| {
-            let help = format!("nothing was restored; the old contents are in {}", kept.display());
+            let help = format!(
+                "nothing was restored; the old contents are in {}",
+                kept.display()
+            );
             Failure::refused(error, help)
         })?;
-        Ok(Self { root: tree.root().to_owned(), run, rounds })
+        Ok(Self {
+            root: tree.root().to_owned(),
+            run,
+            rounds,
+        })
     }
 
     /// The commit of the run, if it made one. An undo is about files; the history is git's.
     fn commit(&self) -> Option<String> {
-        Past::read(&self.run).ok()?.steps_held().commit().map(str::to_owned)
+        Past::read(&self.run)
+            .ok()?
+            .steps_held()
+            .commit()
+            .map(str::to_owned)
     }
 
     /// What differs from before the run.
@@ -171,21 +212,35 @@ impl Sets {
     }
 
     /// The files to undo, each with what it becomes; `None` for all of them.
-    fn meant(&self, named: &[String], choose: Option<Choose<'_>>) -> Result<Option<Files>, Failure> {
+    fn meant(
+        &self,
+        named: &[String],
+        choose: Option<Choose<'_>>,
+    ) -> Result<Option<Files>, Failure> {
         if named.is_empty() && choose.is_none() {
             return Ok(None);
         }
         let mut changes = self.changes()?;
         if !named.is_empty() {
-            let named: Vec<&str> = named.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
-            if let Some(other) = named.iter().find(|path| changes.iter().all(|change| change.path != **path))
+            let named: Vec<&str> = named
+                .iter()
+                .map(|path| path.strip_prefix("./").unwrap_or(path))
+                .collect();
+            if let Some(other) = named
+                .iter()
+                .find(|path| changes.iter().all(|change| change.path != **path))
             {
                 return Err(self.not_changed(other, &changes));
             }
             changes.retain(|change| named.contains(&&*change.path));
         }
         let Some(choose) = choose else {
-            return Ok(Some(changes.into_iter().map(|change| (change.path, Becomes::Before)).collect()));
+            return Ok(Some(
+                changes
+                    .into_iter()
+                    .map(|change| (change.path, Becomes::Before))
+                    .collect(),
+            ));
         };
         let mut files = Files::new();
         for change in changes {
@@ -201,9 +256,13 @@ impl Sets {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         let error = anyhow!("{name} left no change in {}", printable_name(path));
         let help = if paths.is_empty() {
-            "nothing of it is in the tree any more: code-commit redo reapplies undone changes".to_owned()
+            "nothing of it is in the tree any more: code-commit redo reapplies undone changes"
+                .to_owned()
         } else {
-            format!("it changed {}", printable(&phrases::first(&paths, NAMED_FILES)))
+            format!(
+                "it changed {}",
+                printable(&phrases::first(&paths, NAMED_FILES))
+            )
         };
         Failure::refused(error, help)
     }
@@ -222,7 +281,11 @@ fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Becomes>, Fa
     }
     let content = hunks.without(&undone);
     let is_whole = content == before;
-    Ok(Some(if is_whole { Becomes::Before } else { Becomes::Content(content.into_bytes()) }))
+    Ok(Some(if is_whole {
+        Becomes::Before
+    } else {
+        Becomes::Content(content.into_bytes())
+    }))
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
@@ -233,25 +296,44 @@ fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, 
     if named.is_some() && !known.undone && !is_kept() && site.is_over(known) == Some(false) {
         site.registry().mark(&run, Undone::Yes)?;
         output.object(&json!({ "run": name, "restored": [] }));
-        output.report(&format!("{name} changed no file; it is closed and cannot be resumed"));
+        output.report(&format!(
+            "{name} changed no file; it is closed and cannot be resumed"
+        ));
         return Ok(Exit::Done);
     }
     let changed = |known: &Known| {
         let rounds = folders_to_undo(&records::open(&known.path(&site.root))).ok()?;
-        (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?).then(|| known.path(&site.root))
+        (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?)
+            .then(|| known.path(&site.root))
     };
-    let older = if named.is_none() { site.registry().all()?.iter().find_map(changed) } else { None };
+    let older = if named.is_none() {
+        site.registry().all()?.iter().find_map(changed)
+    } else {
+        None
+    };
     let help = older.map_or_else(
-        || "a run whose replies were all refused, or that was rolled back, has nothing to undo".to_owned(),
-        |older| format!("the newest run that did: code-commit undo {}", records::name(&older)),
+        || {
+            "a run whose replies were all refused, or that was rolled back, has nothing to undo"
+                .to_owned()
+        },
+        |older| {
+            format!(
+                "the newest run that did: code-commit undo {}",
+                records::name(&older)
+            )
+        },
     );
-    Err(Failure::nothing_to_do(anyhow!("there is no record of what {name} may have changed"), help))
+    Err(Failure::nothing_to_do(
+        anyhow!("there is no record of what {name} may have changed"),
+        help,
+    ))
 }
 
 /// Agents write to the tree themselves: no texts of before are kept that could be put back.
 fn with_git(run: &Path, kind: &str) -> Failure {
     let name = records::name(run);
-    let what = anyhow!("{name} is a run of the {kind} loop: what its agents wrote is not kept twice");
+    let what =
+        anyhow!("{name} is a run of the {kind} loop: what its agents wrote is not kept twice");
     let help = "take it back with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
     Failure::refused(what, help)
 }
@@ -260,7 +342,12 @@ fn with_git(run: &Path, kind: &str) -> Failure {
 fn again(request: &Request<'_>, patch: Option<&str>, run: &Path) -> String {
     let files = request.files.iter().map(|path| printable_name(path));
     let words = [format!("code-commit undo {}", records::name(run))];
-    words.into_iter().chain(files).chain(patch.map(str::to_owned)).collect::<Vec<String>>().join(" ")
+    words
+        .into_iter()
+        .chain(files)
+        .chain(patch.map(str::to_owned))
+        .collect::<Vec<String>>()
+        .join(" ")
 }
 
 /// Either everything was restored or nothing; in both cases the old contents stay in the run folder. `command` is the
@@ -274,21 +361,30 @@ fn failed(error: UndoError, run: &Path, command: &str) -> Failure {
         );
     }
     let help = if matches!(error, UndoError::OtherVersion { .. }) {
-        format!("undo with that version; the old contents are in {}", kept.display())
+        format!(
+            "undo with that version; the old contents are in {}",
+            kept.display()
+        )
     } else if matches!(error, UndoError::NoManifest { .. }) {
         format!(
             "nothing was restored; git may have the old contents, and {} has the remaining copies",
             kept.display()
         )
     } else if matches!(error, UndoError::Blocked { .. }) {
-        format!("move away what is there, then undo again; the old contents are in {}", kept.display())
+        format!(
+            "move away what is there, then undo again; the old contents are in {}",
+            kept.display()
+        )
     } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {
         format!(
             "the next command restores files that were not changed since; the old contents are in {}",
             kept.display()
         )
     } else {
-        format!("nothing was restored; the old contents are in {}", kept.display())
+        format!(
+            "nothing was restored; the old contents are in {}",
+            kept.display()
+        )
     };
     Failure::new(Exit::TreeNotRestored, error).help(help)
 }

@@ -24,7 +24,12 @@ pub(crate) fn of_commit(trusted: &Trusted, plan: &Plan, interrupt: Interrupt<'_>
         Task::Implement { system, query, .. } => vec![system.text(), query.text()],
     };
     HoldsFor {
-        tree: tree(trusted.root(), trusted.surroundings().ok(), &plan.own_files(), interrupt),
+        tree: tree(
+            trusted.root(),
+            trusted.surroundings().ok(),
+            &plan.own_files(),
+            interrupt,
+        ),
         specification: Some(sha256_hex(asked.join("\0").as_bytes())),
         decider: Some(of_build(trusted, &plan.settings)),
     }
@@ -33,9 +38,17 @@ pub(crate) fn of_commit(trusted: &Trusted, plan: &Plan, interrupt: Interrupt<'_>
 /// The build command, and the content of every file of the project that it starts or names.
 fn of_build(trusted: &Trusted, settings: &Settings) -> String {
     let root = trusted.root();
-    let deciders = deciders::find(root, trusted.tree(), settings).into_iter().map(|decider| decider.path);
-    let named = [code_commit_names::ours::BUILD.to_owned()].into_iter().chain(deciders);
-    decider(root, &settings.build.value.argv, named.chain(deciders::graders(root, settings)))
+    let deciders = deciders::find(root, trusted.tree(), settings)
+        .into_iter()
+        .map(|decider| decider.path);
+    let named = [code_commit_names::ours::BUILD.to_owned()]
+        .into_iter()
+        .chain(deciders);
+    decider(
+        root,
+        &settings.build.value.argv,
+        named.chain(deciders::graders(root, settings)),
+    )
 }
 
 /// The end of a work order, whose run is in the folder `run`.
@@ -46,9 +59,15 @@ pub(crate) fn of_order(
     order: &WorkOrder,
     interrupt: Interrupt<'_>,
 ) -> HoldsFor {
-    let own: Vec<String> = out_in_tree(root, run).map(|out| out.display().to_string()).into_iter().collect();
-    let words: Vec<String> =
-        order.acceptance_commands.iter().flat_map(|command| command.argv.iter().cloned()).collect();
+    let own: Vec<String> = out_in_tree(root, run)
+        .map(|out| out.display().to_string())
+        .into_iter()
+        .collect();
+    let words: Vec<String> = order
+        .acceptance_commands
+        .iter()
+        .flat_map(|command| command.argv.iter().cloned())
+        .collect();
     let files = words.iter().cloned().chain([VERIFY_SCRIPT.to_owned()]);
     HoldsFor {
         tree: tree(root, around, &own, interrupt),
@@ -63,17 +82,28 @@ pub(crate) fn out_in_tree(root: &Path, run: &Path) -> Option<PathBuf> {
 }
 
 /// `words`, and the content of these files, relative to the root.
-pub(crate) fn decider(root: &Path, words: &impl Serialize, files: impl Iterator<Item = String>) -> String {
+pub(crate) fn decider(
+    root: &Path,
+    words: &impl Serialize,
+    files: impl Iterator<Item = String>,
+) -> String {
     let mut files: Vec<String> = files.collect();
     files.sort_unstable();
     files.dedup();
     let content = |file: &String| {
-        let read =
-            code_commit_dir::read(&root.join(file), MOST, code_commit_dir::Links::Followed).ok().flatten();
+        let read = code_commit_dir::read(&root.join(file), MOST, code_commit_dir::Links::Followed)
+            .ok()
+            .flatten();
         read.map(|bytes| format!("{} {file}\0", sha256_hex(&bytes)))
     };
     let files: String = files.iter().filter_map(content).collect();
-    sha256_hex(format!("{}\0{files}", serde_json::to_string(words).unwrap_or_default()).as_bytes())
+    sha256_hex(
+        format!(
+            "{}\0{files}",
+            serde_json::to_string(words).unwrap_or_default()
+        )
+        .as_bytes(),
+    )
 }
 
 /// `None` if it cannot be read: then nothing is known of what the verdict holds for.
@@ -83,5 +113,7 @@ pub(crate) fn tree(
     own: &[String],
     interrupt: Interrupt<'_>,
 ) -> Option<String> {
-    code_commit_perform::identity(root, around, own, interrupt).ok().flatten()
+    code_commit_perform::identity(root, around, own, interrupt)
+        .ok()
+        .flatten()
 }

@@ -53,20 +53,34 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         return Err(Failure::refused(error, "lines are counted from 1"));
     }
     let from_top = whole.strip_prefix(tree.top()).unwrap_or(&whole);
-    let path =
-        from_top.to_str().ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
+    let path = from_top
+        .to_str()
+        .ok_or_else(|| Failure::not_utf8(from_top, "git's blame", "rename the file"))?;
     let git = Trusted::of(tree, host.environment).git(tree.top())?;
     let notes = tree.notes(REFERENCE).unwrap_or_else(|error| {
-        host.output.warn(&printable(&format!("{:#}", anyhow::Error::from(error))));
+        host.output
+            .warn(&printable(&format!("{:#}", anyhow::Error::from(error))));
         None
     });
     let has_notes = notes.is_some();
-    let file = File { tree, registry: site.registry(), path: path.to_owned(), content, line, notes };
+    let file = File {
+        tree,
+        registry: site.registry(),
+        path: path.to_owned(),
+        content,
+        line,
+        notes,
+    };
     let origins = file.origins(&git, host.output)?;
     origins.tell(&shown, line.is_some(), &site.root, host.output);
-    if let Some(remote) = tree.remote().filter(|_| !has_notes && origins.may_be_noted()) {
+    if let Some(remote) = tree
+        .remote()
+        .filter(|_| !has_notes && origins.may_be_noted())
+    {
         let fetch = format!("git fetch {remote} {REFERENCE}:{REFERENCE}");
-        host.output.note(&printable(&format!("no notes are here; {remote} may have some: {fetch}")));
+        host.output.note(&printable(&format!(
+            "no notes are here; {remote} may have some: {fetch}"
+        )));
     }
     Ok(Exit::Done)
 }
@@ -74,7 +88,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 /// The repository below the project's root that holds the file, if there is one: a role of a phase has its own.
 fn own_repository(file: &Path, site: &Site<'_>) -> Result<Option<WorkTree>, Failure> {
     let folder = file.parent().unwrap_or(file);
-    let Ok(nearest) = WorkTree::at(folder) else { return Ok(None) };
+    let Ok(nearest) = WorkTree::at(folder) else {
+        return Ok(None);
+    };
     let top = site.trusted.tree().map(WorkTree::top);
     if top == Some(nearest.top()) || !nearest.top().starts_with(&site.root) {
         return Ok(None);
@@ -90,19 +106,27 @@ fn split(place: &Path, root: &Path) -> (PathBuf, Option<usize>) {
     };
     let is_there = root.join(place).symlink_metadata().is_ok();
     let line = if is_there { None } else { line() };
-    line.map_or_else(|| (place.to_owned(), None), |(path, line)| (path, Some(line)))
+    line.map_or_else(
+        || (place.to_owned(), None),
+        |(path, line)| (path, Some(line)),
+    )
 }
 
 /// The file's place, with symlinks to its folder resolved.
 fn whole(path: &Path, root: &Path) -> Result<PathBuf, Failure> {
     let place = root.join(path);
     let folder = place.parent().unwrap_or(&place);
-    let folder = folder.canonicalize().with_context(|| format!("cannot find {}", path.display()));
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("cannot find {}", path.display()));
     let folder = folder.map_err(|error| Failure::refused(error, "name a file of this project"))?;
     let whole = folder.join(place.file_name().unwrap_or_default());
     if whole.starts_with(root) {
         return Ok(whole);
     }
     let error = anyhow!("{} is not in {}", path.display(), root.display());
-    Err(Failure::refused(error, "change to the project that it belongs to"))
+    Err(Failure::refused(
+        error,
+        "change to the project that it belongs to",
+    ))
 }

@@ -13,15 +13,26 @@ use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo};
+use code_commit_runs::{
+    Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo,
+};
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
 /// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);
 
 impl OpenModel for Replies {
-    fn open(&self, _: &Settings, _: &Keys, _: &WorkTree, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
-        let entry = |text: &&str| Entry { text: (*text).to_owned(), ..Entry::default() };
+    fn open(
+        &self,
+        _: &Settings,
+        _: &Keys,
+        _: &WorkTree,
+        _: Host<'_>,
+    ) -> Result<Box<dyn Model>, Failure> {
+        let entry = |text: &&str| Entry {
+            text: (*text).to_owned(),
+            ..Entry::default()
+        };
         Ok(Box::new(Scripted::new(self.0.iter().map(entry).collect())))
     }
 }
@@ -57,19 +68,47 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let project = Project::with(&FILES).unwrap();
-        project.write("agent-config/codeRollup.txt", b"src/greet.sh: see the query\n").unwrap();
-        let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
+        project
+            .write(
+                "agent-config/codeRollup.txt",
+                b"src/greet.sh: see the query\n",
+            )
+            .unwrap();
+        let variables = [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("HOME", "/nonexistent"),
+        ];
         let environment =
             Environment::of(variables.map(|(name, value)| (name.into(), OsString::from(value))));
         let page = Page::default();
-        let output = Output::new(Stream::new(page.clone(), false), Stream::new(page.clone(), false));
-        Self { project, environment, page, output }
+        let output = Output::new(
+            Stream::new(page.clone(), false),
+            Stream::new(page.clone(), false),
+        );
+        Self {
+            project,
+            environment,
+            page,
+            output,
+        }
     }
 
     fn host<'h>(&'h self, models: &'h Replies) -> Host<'h> {
-        let Self { project, environment, output, .. } = self;
+        let Self {
+            project,
+            environment,
+            output,
+            ..
+        } = self;
         let loops = code_commit_runs::LOOPS;
-        Host { folder: Ok(project.root()), environment, output, loops, models, closed: |_, _, _, _| {} }
+        Host {
+            folder: Ok(project.root()),
+            environment,
+            output,
+            loops,
+            models,
+            closed: |_, _, _, _| {},
+        }
     }
 
     /// A run of the default loop with these replies.
@@ -77,13 +116,19 @@ impl Scene {
         let mut layer = Layer::default();
         layer.model.name = Some("scripted/replies".parse().unwrap());
         layer.sandbox.mode = Some(Sandbox::Off);
-        let request = commit::Request { layer, ..commit::Request::default() };
+        let request = commit::Request {
+            layer,
+            ..commit::Request::default()
+        };
         commit::run(Which::Commit, &request, self.host(&Replies(replies)))
     }
 
     /// The names of the runs, the newest first.
     fn runs(&self) -> usize {
-        Registry::of(&WorkTree::at(self.project.root()).unwrap()).all().unwrap().len()
+        Registry::of(&WorkTree::at(self.project.root()).unwrap())
+            .all()
+            .unwrap()
+            .len()
     }
 }
 
@@ -91,18 +136,37 @@ impl Scene {
 fn a_run_is_recorded_replayed_undone_and_removed() {
     let scene = Scene::new();
     let before = scene.project.status().unwrap();
-    assert_eq!(scene.commit(&[TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]).unwrap(), Exit::Done);
+    assert_eq!(
+        scene
+            .commit(&[TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT])
+            .unwrap(),
+        Exit::Done
+    );
     assert_ne!(scene.project.status().unwrap(), before);
 
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
-    assert_eq!(replay::run(&replay::Request::default(), host).unwrap(), Exit::Done);
-    assert!(scene.page.text().contains("the same prompts, the same files, the same end"));
-    assert_eq!(undo::run(&undo::Request::default(), None, host).unwrap(), Exit::Done);
+    assert_eq!(
+        replay::run(&replay::Request::default(), host).unwrap(),
+        Exit::Done
+    );
+    assert!(
+        scene
+            .page
+            .text()
+            .contains("the same prompts, the same files, the same end")
+    );
+    assert_eq!(
+        undo::run(&undo::Request::default(), None, host).unwrap(),
+        Exit::Done
+    );
     assert_eq!(scene.project.status().unwrap(), before);
 
     assert_eq!(scene.runs(), 1);
-    let none = clean::Request { keep: Some(0), ..clean::Request::default() };
+    let none = clean::Request {
+        keep: Some(0),
+        ..clean::Request::default()
+    };
     assert_eq!(clean::run(&none, host).unwrap(), Exit::Done);
     assert_eq!(scene.runs(), 0);
 }
@@ -110,11 +174,17 @@ fn a_run_is_recorded_replayed_undone_and_removed() {
 #[test]
 fn a_run_without_an_answer_is_resumed_and_no_answer_is_asked_for_twice() {
     let scene = Scene::new();
-    assert_eq!(scene.commit(&[BREAKS_THE_BUILD]).unwrap(), Exit::ModelUnavailable);
+    assert_eq!(
+        scene.commit(&[BREAKS_THE_BUILD]).unwrap(),
+        Exit::ModelUnavailable
+    );
     // The first reply is used up: the model of the second call starts after it.
     let replies = Replies(&[TOUCHES_GIT, MENDS_IT]);
     let request = resume::Request::default();
-    assert_eq!(resume::run(&request, scene.host(&replies)).unwrap(), Exit::Done);
+    assert_eq!(
+        resume::run(&request, scene.host(&replies)).unwrap(),
+        Exit::Done
+    );
     let over = resume::run(&request, scene.host(&replies)).unwrap_err();
     assert_eq!((over.exit, scene.runs()), (Exit::NothingToDo, 1));
 }

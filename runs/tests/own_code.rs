@@ -19,15 +19,30 @@ fn a_query_that_names_a_crate_of_this_project_fits_a_budget_and_is_shown_the_cra
     let environment = Environment::of([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]);
     for name in ["guard", "prompt", "logging"] {
         let query = &*format!("The crate in {name}/ could say more in its errors.");
-        let sources = Sources { tree: &tree, environment: &environment, redactor: &redactor, query };
-        let options = Options { budget: Some(BUDGET), ..Options::default() };
+        let sources = Sources {
+            tree: &tree,
+            environment: &environment,
+            redactor: &redactor,
+            query,
+        };
+        let options = Options {
+            budget: Some(BUDGET),
+            ..Options::default()
+        };
         let rollup = make(sources, &options).unwrap_or_else(|_| panic!("no roll-up for {name}"));
         let shown: BTreeSet<&str> = files(&rollup.text).map(|(path, _)| path).collect();
         let mut own = 0;
-        for file in
-            tree.tracked().unwrap().iter().filter(|file| file.path.starts_with(&format!("{name}/src/")))
+        for file in tree
+            .tracked()
+            .unwrap()
+            .iter()
+            .filter(|file| file.path.starts_with(&format!("{name}/src/")))
         {
-            assert!(shown.contains(&*file.path), "{name}: {} is not shown", file.path);
+            assert!(
+                shown.contains(&*file.path),
+                "{name}: {} is not shown",
+                file.path
+            );
             own += 1;
         }
         assert!(

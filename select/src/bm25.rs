@@ -31,7 +31,10 @@ pub(crate) fn rarity(documents: &[Document], words: usize) -> Vec<f64> {
         }
     }
     let all = as_f64(documents.len());
-    holding.into_iter().map(|holding: f64| (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln()).collect()
+    holding
+        .into_iter()
+        .map(|holding: f64| (1.0 + (all - holding + 0.5) / (holding + 0.5)).ln())
+        .collect()
 }
 
 /// The score of each document.

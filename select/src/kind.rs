@@ -32,9 +32,26 @@ const DATA: [&str; 17] = [
     "snap",
     "",
 ];
-const NEWS: [&str; 8] =
-    ["changelog", "changes", "history", "news", "releases", "release_notes", "release-notes", "authors"];
-const TEST_FOLDERS: [&str; 8] = ["test", "tests", "spec", "specs", "__tests__", "testing", "testdata", "t"];
+const NEWS: [&str; 8] = [
+    "changelog",
+    "changes",
+    "history",
+    "news",
+    "releases",
+    "release_notes",
+    "release-notes",
+    "authors",
+];
+const TEST_FOLDERS: [&str; 8] = [
+    "test",
+    "tests",
+    "spec",
+    "specs",
+    "__tests__",
+    "testing",
+    "testdata",
+    "t",
+];
 
 /// The name of a file without its folder and its ending.
 pub(crate) fn stem(path: &str) -> &str {
@@ -49,9 +66,15 @@ fn ending(path: &str) -> &str {
 
 /// Told by its path only.
 pub(crate) fn of(path: &str) -> Kind {
-    let is_test = path.rsplit('/').skip(1).any(|folder| TEST_FOLDERS.contains(&folder));
+    let is_test = path
+        .rsplit('/')
+        .skip(1)
+        .any(|folder| TEST_FOLDERS.contains(&folder));
     let is_test = is_test || subject(stem(path)) != stem(path);
-    let (stem, ending) = (stem(path).to_ascii_lowercase(), ending(path).to_ascii_lowercase());
+    let (stem, ending) = (
+        stem(path).to_ascii_lowercase(),
+        ending(path).to_ascii_lowercase(),
+    );
     if NEWS.contains(&stem.as_str()) {
         Kind::News
     } else if PROSE.contains(&ending.as_str()) {
@@ -74,11 +97,14 @@ pub(crate) fn subject(stem: &str) -> &str {
         let is_hump = |at: usize| stem.as_bytes().get(at).is_some_and(u8::is_ascii_uppercase);
         let (before, after) = (stem.len().saturating_sub(word.len()), word.len());
         let rest = stem.get(after..).filter(|_| lower.starts_with(word));
-        if let Some(rest) = rest.filter(|rest| rest.starts_with(separators) || (is_hump(0) && is_hump(after)))
+        if let Some(rest) =
+            rest.filter(|rest| rest.starts_with(separators) || (is_hump(0) && is_hump(after)))
         {
             return rest.trim_start_matches(separators);
         }
-        let rest = stem.get(..before).filter(|rest| lower.ends_with(word) && !rest.is_empty());
+        let rest = stem
+            .get(..before)
+            .filter(|rest| lower.ends_with(word) && !rest.is_empty());
         if let Some(rest) = rest.filter(|rest| rest.ends_with(separators) || is_hump(before)) {
             return rest.trim_end_matches(separators);
         }
@@ -109,7 +135,14 @@ mod tests {
 
     #[test]
     fn a_test_is_named_after_what_it_tests() {
-        for stem in ["test_scan", "scan_test", "scan.spec", "scan-tests", "scanTest", "scan"] {
+        for stem in [
+            "test_scan",
+            "scan_test",
+            "scan.spec",
+            "scan-tests",
+            "scanTest",
+            "scan",
+        ] {
             assert_eq!(subject(stem), "scan", "{stem}");
         }
         for stem in ["contest", "latest", "testament", "inspect"] {

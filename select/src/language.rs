@@ -17,8 +17,9 @@ pub(crate) struct Grammar {
 }
 
 /// Functions that hold tests, which have a text for a name.
-pub(crate) const TESTS: [&str; 8] =
-    ["describe", "it", "test", "context", "should", "suite", "specify", "scenario"];
+pub(crate) const TESTS: [&str; 8] = [
+    "describe", "it", "test", "context", "should", "suite", "specify", "scenario",
+];
 
 const SCRIPT: &[&str] = &[
     "function_declaration",
@@ -35,20 +36,47 @@ const SCRIPT: &[&str] = &[
     "abstract_method_signature",
     "internal_module",
 ];
-const FUNCTION_VALUES: &[&str] =
-    &["variable_declarator", "assignment_expression", "pair", "field_definition", "public_field_definition"];
-const RECORDS: &[&str] = &["struct_specifier", "union_specifier", "class_specifier", "enum_specifier"];
+const FUNCTION_VALUES: &[&str] = &[
+    "variable_declarator",
+    "assignment_expression",
+    "pair",
+    "field_definition",
+    "public_field_definition",
+];
+const RECORDS: &[&str] = &[
+    "struct_specifier",
+    "union_specifier",
+    "class_specifier",
+    "enum_specifier",
+];
 
 /// What a script without an ending is called, by a word of its first line.
-const SCRIPTS: [(&str, &str); 5] =
-    [("python", "py"), ("ruby", "rb"), ("node", "js"), ("php", "php"), ("sh", "sh")];
+const SCRIPTS: [(&str, &str); 5] = [
+    ("python", "py"),
+    ("ruby", "rb"),
+    ("node", "js"),
+    ("php", "php"),
+    ("sh", "sh"),
+];
 
 /// The grammar of a file, by the end of its name, or else by the program that its first line starts.
 pub(crate) fn of(path: &str, text: &str) -> Option<Grammar> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let program = text.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
-    let script = || SCRIPTS.iter().find(|(word, _)| program.contains(word)).map(|(_, ending)| *ending);
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending).or_else(script)?;
+    let program = text
+        .lines()
+        .next()
+        .filter(|line| line.starts_with("#!"))
+        .unwrap_or_default();
+    let script = || {
+        SCRIPTS
+            .iter()
+            .find(|(word, _)| program.contains(word))
+            .map(|(_, ending)| *ending)
+    };
+    let ending = name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending)
+        .or_else(script)?;
     let grammar = |language: tree_sitter_language::LanguageFn, definitions| Grammar {
         language: language.into(),
         definitions,
@@ -56,26 +84,40 @@ pub(crate) fn of(path: &str, text: &str) -> Option<Grammar> {
         with_function: &[],
         nests: false,
     };
-    let scripted =
-        |language| Grammar { with_function: FUNCTION_VALUES, nests: true, ..grammar(language, SCRIPT) };
+    let scripted = |language| Grammar {
+        with_function: FUNCTION_VALUES,
+        nests: true,
+        ..grammar(language, SCRIPT)
+    };
     Some(match ending {
         "rs" => grammar(tree_sitter_rust::LANGUAGE, RUST),
         "py" | "pyi" => Grammar {
             nests: true,
-            ..grammar(tree_sitter_python::LANGUAGE, &["class_definition", "function_definition"])
+            ..grammar(
+                tree_sitter_python::LANGUAGE,
+                &["class_definition", "function_definition"],
+            )
         },
         "js" | "jsx" | "mjs" | "cjs" => scripted(tree_sitter_javascript::LANGUAGE),
         "ts" | "mts" | "cts" => scripted(tree_sitter_typescript::LANGUAGE_TYPESCRIPT),
         "tsx" => scripted(tree_sitter_typescript::LANGUAGE_TSX),
-        "go" => {
-            grammar(tree_sitter_go::LANGUAGE, &["function_declaration", "method_declaration", "type_spec"])
-        }
-        "c" => Grammar { with_body: RECORDS, ..grammar(tree_sitter_c::LANGUAGE, C) },
-        "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" | "hxx" | "ipp" | "inl" => {
-            Grammar { with_body: RECORDS, ..grammar(tree_sitter_cpp::LANGUAGE, C) }
-        }
+        "go" => grammar(
+            tree_sitter_go::LANGUAGE,
+            &["function_declaration", "method_declaration", "type_spec"],
+        ),
+        "c" => Grammar {
+            with_body: RECORDS,
+            ..grammar(tree_sitter_c::LANGUAGE, C)
+        },
+        "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" | "hxx" | "ipp" | "inl" => Grammar {
+            with_body: RECORDS,
+            ..grammar(tree_sitter_cpp::LANGUAGE, C)
+        },
         "java" => grammar(tree_sitter_java::LANGUAGE, JAVA),
-        "rb" | "rake" | "gemspec" => Grammar { nests: true, ..grammar(tree_sitter_ruby::LANGUAGE, RUBY) },
+        "rb" | "rake" | "gemspec" => Grammar {
+            nests: true,
+            ..grammar(tree_sitter_ruby::LANGUAGE, RUBY)
+        },
         "php" => grammar(tree_sitter_php::LANGUAGE_PHP, PHP),
         "sh" | "bash" | "bats" => grammar(tree_sitter_bash::LANGUAGE, &["function_definition"]),
         _ => return None,

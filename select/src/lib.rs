@@ -50,6 +50,12 @@ pub fn bytes(tokens: u64) -> usize {
 /// The files to show within a budget of tokens, the most important first. `past` has the latest commit first; each file
 /// takes `frame` bytes besides its path and text.
 #[must_use]
-pub fn select(files: &[File<'_>], past: &[Past], query: &str, budget: u64, frame: usize) -> Selection {
+pub fn select(
+    files: &[File<'_>],
+    past: &[Past],
+    query: &str,
+    budget: u64,
+    frame: usize,
+) -> Selection {
     plan::plan(&rank::rank(files, past, query), budget, frame)
 }

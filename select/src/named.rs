@@ -31,26 +31,44 @@ pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
         by_name.entry(name(file.path)).or_default().push(at);
     }
     for word in query.split(|c: char| !is_of_path(c)) {
-        let word =
-            word.trim_start_matches("./").trim_start_matches(['/', '-']).trim_end_matches(['.', '/', '-']);
-        let word =
-            if by_name.contains_key(name(word)) { word } else { word.trim_end_matches(char::is_numeric) };
+        let word = word
+            .trim_start_matches("./")
+            .trim_start_matches(['/', '-'])
+            .trim_end_matches(['.', '/', '-']);
+        let word = if by_name.contains_key(name(word)) {
+            word
+        } else {
+            word.trim_end_matches(char::is_numeric)
+        };
         for at in by_name.get(name(word)).into_iter().flatten() {
-            let Some((file, how)) = files.get(*at).zip(named.get_mut(*at)) else { continue };
+            let Some((file, how)) = files.get(*at).zip(named.get_mut(*at)) else {
+                continue;
+            };
             let is_file = word.contains(['.', '/']) || file.path == word;
-            let ends =
-                file.path.strip_suffix(word).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+            let ends = file
+                .path
+                .strip_suffix(word)
+                .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
             if is_file && ends && word.len() >= 2 {
-                let found =
-                    if word.contains('/') || file.path == word { Named::ByPath } else { Named::ByName };
+                let found = if word.contains('/') || file.path == word {
+                    Named::ByPath
+                } else {
+                    Named::ByName
+                };
                 *how = (*how).max(Some(found));
             }
         }
     }
     // A name that half the project has, such as `mod.rs`, names none.
-    for places in by_name.values().filter(|places| places.len() > MOST_OF_A_NAME) {
+    for places in by_name
+        .values()
+        .filter(|places| places.len() > MOST_OF_A_NAME)
+    {
         for at in places {
-            if let Some(how) = named.get_mut(*at).filter(|how| **how == Some(Named::ByName)) {
+            if let Some(how) = named
+                .get_mut(*at)
+                .filter(|how| **how == Some(Named::ByName))
+            {
                 *how = Some(Named::Loosely);
             }
         }
@@ -60,11 +78,18 @@ pub(crate) fn named(files: &[File<'_>], query: &str) -> Vec<Option<Named>> {
 }
 
 fn by_folder(files: &[File<'_>], query: &str, named: &mut [Option<Named>]) {
-    for folder in query.split(|c: char| !is_of_path(c)).filter(|word| word.contains('/')) {
+    for folder in query
+        .split(|c: char| !is_of_path(c))
+        .filter(|word| word.contains('/'))
+    {
         let folder = folder.trim_start_matches("./").trim_end_matches(['.', '/']);
-        let is_below = |path: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let below: Vec<usize> =
-            (0..files.len()).filter(|at| files.get(*at).is_some_and(|file| is_below(file.path))).collect();
+        let is_below = |path: &str| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        let below: Vec<usize> = (0..files.len())
+            .filter(|at| files.get(*at).is_some_and(|file| is_below(file.path)))
+            .collect();
         for at in below.iter().filter(|_| below.len() <= MOST_OF_A_FOLDER) {
             if let Some(how) = named.get_mut(*at) {
                 *how = (*how).max(Some(Named::ByFolder));
@@ -79,7 +104,10 @@ pub fn is_named(path: &str, query: &str) -> bool {
     let mut places = query.match_indices(path);
     places.any(|(at, _)| {
         let before = query.get(..at).unwrap_or_default().trim_end_matches("./");
-        let after = query.get(at + path.len()..).unwrap_or_default().trim_start_matches('.');
+        let after = query
+            .get(at + path.len()..)
+            .unwrap_or_default()
+            .trim_start_matches('.');
         !before.ends_with(is_of_path) && !after.starts_with(is_of_path)
     })
 }
@@ -109,12 +137,19 @@ mod tests {
         ];
         let files = paths.map(|path| File { path, text: "" });
         let found = named(&files, query);
-        paths.into_iter().zip(found).filter_map(|(path, how)| Some((path, how?))).collect()
+        paths
+            .into_iter()
+            .zip(found)
+            .filter_map(|(path, how)| Some((path, how?)))
+            .collect()
     }
 
     #[test]
     fn a_path_names_one_file_and_a_name_stands_alone() {
-        assert_eq!(check("Split ./src/lib.rs."), [("src/lib.rs", Named::ByPath)]);
+        assert_eq!(
+            check("Split ./src/lib.rs."),
+            [("src/lib.rs", Named::ByPath)]
+        );
         assert_eq!(check("(lib.rs:12)"), [("src/lib.rs", Named::ByName)]);
         assert_eq!(check("The Makefile lies"), [("Makefile", Named::ByPath)]);
         assert_eq!(check("ls .ignore"), [(".ignore", Named::ByPath)]);
@@ -123,13 +158,23 @@ mod tests {
 
     #[test]
     fn a_folder_means_its_files() {
-        assert_eq!(check("Look into a/ again."), [("a/mod.rs", Named::ByFolder)]);
+        assert_eq!(
+            check("Look into a/ again."),
+            [("a/mod.rs", Named::ByFolder)]
+        );
         assert_eq!(check("a or b"), []);
     }
 
     #[test]
     fn a_name_that_many_files_have_means_none_of_them() {
-        assert!(check("mod.rs").iter().all(|(_, how)| *how == Named::Loosely));
-        assert_eq!(check("c/mod.rs").first(), Some(&("c/mod.rs", Named::ByPath)));
+        assert!(
+            check("mod.rs")
+                .iter()
+                .all(|(_, how)| *how == Named::Loosely)
+        );
+        assert_eq!(
+            check("c/mod.rs").first(),
+            Some(&("c/mod.rs", Named::ByPath))
+        );
     }
 }

@@ -44,8 +44,9 @@ pub(crate) fn outline(
     let lines: Vec<&str> = text.lines().collect();
     let mut outline = String::new();
     let (mut last, mut names) = (None, 0);
-    for definition in
-        definitions.iter().filter(|definition| last.replace(definition.row) != Some(definition.row))
+    for definition in definitions
+        .iter()
+        .filter(|definition| last.replace(definition.row) != Some(definition.row))
     {
         let number = definition.row + 1;
         let is_short = definition.depth + 1 < DEEPEST && is_terse(definition);
@@ -55,8 +56,16 @@ pub(crate) fn outline(
             outline.push_str(&more);
             continue;
         }
-        let line = lines.get(definition.row).copied().unwrap_or_default().trim();
-        let shown: String = line.trim_end_matches([' ', '{', ':']).chars().take(WIDEST).collect();
+        let line = lines
+            .get(definition.row)
+            .copied()
+            .unwrap_or_default()
+            .trim();
+        let shown: String = line
+            .trim_end_matches([' ', '{', ':'])
+            .chars()
+            .take(WIDEST)
+            .collect();
         let shown = if is_short { &definition.name } else { &shown };
         let line = format!("{number}{}{shown}", " ".repeat(definition.depth + 1));
         if !outline.is_empty() {
@@ -75,7 +84,11 @@ fn by_grammar(grammar: &Grammar, text: &str) -> Option<Vec<Definition>> {
     let mut reports = 1000 + text.len() / BYTES_A_REPORT;
     let mut report = |_: &tree_sitter::ParseState| {
         reports = reports.saturating_sub(1);
-        if reports == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if reports == 0 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     };
     let options = ParseOptions::new().progress_callback(&mut report);
     let mut read = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
@@ -112,7 +125,10 @@ fn name_of(grammar: &Grammar, node: Node<'_>, text: &str) -> Option<(String, usi
     let field = |name| node.child_by_field_name(name);
     let name = if grammar.definitions.contains(&kind) {
         let body = kind != "mod_item" || field("body").is_some();
-        field("name").or_else(|| field("declarator")).or_else(|| field("type")).filter(|_| body)
+        field("name")
+            .or_else(|| field("declarator"))
+            .or_else(|| field("type"))
+            .filter(|_| body)
     } else if grammar.with_body.contains(&kind) {
         field("name").filter(|_| field("body").is_some())
     } else if grammar.with_function.contains(&kind) {
@@ -139,8 +155,15 @@ fn name_of(grammar: &Grammar, node: Node<'_>, text: &str) -> Option<(String, usi
 /// `Guard` of `http::Guard<T>`, `open` of `*open(int)`, `use` of `app.use`.
 fn last_identifier(text: &str) -> String {
     let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    let head = text.split(['(', '<', '{', '[']).find(|part| part.contains(is_of_name)).unwrap_or(text);
-    head.trim_end_matches(|c| !is_of_name(c)).rsplit(|c| !is_of_name(c)).next().unwrap_or_default().to_owned()
+    let head = text
+        .split(['(', '<', '{', '['])
+        .find(|part| part.contains(is_of_name))
+        .unwrap_or(text);
+    head.trim_end_matches(|c| !is_of_name(c))
+        .rsplit(|c| !is_of_name(c))
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Words that may stand before the word that begins a definition.
@@ -202,16 +225,26 @@ fn by_words(path: &str, text: &str) -> Vec<Definition> {
         let name = match end {
             "md" | "markdown" => line.strip_prefix('#').filter(|_| !is_code)?,
             "toml" | "ini" | "cfg" => line.strip_prefix('[')?,
-            "yml" | "yaml" => line.split_once(':').filter(|_| line.starts_with(char::is_alphabetic))?.0,
+            "yml" | "yaml" => {
+                line.split_once(':')
+                    .filter(|_| line.starts_with(char::is_alphabetic))?
+                    .0
+            }
             "txt" | "rst" | "json" | "lock" | "html" | "css" | "svg" => return None,
             _ => {
-                let mut words = start.split_whitespace().skip_while(|word| BEFORE.contains(word));
+                let mut words = start
+                    .split_whitespace()
+                    .skip_while(|word| BEFORE.contains(word));
                 words.next().filter(|word| BEGIN.contains(word))?;
                 words.next()?
             }
         };
         let depth = (line.len() - start.len()).min(DEEPEST);
-        Some(Definition { name: last_identifier(name), row, depth })
+        Some(Definition {
+            name: last_identifier(name),
+            row,
+            depth,
+        })
     });
     lines.collect()
 }
@@ -265,29 +298,45 @@ mod tests {
             ("a.pl", "sub f { 1 }"),
             ("a.kt", "private fun f(): Int"),
         ] {
-            assert!(definitions(path, text).iter().any(|one| one.name == "f"), "{path}");
+            assert!(
+                definitions(path, text).iter().any(|one| one.name == "f"),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn names_alone_share_lines() {
         let text = "fn a() {}\nfn b() {}\nfn c() {}\n";
-        assert_eq!(outline(&definitions("a.rs", text), text, |one| one.name != "b"), "1 a\n2 fn b() {}\n3 c");
-        assert_eq!(outline(&definitions("a.rs", text), text, |_| true), "1 a, 2 b, 3 c");
+        assert_eq!(
+            outline(&definitions("a.rs", text), text, |one| one.name != "b"),
+            "1 a\n2 fn b() {}\n3 c"
+        );
+        assert_eq!(
+            outline(&definitions("a.rs", text), text, |_| true),
+            "1 a, 2 b, 3 c"
+        );
     }
 
     #[test]
     fn prose_and_settings_have_headings() {
-        assert_eq!(check("a.md", "# One\n```\n# no\n```\n## Two\n"), "1 # One\n5 ## Two");
+        assert_eq!(
+            check("a.md", "# One\n```\n# no\n```\n## Two\n"),
+            "1 # One\n5 ## Two"
+        );
         assert_eq!(check("a.toml", "[a]\nb = 1\n"), "1 [a]");
         assert_eq!(check("a.txt", "def x\n"), "");
     }
 
     #[test]
     fn a_hostile_text_ends() {
-        for (path, part) in
-            [("a.cpp", "<a<"), ("a.rb", "<<A\n"), ("a.js", "`${"), ("a.py", "(["), ("a.rs", "fn f(")]
-        {
+        for (path, part) in [
+            ("a.cpp", "<a<"),
+            ("a.rb", "<<A\n"),
+            ("a.js", "`${"),
+            ("a.py", "(["),
+            ("a.rs", "fn f("),
+        ] {
             definitions(path, &part.repeat(20_000));
         }
     }

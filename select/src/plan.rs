@@ -84,7 +84,12 @@ pub(crate) fn plan(ranking: &Ranking<'_>, budget: u64, frame: usize) -> Selectio
             State::Outlined(tokens) => (Form::Outline(planner.outline(at).to_owned()), tokens),
             State::Hidden => continue,
         };
-        selection.shown.push(Shown { file: at, form, why, tokens });
+        selection.shown.push(Shown {
+            file: at,
+            form,
+            why,
+            tokens,
+        });
     }
     let is_whole = |at: &usize| matches!(planner.state(*at), State::Whole(_));
     let lacking = planner.named.iter().filter(|at| !is_whole(at));
@@ -107,17 +112,29 @@ struct Planner<'r> {
 impl<'r> Planner<'r> {
     fn new(ranking: &'r Ranking<'r>, frame: usize) -> Self {
         let (states, outlines) = (vec![State::Hidden; ranking.files.len()], HashMap::new());
-        let mut planner =
-            Self { ranking, frame, named: Vec::new(), worth: Vec::new(), states, outlines, spent: 0 };
-        let is_named = |at: &usize| ranking.named.get(*at).copied().flatten() >= Some(Named::ByName);
+        let mut planner = Self {
+            ranking,
+            frame,
+            named: Vec::new(),
+            worth: Vec::new(),
+            states,
+            outlines,
+            spent: 0,
+        };
+        let is_named =
+            |at: &usize| ranking.named.get(*at).copied().flatten() >= Some(Named::ByName);
         let mut named: Vec<usize> = ranking.order.iter().copied().filter(is_named).collect();
         named.sort_by_key(|at| planner.whole(*at));
         planner.named = named;
-        let is_meant = |at: usize| ranking.named.get(at).copied().flatten() >= Some(Named::ByFolder);
+        let is_meant =
+            |at: usize| ranking.named.get(at).copied().flatten() >= Some(Named::ByFolder);
         let worth = |at: usize| {
             let size = as_f64(usize::try_from(planner.whole(at)).unwrap_or(usize::MAX));
             let first = if is_meant(at) { MEANT } else { 0.0 };
-            (at, first + at_of(&ranking.scores, at) / (size + SMALL).powf(SIZE_POWER))
+            (
+                at,
+                first + at_of(&ranking.scores, at) / (size + SMALL).powf(SIZE_POWER),
+            )
         };
         planner.worth = ranking.order.iter().map(|at| worth(*at)).collect();
         planner
@@ -147,7 +164,11 @@ impl<'r> Planner<'r> {
 
     /// Outlines of the best files, for their part of a round.
     fn take_outlines(&mut self, round: u64, most: u64, budget: u64) -> Result<(), Spent> {
-        let percent = if round > FEW { OUTLINES_OF_MANY } else { OUTLINES };
+        let percent = if round > FEW {
+            OUTLINES_OF_MANY
+        } else {
+            OUTLINES
+        };
         let mut room = limit(round) * percent / 100;
         for at in self.ranking.order.iter().copied().take(MOST_OUTLINES) {
             if room < SMALLEST_OUTLINE {
@@ -188,14 +209,24 @@ impl<'r> Planner<'r> {
             State::Outlined(size) if is_whole => size,
             State::Outlined(_) | State::Whole(_) => return Ok(()),
         };
-        let new = if is_whole { Some(self.whole(at)) } else { self.outlined(at) };
-        let Some(new) = new.filter(|new| self.spent - old + new <= most) else { return Ok(()) };
+        let new = if is_whole {
+            Some(self.whole(at))
+        } else {
+            self.outlined(at)
+        };
+        let Some(new) = new.filter(|new| self.spent - old + new <= most) else {
+            return Ok(());
+        };
         if self.spent - old + new > budget {
             return Err(Spent);
         }
         self.spent = self.spent - old + new;
         if let Some(state) = self.states.get_mut(at) {
-            *state = if is_whole { State::Whole(new) } else { State::Outlined(new) };
+            *state = if is_whole {
+                State::Whole(new)
+            } else {
+                State::Outlined(new)
+            };
         }
         Ok(())
     }
@@ -206,7 +237,9 @@ impl<'r> Planner<'r> {
 
     /// The tokens of a file.
     fn whole(&self, at: usize) -> u64 {
-        self.ranking.files.get(at).map_or(0, |file| tokens(file.text.len() + file.path.len() + self.frame))
+        self.ranking.files.get(at).map_or(0, |file| {
+            tokens(file.text.len() + file.path.len() + self.frame)
+        })
     }
 
     /// The tokens of its outline, if it is worth showing.
@@ -218,7 +251,9 @@ impl<'r> Planner<'r> {
 
     fn outline(&mut self, at: usize) -> &str {
         let ranking = self.ranking;
-        self.outlines.entry(at).or_insert_with(|| ranking.outline(at))
+        self.outlines
+            .entry(at)
+            .or_insert_with(|| ranking.outline(at))
     }
 }
 
@@ -247,12 +282,28 @@ mod tests {
 
     /// The form of each file at a budget.
     fn forms(files: &[(String, String)], query: &str, budget: u64) -> BTreeMap<usize, bool> {
-        let files: Vec<File<'_>> = files.iter().map(|(path, text)| File { path, text }).collect();
-        let past =
-            [Past { message: "scan faster".to_owned(), files: vec!["f1.rs".to_owned(), "f2.rs".to_owned()] }];
+        let files: Vec<File<'_>> = files
+            .iter()
+            .map(|(path, text)| File { path, text })
+            .collect();
+        let past = [Past {
+            message: "scan faster".to_owned(),
+            files: vec!["f1.rs".to_owned(), "f2.rs".to_owned()],
+        }];
         let selection = select(&files, &past, query, budget, 14);
-        assert!(selection.shown.iter().map(|shown| shown.tokens).sum::<u64>() <= budget);
-        selection.shown.iter().map(|shown| (shown.file, shown.form == Form::Whole)).collect()
+        assert!(
+            selection
+                .shown
+                .iter()
+                .map(|shown| shown.tokens)
+                .sum::<u64>()
+                <= budget
+        );
+        selection
+            .shown
+            .iter()
+            .map(|shown| (shown.file, shown.form == Form::Whole))
+            .collect()
     }
 
     proptest! {
@@ -276,17 +327,25 @@ mod tests {
 
     #[test]
     fn a_named_file_is_shown_whole_at_each_round_budget_that_holds_it_or_is_reported() {
-        let files: Vec<_> = (1..9).map(|at| (format!("src/f{at}.rs"), text(at * at * 6))).collect();
-        let list: Vec<File<'_>> = files.iter().map(|(path, text)| File { path, text }).collect();
+        let files: Vec<_> = (1..9)
+            .map(|at| (format!("src/f{at}.rs"), text(at * at * 6)))
+            .collect();
+        let list: Vec<File<'_>> = files
+            .iter()
+            .map(|(path, text)| File { path, text })
+            .collect();
         for budget in [1_000, 2_000, 5_000, 10_000, 20_000] {
             for (at, file) in list.iter().enumerate() {
-                let selection = select(&list, &[], &format!("scan {} again", file.path), budget, 14);
-                let is_whole =
-                    selection.shown.iter().any(|shown| shown.file == at && shown.form == Form::Whole);
+                let selection =
+                    select(&list, &[], &format!("scan {} again", file.path), budget, 14);
+                let is_whole = selection
+                    .shown
+                    .iter()
+                    .any(|shown| shown.file == at && shown.form == Form::Whole);
                 let reported: Vec<usize> = selection.too_large.iter().map(|(at, _)| *at).collect();
                 assert_eq!(reported, if is_whole { vec![] } else { vec![at] });
-                let fits =
-                    crate::tokens(file.text.len() + file.path.len() + 14) <= budget * 3 / 4 - budget / 16;
+                let fits = crate::tokens(file.text.len() + file.path.len() + 14)
+                    <= budget * 3 / 4 - budget / 16;
                 assert!(is_whole || !fits, "{} at {budget}", file.path);
             }
         }

@@ -92,9 +92,16 @@ pub(crate) fn rank<'f>(files: &'f [File<'f>], past: &[Past], query: &str) -> Ran
     let words = Words::of(query);
     let weights: Vec<f64> = words.words().iter().map(|word| word.weight).collect();
     let documents: Vec<Document> = files.iter().map(|file| document(file, &words)).collect();
-    let weights: Vec<f64> =
-        rarity(&documents, weights.len()).iter().zip(&weights).map(|(rare, weight)| rare * weight).collect();
-    let places: Places<'_> = files.iter().enumerate().map(|(at, file)| (file.path, at)).collect();
+    let weights: Vec<f64> = rarity(&documents, weights.len())
+        .iter()
+        .zip(&weights)
+        .map(|(rare, weight)| rare * weight)
+        .collect();
+    let places: Places<'_> = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| (file.path, at))
+        .collect();
     let none = vec![0.0; files.len()];
     let mut signals = Signals {
         named: named(files, query),
@@ -108,24 +115,44 @@ pub(crate) fn rank<'f>(files: &'f [File<'f>], past: &[Past], query: &str) -> Ran
         folders: none,
     };
     let (_, order) = signals.sorted();
-    let defined = |at: &usize| files.get(*at).map(|file| (*at, definitions(file.path, file.text)));
+    let defined = |at: &usize| {
+        files
+            .get(*at)
+            .map(|file| (*at, definitions(file.path, file.text)))
+    };
     let definitions: HashMap<usize, Vec<Definition>> =
         order.iter().take(PARSED).filter_map(defined).collect();
     signals.symbols = symbols(&definitions, &words, &weights, files.len());
     let (scores, order) = signals.sorted();
-    let seeds = order.into_iter().take(SEEDS).map(|at| (at, at_of(&scores, at))).collect();
+    let seeds = order
+        .into_iter()
+        .take(SEEDS)
+        .map(|at| (at, at_of(&scores, at)))
+        .collect();
     signals.together = relatives::together(past, &seeds, &places);
     signals.pairs = relatives::pairs(files, &scores);
     signals.uses = relatives::uses(files, &definitions, &seeds);
     signals.folders = relatives::folders(files, &seeds);
     let (scores, order) = signals.sorted();
     let why = (0..files.len()).map(|at| signals.why(at)).collect();
-    Ranking { files, order, scores, why, named: signals.named, definitions, words }
+    Ranking {
+        files,
+        order,
+        scores,
+        why,
+        named: signals.named,
+        definitions,
+        words,
+    }
 }
 
 fn document(file: &File<'_>, words: &Words) -> Document {
     let mut document = Document::default();
-    document.add(&words.count(file.text), as_f64(file.text.len()) / BYTES_A_WORD, 1.0);
+    document.add(
+        &words.count(file.text),
+        as_f64(file.text.len()) / BYTES_A_WORD,
+        1.0,
+    );
     let names = file.path.split(['/', '_', '.', '-']).count();
     document.add(&words.count(file.path), as_f64(names), PATH);
     document
@@ -135,8 +162,17 @@ fn document(file: &File<'_>, words: &Words) -> Document {
 fn parts(files: &[File<'_>], query: &str) -> Vec<f64> {
     let query = query.to_lowercase();
     let says = |all: &[&str]| all.iter().any(|word| query.contains(word));
-    let of_prose =
-        says(&["doc", "readme", "typo", "changelog", "comment", "example", "guide", "website", "link"]);
+    let of_prose = says(&[
+        "doc",
+        "readme",
+        "typo",
+        "changelog",
+        "comment",
+        "example",
+        "guide",
+        "website",
+        "link",
+    ]);
     let of_tests = says(&["test", "spec"]);
     let part = |file: &File<'_>| match kind::of(file.path) {
         Kind::Source => 1.0,
@@ -170,7 +206,12 @@ fn symbols(
     let mut places: Vec<usize> = definitions.keys().copied().collect();
     places.sort_unstable();
     let names = |at: &usize| -> Vec<&str> {
-        definitions.get(at).into_iter().flatten().map(|one| one.name.as_str()).collect()
+        definitions
+            .get(at)
+            .into_iter()
+            .flatten()
+            .map(|one| one.name.as_str())
+            .collect()
     };
     let document = |at: &usize| {
         let (names, mut document) = (names(at), Document::default());
@@ -179,7 +220,10 @@ fn symbols(
     };
     let documents: Vec<Document> = places.iter().map(document).collect();
     let mut symbols = vec![0.0; files];
-    for (at, score) in places.into_iter().zip(relative(scores(&documents, weights))) {
+    for (at, score) in places
+        .into_iter()
+        .zip(relative(scores(&documents, weights)))
+    {
         add(&mut symbols, at, score);
     }
     symbols
@@ -190,7 +234,8 @@ impl Signals {
     fn of(&self, at: usize) -> [(f64, Why); 4] {
         let one = |signal: &[f64]| at_of(signal, at);
         let is_named = self.named.get(at).is_some_and(Option::is_some);
-        let words = WORDS * (one(&self.words) + f64::from(u8::from(is_named))) + SYMBOLS * one(&self.symbols);
+        let words = WORDS * (one(&self.words) + f64::from(u8::from(is_named)))
+            + SYMBOLS * one(&self.symbols);
         let related = TOGETHER * one(&self.together)
             + PAIR * one(&self.pairs)
             + USES * one(&self.uses)
@@ -206,14 +251,18 @@ impl Signals {
 
     /// The score of each file, and their order, the best first.
     fn sorted(&self) -> (Vec<f64>, Vec<usize>) {
-        let score =
-            |at: usize| at_of(&self.parts, at) * self.of(at).iter().map(|(part, _)| part).sum::<f64>();
+        let score = |at: usize| {
+            at_of(&self.parts, at) * self.of(at).iter().map(|(part, _)| part).sum::<f64>()
+        };
         let scores: Vec<f64> = (0..self.parts.len()).map(score).collect();
         let named = |at: usize| self.named.get(at).copied().flatten();
         let mut order: Vec<usize> = (0..scores.len()).collect();
         order.sort_by(|one, other| {
             let by_score = || at_of(&scores, *other).total_cmp(&at_of(&scores, *one));
-            named(*other).cmp(&named(*one)).then_with(by_score).then(one.cmp(other))
+            named(*other)
+                .cmp(&named(*one))
+                .then_with(by_score)
+                .then(one.cmp(other))
         });
         (scores, order)
     }
@@ -222,7 +271,10 @@ impl Signals {
         if self.named.get(at).is_some_and(Option::is_some) {
             return Why::Named;
         }
-        let most = self.of(at).into_iter().max_by(|one, other| one.0.total_cmp(&other.0));
+        let most = self
+            .of(at)
+            .into_iter()
+            .max_by(|one, other| one.0.total_cmp(&other.0));
         most.map_or(Why::Words, |(_, why)| why)
     }
 }
@@ -230,15 +282,22 @@ impl Signals {
 impl Ranking<'_> {
     /// The outline of a file. Of a test, whose signatures say nothing, it has only the names.
     pub(crate) fn outline(&self, at: usize) -> String {
-        let Some(file) = self.files.get(at) else { return String::new() };
+        let Some(file) = self.files.get(at) else {
+            return String::new();
+        };
         let known = self.definitions.get(&at).cloned();
         let all = known.unwrap_or_else(|| definitions(file.path, file.text));
         if kind::of(file.path) == Kind::Test {
             return outline(&all, file.text, |_| true);
         }
         let long = outline(&all, file.text, |_| false);
-        let is_besides = |one: &Definition| self.words.count(&one.name).iter().all(|count| *count == 0);
-        if long.len() < LONG_OUTLINE { long } else { outline(&all, file.text, is_besides) }
+        let is_besides =
+            |one: &Definition| self.words.count(&one.name).iter().all(|count| *count == 0);
+        if long.len() < LONG_OUTLINE {
+            long
+        } else {
+            outline(&all, file.text, is_besides)
+        }
     }
 }
 

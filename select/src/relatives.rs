@@ -41,12 +41,19 @@ pub(crate) struct History {
 pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> History {
     let documents: Vec<Document> = past.iter().map(|commit| document(commit, words)).collect();
     let rare = rarity(&documents, words.words().len());
-    let weights: Vec<f64> = rare.iter().zip(words.words()).map(|(rare, word)| rare * word.weight).collect();
+    let weights: Vec<f64> = rare
+        .iter()
+        .zip(words.words())
+        .map(|(rare, word)| rare * word.weight)
+        .collect();
     let alike = relative(scores(&documents, &weights));
     let none = || vec![0.0; places.len()];
     let (mut like, mut often, mut lately) = (none(), none(), none());
-    for (age, (commit, alike)) in
-        past.iter().zip(alike).enumerate().filter(|(_, (commit, _))| is_telling(commit))
+    for (age, (commit, alike)) in past
+        .iter()
+        .zip(alike)
+        .enumerate()
+        .filter(|(_, (commit, _))| is_telling(commit))
     {
         let share = 1.0 / as_f64(commit.files.len().max(1)).sqrt();
         for at in changed(commit, places) {
@@ -55,11 +62,18 @@ pub(crate) fn history(past: &[Past], words: &Words, places: &Places<'_>) -> Hist
             add(&mut lately, at, share * (-as_f64(age) / LATELY).exp());
         }
     }
-    History { like: logarithmic(like), often: logarithmic(often), lately: relative(lately) }
+    History {
+        like: logarithmic(like),
+        often: logarithmic(often),
+        lately: relative(lately),
+    }
 }
 
 fn document(commit: &Past, words: &Words) -> Document {
-    let (subject, body) = commit.message.split_once('\n').unwrap_or((&commit.message, ""));
+    let (subject, body) = commit
+        .message
+        .split_once('\n')
+        .unwrap_or((&commit.message, ""));
     let mut document = Document::default();
     for (text, times) in [(subject, 2.0), (body, 1.0)] {
         document.add(&words.count(text), as_f64(text.len()) / 6.0, times);
@@ -72,7 +86,10 @@ fn is_telling(commit: &Past) -> bool {
 }
 
 fn changed(commit: &Past, places: &Places<'_>) -> impl Iterator<Item = usize> {
-    commit.files.iter().filter_map(|path| places.get(path.as_str()).copied())
+    commit
+        .files
+        .iter()
+        .filter_map(|path| places.get(path.as_str()).copied())
 }
 
 fn logarithmic(sums: Vec<f64>) -> Vec<f64> {
@@ -96,7 +113,11 @@ pub(crate) fn together(past: &[Past], seeds: &Seeds, places: &Places<'_>) -> Vec
     let mut together = vec![0.0; places.len()];
     for ((seed, other), count) in both {
         let of = |all: &BTreeMap<usize, f64>| all.get(&seed).copied().unwrap_or_default();
-        add(&mut together, other, of(seeds) * count / (of(&changes) + 2.0));
+        add(
+            &mut together,
+            other,
+            of(seeds) * count / (of(&changes) + 2.0),
+        );
     }
     relative(together)
 }
@@ -108,12 +129,22 @@ pub(crate) fn pairs(files: &[File<'_>], scores: &[f64]) -> Vec<f64> {
     for (at, file) in files.iter().enumerate() {
         let subject = kind::subject(kind::stem(file.path)).to_ascii_lowercase();
         let [sources, tests] = groups.entry(subject.replace(['-', '_'], "")).or_default();
-        if kind::of(file.path) == Kind::Test { tests.push(at) } else { sources.push(at) }
+        if kind::of(file.path) == Kind::Test {
+            tests.push(at)
+        } else {
+            sources.push(at)
+        }
     }
     let mut pairs = vec![0.0; files.len()];
-    for [sources, tests] in groups.values().filter(|[one, other]| one.len() + other.len() < MOST_OF_A_STEM) {
+    for [sources, tests] in groups
+        .values()
+        .filter(|[one, other]| one.len() + other.len() < MOST_OF_A_STEM)
+    {
         for (these, those) in [(sources, tests), (tests, sources)] {
-            let best = those.iter().map(|at| at_of(scores, *at)).fold(0.0, f64::max);
+            let best = those
+                .iter()
+                .map(|at| at_of(scores, *at))
+                .fold(0.0, f64::max);
             these.iter().for_each(|at| add(&mut pairs, *at, best));
         }
     }
@@ -130,7 +161,11 @@ pub(crate) fn uses(
     let mut places: Vec<usize> = definitions.keys().copied().collect();
     places.sort_unstable();
     for at in &places {
-        let names = definitions.get(at).into_iter().flatten().map(|one| one.name.as_str());
+        let names = definitions
+            .get(at)
+            .into_iter()
+            .flatten()
+            .map(|one| one.name.as_str());
         for name in names.filter(|name| name.len() >= LEAST_LETTERS) {
             let definers = definers.entry(name).or_default();
             if definers.last() != Some(at) {
@@ -162,13 +197,21 @@ pub(crate) fn uses(
 /// Files beside the best ones.
 pub(crate) fn folders(files: &[File<'_>], seeds: &Seeds) -> Vec<f64> {
     let folder = |path: &'_ str| path.rsplit_once('/').map_or(0, |(folder, _)| folder.len());
-    let of = |file: &File<'_>| file.path.get(..folder(file.path)).unwrap_or_default().to_owned();
+    let of = |file: &File<'_>| {
+        file.path
+            .get(..folder(file.path))
+            .unwrap_or_default()
+            .to_owned()
+    };
     let mut all: HashMap<String, (f64, f64)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         let (sum, size) = all.entry(of(file)).or_default();
         *sum += seeds.get(&at).copied().unwrap_or_default();
         *size += 1.0;
     }
-    let share = |file: &File<'_>| all.get(&of(file)).map_or(0.0, |(sum, size)| sum / (2.0 + size).ln());
+    let share = |file: &File<'_>| {
+        all.get(&of(file))
+            .map_or(0.0, |(sum, size)| sum / (2.0 + size).ln())
+    };
     relative(files.iter().map(share).collect())
 }

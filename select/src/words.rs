@@ -13,8 +13,8 @@ under until up use used uses using via was way we were what when where which whi
 yes yet you your make makes made ";
 /// Endings of English words that are cut off, the longest first.
 const ENDINGS: [&str; 22] = [
-    "ations", "ation", "ments", "ment", "ings", "ions", "able", "ing", "ion", "ers", "ies", "ed", "er", "es",
-    "ly", "or", "al", "s", "e", "y", "t", "d",
+    "ations", "ation", "ments", "ment", "ings", "ions", "able", "ing", "ion", "ers", "ies", "ed",
+    "er", "es", "ly", "or", "al", "s", "e", "y", "t", "d",
 ];
 /// What is left of a word after an ending was cut off has at least this many letters.
 const LEAST_STEM: usize = 4;
@@ -49,7 +49,11 @@ impl Words {
             for word in line.split(|c: char| !is_of_identifier(c)) {
                 let parts: Vec<&str> = parts(word).collect();
                 if parts.len() > 1 {
-                    note(&mut found, (word.trim_matches('_').to_ascii_lowercase(), true), weight);
+                    note(
+                        &mut found,
+                        (word.trim_matches('_').to_ascii_lowercase(), true),
+                        weight,
+                    );
                 }
                 for part in parts {
                     let lower = part.to_lowercase();
@@ -63,13 +67,22 @@ impl Words {
         let mut all: Vec<_> = found.into_iter().collect();
         all.sort_by_key(|(_, (order, _))| *order);
         all.truncate(MOST_WORDS);
-        let words: Vec<Word> =
-            all.into_iter().map(|((stem, is_whole), (_, weight))| Word { stem, is_whole, weight }).collect();
+        let words: Vec<Word> = all
+            .into_iter()
+            .map(|((stem, is_whole), (_, weight))| Word {
+                stem,
+                is_whole,
+                weight,
+            })
+            .collect();
         let search = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .match_kind(MatchKind::Standard)
             .build(words.iter().map(|word| &word.stem));
-        Self { search: search.ok().filter(|_| !words.is_empty()), words }
+        Self {
+            search: search.ok().filter(|_| !words.is_empty()),
+            words,
+        }
     }
 
     pub(crate) fn words(&self) -> &[Word] {
@@ -79,10 +92,14 @@ impl Words {
     /// How often each word is in a text.
     pub(crate) fn count(&self, text: &str) -> Vec<u32> {
         let mut counts = vec![0; self.words.len()];
-        let Some(search) = &self.search else { return counts };
+        let Some(search) = &self.search else {
+            return counts;
+        };
         for found in search.find_overlapping_iter(text) {
             let at = found.pattern().as_usize();
-            let Some((word, count)) = self.words.get(at).zip(counts.get_mut(at)) else { continue };
+            let Some((word, count)) = self.words.get(at).zip(counts.get_mut(at)) else {
+                continue;
+            };
             *count += u32::from(word.stands(text.as_bytes(), found.start(), found.end()));
         }
         counts
@@ -92,7 +109,11 @@ impl Words {
 impl Word {
     /// Whether what was found is a word of its own, or a part of an identifier.
     fn stands(&self, text: &[u8], start: usize, end: usize) -> bool {
-        let before = start.checked_sub(1).and_then(|at| text.get(at)).copied().unwrap_or(b' ');
+        let before = start
+            .checked_sub(1)
+            .and_then(|at| text.get(at))
+            .copied()
+            .unwrap_or(b' ');
         let first = text.get(start).copied().unwrap_or(b' ');
         let rest = text.get(end..).unwrap_or_default();
         if self.is_whole {
@@ -100,7 +121,8 @@ impl Word {
             return !before.is_ascii_alphanumeric() && !next.is_ascii_alphanumeric();
         }
         let is_lower = |at: usize| text.get(at).is_some_and(u8::is_ascii_lowercase);
-        let is_hump = first.is_ascii_uppercase() && (before.is_ascii_lowercase() || is_lower(start + 1));
+        let is_hump =
+            first.is_ascii_uppercase() && (before.is_ascii_lowercase() || is_lower(start + 1));
         let begins = !before.is_ascii_alphabetic() || is_hump;
         let longest = match self.stem.len() {
             0..=2 => 0,
@@ -108,9 +130,20 @@ impl Word {
             _ => LONGEST_ENDING,
         };
         let is_upper = self.stem.len() > 1 && text.get(end - 1).is_some_and(u8::is_ascii_uppercase);
-        let goes_on =
-            |byte: &u8| if is_upper { byte.is_ascii_alphabetic() } else { byte.is_ascii_lowercase() };
-        begins && rest.iter().take(longest + 1).take_while(|byte| goes_on(byte)).count() <= longest
+        let goes_on = |byte: &u8| {
+            if is_upper {
+                byte.is_ascii_alphabetic()
+            } else {
+                byte.is_ascii_lowercase()
+            }
+        };
+        begins
+            && rest
+                .iter()
+                .take(longest + 1)
+                .take_while(|byte| goes_on(byte))
+                .count()
+                <= longest
     }
 }
 
@@ -118,7 +151,11 @@ fn note(found: &mut HashMap<(String, bool), (usize, f64)>, word: (String, bool),
     let order = found.len();
     let entry = found.entry(word).or_insert((order, 0.0));
     // A word that is repeated says a little more.
-    entry.1 = if entry.1 == 0.0 { weight } else { (entry.1 + weight * 0.3).min(2.0) };
+    entry.1 = if entry.1 == 0.0 {
+        weight
+    } else {
+        (entry.1 + weight * 0.3).min(2.0)
+    };
 }
 
 fn is_of_identifier(c: char) -> bool {
@@ -127,7 +164,9 @@ fn is_of_identifier(c: char) -> bool {
 
 /// The parts of an identifier in `camelCase`, `snake_case` or `HTTPServer`.
 pub(crate) fn parts(word: &str) -> impl Iterator<Item = &str> {
-    word.split('_').flat_map(humps).filter(|part| !part.is_empty())
+    word.split('_')
+        .flat_map(humps)
+        .filter(|part| !part.is_empty())
 }
 
 fn humps(word: &str) -> impl Iterator<Item = &str> {
@@ -138,10 +177,16 @@ fn humps(word: &str) -> impl Iterator<Item = &str> {
         at > 0 && upper(at) && (!upper(at - 1) || lower(at + 1))
     };
     let mut cuts: Vec<usize> = vec![0];
-    cuts.extend((0..chars.len()).filter(|at| is_start(*at)).filter_map(|at| Some(chars.get(at)?.0)));
+    cuts.extend(
+        (0..chars.len())
+            .filter(|at| is_start(*at))
+            .filter_map(|at| Some(chars.get(at)?.0)),
+    );
     cuts.push(word.len());
     let ends: Vec<usize> = cuts.iter().skip(1).copied().collect();
-    cuts.into_iter().zip(ends).filter_map(|(start, end)| word.get(start..end))
+    cuts.into_iter()
+        .zip(ends)
+        .filter_map(|(start, end)| word.get(start..end))
 }
 
 /// A word without its ending.
@@ -153,8 +198,14 @@ fn stem(word: &str) -> &str {
     });
     let cut = cut.unwrap_or(word);
     let mut last = cut.bytes().rev();
-    let is_double = last.next().is_some_and(|byte| byte.is_ascii_alphabetic() && last.next() == Some(byte));
-    if cut.len() < word.len() && is_double { cut.get(..cut.len() - 1).unwrap_or(cut) } else { cut }
+    let is_double = last
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphabetic() && last.next() == Some(byte));
+    if cut.len() < word.len() && is_double {
+        cut.get(..cut.len() - 1).unwrap_or(cut)
+    } else {
+        cut
+    }
 }
 
 #[cfg(test)]
@@ -164,14 +215,23 @@ mod tests {
     fn check(query: &str, text: &str) -> String {
         let words = Words::of(query);
         let counts = words.count(text);
-        let both = words.words().iter().zip(counts).filter(|(_, count)| *count > 0);
-        both.map(|(word, count)| format!("{} {count}", word.stem)).collect::<Vec<_>>().join(", ")
+        let both = words
+            .words()
+            .iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0);
+        both.map(|(word, count)| format!("{} {count}", word.stem))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     #[test]
     fn a_word_is_found_with_other_endings_and_in_parts_of_identifiers() {
         assert_eq!(check("parsing", "parser parse() parsed sparse"), "pars 3");
-        assert_eq!(check("the proxy headers", "ProxyHeader proxy_headers HTTPProxy"), "prox 3, head 2");
+        assert_eq!(
+            check("the proxy headers", "ProxyHeader proxy_headers HTTPProxy"),
+            "prox 3, head 2"
+        );
         assert_eq!(check("log", "logging log_file LOGS catalog"), "log 2");
     }
 
@@ -185,7 +245,11 @@ mod tests {
 
     #[test]
     fn words_of_any_text_and_numbers_are_not_looked_for() {
-        assert!(Words::of("This should not be in the 2024").words().is_empty());
+        assert!(
+            Words::of("This should not be in the 2024")
+                .words()
+                .is_empty()
+        );
         assert_eq!(check("", "anything"), "");
     }
 }

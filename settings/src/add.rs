@@ -26,13 +26,19 @@ pub enum AddError {
 
 /// Adds values of one table, such as `readable = ["/etc/php"]` of `sandbox`, to the user's file; gives its path. Lists
 /// grow by what they do not have yet, other values are replaced.
-pub fn add_for_user(environment: &Environment, table: &str, values: &str) -> Result<PathBuf, AddError> {
+pub fn add_for_user(
+    environment: &Environment,
+    table: &str,
+    values: &str,
+) -> Result<PathBuf, AddError> {
     let path = users_file(environment).ok_or(AddError::NoHome)?;
     // Nothing is added to a file that could not be read again.
     let text = read(&path)?.map(|file| file.text).unwrap_or_default();
     let write = |text: String| {
-        code_commit_dir::replace(&path, text.as_bytes())
-            .map_err(|source| AddError::Write { path: path.clone(), source })
+        code_commit_dir::replace(&path, text.as_bytes()).map_err(|source| AddError::Write {
+            path: path.clone(),
+            source,
+        })
     };
     write(added(&text, table, values)?)?;
     Ok(path)
@@ -43,10 +49,14 @@ fn added(text: &str, table: &str, values: &str) -> Result<String, TomlError> {
     let values: DocumentMut = values.parse()?;
     let own = file.entry(table).or_insert(Item::Table(Table::new()));
     for (key, value) in values.iter() {
-        match (own.get_mut(key).and_then(Item::as_array_mut), value.as_array()) {
+        match (
+            own.get_mut(key).and_then(Item::as_array_mut),
+            value.as_array(),
+        ) {
             (Some(list), Some(more)) => {
                 let has = |list: &toml_edit::Array, new: &toml_edit::Value| {
-                    list.iter().any(|known| known.as_str().is_some() && known.as_str() == new.as_str())
+                    list.iter()
+                        .any(|known| known.as_str().is_some() && known.as_str() == new.as_str())
                 };
                 for new in more {
                     if !has(list, new) {
@@ -72,7 +82,10 @@ mod tests {
     #[test]
     fn lists_grow_and_what_a_person_wrote_stays() {
         let added = |text: &str, values: &str| added(text, "sandbox", values).unwrap();
-        assert_eq!(added("", "readable = [\"/etc/php\"]"), "[sandbox]\nreadable = [\"/etc/php\"]\n");
+        assert_eq!(
+            added("", "readable = [\"/etc/php\"]"),
+            "[sandbox]\nreadable = [\"/etc/php\"]\n"
+        );
         let own = "# mine\n[sandbox]\nreadable = [\"/a\"] # why\nnetwork = false\n\n[model]\nname = \"m\"\n";
         insta::assert_snapshot!(added(own, "readable = [\"/a\", \"/b\"]\nhosts = [\"h\"]"), @r#"
         # mine

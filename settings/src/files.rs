@@ -35,12 +35,22 @@ impl Files {
     /// Reads the existing files. Refuses a file with an error, and points at the line.
     pub fn read(root: &Path, environment: &Environment) -> Result<Self, ReadError> {
         let home = environment.folder("HOME");
-        let user = users_file(environment).map(|path| read::read(&path)).transpose()?.flatten();
+        let user = users_file(environment)
+            .map(|path| read::read(&path))
+            .transpose()?
+            .flatten();
         let project = read::read(&root.join(PROJECT_FILE))?;
         let trust = trust_of(environment);
-        let standing =
-            project.as_ref().map_or(Standing::Unknown, |file| trust.standing(&file.path, &file.sha256));
-        Ok(Self { user, project, standing, root: root.to_owned(), home })
+        let standing = project.as_ref().map_or(Standing::Unknown, |file| {
+            trust.standing(&file.path, &file.sha256)
+        });
+        Ok(Self {
+            user,
+            project,
+            standing,
+            root: root.to_owned(),
+            home,
+        })
     }
 
     /// Combines all layers.
@@ -56,8 +66,18 @@ impl Files {
             settings.put(layer, Origin::Project, bases);
         }
         // Which variable applies depends on the model's provider.
-        let model = Model { name: flags.model.name.clone(), ..Model::default() };
-        settings.put(Layer { model, ..Layer::default() }, Origin::Flag, bases);
+        let model = Model {
+            name: flags.model.name.clone(),
+            ..Model::default()
+        };
+        settings.put(
+            Layer {
+                model,
+                ..Layer::default()
+            },
+            Origin::Flag,
+            bases,
+        );
         settings.put_environment(environment);
         settings.put(flags, Origin::Flag, bases);
         Loaded { settings, ignored }
@@ -91,7 +111,10 @@ impl Files {
     }
 
     fn bases(&self) -> Bases<'_> {
-        Bases { root: &self.root, home: self.home.as_deref() }
+        Bases {
+            root: &self.root,
+            home: self.home.as_deref(),
+        }
     }
 }
 
@@ -104,9 +127,12 @@ pub fn trust_of(environment: &Environment) -> Trust {
 /// below the home.
 /// The user's own file, whether it exists or not.
 pub(crate) fn users_file(environment: &Environment) -> Option<PathBuf> {
-    folder(environment, "XDG_CONFIG_HOME", ".config").map(|base| base.join("code-commit/config.toml"))
+    folder(environment, "XDG_CONFIG_HOME", ".config")
+        .map(|base| base.join("code-commit/config.toml"))
 }
 
 fn folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
-    environment.folder(variable).or_else(|| Some(environment.folder("HOME")?.join(usual)))
+    environment
+        .folder(variable)
+        .or_else(|| Some(environment.folder("HOME")?.join(usual)))
 }

@@ -56,19 +56,35 @@ pub enum Takes {
 
 impl Flag {
     pub(crate) const fn new(name: &'static str, takes: Takes, help: &'static str) -> Self {
-        Self { name, takes, help, shows_default: true, on_resume: false, between_turns: None }
+        Self {
+            name,
+            takes,
+            help,
+            shows_default: true,
+            on_resume: false,
+            between_turns: None,
+        }
     }
 
     pub(crate) const fn without_default(self) -> Self {
-        Self { shows_default: false, ..self }
+        Self {
+            shows_default: false,
+            ..self
+        }
     }
 
     pub(crate) const fn on_resume(self) -> Self {
-        Self { on_resume: true, ..self }
+        Self {
+            on_resume: true,
+            ..self
+        }
     }
 
     pub(crate) const fn between_turns(self, help: &'static str) -> Self {
-        Self { between_turns: Some(help), ..self }
+        Self {
+            between_turns: Some(help),
+            ..self
+        }
     }
 }
 
@@ -106,7 +122,9 @@ impl Row {
         match &self.value {
             Value::Null => "-".to_owned(),
             Value::String(text) => text.clone(),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => self.value.to_string(),
+            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                self.value.to_string()
+            }
         }
     }
 }
@@ -118,7 +136,11 @@ impl Settings {
     pub fn rows(&self) -> Vec<Row> {
         let shown = |key: &'static Key| {
             let values = (key.shown)(self).into_iter();
-            values.map(|(value, origin)| Row { key: key.name, value, origin })
+            values.map(|(value, origin)| Row {
+                key: key.name,
+                value,
+                origin,
+            })
         };
         KEYS.iter().flat_map(shown).collect()
     }
@@ -126,7 +148,11 @@ impl Settings {
 
 /// Removes everything from a project's layer that would weaken the settings without it; returns
 /// what was removed, one line each: `sandbox.network = true`.
-pub(crate) fn take_weakening(layer: &mut Layer, without: &Settings, bases: Bases<'_>) -> Vec<String> {
+pub(crate) fn take_weakening(
+    layer: &mut Layer,
+    without: &Settings,
+    bases: Bases<'_>,
+) -> Vec<String> {
     let mut taken = Vec::new();
     for key in KEYS {
         let values = (key.take_weakening)(layer, without, bases).into_iter();

@@ -53,8 +53,14 @@ impl Keys {
     pub fn find(environment: &Environment, root: &Path) -> Self {
         let files = Files::read(root, environment).ok();
         let settings = files.map(|files| files.settings(environment, Layer::default()).settings);
-        let own = settings.iter().flat_map(|settings| &settings.providers).map(|own| &own.value);
-        let of_providers = Provider::all_built_in().iter().chain(own).flat_map(|provider| &provider.key_env);
+        let own = settings
+            .iter()
+            .flat_map(|settings| &settings.providers)
+            .map(|own| &own.value);
+        let of_providers = Provider::all_built_in()
+            .iter()
+            .chain(own)
+            .flat_map(|provider| &provider.key_env);
         let mut variables: Vec<String> = Vec::new();
         for name in of_providers.map(String::as_str).chain([OF_AGENTS]) {
             // Several providers may share a key.
@@ -64,11 +70,16 @@ impl Keys {
         }
         let from_environment = variables.iter().filter_map(|name| {
             let secret = Secret::new(environment.text(name)?);
-            Some(Key { secret, source: Source::Variable(name.clone()) })
+            Some(Key {
+                secret,
+                source: Source::Variable(name.clone()),
+            })
         });
         let mut known: Vec<_> = from_environment.collect();
         // S0 keeps its key at the root.
-        let files = key_files(&root.join(AGENT_CONFIG)).into_iter().chain(files_at(root));
+        let files = key_files(&root.join(AGENT_CONFIG))
+            .into_iter()
+            .chain(files_at(root));
         let mut without = Vec::new();
         for path in files {
             let source = source_of(root, &path);
@@ -78,12 +89,22 @@ impl Keys {
             }
         }
         known.retain(|found| !found.secret.is_empty());
-        Self { known, without, variables }
+        Self {
+            known,
+            without,
+            variables,
+        }
     }
 
     /// One key for every provider that needs one.
     pub fn just(key: Secret) -> Self {
-        Self { known: vec![Key { secret: key, source: Source::Program }], ..Self::default() }
+        Self {
+            known: vec![Key {
+                secret: key,
+                source: Source::Program,
+            }],
+            ..Self::default()
+        }
     }
 
     /// The key for a provider. The environment takes precedence, in the order of the provider's variables.
@@ -92,9 +113,21 @@ impl Keys {
     }
 
     fn found_for(&self, provider: &Provider) -> Option<&Key> {
-        let variable = |name: &&String| self.known.iter().find(|found| found.source.is_variable(name));
-        let rest = || self.known.iter().find(|found| found.source.is_file_of(provider));
-        provider.key_env.iter().find_map(|name| variable(&name)).or_else(rest)
+        let variable = |name: &&String| {
+            self.known
+                .iter()
+                .find(|found| found.source.is_variable(name))
+        };
+        let rest = || {
+            self.known
+                .iter()
+                .find(|found| found.source.is_file_of(provider))
+        };
+        provider
+            .key_env
+            .iter()
+            .find_map(|name| variable(&name))
+            .or_else(rest)
     }
 
     /// Where the key for a provider was found, if it cannot be sent in a header: it contains white
@@ -107,7 +140,10 @@ impl Keys {
 
     /// The key file of a provider that contains no key, and why.
     pub fn without(&self, provider: &Provider) -> Option<String> {
-        let (source, why) = self.without.iter().find(|(source, _)| source.is_file_of(provider))?;
+        let (source, why) = self
+            .without
+            .iter()
+            .find(|(source, _)| source.is_file_of(provider))?;
         Some(format!("{source} {why}"))
     }
 
@@ -124,9 +160,15 @@ impl Keys {
         self.known.iter().map(|found| {
             let is_its = |provider: &&&Provider| {
                 found.source.is_file_of(provider)
-                    || provider.key_env.iter().any(|name| found.source.is_variable(name))
+                    || provider
+                        .key_env
+                        .iter()
+                        .any(|name| found.source.is_variable(name))
             };
-            let whose = providers.iter().find(is_its).map(|provider| provider.name.as_str());
+            let whose = providers
+                .iter()
+                .find(is_its)
+                .map(|provider| provider.name.as_str());
             (whose, &found.secret, found.source.to_string())
         })
     }
@@ -164,8 +206,15 @@ impl fmt::Display for Source {
 /// What to do if there is no key.
 pub fn remedy(provider: &Provider) -> String {
     // The last one: programs of the service itself prefer the others.
-    let variable = provider.key_env.last().map(|name| format!("set {name}, or ")).unwrap_or_default();
-    format!("{variable}put the key into {AGENT_CONFIG}/{}{KEY_FILE}", provider.key_file())
+    let variable = provider
+        .key_env
+        .last()
+        .map(|name| format!("set {name}, or "))
+        .unwrap_or_default();
+    format!(
+        "{variable}put the key into {AGENT_CONFIG}/{}{KEY_FILE}",
+        provider.key_file()
+    )
 }
 
 /// The project's paths that a sandbox hides in every loop that works at its root: all places of our
@@ -176,17 +225,25 @@ pub fn hidden(root: &Path) -> Vec<PathBuf> {
 
 /// What a sandbox hides from an agent, which has network access: also `.env`, which a build may need.
 pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
-    hidden(root).into_iter().chain([root.join(DOT_ENV)]).collect()
+    hidden(root)
+        .into_iter()
+        .chain([root.join(DOT_ENV)])
+        .collect()
 }
 
 /// Where keys may be, relative to the root: a folder and the files at the root.
 pub fn places() -> Vec<String> {
-    std::iter::once(format!("{AGENT_CONFIG}/")).chain(names_at_root()).collect()
+    std::iter::once(format!("{AGENT_CONFIG}/"))
+        .chain(names_at_root())
+        .collect()
 }
 
 /// The key files that S0 expects at the root.
 fn names_at_root() -> impl Iterator<Item = String> {
-    let mut names: Vec<&str> = Provider::all_built_in().iter().map(Provider::key_file).collect();
+    let mut names: Vec<&str> = Provider::all_built_in()
+        .iter()
+        .map(Provider::key_file)
+        .collect();
     names.dedup();
     names.into_iter().map(|name| format!("{name}{KEY_FILE}"))
 }
@@ -201,15 +258,21 @@ const KEY_FILE: &str = "-key.txt";
 
 /// The existing ones at the root.
 fn files_at(root: &Path) -> impl Iterator<Item = PathBuf> {
-    names_at_root().map(|name| root.join(name)).filter(|path| path.symlink_metadata().is_ok())
+    names_at_root()
+        .map(|name| root.join(name))
+        .filter(|path| path.symlink_metadata().is_ok())
 }
 
 /// Every `agent-config/…-key.txt`.
 fn key_files(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = code_commit_dir::list(folder) else { return Vec::new() };
+    let Ok(entries) = code_commit_dir::list(folder) else {
+        return Vec::new();
+    };
     let is_key = |path: &PathBuf| path.to_str().is_some_and(is_key_file);
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_key).collect();
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_key)
+        .collect();
     files.sort();
     files
 }
@@ -217,7 +280,14 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
 fn source_of(root: &Path, path: &Path) -> Source {
     let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let whose = name.strip_suffix(KEY_FILE).unwrap_or_default().to_owned();
-    Source::File { path: path.strip_prefix(root).unwrap_or(path).display().to_string(), whose }
+    Source::File {
+        path: path
+            .strip_prefix(root)
+            .unwrap_or(path)
+            .display()
+            .to_string(),
+        whose,
+    }
 }
 
 /// The key in a file, which must be a small regular file; or why there is none.
@@ -228,5 +298,9 @@ fn read_key(path: &Path) -> Result<Secret, String> {
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8")?;
     // Some editors write a byte order mark first.
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));
-    if secret.is_empty() { Err("is empty".to_owned()) } else { Ok(secret) }
+    if secret.is_empty() {
+        Err("is empty".to_owned())
+    } else {
+        Ok(secret)
+    }
 }

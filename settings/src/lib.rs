@@ -33,8 +33,8 @@ pub use slot::Bases;
 pub use table::{Build, Dialect, Isolation, KEYS, Layer, Limits, Model, Reserved, Settings, Spec};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{
-    Address, CommandLine, Count, Dollars, HostName, ModelNames, Models, Pattern, Place, Size, Temperature,
-    Time, VariableName, duration,
+    Address, CommandLine, Count, Dollars, HostName, ModelNames, Models, Pattern, Place, Size,
+    Temperature, Time, VariableName, duration,
 };
 
 #[cfg(test)]

@@ -75,8 +75,19 @@ impl<'de> Visitor<'de> for Commands {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
-        while let Some(Named { name, command, description }) = list.next_element()? {
-            self.0.push((name, Command { command, description }));
+        while let Some(Named {
+            name,
+            command,
+            description,
+        }) = list.next_element()?
+        {
+            self.0.push((
+                name,
+                Command {
+                    command,
+                    description,
+                },
+            ));
         }
         Ok(self)
     }
@@ -124,14 +135,20 @@ impl Config {
             Some(text) => serde_saphyr::from_str(text).map_err(|error| error.to_string())?,
             None => File::default(),
         };
-        let (folders, models) = (file.directories.unwrap_or_default(), file.models.unwrap_or_default());
+        let (folders, models) = (
+            file.directories.unwrap_or_default(),
+            file.models.unwrap_or_default(),
+        );
         let given = |value: Option<String>, default: &str| {
             value
                 .map(|text| text.trim().to_owned())
                 .filter(|text| !text.is_empty())
                 .unwrap_or(default.to_owned())
         };
-        let iterations = file.limits.and_then(|limits| limits.max_verifier_iterations).unwrap_or(5);
+        let iterations = file
+            .limits
+            .and_then(|limits| limits.max_verifier_iterations)
+            .unwrap_or(5);
         if iterations == 0 {
             return Err("loop.max_verifier_iterations must be at least 1".to_owned());
         }
@@ -149,18 +166,24 @@ impl Config {
 
 /// Whether there is anything but comments.
 fn has_content(text: &str) -> bool {
-    text.lines().any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+    text.lines()
+        .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
 }
 
 fn entries(commands: Option<Commands>) -> Result<BTreeMap<String, Entry>, String> {
     let mut entries = BTreeMap::new();
     for (name, of) in commands.unwrap_or_default().0 {
         let plain = !name.is_empty()
-            && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
         if !plain || name == "get-spec" {
             return Err(format!("`{name}` cannot be the name of a command"));
         }
-        let entry = Entry { command: of.command, description: of.description.unwrap_or_default() };
+        let entry = Entry {
+            command: of.command,
+            description: of.description.unwrap_or_default(),
+        };
         if entries.insert(name.clone(), entry).is_some() {
             return Err(format!("there are two commands named `{name}`"));
         }
@@ -178,7 +201,14 @@ mod tests {
             builder_commands:\n  lint:\n    command: npm run lint\n    description: Run the linter\nverifier_commands:\n\
             loop:\n  max_verifier_iterations: 3\nunknown: {a: 1}\n";
         let config = Config::parse(Some(text)).unwrap();
-        assert_eq!((config.src.as_str(), config.tests.as_str(), config.iterations), ("app", "e2e", 3));
+        assert_eq!(
+            (
+                config.src.as_str(),
+                config.tests.as_str(),
+                config.iterations
+            ),
+            ("app", "e2e", 3)
+        );
         assert_eq!(config.builder_commands["lint"].command, "npm run lint");
         assert!(config.verifier_commands.is_empty());
     }
@@ -199,10 +229,19 @@ mod tests {
 
     #[test]
     fn an_empty_file_gives_the_defaults() {
-        for text in [None, Some(""), Some("# nothing\n"), Some("builder_commands:\n")] {
+        for text in [
+            None,
+            Some(""),
+            Some("# nothing\n"),
+            Some("builder_commands:\n"),
+        ] {
             let config = Config::parse(text).unwrap();
             assert_eq!(
-                (config.src.as_str(), config.tests.as_str(), config.iterations),
+                (
+                    config.src.as_str(),
+                    config.tests.as_str(),
+                    config.iterations
+                ),
                 ("src", ".abl/tests", 5)
             );
             assert!(config.builder_commands.is_empty());
@@ -222,6 +261,9 @@ mod tests {
             assert!(Config::parse(Some(bad)).is_err(), "{bad}");
         }
         let error = Config::parse(Some("loop: {}\nbuilder_commands:\n- name: lint\n")).unwrap_err();
-        assert!(error.contains("missing field `command`") && error.contains("line 3"), "{error}");
+        assert!(
+            error.contains("missing field `command`") && error.contains("line 3"),
+            "{error}"
+        );
     }
 }

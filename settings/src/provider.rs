@@ -23,9 +23,17 @@ impl TryFrom<String> for ProviderName {
             return Err(format!("`{name}` is built in; choose another name"));
         }
         let is_name = Provider::is_name(&name);
-        let no_name =
-            || format!("`{}` is no name of a provider; write it like my-server", name.escape_debug());
-        if is_name { Ok(Self(name)) } else { Err(no_name()) }
+        let no_name = || {
+            format!(
+                "`{}` is no name of a provider; write it like my-server",
+                name.escape_debug()
+            )
+        };
+        if is_name {
+            Ok(Self(name))
+        } else {
+            Err(no_name())
+        }
     }
 }
 
@@ -51,8 +59,12 @@ pub struct OwnProvider {
 
 impl OwnProvider {
     fn named(self, name: String) -> Provider {
-        let [max_output, window] = [self.max_output, self.window].map(|count| count.map(|count| count.0));
-        let price = |price: Price| Price { max_output: price.max_output.or(max_output), ..price };
+        let [max_output, window] =
+            [self.max_output, self.window].map(|count| count.map(|count| count.0));
+        let price = |price: Price| Price {
+            max_output: price.max_output.or(max_output),
+            ..price
+        };
         Provider {
             name,
             dialect: self.dialect,
@@ -76,7 +88,10 @@ impl Slot<OwnProviders> for Vec<Setting<Provider>> {
     fn put(&mut self, given: &mut OwnProviders, origin: Origin, _: Bases<'_>) {
         for (ProviderName(name), own) in std::mem::take(given) {
             self.retain(|there| there.value.name != name);
-            self.push(Setting { value: own.named(name), origin });
+            self.push(Setting {
+                value: own.named(name),
+                origin,
+            });
         }
     }
 
@@ -84,7 +99,9 @@ impl Slot<OwnProviders> for Vec<Setting<Provider>> {
         if self.is_empty() {
             return vec![(Value::Null, Origin::Default)];
         }
-        self.iter().map(|own| (json!(own.value.name), own.origin)).collect()
+        self.iter()
+            .map(|own| (json!(own.value.name), own.origin))
+            .collect()
     }
 
     fn take_weakening(
@@ -94,10 +111,16 @@ impl Slot<OwnProviders> for Vec<Setting<Provider>> {
         _: Bases<'_>,
     ) -> Vec<String> {
         let weakening = |name: &ProviderName, own: &mut OwnProvider| {
-            let now = self.iter().map(|now| &now.value).find(|now| now.name == name.0);
+            let now = self
+                .iter()
+                .map(|now| &now.value)
+                .find(|now| now.name == name.0);
             weakens(&own.clone().named(name.0.clone()), now)
         };
-        given.extract_if(.., weakening).map(|(name, _)| format!("[{:?}]", name.0)).collect()
+        given
+            .extract_if(.., weakening)
+            .map(|(name, _)| format!("[{:?}]", name.0))
+            .collect()
     }
 }
 

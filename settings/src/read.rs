@@ -62,14 +62,27 @@ impl ReadError {
 /// The file at `path`, if it exists.
 pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
     let bytes = match code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Followed) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             return Ok(None);
         }
-        Err(source) => return Err(ReadError::Io { path: path.to_owned(), source }),
+        Err(source) => {
+            return Err(ReadError::Io {
+                path: path.to_owned(),
+                source,
+            });
+        }
         Ok(None) => return Err(ReadError::NoFile(path.to_owned())),
         Ok(Some(bytes)) => bytes,
     };
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let text = String::from_utf8(bytes).map_err(|error| ReadError::NotUtf8 {
         path: path.to_owned(),
         at: error.utf8_error().valid_up_to(),
@@ -83,7 +96,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
         };
         ReadError::Line(render(&text, &name, &error))
     })?;
-    Ok(Some(File { path: path.to_owned(), sha256, layer, text }))
+    Ok(Some(File {
+        path: path.to_owned(),
+        sha256,
+        layer,
+        text,
+    }))
 }
 
 /// Reads the text of a configuration file.
@@ -98,7 +116,12 @@ pub(crate) fn render(text: &str, name: &str, error: &toml::de::Error) -> String 
     let span = error.span().unwrap_or(0..0);
     let start = text.floor_char_boundary(span.start.min(end.saturating_sub(1)));
     let span = start..text.ceil_char_boundary(span.end.clamp(start, end.max(start)));
-    let snippet = Snippet::source(text).path(name).annotation(AnnotationKind::Primary.span(span));
+    let snippet = Snippet::source(text)
+        .path(name)
+        .annotation(AnnotationKind::Primary.span(span));
     let message = error.message().lines().collect::<Vec<_>>().join("; ");
-    Renderer::plain().render(&[Level::ERROR.no_name().primary_title(message).element(snippet)])
+    Renderer::plain().render(&[Level::ERROR
+        .no_name()
+        .primary_title(message)
+        .element(snippet)])
 }

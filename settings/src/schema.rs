@@ -36,7 +36,9 @@ fn tidy(schema: &mut Value) {
 
 /// Replaces `anyOf: [X, null]` by X.
 fn take_out_null_choice(object: &mut serde_json::Map<String, Value>) {
-    let Some(Value::Array(choices)) = object.get_mut("anyOf") else { return };
+    let Some(Value::Array(choices)) = object.get_mut("anyOf") else {
+        return;
+    };
     choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
     if let [Value::Object(only)] = choices.as_slice() {
         let only = only.clone();
@@ -51,10 +53,14 @@ mod tests {
 
     #[test]
     fn the_published_schema_is_current() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schemas/code-commit.schema.json");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../docs/schemas/code-commit.schema.json"
+        );
         let now = format!("{:#}\n", schema());
         let published = std::fs::read_to_string(path).unwrap_or_default();
-        let stale = "write it anew: code-commit config --schema > docs/schemas/code-commit.schema.json";
+        let stale =
+            "write it anew: code-commit config --schema > docs/schemas/code-commit.schema.json";
         assert!(published == now, "{stale}");
     }
 }

@@ -29,9 +29,13 @@ pub struct Variable(pub(crate) &'static str);
 impl<'de> Deserialize<'de> for Variable {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let name = String::deserialize(from)?;
-        let mut known = Provider::all_built_in().iter().filter_map(|provider| provider.base_env.as_deref());
+        let mut known = Provider::all_built_in()
+            .iter()
+            .filter_map(|provider| provider.base_env.as_deref());
         let found = known.find(|known| *known == name);
-        found.map(Self).ok_or_else(|| D::Error::custom("not a variable with an address"))
+        found
+            .map(Self)
+            .ok_or_else(|| D::Error::custom("not a variable with an address"))
     }
 }
 
@@ -58,7 +62,10 @@ pub struct Setting<T> {
 
 impl<T> Setting<T> {
     pub(crate) fn default(value: T) -> Self {
-        Self { value, origin: Origin::Default }
+        Self {
+            value,
+            origin: Origin::Default,
+        }
     }
 }
 
@@ -76,6 +83,8 @@ impl<T: PartialEq> Values for Setting<T> {
 
 impl<T: PartialEq> Values for Vec<Setting<T>> {
     fn are_same(&self, other: &Self) -> bool {
-        self.iter().map(|setting| &setting.value).eq(other.iter().map(|setting| &setting.value))
+        self.iter()
+            .map(|setting| &setting.value)
+            .eq(other.iter().map(|setting| &setting.value))
     }
 }

@@ -21,7 +21,11 @@ pub struct Bases<'b> {
 impl Bases<'_> {
     /// Resolves `~` and `~/x` against the home, and `x` against the root.
     pub fn find(&self, place: &Place) -> PathBuf {
-        let below_home = if place.0 == "~" { Some("") } else { place.0.strip_prefix("~/") };
+        let below_home = if place.0 == "~" {
+            Some("")
+        } else {
+            place.0.strip_prefix("~/")
+        };
         match (below_home, self.home) {
             (Some(below), Some(home)) => home.join(below),
             _ => self.root.join(&place.0),
@@ -84,7 +88,10 @@ impl Written for Price {
 
     /// Puts the later layer first, because the first match counts.
     fn add(list: &mut Vec<Setting<Self>>, more: Vec<Self>, origin: Origin) {
-        list.splice(0..0, more.into_iter().map(|value| Setting { value, origin }));
+        list.splice(
+            0..0,
+            more.into_iter().map(|value| Setting { value, origin }),
+        );
     }
 }
 
@@ -101,7 +108,12 @@ pub(crate) trait Slot<F> {
     fn shown(&self) -> Vec<(Json, Origin)>;
 
     /// Removes everything that weakens from the given values, and returns it for display.
-    fn take_weakening(&self, given: &mut F, weakens: Weakens<Self::Value>, bases: Bases<'_>) -> Vec<String>;
+    fn take_weakening(
+        &self,
+        given: &mut F,
+        weakens: Weakens<Self::Value>,
+        bases: Bases<'_>,
+    ) -> Vec<String>;
 }
 
 /// A single value: the later layer's replaces the earlier one's.
@@ -114,7 +126,10 @@ where
 
     fn put(&mut self, given: &mut Option<F>, origin: Origin, bases: Bases<'_>) {
         if let Some(given) = given.take() {
-            *self = Self { value: given.value(bases).into(), origin };
+            *self = Self {
+                value: given.value(bases).into(),
+                origin,
+            };
         }
     }
 
@@ -131,7 +146,9 @@ where
     ) -> Vec<String> {
         let now: Option<F::Value> = self.value.clone().into();
         let weakening = |given: &mut F| weakens(&given.clone().value(bases), now.as_ref());
-        let taken = given.take_if(weakening).map(|taken| text(&F::shown(&taken.value(bases))));
+        let taken = given
+            .take_if(weakening)
+            .map(|taken| text(&F::shown(&taken.value(bases))));
         taken.into_iter().collect()
     }
 }
@@ -141,11 +158,19 @@ impl<F: Written> Slot<Vec<F>> for Vec<Setting<F::Value>> {
     type Value = F::Value;
 
     fn put(&mut self, given: &mut Vec<F>, origin: Origin, bases: Bases<'_>) {
-        F::add(self, given.drain(..).map(|given| given.value(bases)).collect(), origin);
+        F::add(
+            self,
+            given.drain(..).map(|given| given.value(bases)).collect(),
+            origin,
+        );
     }
 
     fn shown(&self) -> Vec<(Json, Origin)> {
-        or_none(self.iter().map(|entry| (F::shown(&entry.value), entry.origin)).collect())
+        or_none(
+            self.iter()
+                .map(|entry| (F::shown(&entry.value), entry.origin))
+                .collect(),
+        )
     }
 
     fn take_weakening(
@@ -159,7 +184,9 @@ impl<F: Written> Slot<Vec<F>> for Vec<Setting<F::Value>> {
             self.iter().all(|now| weakens(&wanted, Some(&now.value)))
         };
         let taken = given.extract_if(.., weakening);
-        taken.map(|taken| format!("[{}]", text(&F::shown(&taken.value(bases))))).collect()
+        taken
+            .map(|taken| format!("[{}]", text(&F::shown(&taken.value(bases)))))
+            .collect()
     }
 }
 
@@ -170,26 +197,44 @@ impl Slot<Vec<Pattern>> for Vec<Setting<Vec<String>>> {
 
     fn put(&mut self, given: &mut Vec<Pattern>, origin: Origin, _: Bases<'_>) {
         if !given.is_empty() {
-            self.push(Setting { value: given.drain(..).map(|pattern| pattern.0).collect(), origin });
+            self.push(Setting {
+                value: given.drain(..).map(|pattern| pattern.0).collect(),
+                origin,
+            });
         }
     }
 
     fn shown(&self) -> Vec<(Json, Origin)> {
         let lists = self.iter();
-        or_none(lists.flat_map(|list| list.value.iter().map(|one| (json!(one), list.origin))).collect())
+        or_none(
+            lists
+                .flat_map(|list| list.value.iter().map(|one| (json!(one), list.origin)))
+                .collect(),
+        )
     }
 
-    fn take_weakening(&self, _: &mut Vec<Pattern>, _: Weakens<String>, _: Bases<'_>) -> Vec<String> {
+    fn take_weakening(
+        &self,
+        _: &mut Vec<Pattern>,
+        _: Weakens<String>,
+        _: Bases<'_>,
+    ) -> Vec<String> {
         Vec::new()
     }
 }
 
 /// A list without entries is shown, too.
 fn or_none(rows: Vec<(Json, Origin)>) -> Vec<(Json, Origin)> {
-    if rows.is_empty() { vec![(Json::Null, Origin::Default)] } else { rows }
+    if rows.is_empty() {
+        vec![(Json::Null, Origin::Default)]
+    } else {
+        rows
+    }
 }
 
 /// Safe to print: control characters are escaped.
 fn text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), |text| format!("{text:?}"))
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), |text| format!("{text:?}"))
 }

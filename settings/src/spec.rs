@@ -63,7 +63,9 @@ impl Config {
     /// The file's text.
     pub fn to_json(&self) -> String {
         // Strings, numbers and booleans always have a JSON form.
-        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .unwrap_or_default()
     }
 }
 
@@ -78,14 +80,23 @@ fn is_taken(name: &str, taken: &[&str]) -> bool {
 pub fn folder(text: &str, taken: &[&str]) -> Result<String, String> {
     let path = Path::new(text);
     let names = path.components().filter(|part| *part != Component::CurDir);
-    let names: Option<Vec<&str>> =
-        names.map(|part| if let Component::Normal(name) = part { name.to_str() } else { None }).collect();
+    let names: Option<Vec<&str>> = names
+        .map(|part| {
+            if let Component::Normal(name) = part {
+                name.to_str()
+            } else {
+                None
+            }
+        })
+        .collect();
     match names {
-        Some(names) if names.iter().any(|name| is_taken(name, taken)) => {
-            Err(format!("specsPath: `{text}` is where git or the loop keeps its own files"))
-        }
+        Some(names) if names.iter().any(|name| is_taken(name, taken)) => Err(format!(
+            "specsPath: `{text}` is where git or the loop keeps its own files"
+        )),
         Some(names) if !names.is_empty() => Ok(names.join("/")),
-        Some(_) | None => Err(format!("specsPath: `{text}` is not a folder inside of the project")),
+        Some(_) | None => Err(format!(
+            "specsPath: `{text}` is not a folder inside of the project"
+        )),
     }
 }
 
@@ -97,7 +108,12 @@ mod tests {
 
     #[test]
     fn a_missing_and_an_empty_file_give_the_defaults() {
-        for text in ["", " \n", "{}", r#"{"setupCommand": "", "checkCommand": " ", "specsPath": ""}"#] {
+        for text in [
+            "",
+            " \n",
+            "{}",
+            r#"{"setupCommand": "", "checkCommand": " ", "specsPath": ""}"#,
+        ] {
             assert_eq!(Config::parse(text, &TAKEN), Ok(Config::default()), "{text}");
         }
     }
@@ -138,7 +154,10 @@ mod tests {
             r#"["docs"]"#,
             "null",
         ];
-        let errors: Vec<String> = bad.iter().map(|text| Config::parse(text, &TAKEN).unwrap_err()).collect();
+        let errors: Vec<String> = bad
+            .iter()
+            .map(|text| Config::parse(text, &TAKEN).unwrap_err())
+            .collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
         maxIterations must be at least 1
         invalid type: string "ten", expected u32 at line 1 column 23

@@ -14,9 +14,9 @@ use crate::key::{Flag, Given, Key, Takes};
 use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
-    Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models, OutputLimit,
-    OwnProviders, Pattern, Place, Repair, Sandbox, Setting, Size, SystemRole, Temperature, Time,
-    VariableName,
+    Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models,
+    OutputLimit, OwnProviders, Pattern, Place, Repair, Sandbox, Setting, Size, SystemRole,
+    Temperature, Time, VariableName,
 };
 
 macro_rules! optional {
@@ -322,14 +322,24 @@ fn unset<T>() -> Setting<Option<T>> {
     Setting::default(None)
 }
 
-#[expect(clippy::expect_used, reason = "the name is a constant, which every test reads")]
+#[expect(
+    clippy::expect_used,
+    reason = "the name is a constant, which every test reads"
+)]
 fn default_model() -> Models {
-    Models::from("gemini-3.8-flash".parse::<ModelId>().expect("the name of a model"))
+    Models::from(
+        "gemini-3.8-flash"
+            .parse::<ModelId>()
+            .expect("the name of a model"),
+    )
 }
 
 fn default_build() -> CommandLine {
     let command = "./build.sh".to_owned();
-    CommandLine { text: command.clone(), argv: vec![command] }
+    CommandLine {
+        text: command.clone(),
+        argv: vec![command],
+    }
 }
 
 const fn one(name: &'static str, value: &'static str, help: &'static str) -> Flag {
@@ -340,7 +350,12 @@ const fn many(name: &'static str, value: &'static str, help: &'static str) -> Fl
     Flag::new(name, Takes::Many(value), help)
 }
 
-const fn switch(name: &'static str, help: &'static str, no: &'static str, no_help: &'static str) -> Flag {
+const fn switch(
+    name: &'static str,
+    help: &'static str,
+    no: &'static str,
+    no_help: &'static str,
+) -> Flag {
     Flag::new(name, Takes::Nothing(no, no_help), help)
 }
 

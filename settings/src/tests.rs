@@ -6,7 +6,10 @@ use crate::read::{parse, render};
 use crate::{Bases, HostName, Layer, Origin, Settings, key};
 
 fn bases() -> Bases<'static> {
-    Bases { root: Path::new("/p"), home: Some(Path::new("/h")) }
+    Bases {
+        root: Path::new("/p"),
+        home: Some(Path::new("/h")),
+    }
 }
 
 fn layer(text: &str) -> Layer {
@@ -104,7 +107,10 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
         "a=10.0.0.1:80",
     ] {
         let error = wrong(&format!("[sandbox]\nhosts = [\"{host}\"]\n"));
-        assert!(error.contains(&format!("`{host}` is not a valid host")), "{host}: {error}");
+        assert!(
+            error.contains(&format!("`{host}` is not a valid host")),
+            "{host}: {error}"
+        );
     }
     for host in [
         "a",
@@ -197,12 +203,23 @@ fn what_is_no_toml_is_an_error_that_points_at_the_place() {
 #[test]
 fn every_key_of_the_reference_is_read() {
     let reference = include_str!("../../docs/reference/configuration.md");
-    let example = reference.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let example = reference
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
     let mut settings = Settings::default();
     settings.put(layer(example), Origin::Project, bases());
-    let silent: Vec<&str> =
-        settings.rows().iter().filter(|row| row.origin == Origin::Default).map(|row| row.key).collect();
-    assert!(silent.is_empty(), "the example of the reference does not set {silent:?}");
+    let silent: Vec<&str> = settings
+        .rows()
+        .iter()
+        .filter(|row| row.origin == Origin::Default)
+        .map(|row| row.key)
+        .collect();
+    assert!(
+        silent.is_empty(),
+        "the example of the reference does not set {silent:?}"
+    );
 }
 
 #[test]
@@ -218,11 +235,31 @@ fn later_layers_replace_values_and_add_to_lists() {
         Origin::Flag,
         bases(),
     );
-    let lists: Vec<&[String]> = settings.protect.iter().map(|list| list.value.as_slice()).collect();
-    assert_eq!(lists, [["a", "!b"].map(str::to_owned).as_slice(), &["!a".to_owned()]]);
-    let env: Vec<_> = settings.env.iter().map(|name| (name.value.as_str(), name.origin)).collect();
+    let lists: Vec<&[String]> = settings
+        .protect
+        .iter()
+        .map(|list| list.value.as_slice())
+        .collect();
+    assert_eq!(
+        lists,
+        [
+            ["a", "!b"].map(str::to_owned).as_slice(),
+            &["!a".to_owned()]
+        ]
+    );
+    let env: Vec<_> = settings
+        .env
+        .iter()
+        .map(|name| (name.value.as_str(), name.origin))
+        .collect();
     assert_eq!(env, [("A", Origin::User), ("B", Origin::Flag)]);
-    assert_eq!((settings.build_timeout.value.as_secs(), settings.build_timeout.origin), (120, Origin::Flag));
+    assert_eq!(
+        (
+            settings.build_timeout.value.as_secs(),
+            settings.build_timeout.origin
+        ),
+        (120, Origin::Flag)
+    );
 }
 
 #[test]
@@ -230,9 +267,20 @@ fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
     let local = "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nsystem_role='system'";
     let mut settings = Settings::default();
     settings.put(layer(local), Origin::User, bases());
-    settings.put(layer("[model]\nname='openai/qwen'"), Origin::Project, bases());
-    assert_eq!(settings.base_url.value.as_deref(), Some("http://127.0.0.1:1/v1"));
-    settings.put(layer("[model]\nname='gemini-3.8-flash'"), Origin::Flag, bases());
+    settings.put(
+        layer("[model]\nname='openai/qwen'"),
+        Origin::Project,
+        bases(),
+    );
+    assert_eq!(
+        settings.base_url.value.as_deref(),
+        Some("http://127.0.0.1:1/v1")
+    );
+    settings.put(
+        layer("[model]\nname='gemini-3.8-flash'"),
+        Origin::Flag,
+        bases(),
+    );
     assert_eq!(settings.base_url.value, None);
     assert_eq!(settings.dialect_system_role.value, None);
 }
@@ -241,14 +289,30 @@ fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
 fn a_reply_that_is_not_streamed_may_be_as_silent_as_its_call_is_long() {
     let patience = |text: &str| {
         let patience = Settings::of_flags(layer(text)).patience();
-        (patience.silence.as_secs() / 60, patience.call.map(|call| call.as_secs() / 60))
+        (
+            patience.silence.as_secs() / 60,
+            patience.call.map(|call| call.as_secs() / 60),
+        )
     };
     assert_eq!(patience(""), (5, None));
-    assert_eq!(patience("[model]\ntimeout='1m'\ncall_limit='2h'"), (1, Some(120)));
+    assert_eq!(
+        patience("[model]\ntimeout='1m'\ncall_limit='2h'"),
+        (1, Some(120))
+    );
     assert_eq!(patience("[model]\nstream=false"), (10, Some(10)));
-    assert_eq!(patience("[model]\nstream=false\ntimeout='30m'"), (30, Some(30)));
-    assert_eq!(patience("[model]\nstream=false\ncall_limit='30m'"), (60, Some(30)), "it never passes first");
-    assert_eq!(patience("[model]\nstream=false\ntimeout='5m'\ncall_limit='30m'"), (5, Some(30)));
+    assert_eq!(
+        patience("[model]\nstream=false\ntimeout='30m'"),
+        (30, Some(30))
+    );
+    assert_eq!(
+        patience("[model]\nstream=false\ncall_limit='30m'"),
+        (60, Some(30)),
+        "it never passes first"
+    );
+    assert_eq!(
+        patience("[model]\nstream=false\ntimeout='5m'\ncall_limit='30m'"),
+        (5, Some(30))
+    );
 }
 
 #[test]
@@ -310,13 +374,21 @@ const SERVER: &str =
 #[test]
 fn a_provider_of_the_user_is_one_like_the_built_in_ones() {
     let mut settings = Settings::default();
-    settings.put(layer(&format!("model.name='server/llama'\n{SERVER}")), Origin::User, bases());
+    settings.put(
+        layer(&format!("model.name='server/llama'\n{SERVER}")),
+        Origin::User,
+        bases(),
+    );
     let provider = settings.provider_of(settings.model.value.first()).unwrap();
     assert_eq!(
         (provider.dialect.as_str(), provider.key_env.as_slice()),
         ("openai", &["SERVER_KEY".to_owned()][..])
     );
-    assert!(settings.provider_of(&"other/llama".parse().unwrap()).is_none());
+    assert!(
+        settings
+            .provider_of(&"other/llama".parse().unwrap())
+            .is_none()
+    );
     assert!(settings.provider_of(&"gemini/g".parse().unwrap()).is_some());
 }
 
@@ -326,8 +398,13 @@ fn half_of_a_provider_never_replaces_another_half() {
     let mut settings = Settings::default();
     settings.put(layer(SERVER), Origin::User, bases());
     settings.put(layer(elsewhere), Origin::Project, bases());
-    let [server] = settings.providers.as_slice() else { panic!("{:?}", settings.providers) };
-    assert_eq!((server.value.key_env.len(), server.origin), (0, Origin::Project));
+    let [server] = settings.providers.as_slice() else {
+        panic!("{:?}", settings.providers)
+    };
+    assert_eq!(
+        (server.value.key_env.len(), server.origin),
+        (0, Origin::Project)
+    );
     assert_eq!(weakening(SERVER, elsewhere).0, ["providers = [\"server\"]"]);
     assert_eq!(weakening(SERVER, SERVER).0, [""; 0]);
 }
@@ -378,7 +455,10 @@ fn what_the_user_already_allows_is_no_weakening() {
 #[test]
 fn places_are_absolute_below_the_home_or_below_the_root() {
     let found = |place: &str| bases().find(&place.parse().unwrap()).display().to_string();
-    assert_eq!(["~", "~/x", "x", "/x", "~x"].map(found), ["/h/", "/h/x", "/p/x", "/x", "/p/~x"]);
+    assert_eq!(
+        ["~", "~/x", "x", "/x", "~x"].map(found),
+        ["/h/", "/h/x", "/p/x", "/x", "/p/~x"]
+    );
 }
 
 proptest::proptest! {
@@ -392,8 +472,10 @@ proptest::proptest! {
 
 #[test]
 fn settings_survive_the_record() {
-    let (_, settings) =
-        weakening("protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25", "");
+    let (_, settings) = weakening(
+        "protect=['a']\n[sandbox]\nmode='off'\n[limits]\nmax_time='5s'\nmax_cost=0.25",
+        "",
+    );
     let json = serde_json::to_string(&settings).unwrap();
     assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
 }
@@ -405,7 +487,14 @@ fn settings_are_the_same_wherever_they_are_said() {
         layer.limits.rounds = Some(crate::Count(rounds));
         layer.sandbox.readable = [crate::Place("docs".to_owned())].into();
         let mut settings = Settings::default();
-        settings.put(layer, origin, Bases { root: Path::new("/p"), home: None });
+        settings.put(
+            layer,
+            origin,
+            Bases {
+                root: Path::new("/p"),
+                home: None,
+            },
+        );
         settings
     };
     assert!(said(Origin::Flag, 2).has_same_values(&said(Origin::Project, 2)));

@@ -59,7 +59,10 @@ impl Trust {
         self.pins.files.insert(file.to_owned(), sha256.to_owned());
         match replace(&store, &self.pins) {
             Ok(()) => Ok(store),
-            Err(source) => Err(PinError::Io { path: store, source }),
+            Err(source) => Err(PinError::Io {
+                path: store,
+                source,
+            }),
         }
     }
 }
@@ -117,7 +120,10 @@ mod tests {
         trust().pin(Path::new("/other"), "cc").unwrap();
         assert_eq!(trust().standing(file, "aa"), Standing::Trusted);
         assert_eq!(trust().standing(file, "bb"), Standing::Changed);
-        assert_eq!(trust().standing(Path::new("/q/code-commit.toml"), "aa"), Standing::Unknown);
+        assert_eq!(
+            trust().standing(Path::new("/q/code-commit.toml"), "aa"),
+            Standing::Unknown
+        );
     }
 
     #[test]
@@ -127,6 +133,9 @@ mod tests {
         fs::File::create(home.path().join("code-commit/trusted.json")).unwrap();
         let trust = Trust::read(Some(home.path()));
         assert_eq!(trust.standing(Path::new("/p"), "aa"), Standing::Unknown);
-        assert!(matches!(Trust::read(None).pin(Path::new("/p"), "aa"), Err(PinError::NoHome)));
+        assert!(matches!(
+            Trust::read(None).pin(Path::new("/p"), "aa"),
+            Err(PinError::NoHome)
+        ));
     }
 }

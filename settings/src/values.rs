@@ -111,9 +111,15 @@ text! {
     Place(String), place, "\\S", "~/.cache/sccache"
 }
 
-in_force!(Time as Duration, |it| it.0, |time| json!(Time(*time).to_string()));
-in_force!(Size as u64, |it| it.0, |bytes| json!(Size(*bytes).to_string()));
-in_force!(ModelNames as Models, |it| it.0, |models| json!(models.to_string()));
+in_force!(Time as Duration, |it| it.0, |time| json!(
+    Time(*time).to_string()
+));
+in_force!(Size as u64, |it| it.0, |bytes| json!(
+    Size(*bytes).to_string()
+));
+in_force!(ModelNames as Models, |it| it.0, |models| json!(
+    models.to_string()
+));
 in_force!(Address as String, |it| it.0, |address| json!(address));
 in_force!(VariableName as String, |it| it.0, |name| json!(name));
 in_force!(Pattern as String, |it| it.0, |pattern| json!(pattern));
@@ -145,7 +151,11 @@ pub struct CommandLine {
 
 read_as_text!(CommandLine, command, "\\S", "./build.sh --fast");
 
-in_force!(CommandLine as CommandLine, |command| command, |command| json!(command.text));
+in_force!(
+    CommandLine as CommandLine,
+    |command| command,
+    |command| json!(command.text)
+);
 
 impl From<CommandLine> for String {
     fn from(line: CommandLine) -> Self {
@@ -180,7 +190,10 @@ impl Models {
 
 impl From<ModelId> for Models {
     fn from(first: ModelId) -> Self {
-        Self { first, others: Vec::new() }
+        Self {
+            first,
+            others: Vec::new(),
+        }
     }
 }
 
@@ -201,14 +214,20 @@ impl From<Models> for String {
 impl fmt::Display for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.first)?;
-        self.others.iter().try_for_each(|model| write!(f, ",{model}"))
+        self.others
+            .iter()
+            .try_for_each(|model| write!(f, ",{model}"))
     }
 }
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.0.as_secs();
-        let parts = [(seconds / 3600, 'h'), (seconds % 3600 / 60, 'm'), (seconds % 60, 's')];
+        let parts = [
+            (seconds / 3600, 'h'),
+            (seconds % 3600 / 60, 'm'),
+            (seconds % 60, 's'),
+        ];
         parts
             .into_iter()
             .filter(|(count, _)| *count > 0)
@@ -217,7 +236,12 @@ impl fmt::Display for Time {
 }
 
 /// Units of [`Size`], the largest first.
-const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+const UNITS: [(&str, u64); 4] = [
+    ("GiB", 1 << 30),
+    ("MiB", 1 << 20),
+    ("KiB", 1 << 10),
+    ("B", 1),
+];
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,11 +259,18 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
         if let Some((number, behind)) = rest.split_once(unit) {
             let number: u64 = numbers::number(number).ok_or_else(bad)?;
-            seconds = number.checked_mul(worth).and_then(|s| seconds.checked_add(s)).ok_or_else(bad)?;
+            seconds = number
+                .checked_mul(worth)
+                .and_then(|s| seconds.checked_add(s))
+                .ok_or_else(bad)?;
             rest = behind;
         }
     }
-    if rest.is_empty() && seconds > 0 { Ok(Duration::from_secs(seconds)) } else { Err(bad()) }
+    if rest.is_empty() && seconds > 0 {
+        Ok(Duration::from_secs(seconds))
+    } else {
+        Err(bad())
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -247,26 +278,40 @@ fn size(text: &str) -> Result<u64, String> {
         let number: u64 = numbers::number(text.strip_suffix(unit)?)?;
         number.checked_mul(worth).filter(|bytes| *bytes > 0)
     });
-    bytes.ok_or_else(|| format!("`{text}` is not a valid size; write it like 500KiB, 64MiB or 1GiB"))
+    bytes
+        .ok_or_else(|| format!("`{text}` is not a valid size; write it like 500KiB, 64MiB or 1GiB"))
 }
 
 fn command(text: &str) -> Result<CommandLine, String> {
-    let argv = code_commit_parser::words::split_command(text).map_err(|error| format!("`{text}` {error}"))?;
+    let argv = code_commit_parser::words::split_command(text)
+        .map_err(|error| format!("`{text}` {error}"))?;
     if argv.first().is_none_or(String::is_empty) {
         return Err("a command needs a program".to_owned());
     }
-    Ok(CommandLine { text: text.to_owned(), argv })
+    Ok(CommandLine {
+        text: text.to_owned(),
+        argv,
+    })
 }
 
 fn models(text: &str) -> Result<Models, String> {
-    let model = |name: &str| name.trim().parse().map_err(|error: ModelIdError| error.to_string());
+    let model = |name: &str| {
+        name.trim()
+            .parse()
+            .map_err(|error: ModelIdError| error.to_string())
+    };
     let mut names = text.split(',');
     let first = model(names.next().unwrap_or_default())?;
-    Ok(Models { first, others: names.map(model).collect::<Result<_, _>>()? })
+    Ok(Models {
+        first,
+        others: names.map(model).collect::<Result<_, _>>()?,
+    })
 }
 
 fn address(text: &str) -> Result<String, String> {
-    text.parse::<BaseUrl>().map(|_| text.trim().to_owned()).map_err(|error| error.to_string())
+    text.parse::<BaseUrl>()
+        .map(|_| text.trim().to_owned())
+        .map_err(|error| error.to_string())
 }
 
 fn variable_name(text: &str) -> Result<String, String> {
@@ -277,7 +322,9 @@ fn variable_name(text: &str) -> Result<String, String> {
 
 fn place(text: &str) -> Result<String, String> {
     let is_path = !text.trim().is_empty() && !text.contains('\0');
-    is_path.then(|| text.to_owned()).ok_or_else(|| format!("`{}` is no path", text.escape_debug()))
+    is_path
+        .then(|| text.to_owned())
+        .ok_or_else(|| format!("`{}` is no path", text.escape_debug()))
 }
 
 fn pattern(text: &str) -> Result<String, String> {
@@ -292,7 +339,10 @@ fn pattern(text: &str) -> Result<String, String> {
         _ if !is_closed(body) => "a [ is not closed, or it ends in a backslash",
         _ => return Ok(text.to_owned()),
     };
-    Err(format!("`{}` is no pattern that could match a file: {why}", text.escape_debug()))
+    Err(format!(
+        "`{}` is no pattern that could match a file: {why}",
+        text.escape_debug()
+    ))
 }
 
 /// Whether every bracket is closed and the last backslash escapes something.
@@ -334,8 +384,19 @@ mod tests {
         assert_eq!(seconds("90s"), Ok(90));
         assert_eq!(seconds("10m"), Ok(600));
         assert_eq!(seconds("1h30m"), Ok(5400));
-        for bad in ["", "10", "0s", "m", "1m1h", "-1s", "1.5h", "99999999999999999h", "1h30", "+5s", "1h+5m"]
-        {
+        for bad in [
+            "",
+            "10",
+            "0s",
+            "m",
+            "1m1h",
+            "-1s",
+            "1.5h",
+            "99999999999999999h",
+            "1h30",
+            "+5s",
+            "1h+5m",
+        ] {
             assert!(seconds(bad).is_err(), "{bad}");
         }
     }
@@ -344,17 +405,35 @@ mod tests {
     fn a_command_is_split_into_words_and_nothing_of_it_is_run_by_a_shell() {
         let command: CommandLine = "make 'all tests' 'X=$(id)'".parse().unwrap();
         assert_eq!(command.argv, ["make", "all tests", "X=$(id)"]);
-        for bad in ["", "  ", "'", "''", "make X=$(id)", "./build.sh && ./test.sh", "make\ntest"] {
+        for bad in [
+            "",
+            "  ",
+            "'",
+            "''",
+            "make X=$(id)",
+            "./build.sh && ./test.sh",
+            "make\ntest",
+        ] {
             assert!(bad.parse::<CommandLine>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_pattern_that_can_match_nothing_is_refused() {
-        for good in ["tests/**", "/a", "*.lock", "!tests/new.rs", "[ab]c", "\\#x", "a/[!]]"] {
+        for good in [
+            "tests/**",
+            "/a",
+            "*.lock",
+            "!tests/new.rs",
+            "[ab]c",
+            "\\#x",
+            "a/[!]]",
+        ] {
             assert!(good.parse::<Pattern>().is_ok(), "{good}");
         }
-        for bad in ["", " ", "/", "!", "#x", "../x", "a/./b", "[a", "x\\", "a\nb"] {
+        for bad in [
+            "", " ", "/", "!", "#x", "../x", "a/./b", "[a", "x\\", "a\nb",
+        ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
         }
     }

@@ -8,7 +8,9 @@ fn hear(kind: Kind, stream: &str) -> (Collected, String) {
     let (mut told, mut lines, mut shown) = (Collected::default(), Lines::default(), String::new());
     let mut show = |event| shown.push_str(&format!("{}\n", serde_json::to_string(&event).unwrap()));
     let mut take = |line: Line<'_>| {
-        let Line::Whole(line) = line else { panic!("too long for a recorded stream") };
+        let Line::Whole(line) = line else {
+            panic!("too long for a recorded stream")
+        };
         told.line(kind, line, &mut show);
     };
     lines.push(stream.as_bytes(), &mut take);
@@ -18,7 +20,13 @@ fn hear(kind: Kind, stream: &str) -> (Collected, String) {
 
 fn check(kind: Kind, stream: &str, code: i32) -> String {
     let (told, events) = hear(kind, stream);
-    let end = judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr: "" });
+    let end = judge(&Facts {
+        kind,
+        ended: Ended::Exited(code),
+        was_idle: false,
+        told: &told,
+        stderr: "",
+    });
     let usage = serde_json::to_string(&told.usage).unwrap();
     format!(
         "{events}answer {:?}\nsession {:?}\nusage {usage}\ncost {:?}\nend {end:?}",
@@ -28,7 +36,12 @@ fn check(kind: Kind, stream: &str, code: i32) -> String {
 
 macro_rules! recorded {
     ($name:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/agents/", $name, ".jsonl"))
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../fixtures/agents/",
+            $name,
+            ".jsonl"
+        ))
     };
 }
 
@@ -94,7 +107,8 @@ fn codex_warnings_are_no_failure_and_a_failed_command_is_told() {
 fn what_a_tool_gave_back_is_told_in_one_short_line() {
     let message = |kind, event: &str| {
         let (_, events) = hear(kind, event);
-        let event: serde_json::Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        let event: serde_json::Value =
+            serde_json::from_str(events.lines().last().unwrap()).unwrap();
         event["data"]["message"].as_str().map(str::to_owned)
     };
     let (long, cut) = ("x".repeat(300), format!("{}…", "x".repeat(200)));
@@ -111,17 +125,21 @@ fn what_a_tool_gave_back_is_told_in_one_short_line() {
         for event in claude {
             assert_eq!(message(Kind::Claude, &event), wanted, "{event}");
         }
-        let gemini =
-            format!(r#"{{"type":"tool_result","tool_id":"t","status":"success","output":"{result}"}}"#);
+        let gemini = format!(
+            r#"{{"type":"tool_result","tool_id":"t","status":"success","output":"{result}"}}"#
+        );
         assert_eq!(message(Kind::Gemini, &gemini), wanted, "{gemini}");
-        let codex = |item: String| format!(r#"{{"type":"item.completed","item":{{"id":"t",{item}}}}}"#);
+        let codex =
+            |item: String| format!(r#"{{"type":"item.completed","item":{{"id":"t",{item}}}}}"#);
         let command = |code: u8, status: &str| {
             codex(format!(
                 r#""type":"command_execution","aggregated_output":"{result}","exit_code":{code},"status":"{status}""#
             ))
         };
         assert_eq!(message(Kind::Codex, &command(0, "completed")), wanted);
-        let failed = wanted.iter().fold("exit code 3".to_owned(), |code, text| format!("{code}: {text}"));
+        let failed = wanted.iter().fold("exit code 3".to_owned(), |code, text| {
+            format!("{code}: {text}")
+        });
         assert_eq!(message(Kind::Codex, &command(3, "failed")), Some(failed));
         let tool = codex(format!(
             r#""type":"mcp_tool_call","result":{{"content":[{{"text":"{result}"}}]}},"error":null,"status":"completed""#
@@ -133,13 +151,22 @@ fn what_a_tool_gave_back_is_told_in_one_short_line() {
 /// The end of a recorded turn.
 fn end(kind: Kind, stream: &str, code: i32, stderr: &str) -> End {
     let (told, _) = hear(kind, stream);
-    judge(&Facts { kind, ended: Ended::Exited(code), was_idle: false, told: &told, stderr })
+    judge(&Facts {
+        kind,
+        ended: Ended::Exited(code),
+        was_idle: false,
+        told: &told,
+        stderr,
+    })
 }
 
 #[test]
 fn when_a_quota_is_renewed_is_ten_digits_behind_the_words_that_say_so() {
     let table = [
-        ("Claude AI usage limit reached|1795224363", Some(1_795_224_363)),
+        (
+            "Claude AI usage limit reached|1795224363",
+            Some(1_795_224_363),
+        ),
         ("usage limit reached|1795224363.", Some(1_795_224_363)),
         ("a | b: usage limit reached|1795224363", Some(1_795_224_363)),
         ("usage limit reached|18446744073709551615", None),
@@ -152,9 +179,14 @@ fn when_a_quota_is_renewed_is_ten_digits_behind_the_words_that_say_so() {
     }
     let event = |when: &str| {
         let limit = r#"{"type":"rate_limit_event","rate_limit_info":{"status":"rejected","resetsAt":WHEN}}"#;
-        hear(Kind::Claude, &limit.replace("WHEN", when)).0.resets_unix
+        hear(Kind::Claude, &limit.replace("WHEN", when))
+            .0
+            .resets_unix
     };
-    assert_eq!((event("1795224363"), event("18446744073709551615")), (Some(1_795_224_363), None));
+    assert_eq!(
+        (event("1795224363"), event("18446744073709551615")),
+        (Some(1_795_224_363), None)
+    );
 }
 
 #[test]
@@ -168,7 +200,12 @@ fn bad_ends_are_what_they_are() {
         end(Kind::Claude, recorded!("claude-turns"), 1, ""),
         end(Kind::Codex, recorded!("codex-unauthorized"), 1, ""),
         end(Kind::Gemini, "", 41, "Invalid auth method selected.\n"),
-        end(Kind::Claude, "", 1, "No conversation found with session ID: x\n"),
+        end(
+            Kind::Claude,
+            "",
+            1,
+            "No conversation found with session ID: x\n",
+        ),
         end(Kind::Claude, "", 2, "error: unknown option --x\n\n"),
         end(Kind::Gemini, "", 0, "YOLO mode is enabled.\n"),
     ];
@@ -191,9 +228,15 @@ fn bad_ends_are_what_they_are() {
 #[test]
 fn a_good_final_event_does_not_outweigh_a_bad_exit_and_the_other_way_round() {
     let good = recorded!("gemini-tools");
-    assert!(matches!(end(Kind::Gemini, good, 1, ""), End::Crashed { code: Some(1), .. }));
-    let without_end: String =
-        good.lines().filter(|line| !line.contains("\"result\"")).map(|line| format!("{line}\n")).collect();
+    assert!(matches!(
+        end(Kind::Gemini, good, 1, ""),
+        End::Crashed { code: Some(1), .. }
+    ));
+    let without_end: String = good
+        .lines()
+        .filter(|line| !line.contains("\"result\""))
+        .map(|line| format!("{line}\n"))
+        .collect();
     assert_eq!(end(Kind::Gemini, &without_end, 0, ""), End::NoResult);
     let silent = good.replace("It is ", " ").replace("done.", "");
     assert_eq!(end(Kind::Gemini, &silent, 0, ""), End::NoResult);
@@ -201,32 +244,65 @@ fn a_good_final_event_does_not_outweigh_a_bad_exit_and_the_other_way_round() {
 
 #[test]
 fn http_statuses_of_gemini_come_through_its_exit_code() {
-    let failed = r#"{"type":"result","status":"error","error":{"type":"unknown","message":"m"},"stats":{}}"#;
+    let failed =
+        r#"{"type":"result","status":"error","error":{"type":"unknown","message":"m"},"stats":{}}"#;
     let words = [144, 145, 173, 244, 247, 1].map(|code| end(Kind::Gemini, failed, code, "").code());
-    assert_eq!(words, ["bad-request", "bad-key", "rate-limited", "server", "overloaded", "server"]);
+    assert_eq!(
+        words,
+        [
+            "bad-request",
+            "bad-key",
+            "rate-limited",
+            "server",
+            "overloaded",
+            "server"
+        ]
+    );
 }
 
 #[test]
 fn a_turn_that_was_spent_with_retries_has_not_run_out_of_time() {
     let end = |kind, stream: &str, stderr| {
         let (told, _) = hear(kind, stream);
-        judge(&Facts { kind, ended: Ended::TimedOut, was_idle: false, told: &told, stderr }).code()
+        judge(&Facts {
+            kind,
+            ended: Ended::TimedOut,
+            was_idle: false,
+            told: &told,
+            stderr,
+        })
+        .code()
     };
     let claude = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":STATUS,"error":"WHY"}"#;
     let claude = |status, why| claude.replace("STATUS", status).replace("WHY", why);
     let words = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"on it"}]}}"#;
     let codex = |why: &str| format!(r#"{{"type":"error","message":"{why}"}}"#);
     for (kind, stream, stderr, code) in [
-        (Kind::Claude, claude("429", "rate_limit"), "", "rate-limited"),
+        (
+            Kind::Claude,
+            claude("429", "rate_limit"),
+            "",
+            "rate-limited",
+        ),
         (Kind::Claude, claude("529", "overloaded"), "", "overloaded"),
-        (Kind::Claude, format!("{}\n{words}", claude("429", "rate_limit")), "", "timeout"),
+        (
+            Kind::Claude,
+            format!("{}\n{words}", claude("429", "rate_limit")),
+            "",
+            "timeout",
+        ),
         (
             Kind::Codex,
             codex("Reconnecting... 2/5 (unexpected status 429 Too Many Requests)"),
             "",
             "rate-limited",
         ),
-        (Kind::Codex, codex("Reconnecting... 2/5 (stream disconnected before completion)"), "", "server"),
+        (
+            Kind::Codex,
+            codex("Reconnecting... 2/5 (stream disconnected before completion)"),
+            "",
+            "server",
+        ),
         (
             Kind::Gemini,
             String::new(),
@@ -245,30 +321,57 @@ fn a_turn_that_was_spent_with_retries_has_not_run_out_of_time() {
             "Attempt 2 failed: Quota exceeded for requests per minute\nSuggested retry after 1s.. Retrying after 503ms...\n",
             "rate-limited",
         ),
-        (Kind::Gemini, String::new(), "Loaded cached credentials.", "timeout"),
+        (
+            Kind::Gemini,
+            String::new(),
+            "Loaded cached credentials.",
+            "timeout",
+        ),
     ] {
-        assert_eq!(end(kind, &stream, stderr), code, "{kind:?} {stream} {stderr}");
+        assert_eq!(
+            end(kind, &stream, stderr),
+            code,
+            "{kind:?} {stream} {stderr}"
+        );
     }
 }
 
 #[test]
 fn what_the_system_does_to_a_turn_comes_first() {
     let (told, _) = hear(Kind::Claude, recorded!("claude-tools"));
-    let judged =
-        |ended, was_idle| judge(&Facts { kind: Kind::Claude, ended, was_idle, told: &told, stderr: "" });
-    assert_eq!(judged(Ended::TimedOut, false), End::TimedOut { idle: false });
-    assert_eq!(judged(Ended::Interrupted, true), End::TimedOut { idle: true });
+    let judged = |ended, was_idle| {
+        judge(&Facts {
+            kind: Kind::Claude,
+            ended,
+            was_idle,
+            told: &told,
+            stderr: "",
+        })
+    };
+    assert_eq!(
+        judged(Ended::TimedOut, false),
+        End::TimedOut { idle: false }
+    );
+    assert_eq!(
+        judged(Ended::Interrupted, true),
+        End::TimedOut { idle: true }
+    );
     assert_eq!(judged(Ended::Interrupted, false), End::Interrupted);
     assert_eq!(judged(Ended::NotFound, false), End::NotInstalled);
-    assert!(matches!(judged(Ended::Signaled(9), false), End::Crashed { signal: Some(9), .. }));
+    assert!(matches!(
+        judged(Ended::Signaled(9), false),
+        End::Crashed {
+            signal: Some(9),
+            ..
+        }
+    ));
 }
 
 #[test]
 fn a_quota_that_codex_names_without_its_status_is_used_up() {
     let failed = r#"{"type":"turn.failed","error":{"message":"Quota exceeded. Check your plan and billing details."}}"#;
     assert_eq!(end(Kind::Codex, failed, 1, "").code(), "billing");
-    let minute =
-        r#"{"type":"result","status":"error","error":{"message":"Quota exceeded for requests per minute"}}"#;
+    let minute = r#"{"type":"result","status":"error","error":{"message":"Quota exceeded for requests per minute"}}"#;
     assert_eq!(end(Kind::Gemini, minute, 173, "").code(), "rate-limited");
     let retried = r#"{"type":"turn.failed","error":{"message":"exceeded retry limit, last status: 429 Too Many Requests"}}"#;
     assert_eq!(end(Kind::Codex, retried, 1, "").code(), "rate-limited");

@@ -6,13 +6,23 @@ use code_commit_runner::{Apart, Captured, Confinement, Ended};
 fn shown(head: &str, out: u64, tail: &str) -> String {
     let confinement = Confinement::off();
     let key = Some(Key::new("GEMINI_API_KEY", "AIza-0123-abcd"));
-    let spawn = Spawn { key, ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &confinement) };
+    let spawn = Spawn {
+        key,
+        ..Spawn::new(Path::new("/"), "do it", Path::new("/"), &confinement)
+    };
     let total_bytes = head.len() as u64 + out + tail.len() as u64;
-    let err = Captured { head: head.into(), tail: tail.into(), total_bytes };
+    let err = Captured {
+        head: head.into(),
+        tail: tail.into(),
+        total_bytes,
+    };
     let output = Output {
         ended: Ended::Exited(1),
         captured: err.clone(),
-        apart: Some(Apart { err, ..Apart::default() }),
+        apart: Some(Apart {
+            err,
+            ..Apart::default()
+        }),
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,

@@ -21,28 +21,53 @@ fn write(scene_path: &std::path::Path) -> Step {
 /// The script is created late, because it contains the path of the folder.
 fn writing(answer: &str) -> Option<Scene> {
     let mut scene = scene([])?;
-    let step = Step { text: Some("Writing.".into()), ..write(&scene.work().join("hi.txt")) };
-    scene.server = code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new([
-        step,
-        Step::text(answer),
-    ]))
-    .unwrap();
+    let step = Step {
+        text: Some("Writing.".into()),
+        ..write(&scene.work().join("hi.txt"))
+    };
+    scene.server =
+        code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new([
+            step,
+            Step::text(answer),
+        ]))
+        .unwrap();
     Some(scene)
 }
 
 #[test]
 fn a_tool_call_writes_a_file_in_the_sandbox() {
-    let Some(scene) = writing("Done.").map(Scene::sandboxed) else { return };
+    let Some(scene) = writing("Done.").map(Scene::sandboxed) else {
+        return;
+    };
     let turn = scene.turn("write hi.txt", |spawn| {
         spawn.session = Session::New(ID.into());
         spawn.system_prompt = Some("YOU ARE THE WRITER");
     });
     turn.ended(|end| *end == End::Ok);
-    assert_eq!(std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(), "hi\n");
-    assert_eq!((turn.outcome.text.as_str(), turn.outcome.session.as_deref()), ("Done.", Some(ID)));
-    assert!(turn.events.iter().any(|event| matches!(event, Event::ToolCall { name, .. } if name == "Write")));
-    assert!(turn.events.iter().any(|event| matches!(event, Event::ToolResult { ok: true, .. })));
-    assert!(turn.outcome.usage.iter().any(|usage| usage.output_tokens > Some(0)));
+    assert_eq!(
+        std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(),
+        "hi\n"
+    );
+    assert_eq!(
+        (turn.outcome.text.as_str(), turn.outcome.session.as_deref()),
+        ("Done.", Some(ID))
+    );
+    assert!(
+        turn.events
+            .iter()
+            .any(|event| matches!(event, Event::ToolCall { name, .. } if name == "Write"))
+    );
+    assert!(
+        turn.events
+            .iter()
+            .any(|event| matches!(event, Event::ToolResult { ok: true, .. }))
+    );
+    assert!(
+        turn.outcome
+            .usage
+            .iter()
+            .any(|usage| usage.output_tokens > Some(0))
+    );
     let body = String::from_utf8(scene.server.requests().swap_remove(0).body).unwrap();
     assert!(body.contains("YOU ARE THE WRITER"));
     assert!(!turn.log.contains(KEY));
@@ -50,29 +75,49 @@ fn a_tool_call_writes_a_file_in_the_sandbox() {
 
 #[test]
 fn a_tool_that_was_denied_fails_the_turn() {
-    let Some(scene) = writing("I could not.") else { return };
+    let Some(scene) = writing("I could not.") else {
+        return;
+    };
     let turn = scene.turn("write hi.txt", |spawn| spawn.permissions = Permissions::Ask);
     turn.ended(|end| *end == End::PermissionDenied);
-    assert_eq!(turn.outcome.denials.first().map(|denied| denied.tool.as_str()), Some("Write"));
+    assert_eq!(
+        turn.outcome
+            .denials
+            .first()
+            .map(|denied| denied.tool.as_str()),
+        Some("Write")
+    );
     assert!(!scene.work().join("hi.txt").exists());
 }
 
 #[test]
 fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
-    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else { return };
-    scene.turn("first words", |spawn| spawn.session = Session::New(ID.into())).ended(|end| *end == End::Ok);
+    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else {
+        return;
+    };
     scene
-        .turn("second words", |spawn| spawn.session = Session::Resume(ID.into()))
+        .turn("first words", |spawn| {
+            spawn.session = Session::New(ID.into())
+        })
+        .ended(|end| *end == End::Ok);
+    scene
+        .turn("second words", |spawn| {
+            spawn.session = Session::Resume(ID.into())
+        })
         .ended(|end| *end == End::Ok);
     let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
     assert!(body.contains("first words") && body.contains("second words"));
     let other = ID.replace('5', "6");
-    scene.turn("go on", |spawn| spawn.session = Session::Resume(other)).ended(|end| *end == End::LostSession);
+    scene
+        .turn("go on", |spawn| spawn.session = Session::Resume(other))
+        .ended(|end| *end == End::LostSession);
 }
 
 #[test]
 fn a_long_prompt_goes_by_standard_input() {
-    let Some(scene) = scene([Step::text("Read.")]) else { return };
+    let Some(scene) = scene([Step::text("Read.")]) else {
+        return;
+    };
     let prompt = format!("{}THE-END", "long words ".repeat(20_000));
     scene.turn(&prompt, |_| {}).ended(|end| *end == End::Ok);
     let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
@@ -81,29 +126,50 @@ fn a_long_prompt_goes_by_standard_input() {
 
 #[test]
 fn a_prompt_that_begins_with_a_dash_is_no_option() {
-    for prompt in ["---\nrole: builder\n---\nGo on.", "- first THIS\n- then that", "-"] {
-        let Some(scene) = scene([Step::text("Read.")]) else { return };
+    for prompt in [
+        "---\nrole: builder\n---\nGo on.",
+        "- first THIS\n- then that",
+        "-",
+    ] {
+        let Some(scene) = scene([Step::text("Read.")]) else {
+            return;
+        };
         scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
         let body = scene.server.requests().pop().unwrap().json().to_string();
-        assert!(body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")), "{body}");
+        assert!(
+            body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")),
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn errors_of_the_service_end_as_what_they_are() {
     let check = |step: Step, wanted: fn(&End) -> bool| {
-        let Some(scene) = scene([step.times(20)]) else { return };
+        let Some(scene) = scene([step.times(20)]) else {
+            return;
+        };
         scene.turn("hello", |_| {}).ended(wanted);
     };
     check(Step::status(401), |end| end.code() == "bad-key");
     check(Step::status(529), |end| end.code() == "overloaded");
     check(Step::status(429), |end| end.code() == "rate-limited");
-    check(Step::status(400).message("prompt is too long: 9 tokens > 8 maximum"), |end| {
-        end.code() == "too-large"
+    check(
+        Step::status(400).message("prompt is too long: 9 tokens > 8 maximum"),
+        |end| end.code() == "too-large",
+    );
+    let Some(scene) = scene([Step::status(429).times(99)]) else {
+        return;
+    };
+    let brief =
+        |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (99, Some(Duration::from_secs(6)));
+    scene
+        .turn("hello", brief)
+        .ended(|end| end.code() == "rate-limited");
+    check(Step::text("cut o").finish("max_tokens"), |end| {
+        *end == End::Truncated
     });
-    let Some(scene) = scene([Step::status(429).times(99)]) else { return };
-    let brief = |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (99, Some(Duration::from_secs(6)));
-    scene.turn("hello", brief).ended(|end| end.code() == "rate-limited");
-    check(Step::text("cut o").finish("max_tokens"), |end| *end == End::Truncated);
-    check(Step::text("").finish("refusal"), |end| matches!(end, End::Refused { .. }));
+    check(Step::text("").finish("refusal"), |end| {
+        matches!(end, End::Refused { .. })
+    });
 }

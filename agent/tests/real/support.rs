@@ -32,10 +32,16 @@ pub(crate) struct Turn {
 fn installed(kind: Kind) -> Option<Installed> {
     let name = format!("CODE_COMMIT_TEST_{}", kind.program().to_uppercase());
     let Some(path) = std::env::var_os(&name) else {
-        eprintln!("SKIPPED: a test of {} because {name} is not set", kind.name());
+        eprintln!(
+            "SKIPPED: a test of {} because {name} is not set",
+            kind.name()
+        );
         return None;
     };
-    Some(Installed::at(kind, Path::new(&path)).expect("a program at the path that the variable names"))
+    Some(
+        Installed::at(kind, Path::new(&path))
+            .expect("a program at the path that the variable names"),
+    )
 }
 
 impl Scene {
@@ -46,17 +52,28 @@ impl Scene {
         for name in ["work", "home"] {
             std::fs::create_dir(root.path().join(name)).unwrap();
         }
-        Some(Self { cli, server, root, confinement: Confinement::off() })
+        Some(Self {
+            cli,
+            server,
+            root,
+            confinement: Confinement::off(),
+        })
     }
 
     /// Codex as npm starts it; `None`, with a message, if its program is not beside that package.
     #[expect(clippy::print_stderr, reason = "a skip is loud")]
     pub(crate) fn by_its_package(mut self) -> Option<Self> {
-        let scopes = self.cli.program.ancestors().filter(|folder| folder.ends_with("@openai"));
+        let scopes = self
+            .cli
+            .program
+            .ancestors()
+            .filter(|folder| folder.ends_with("@openai"));
         let mut scripts = scopes.map(|scope| scope.join("codex/bin/codex.js"));
         let Some(cli) = scripts.find_map(|script| Installed::at(Kind::Codex, &script)) else {
             let program = self.cli.program.display();
-            eprintln!("SKIPPED: a test of the package of Codex because {program} is not one of npm's");
+            eprintln!(
+                "SKIPPED: a test of the package of Codex because {program} is not one of npm's"
+            );
             return None;
         };
         self.cli = cli;
@@ -67,7 +84,9 @@ impl Scene {
     pub(crate) fn sandboxed(mut self) -> Self {
         let mut access = Access::new(self.work(), &env());
         access.network = true;
-        self.confinement = probe(Mode::Auto, None).expect("some sandbox").confine(access);
+        self.confinement = probe(Mode::Auto, None)
+            .expect("some sandbox")
+            .confine(access);
         self
     }
 
@@ -98,13 +117,22 @@ impl Scene {
         };
         spawn.model = Some(model);
         spawn.env = env();
-        let version = if self.cli.kind == Kind::Codex { "/v1" } else { "" };
-        spawn.extra_env = vec![(service.into(), format!("{}{version}", self.server.origin()).into())];
+        let version = if self.cli.kind == Kind::Codex {
+            "/v1"
+        } else {
+            ""
+        };
+        spawn.extra_env = vec![(
+            service.into(),
+            format!("{}{version}", self.server.origin()).into(),
+        )];
         spawn.key = Some(Key::new(self.cli.kind.key_variable(), KEY));
         spawn.permissions = Permissions::Skip;
         spawn.timeout = Some(Duration::from_mins(2));
         spawn.retries = 0;
-        if matches!(self.confinement.rung, code_commit_runner::Rung::Off) && self.cli.kind == Kind::Claude {
+        if matches!(self.confinement.rung, code_commit_runner::Rung::Off)
+            && self.cli.kind == Kind::Claude
+        {
             // The tests may be run by root.
             spawn.extra_env.push(("IS_SANDBOX".into(), "1".into()));
         }
@@ -114,7 +142,11 @@ impl Scene {
             events.push(event.clone());
         })
         .unwrap();
-        Turn { outcome, events, log: String::from_utf8(log).unwrap() }
+        Turn {
+            outcome,
+            events,
+            log: String::from_utf8(log).unwrap(),
+        }
     }
 }
 

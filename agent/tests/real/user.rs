@@ -57,21 +57,39 @@ fn targets(kind: Kind) -> &'static [&'static str] {
 }
 
 /// The files that exist before the turn, and where sessions are.
-fn own(kind: Kind) -> (&'static [(&'static str, &'static str)], &'static [&'static str]) {
+fn own(
+    kind: Kind,
+) -> (
+    &'static [(&'static str, &'static str)],
+    &'static [&'static str],
+) {
     match kind {
         Kind::Claude => (
-            &[(".claude.json", "{}"), (".claude/settings.json", "{}"), (".claude/hooks/h.sh", "true")],
+            &[
+                (".claude.json", "{}"),
+                (".claude/settings.json", "{}"),
+                (".claude/hooks/h.sh", "true"),
+            ],
             &[".claude/projects/"],
         ),
-        Kind::Gemini => {
-            (&[(".gemini/settings.json", GEMINI), (".gemini/commands/d.toml", "")], &[".gemini/tmp/"])
-        }
-        Kind::Codex => (&[(".codex/config.toml", ""), (".codex/prompts/q.md", "q")], &[".codex/sessions/"]),
+        Kind::Gemini => (
+            &[
+                (".gemini/settings.json", GEMINI),
+                (".gemini/commands/d.toml", ""),
+            ],
+            &[".gemini/tmp/"],
+        ),
+        Kind::Codex => (
+            &[(".codex/config.toml", ""), (".codex/prompts/q.md", "q")],
+            &[".codex/sessions/"],
+        ),
     }
 }
 
 fn planting(kind: Kind, home: &Path) -> Step {
-    let each = targets(kind).iter().flat_map(|name| [home.join(name), Path::new("$HOME").join(name)]);
+    let each = targets(kind)
+        .iter()
+        .flat_map(|name| [home.join(name), Path::new("$HOME").join(name)]);
     let lines = each.map(|path| {
         let (path, folder) = (path.display(), path.parent().unwrap().display());
         format!("mkdir -p {folder}; echo evil >> {path}; ")
@@ -79,7 +97,10 @@ fn planting(kind: Kind, home: &Path) -> Step {
     let line = format!("{}echo hi > hi.txt", lines.collect::<String>());
     match kind {
         Kind::Claude => Step::call("Bash", json!({ "command": line, "description": "x" })),
-        Kind::Gemini => Step::call("run_shell_command", json!({ "command": line, "description": "x" })),
+        Kind::Gemini => Step::call(
+            "run_shell_command",
+            json!({ "command": line, "description": "x" }),
+        ),
         Kind::Codex => Step::call("exec_command", json!({ "cmd": line })),
     }
 }
@@ -102,7 +123,9 @@ fn files(home: &Path, sessions: &[&str]) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn check(kind: Kind, mode: Mode) {
-    let Some(mut scene) = Scene::new(kind, []) else { return };
+    let Some(mut scene) = Scene::new(kind, []) else {
+        return;
+    };
     let home = scene.home();
     let steps = [
         Step::text("One."),
@@ -111,9 +134,10 @@ fn check(kind: Kind, mode: Mode) {
         Step::text("Three."),
         Step::text("Four."),
     ];
-    scene.server =
-        code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new(steps))
-            .unwrap();
+    scene.server = code_commit_fixtures::server::Server::start(
+        code_commit_fixtures::server::Script::new(steps),
+    )
+    .unwrap();
     let (there, sessions) = own(kind);
     for (name, text) in there {
         fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
@@ -126,26 +150,59 @@ fn check(kind: Kind, mode: Mode) {
         };
         scene.turn(prompt, bend)
     };
-    let new = |id: &str| if kind == Kind::Codex { Session::None } else { Session::New(id.into()) };
+    let new = |id: &str| {
+        if kind == Kind::Codex {
+            Session::None
+        } else {
+            Session::New(id.into())
+        }
+    };
     let first = turn(&scene, "first words", new(FIRST));
     first.ended(|end| *end == End::Ok);
     let before = files(&home, sessions);
 
-    let access = Access { network: true, home: Some(home.clone()), ..scene.confinement.access.clone() };
-    let access = Access { tree: scene.work(), ..access };
+    let access = Access {
+        network: true,
+        home: Some(home.clone()),
+        ..scene.confinement.access.clone()
+    };
+    let access = Access {
+        tree: scene.work(),
+        ..access
+    };
     scene.confinement = probe(mode, None).expect("this sandbox").confine(access);
-    let resumed = turn(&scene, "second words", Session::Resume(first.outcome.session.clone().unwrap()));
+    let resumed = turn(
+        &scene,
+        "second words",
+        Session::Resume(first.outcome.session.clone().unwrap()),
+    );
     resumed.ended(|end| *end == End::Ok);
     assert!(scene.work().join("hi.txt").exists(), "{}", resumed.log);
     let third = turn(&scene, "third words", new(SECOND));
     third.ended(|end| *end == End::Ok);
-    let fourth = turn(&scene, "fourth words", Session::Resume(third.outcome.session.clone().unwrap()));
+    let fourth = turn(
+        &scene,
+        "fourth words",
+        Session::Resume(third.outcome.session.clone().unwrap()),
+    );
     fourth.ended(|end| *end == End::Ok);
     assert_eq!(fourth.outcome.text, "Four.");
-    let bodies = scene.server.requests().into_iter().map(|request| String::from_utf8(request.body).unwrap());
+    let bodies = scene
+        .server
+        .requests()
+        .into_iter()
+        .map(|request| String::from_utf8(request.body).unwrap());
     let bodies: Vec<String> = bodies.collect();
-    assert!(bodies.iter().any(|body| body.contains("first words") && body.contains("second words")));
-    assert!(bodies.iter().any(|body| body.contains("third words") && body.contains("fourth words")));
+    assert!(
+        bodies
+            .iter()
+            .any(|body| body.contains("first words") && body.contains("second words"))
+    );
+    assert!(
+        bodies
+            .iter()
+            .any(|body| body.contains("third words") && body.contains("fourth words"))
+    );
     let after = files(&home, sessions);
     for (name, bytes) in &after {
         assert_eq!(Some(bytes), before.get(name), "{name}");

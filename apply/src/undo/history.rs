@@ -46,7 +46,9 @@ impl History {
     pub(super) fn read(undo_folders: &[PathBuf]) -> Result<History, UndoError> {
         let mut history = History::default();
         for undo in undo_folders {
-            let Some(journal) = manifest(undo)? else { continue };
+            let Some(journal) = manifest(undo)? else {
+                continue;
+            };
             for (path, mode) in journal.removed_folders {
                 if !may_be_written(&path) {
                     return Err(UndoError::Blocked { path });
@@ -61,11 +63,17 @@ impl History {
                     continue;
                 }
                 if !may_be_written(&entry.change.path) {
-                    return Err(UndoError::Blocked { path: entry.change.path });
+                    return Err(UndoError::Blocked {
+                        path: entry.change.path,
+                    });
                 }
                 let left_as = entry.change.after_sha256.clone();
                 let kept = entry.old.map(|old| {
-                    (undo.join(kept_name(number)), entry.change.before_mode.unwrap_or(0o600), old.owner)
+                    (
+                        undo.join(kept_name(number)),
+                        entry.change.before_mode.unwrap_or(0o600),
+                        old.owner,
+                    )
                 });
                 let was = entry.change.before_sha256;
                 let file = history.files.entry(entry.change.path).or_insert(File {
@@ -100,62 +108,115 @@ impl History {
         });
         self.removed.retain(|folder, _| {
             let inside = format!("{folder}/");
-            files.range(inside.clone()..).next().is_some_and(|(path, _)| path.starts_with(&inside))
+            files
+                .range(inside.clone()..)
+                .next()
+                .is_some_and(|(path, _)| path.starts_with(&inside))
         });
     }
 
     /// The changes that restore each file, by path, given the current tree.
     pub(super) fn changes(&self, root: &Arc<Folder>) -> Result<Vec<Change<'static>>, UndoError> {
         let mut finder = Finder::new(root);
-        self.files.iter().map(|(path, file)| self.change(&mut finder, path, file)).collect()
+        self.files
+            .iter()
+            .map(|(path, file)| self.change(&mut finder, path, file))
+            .collect()
     }
 
     /// The files that are now neither as the sets left them nor as they were before.
     pub(super) fn changed_since(&self, changes: &[Change<'_>]) -> Vec<String> {
         let is_changed = |change: &&Change<'_>| {
             let now = change.before.as_ref().map(|before| hex(before.sha256));
-            self.files.get(&change.place.path).is_some_and(|file| now != file.left_as && now != file.was)
+            self.files
+                .get(&change.place.path)
+                .is_some_and(|file| now != file.left_as && now != file.was)
         };
-        changes.iter().filter(is_changed).map(|change| change.place.path.clone()).collect()
+        changes
+            .iter()
+            .filter(is_changed)
+            .map(|change| change.place.path.clone())
+            .collect()
     }
 
     /// The change that restores `path`. A folder that the sets created there is no obstacle if it
     /// contains only what they created, and where there was no file before, any folder stays.
-    fn change(&self, finder: &mut Finder, path: &str, file: &File) -> Result<Change<'static>, UndoError> {
+    fn change(
+        &self,
+        finder: &mut Finder,
+        path: &str,
+        file: &File,
+    ) -> Result<Change<'static>, UndoError> {
         let unreachable = |source: io::Error| {
             if is_blocked(&source) || source.kind() == io::ErrorKind::InvalidInput {
-                return UndoError::Blocked { path: path.to_owned() };
+                return UndoError::Blocked {
+                    path: path.to_owned(),
+                };
             }
-            UndoError::Io { path: PathBuf::from(path), source }
+            UndoError::Io {
+                path: PathBuf::from(path),
+                source,
+            }
         };
         let place = self.place(finder, path).map_err(unreachable)?;
         let before = match place.parent() {
             Some(parent) if self.is_made(parent, path).map_err(unreachable)? => None,
-            Some(parent) if file.is_to_go() && is_folder(parent, place.name()).map_err(unreachable)? => None,
+            Some(parent)
+                if file.is_to_go() && is_folder(parent, place.name()).map_err(unreachable)? =>
+            {
+                None
+            }
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
         if let Becomes::Content(content) = &file.becomes {
             let content = Some(Content::Bytes(content.clone().into()));
-            return Ok(Change { place, before, content, attributes: None });
+            return Ok(Change {
+                place,
+                before,
+                content,
+                attributes: None,
+            });
         }
         let Some((kept, mode, owner)) = &file.kept else {
-            return Ok(Change { place, before, content: None, attributes: None });
+            return Ok(Change {
+                place,
+                before,
+                content: None,
+                attributes: None,
+            });
         };
         let hashed = std::fs::File::open(kept).and_then(|mut kept| Before::of(&mut kept));
-        let sha256 = hashed.map_err(|source| UndoError::Io { path: kept.clone(), source })?.sha256;
+        let sha256 = hashed
+            .map_err(|source| UndoError::Io {
+                path: kept.clone(),
+                source,
+            })?
+            .sha256;
         if Some(hex(sha256)) != file.was {
-            return Err(UndoError::Damaged { path: path.to_owned(), kept: kept.clone() });
+            return Err(UndoError::Damaged {
+                path: path.to_owned(),
+                kept: kept.clone(),
+            });
         }
-        let (content, attributes) = (Some(Content::Kept(kept.clone(), sha256)), Some((*mode, *owner)));
-        Ok(Change { place, before, content, attributes })
+        let (content, attributes) = (
+            Some(Content::Kept(kept.clone(), sha256)),
+            Some((*mode, *owner)),
+        );
+        Ok(Change {
+            place,
+            before,
+            content,
+            attributes,
+        })
     }
 
     /// A file that the sets put in the place of a folder is no obstacle: another change removes it.
     fn place(&self, finder: &mut Finder, path: &str) -> io::Result<Place> {
         match finder.find(path) {
             Err(error)
-                if is_blocked(&error) && folders_above(path).any(|file| self.files.contains_key(file)) =>
+                if is_blocked(&error)
+                    && folders_above(path).any(|file| self.files.contains_key(file)) =>
             {
                 Place::find_unless_blocked(finder.root(), path)
             }
@@ -171,7 +232,9 @@ impl History {
         let mut todo = vec![(Arc::new(parent.open_in(name_of(path))?), path.to_owned())];
         while let Some((folder, path)) = todo.pop() {
             for (name, _) in folder.entries()? {
-                let Ok(name) = String::from_utf8(name) else { return Ok(false) };
+                let Ok(name) = String::from_utf8(name) else {
+                    return Ok(false);
+                };
                 let path = format!("{path}/{name}");
                 if self.makes(&path) && is_folder(&folder, &name)? {
                     todo.push((Arc::new(folder.open_in(&name)?), path));
@@ -184,12 +247,16 @@ impl History {
     }
 
     fn makes(&self, folder: &str) -> bool {
-        self.created_folders.binary_search_by(|made| folder.cmp(made)).is_ok()
+        self.created_folders
+            .binary_search_by(|made| folder.cmp(made))
+            .is_ok()
     }
 }
 
 fn is_folder(parent: &Folder, name: &str) -> io::Result<bool> {
-    Ok(parent.stat(name)?.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()))
+    Ok(parent
+        .stat(name)?
+        .is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_dir()))
 }
 
 /// The regular file at `name`; anything else is an error.

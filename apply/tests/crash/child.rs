@@ -15,14 +15,24 @@ pub(crate) fn command(scratch: &Path, task: &str, kill_at: Option<usize>) -> Com
 /// The child under `strace` with these injections; it does not end itself.
 pub(crate) fn traced(scratch: &Path, task: &str, log: &Path, inject: &str) -> Command {
     let mut command = Command::new("strace");
-    command.args(["-f", "-qq", "-o"]).arg(log).args(["-e", inject]).arg(std::env::current_exe().unwrap());
+    command
+        .args(["-f", "-qq", "-o"])
+        .arg(log)
+        .args(["-e", inject])
+        .arg(std::env::current_exe().unwrap());
     configure(&mut command, scratch, task, None);
     command
 }
 
 fn configure(command: &mut Command, scratch: &Path, task: &str, kill_at: Option<usize>) {
     command
-        .args(["--exact", "child::child", "--nocapture", "--test-threads", "1"])
+        .args([
+            "--exact",
+            "child::child",
+            "--nocapture",
+            "--test-threads",
+            "1",
+        ])
         .env("CRASH_CHILD", task)
         .env("CRASH_SCRATCH", scratch)
         .env("RUST_BACKTRACE", "0")
@@ -51,7 +61,9 @@ fn child() {
         return;
     };
     let scene = Scene::at(Path::new(&std::env::var("CRASH_SCRATCH").unwrap()));
-    let kill_at = std::env::var("CRASH_KILL_AT").ok().map(|step| step.parse::<usize>().unwrap());
+    let kill_at = std::env::var("CRASH_KILL_AT")
+        .ok()
+        .map(|step| step.parse::<usize>().unwrap());
     let mut step = 0;
     let mut steps = |_: &'static str| {
         if Some(step) == kill_at {

@@ -32,7 +32,9 @@ fn killed_at_any_system_call_the_tree_is_old_or_new_after_recovery() {
             let scene = Scene::create(scratch.path());
             let inject = format!("inject={call}:signal=KILL:when={when}");
             let log = scratch.path().join("strace");
-            let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
+            let status = traced(scratch.path(), "apply", &log, &inject)
+                .status()
+                .unwrap();
             if !was_killed(status) {
                 break;
             }
@@ -47,7 +49,10 @@ fn killed_at_any_system_call_the_tree_is_old_or_new_after_recovery() {
 #[test]
 fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
     let Some(depth) = depth() else { return };
-    let mut tally = Tally { empty_folder_may_stay: true, ..Tally::default() };
+    let mut tally = Tally {
+        empty_folder_may_stay: true,
+        ..Tally::default()
+    };
     let mut failures = 0;
     for call in CALLS {
         // With a `+` every later call fails too, so the old tree can only be restored at the next start.
@@ -57,7 +62,9 @@ fn failed_by_the_system_at_any_call_the_tree_is_old_or_new() {
                 let scene = Scene::create(scratch.path());
                 let inject = format!("inject={call}:error={error}:when={when}{lasting}");
                 let log = scratch.path().join("strace");
-                let status = traced(scratch.path(), "apply", &log, &inject).status().unwrap();
+                let status = traced(scratch.path(), "apply", &log, &inject)
+                    .status()
+                    .unwrap();
                 failures += usize::from(!status.success());
                 tally.recover_and_check(&scene, &inject);
                 let was_injected = fs::read_to_string(&log).unwrap().contains("(INJECTED)");
@@ -81,7 +88,11 @@ fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
     for step in 0.. {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
-        assert!(was_killed(command(scratch.path(), "apply", Some(step)).status().unwrap()));
+        assert!(was_killed(
+            command(scratch.path(), "apply", Some(step))
+                .status()
+                .unwrap()
+        ));
         if scene.root.join("gone.txt").exists() {
             continue;
         }
@@ -91,11 +102,24 @@ fn a_disk_that_cannot_rename_without_replacing_is_recovered_too() {
         fs::create_dir(scene.state.join("left-1")).unwrap();
         let inject = "inject=renameat2:error=EINVAL:when=1+";
         let log = scratch.path().join("strace");
-        assert!(traced(scratch.path(), "recover", &log, inject).status().unwrap().success());
+        assert!(
+            traced(scratch.path(), "recover", &log, inject)
+                .status()
+                .unwrap()
+                .success()
+        );
         assert!(fs::read_to_string(&log).unwrap().contains("(INJECTED)"));
         assert_eq!(fs::read(&somebodys).unwrap(), b"somebody's");
-        assert_eq!(fs::read(scene.state.join("left-2/0.old")).unwrap(), b"old a");
-        assert!(fs::read_dir(scene.state.join("left-1")).unwrap().next().is_none());
+        assert_eq!(
+            fs::read(scene.state.join("left-2/0.old")).unwrap(),
+            b"old a"
+        );
+        assert!(
+            fs::read_dir(scene.state.join("left-1"))
+                .unwrap()
+                .next()
+                .is_none()
+        );
         fs::write(&somebodys, "old a").unwrap();
         assert_eq!(scene.now(), scene.old);
         break;
@@ -117,7 +141,12 @@ fn a_disk_without_links_and_flags_of_renames_takes_a_set_and_its_undo() {
         let status = traced(scratch.path(), task, &log, inject).status().unwrap();
         assert!(status.success() && &scene.now() == after, "{task}");
         let text = fs::read_to_string(&log).unwrap();
-        assert!(["renameat2", "linkat", "symlinkat"].iter().all(|call| text.contains(call)), "{text}");
+        assert!(
+            ["renameat2", "linkat", "symlinkat"]
+                .iter()
+                .all(|call| text.contains(call)),
+            "{text}"
+        );
     }
 }
 
@@ -133,7 +162,9 @@ fn occurrences(call: &str, depth: usize) -> Vec<usize> {
 }
 
 fn depth() -> Option<usize> {
-    let works = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    let works = Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .status();
     if !works.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: kills and errors at system calls because strace cannot trace here");
         return None;

@@ -15,7 +15,11 @@ pub(crate) fn scratch() -> tempfile::TempDir {
         return tempfile::tempdir_in(place).unwrap();
     }
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 /// Path to mode and content; a folder has no content.
@@ -56,7 +60,12 @@ impl Scene {
         let mut new = Tree::new();
         let old: Tree = OLD
             .iter()
-            .map(|(path, content, mode)| ((*path).to_owned(), (*mode, Some(content.as_bytes().to_vec()))))
+            .map(|(path, content, mode)| {
+                (
+                    (*path).to_owned(),
+                    (*mode, Some(content.as_bytes().to_vec())),
+                )
+            })
             .chain(["src", "src/deep"].map(|folder| (folder.to_owned(), (0o755, None))))
             .collect();
         new.extend(old.clone());
@@ -99,17 +108,26 @@ impl Scene {
 
     /// Judges the set on the current tree.
     pub(crate) fn set(&self) -> ChangeSet<'static> {
-        let guard =
-            Guard::open(&self.root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+        let guard = Guard::open(
+            &self.root,
+            Policy::new().configuration(Configuration::RepositoryOnly),
+        )
+        .unwrap();
         let writes = WRITES.iter().map(|(path, _)| (*path, Op::Write));
         let deletes = DELETES.iter().map(|path| (*path, Op::Delete));
         let requests: Vec<Request<'_>> = writes
             .chain(deletes)
-            .map(|(path, op)| Request { path: path.as_bytes(), op, base_sha256: None })
+            .map(|(path, op)| Request {
+                path: path.as_bytes(),
+                op,
+                base_sha256: None,
+            })
             .collect();
         let mut set = ChangeSet::new();
         for verdict in guard.judge(&requests).unwrap() {
-            let Verdict::Admitted(admitted) = verdict else { panic!("{verdict:?}") };
+            let Verdict::Admitted(admitted) = verdict else {
+                panic!("{verdict:?}")
+            };
             match WRITES.iter().find(|(path, _)| *path == admitted.path()) {
                 Some((_, content)) => set.write(admitted, content.as_bytes()),
                 None => set.delete(admitted),
@@ -169,7 +187,10 @@ impl Tally {
             self.new += 1;
             assert_eq!(applied.unwrap().changes.len(), 9, "{what}: {recovery:?}");
         } else {
-            assert_eq!(now, scene.old, "{what}: neither the old tree nor the new one, {recovery:?}");
+            assert_eq!(
+                now, scene.old,
+                "{what}: neither the old tree nor the new one, {recovery:?}"
+            );
             self.old += 1;
             assert_eq!(applied, None, "{what}: {recovery:?}");
         }
@@ -178,8 +199,10 @@ impl Tally {
             code_commit_apply::Recovery::Nothing,
             "{what}"
         );
-        let left: Vec<_> =
-            fs::read_dir(&scene.state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = fs::read_dir(&scene.state)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["lock"], "{what}");
         drop(lock);
         Self::undo_and_check(scene, what, now == scene.new);
@@ -189,8 +212,13 @@ impl Tally {
     fn undo_and_check(scene: &Scene, what: &str, was_applied: bool) {
         if was_applied {
             let folders = std::slice::from_ref(&scene.undo);
-            code_commit_apply::undo(&scene.lock(), &scene.root, folders, code_commit_apply::Force::No)
-                .unwrap();
+            code_commit_apply::undo(
+                &scene.lock(),
+                &scene.root,
+                folders,
+                code_commit_apply::Force::No,
+            )
+            .unwrap();
             assert_eq!(scene.now(), scene.old, "{what}: undo");
         }
     }

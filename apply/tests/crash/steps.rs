@@ -8,7 +8,8 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let applied = phases(|steps| {
-        code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps).unwrap();
+        code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, steps)
+            .unwrap();
     });
     insta::assert_snapshot!(applied, @"
     stage (6)
@@ -67,12 +68,18 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
     for (step, name) in steps_of_apply().into_iter().enumerate() {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
-        assert!(was_killed(command(scratch.path(), "apply", Some(step)).status().unwrap()));
+        assert!(was_killed(
+            command(scratch.path(), "apply", Some(step))
+                .status()
+                .unwrap()
+        ));
         let recovered = phases(|steps| {
             code_commit_apply::seam::recover(&scene.lock(), &scene.root, steps).unwrap();
         });
         // The number of repetitions of a step depends on how many files existed by then.
-        let recovered = recovered.lines().map(|line| format!("    {}\n", line.split(" (").next().unwrap()));
+        let recovered = recovered
+            .lines()
+            .map(|line| format!("    {}\n", line.split(" (").next().unwrap()));
         let recovered = recovered.collect::<String>();
         match told.last_mut() {
             Some((names, same)) if *same == recovered => names.push(name),
@@ -115,7 +122,9 @@ fn killed_before_any_step_the_tree_is_old_or_new_after_recovery() {
     for step in 0.. {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
-        let status = command(scratch.path(), "apply", Some(step)).status().unwrap();
+        let status = command(scratch.path(), "apply", Some(step))
+            .status()
+            .unwrap();
         if !was_killed(status) {
             assert!(status.success(), "the set was not applied");
             assert_eq!(scene.now(), scene.new);
@@ -136,14 +145,26 @@ fn killed_again_inside_the_recovery_the_tree_is_old_or_new_after_the_next() {
         for second in 0.. {
             let scratch = scratch();
             let scene = Scene::create(scratch.path());
-            assert!(was_killed(command(scratch.path(), "apply", Some(first)).status().unwrap()));
-            let status = command(scratch.path(), "recover", Some(second)).status().unwrap();
+            assert!(was_killed(
+                command(scratch.path(), "apply", Some(first))
+                    .status()
+                    .unwrap()
+            ));
+            let status = command(scratch.path(), "recover", Some(second))
+                .status()
+                .unwrap();
             if !was_killed(status) {
-                assert!(status.success(), "killed before step {first}: not recovered");
+                assert!(
+                    status.success(),
+                    "killed before step {first}: not recovered"
+                );
                 break;
             }
             tally.kills += 1;
-            tally.recover_and_check(&scene, &format!("killed before step {first}, then before {second}"));
+            tally.recover_and_check(
+                &scene,
+                &format!("killed before step {first}, then before {second}"),
+            );
         }
     }
     tally.report("killed in apply, then in recovery");
@@ -157,7 +178,9 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
         let scratch = scratch();
         let scene = Scene::create(scratch.path());
         code_commit_apply::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo).unwrap();
-        let status = command(scratch.path(), "undo", Some(step)).status().unwrap();
+        let status = command(scratch.path(), "undo", Some(step))
+            .status()
+            .unwrap();
         if !was_killed(status) {
             assert!(status.success(), "nothing was undone");
             assert_eq!(scene.now(), scene.old);
@@ -168,7 +191,11 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
         if scene.now() == scene.old {
             undone += 1;
         } else {
-            assert_eq!(scene.now(), scene.new, "killed before step {step}: neither tree");
+            assert_eq!(
+                scene.now(),
+                scene.new,
+                "killed before step {step}: neither tree"
+            );
             still_there += 1;
         }
         code_commit_apply::undo(
@@ -178,7 +205,11 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
             code_commit_apply::Force::No,
         )
         .unwrap();
-        assert_eq!(scene.now(), scene.old, "killed before step {step}: undone again");
+        assert_eq!(
+            scene.now(),
+            scene.old,
+            "killed before step {step}: undone again"
+        );
     }
     eprintln!(
         "killed in undo: {} kills, {still_there} not undone, {undone} undone, 0 mixed",
@@ -192,9 +223,15 @@ fn steps_of_apply() -> Vec<&'static str> {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let mut steps = Vec::new();
-    code_commit_apply::seam::apply(&scene.lock(), &scene.root, scene.set(), &scene.undo, &mut |step| {
-        steps.push(step);
-    })
+    code_commit_apply::seam::apply(
+        &scene.lock(),
+        &scene.root,
+        scene.set(),
+        &scene.undo,
+        &mut |step| {
+            steps.push(step);
+        },
+    )
     .unwrap();
     steps
 }

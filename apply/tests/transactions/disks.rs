@@ -18,8 +18,10 @@ struct Disk(tempfile::TempDir);
 impl Disk {
     fn new(options: &str) -> Option<Disk> {
         let scratch = tempfile::tempdir().unwrap();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", options, "none"]).arg(scratch.path()).output();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "none"])
+            .arg(scratch.path())
+            .output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Disk(scratch));
         }
@@ -33,7 +35,14 @@ impl Disk {
 
     fn remount(&self, options: &str) {
         let options = format!("remount,{options}");
-        assert!(Command::new("mount").args(["-o", &options]).arg(self.0.path()).status().unwrap().success());
+        assert!(
+            Command::new("mount")
+                .args(["-o", &options])
+                .arg(self.0.path())
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 }
 
@@ -44,7 +53,11 @@ impl Drop for Disk {
 }
 
 /// Files `a` and `b` in `root`, and a set that changes both.
-fn write_two(root: &Path, state: &Path, size: usize) -> Result<code_commit_apply::Applied, ApplyError> {
+fn write_two(
+    root: &Path,
+    state: &Path,
+    size: usize,
+) -> Result<code_commit_apply::Applied, ApplyError> {
     let lock = Lock::acquire(state, "test").unwrap();
     let mut set = code_commit_apply::ChangeSet::new();
     for path in admit(root, &[("a", Op::Write), ("b", Op::Write)]) {
@@ -61,7 +74,10 @@ fn make_two(root: &Path) {
 
 fn assert_untouched(root: &Path, state: &Path) {
     assert_eq!(
-        (fs::read(root.join("a")).unwrap(), fs::read(root.join("b")).unwrap()),
+        (
+            fs::read(root.join("a")).unwrap(),
+            fs::read(root.join("b")).unwrap()
+        ),
         (b"old a".to_vec(), b"old b".to_vec())
     );
     assert_eq!(fs::read_dir(root).unwrap().count(), 2);
@@ -70,11 +86,15 @@ fn assert_untouched(root: &Path, state: &Path) {
 
 #[test]
 fn a_full_disk_is_an_error_and_changes_nothing() {
-    let Some(disk) = Disk::new("size=256k") else { return };
+    let Some(disk) = Disk::new("size=256k") else {
+        return;
+    };
     let (root, state) = (disk.path("root"), disk.path("state"));
     make_two(&root);
     let error = write_two(&root, &state, 200 * 1024).unwrap_err();
-    let ApplyError::Io { source, .. } = &error else { panic!("{error:?}") };
+    let ApplyError::Io { source, .. } = &error else {
+        panic!("{error:?}")
+    };
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull, "{error}");
     assert_untouched(&root, &state);
     write_two(&root, &state, 1024).unwrap();
@@ -82,7 +102,9 @@ fn a_full_disk_is_an_error_and_changes_nothing() {
 
 #[test]
 fn a_read_only_disk_is_an_error_and_changes_nothing() {
-    let Some(disk) = Disk::new("size=256k") else { return };
+    let Some(disk) = Disk::new("size=256k") else {
+        return;
+    };
     let (root, state) = (disk.path("root"), disk.path("state"));
     make_two(&root);
     let lock = Lock::acquire(&state, "test").unwrap();
@@ -96,18 +118,25 @@ fn a_read_only_disk_is_an_error_and_changes_nothing() {
 
 #[test]
 fn state_on_another_disk_than_the_tree_is_refused() {
-    let Some(disk) = Disk::new("size=256k") else { return };
+    let Some(disk) = Disk::new("size=256k") else {
+        return;
+    };
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path().join("root");
     make_two(&root);
     let error = write_two(&root, &disk.path("state"), 10).unwrap_err();
-    assert!(matches!(error, ApplyError::OtherFileSystem { .. }), "{error:?}");
+    assert!(
+        matches!(error, ApplyError::OtherFileSystem { .. }),
+        "{error:?}"
+    );
     assert_untouched(&root, &disk.path("state"));
 }
 
 #[test]
 fn pre_images_may_go_to_another_disk() {
-    let Some(disk) = Disk::new("size=1m") else { return };
+    let Some(disk) = Disk::new("size=1m") else {
+        return;
+    };
     let tree = Tree::new(&[("a", "old"), ("gone", "gone")]);
     tree.chmod("a", 0o750);
     let old = tree.files();
@@ -116,14 +145,19 @@ fn pre_images_may_go_to_another_disk() {
     let applied = code_commit_apply::apply(&tree.lock, &tree.root, set, &undo).unwrap();
     assert_eq!(applied.warnings, []);
     assert_eq!(tree.state(), ["lock"]);
-    assert_eq!(code_commit_apply::read_applied(&undo).unwrap(), Some(applied));
+    assert_eq!(
+        code_commit_apply::read_applied(&undo).unwrap(),
+        Some(applied)
+    );
     code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
 #[test]
 fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_start() {
-    let Some(disk) = Disk::new("size=1m") else { return };
+    let Some(disk) = Disk::new("size=1m") else {
+        return;
+    };
     for stop_at in 1.. {
         let tree = Tree::new(&[("a", "old"), ("gone", "gone")]);
         for path in ["a", "gone"] {
@@ -137,7 +171,9 @@ fn a_hand_over_to_another_disk_that_is_cut_off_anywhere_is_finished_by_the_next_
             step += 1;
             assert_ne!(step, stop_at, "interrupted");
         };
-        let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap();
+        let run = || {
+            code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &undo, &mut steps).unwrap()
+        };
         let was_cut_off = catch_unwind(AssertUnwindSafe(run)).is_err();
         code_commit_apply::recover(&tree.lock, &tree.root)
             .unwrap_or_else(|error| panic!("{stop_at}: {error:?}"));
@@ -163,7 +199,9 @@ fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
         });
         let result = worker.join().unwrap();
         if result.is_none() {
-            eprintln!("SKIPPED: a folder without permission because this user cannot become another");
+            eprintln!(
+                "SKIPPED: a folder without permission because this user cannot become another"
+            );
         }
         result
     })
@@ -171,7 +209,10 @@ fn as_nobody<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
 
 /// Including its content; only root may do this.
 fn give_to_nobody(folder: &Path) -> bool {
-    let chown = Command::new("chown").args(["-R", "65534:65534"]).arg(folder).status();
+    let chown = Command::new("chown")
+        .args(["-R", "65534:65534"])
+        .arg(folder)
+        .status();
     chown.is_ok_and(|status| status.success())
 }
 
@@ -184,13 +225,22 @@ fn a_folder_without_write_permission_is_an_error_and_changes_nothing() {
     fs::write(root.join("closed/c"), "old c").unwrap();
     let state = scratch.path().join("state");
     fs::create_dir(&state).unwrap();
-    for path in [scratch.path(), &root, &state, &root.join("a"), &root.join("b")] {
+    for path in [
+        scratch.path(),
+        &root,
+        &state,
+        &root.join("a"),
+        &root.join("b"),
+    ] {
         std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap_or_default();
     }
     let Some(error) = as_nobody(|| {
         let lock = Lock::acquire(&state, "test").unwrap();
         let mut set = code_commit_apply::ChangeSet::new();
-        for path in admit(&root, &[("a", Op::Write), ("closed/c", Op::Write), ("b", Op::Write)]) {
+        for path in admit(
+            &root,
+            &[("a", Op::Write), ("closed/c", Op::Write), ("b", Op::Write)],
+        ) {
             set.write(path, b"new");
         }
         code_commit_apply::apply(&lock, &root, set, &scratch.path().join("undo")).unwrap_err()
@@ -206,33 +256,57 @@ fn a_folder_without_write_permission_is_an_error_and_changes_nothing() {
 #[test]
 fn an_owner_that_cannot_be_kept_is_a_warning() {
     let tree = Tree::new(&[("a", "a")]);
-    for path in [tree.scratch.path(), &tree.root, &tree.scratch.path().join("state")] {
+    for path in [
+        tree.scratch.path(),
+        &tree.root,
+        &tree.scratch.path().join("state"),
+    ] {
         std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap_or_default();
     }
     tree.chmod("a", 0o666);
     let set = tree.set(&[("a", Some(b"new"))]);
     let undo = tree.scratch.path().join("undo");
-    let Some(applied) = as_nobody(|| code_commit_apply::apply(&tree.lock, &tree.root, set, &undo).unwrap())
+    let Some(applied) =
+        as_nobody(|| code_commit_apply::apply(&tree.lock, &tree.root, set, &undo).unwrap())
     else {
         return;
     };
-    assert_eq!(applied.warnings, [code_commit_apply::Warning::OwnerNotKept { path: "a".to_owned() }]);
+    assert_eq!(
+        applied.warnings,
+        [code_commit_apply::Warning::OwnerNotKept {
+            path: "a".to_owned()
+        }]
+    );
     assert_eq!((tree.read("a"), tree.mode("a")), ("new".to_owned(), 0o666));
 }
 
 #[test]
 fn a_set_is_applied_where_the_system_gives_no_thread() {
     let names: Vec<String> = (0..20).map(|number| number.to_string()).collect();
-    let tree = Tree::new(&names.iter().map(|name| (name.as_str(), "old")).collect::<Vec<_>>());
+    let tree = Tree::new(
+        &names
+            .iter()
+            .map(|name| (name.as_str(), "old"))
+            .collect::<Vec<_>>(),
+    );
     let is_given_away = give_to_nobody(tree.scratch.path());
-    let changes: Vec<(&str, Option<&[u8]>)> =
-        names.iter().map(|name| (name.as_str(), Some(&b"new"[..]))).collect();
+    let changes: Vec<(&str, Option<&[u8]>)> = names
+        .iter()
+        .map(|name| (name.as_str(), Some(&b"new"[..])))
+        .collect();
     let set = tree.set(&changes);
     let undo = tree.scratch.path().join("undo");
     let Some(applied) = as_nobody(|| {
         // Root, as which the other tests run, is not subject to it.
         let usual = getrlimit(Resource::Nproc);
-        setrlimit(Resource::Nproc, Rlimit { current: Some(0), ..usual }).unwrap();
+        setrlimit(
+            Resource::Nproc,
+            Rlimit {
+                current: Some(0),
+                ..usual
+            },
+        )
+        .unwrap();
         assert!(std::thread::Builder::new().spawn(|| ()).is_err());
         let applied = code_commit_apply::apply(&tree.lock, &tree.root, set, &undo);
         setrlimit(Resource::Nproc, usual).unwrap();
@@ -258,8 +332,15 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
     };
     let recovered = as_nobody(|| {
         let folders = tree.undos();
-        let mut undo =
-            || code_commit_apply::seam::undo(&tree.lock, &tree.root, &folders, Force::No, &mut close_and_end);
+        let mut undo = || {
+            code_commit_apply::seam::undo(
+                &tree.lock,
+                &tree.root,
+                &folders,
+                Force::No,
+                &mut close_and_end,
+            )
+        };
         assert!(catch_unwind(AssertUnwindSafe(&mut undo)).is_err());
         code_commit_apply::recover(&tree.lock, &tree.root)
     });
@@ -270,7 +351,10 @@ fn an_emptied_folder_that_has_to_stay_is_a_warning_at_every_start() {
         panic!("not finished")
     };
     assert!(
-        matches!(&applied.warnings[..], [code_commit_apply::Warning::CleanUp { .. }]),
+        matches!(
+            &applied.warnings[..],
+            [code_commit_apply::Warning::CleanUp { .. }]
+        ),
         "{:?}",
         applied.warnings
     );

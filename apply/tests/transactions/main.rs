@@ -1,6 +1,9 @@
 //! The effect of a transaction on a real tree, what it refuses, what `undo` restores, and how bad disks
 //! affect it.
-#![expect(clippy::disallowed_methods, reason = "trees are made with files, disks with mount")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "trees are made with files, disks with mount"
+)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
 

@@ -32,11 +32,17 @@ fn inode(tree: &Tree, path: &str) -> u64 {
 }
 
 fn modified(tree: &Tree, path: &str) -> SystemTime {
-    fs::metadata(tree.root.join(path)).unwrap().modified().unwrap()
+    fs::metadata(tree.root.join(path))
+        .unwrap()
+        .modified()
+        .unwrap()
 }
 
 fn undo(tree: &Tree) -> Vec<Warning> {
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap().applied.warnings
+    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No)
+        .unwrap()
+        .applied
+        .warnings
 }
 
 /// All but the time: make and cargo would take what was built from the changed file for newer.
@@ -44,21 +50,41 @@ fn undo(tree: &Tree) -> Vec<Warning> {
 fn undo_restores_the_old_inode_with_a_new_time_and_keeps_a_copy() {
     let mut tree = Tree::new(&[("a", "a")]);
     let old_time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
-    fs::File::options().append(true).open(tree.root.join("a")).unwrap().set_modified(old_time).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(tree.root.join("a"))
+        .unwrap()
+        .set_modified(old_time)
+        .unwrap();
     tree.chmod("a", 0o2640);
     let has_note = set(&tree.root.join("a"), NOTE, b"mine");
     let old = inode(&tree, "a");
     let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
-    assert_eq!(applied.warnings, [Warning::SpecialBitsDropped { path: "a".to_owned() }]);
-    assert_eq!(attribute(&tree.root.join("a"), NOTE).is_some(), has_note, "the new file has it, too");
+    assert_eq!(
+        applied.warnings,
+        [Warning::SpecialBitsDropped {
+            path: "a".to_owned()
+        }]
+    );
+    assert_eq!(
+        attribute(&tree.root.join("a"), NOTE).is_some(),
+        has_note,
+        "the new file has it, too"
+    );
     assert_eq!(undo(&tree), []);
-    assert_eq!((inode(&tree, "a"), tree.mode("a"), tree.read("a").as_str()), (old, 0o2640, "a"));
+    assert_eq!(
+        (inode(&tree, "a"), tree.mode("a"), tree.read("a").as_str()),
+        (old, 0o2640, "a")
+    );
     assert!(modified(&tree, "a") > old_time);
     assert_eq!(attribute(&tree.root.join("a"), NOTE).is_some(), has_note);
     // Another edit is no damage of the pre-image, whose copy has everything, too.
     tree.write("a", "edited");
     let kept = tree.undo(1).join("0.old");
-    assert_eq!((fs::read(&kept).unwrap(), attribute(&kept, NOTE).is_some()), (b"a".to_vec(), has_note));
+    assert_eq!(
+        (fs::read(&kept).unwrap(), attribute(&kept, NOTE).is_some()),
+        (b"a".to_vec(), has_note)
+    );
     assert_eq!(fs::metadata(kept).unwrap().modified().unwrap(), old_time);
 }
 
@@ -68,8 +94,16 @@ fn a_hard_link_comes_back_as_one_unless_its_other_name_was_edited() {
         let mut tree = Tree::new(&[("a", "a")]);
         fs::hard_link(tree.root.join("a"), tree.root.join("b")).unwrap();
         let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
-        assert_eq!(applied.warnings, [Warning::LinkBroken { path: "a".to_owned() }]);
-        assert_eq!((tree.read("a").as_str(), tree.read("b").as_str()), ("new", "a"));
+        assert_eq!(
+            applied.warnings,
+            [Warning::LinkBroken {
+                path: "a".to_owned()
+            }]
+        );
+        assert_eq!(
+            (tree.read("a").as_str(), tree.read("b").as_str()),
+            ("new", "a")
+        );
         if edit {
             tree.write("b", "edited");
         }
@@ -87,7 +121,10 @@ fn two_names_of_one_file_that_are_both_replaced_are_one_file_again() {
     tree.apply(&[("a", Some(b"1")), ("b", Some(b"2"))]).unwrap();
     undo(&tree);
     assert_eq!(inode(&tree, "a"), inode(&tree, "b"));
-    assert_eq!((tree.read("a").as_str(), tree.read("b").as_str()), ("a", "a"));
+    assert_eq!(
+        (tree.read("a").as_str(), tree.read("b").as_str()),
+        ("a", "a")
+    );
 }
 
 /// Wherever it is interrupted, in the change or in the undo of it.
@@ -105,19 +142,42 @@ fn an_interrupted_change_or_undo_leaves_the_old_inode_or_a_full_copy() {
             step += 1;
         };
         let done = catch_unwind(AssertUnwindSafe(|| {
-            code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps).unwrap();
-            code_commit_apply::seam::undo(&tree.lock, &tree.root, &[tree.undo(1)], Force::No, &mut steps)
+            code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps)
                 .unwrap();
+            code_commit_apply::seam::undo(
+                &tree.lock,
+                &tree.root,
+                &[tree.undo(1)],
+                Force::No,
+                &mut steps,
+            )
+            .unwrap();
         }));
         code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
         if tree.undo(1).join("manifest.json").exists() {
             code_commit_apply::undo(&tree.lock, &tree.root, &[tree.undo(1)], Force::No).unwrap();
         }
         let a = tree.root.join("a");
-        assert_eq!((tree.read("a").as_str(), tree.mode("a")), ("a", 0o640), "ended before step {end}");
-        assert_eq!(attribute(&a, NOTE).is_some(), has_note, "ended before step {end}");
-        assert_eq!(fs::metadata(a).unwrap().nlink(), 1, "ended before step {end}");
-        assert_eq!(inode(&tree, "l"), inode(&tree, "m"), "ended before step {end}");
+        assert_eq!(
+            (tree.read("a").as_str(), tree.mode("a")),
+            ("a", 0o640),
+            "ended before step {end}"
+        );
+        assert_eq!(
+            attribute(&a, NOTE).is_some(),
+            has_note,
+            "ended before step {end}"
+        );
+        assert_eq!(
+            fs::metadata(a).unwrap().nlink(),
+            1,
+            "ended before step {end}"
+        );
+        assert_eq!(
+            inode(&tree, "l"),
+            inode(&tree, "m"),
+            "ended before step {end}"
+        );
         if done.is_ok() {
             break;
         }
@@ -134,11 +194,30 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
     fs::remove_dir_all(tree.root.join("shared")).unwrap();
     fs::remove_dir(tree.root.join("empty")).unwrap();
     let new = tree.files();
-    let old_file = PreImageOf { content: Box::new(&b"x"[..]), mode: 0o644, owner: (0, 0), model: None };
-    let found = [Found { path: "shared/x".to_owned(), before: Some(OldFile::Copy(old_file)) }];
-    let folders = (Vec::new(), vec![("shared".to_owned(), 0o2775), ("empty".to_owned(), 0o1777)]);
+    let old_file = PreImageOf {
+        content: Box::new(&b"x"[..]),
+        mode: 0o644,
+        owner: (0, 0),
+        model: None,
+    };
+    let found = [Found {
+        path: "shared/x".to_owned(),
+        before: Some(OldFile::Copy(old_file)),
+    }];
+    let folders = (
+        Vec::new(),
+        vec![("shared".to_owned(), 0o2775), ("empty".to_owned(), 0o1777)],
+    );
     let undo = tree.undo(1);
-    code_commit_apply::adopt(&tree.root, &tree.root, &undo, found, folders, code_commit_dir::NEVER).unwrap();
+    code_commit_apply::adopt(
+        &tree.root,
+        &tree.root,
+        &undo,
+        found,
+        folders,
+        code_commit_dir::NEVER,
+    )
+    .unwrap();
     let undone = code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
     code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
@@ -147,8 +226,13 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
 
 /// An access list with one named user, as the kernel stores it.
 fn access_list() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] =
-        [(0x01, 7, u32::MAX), (0x02, 7, 4321), (0x04, 5, u32::MAX), (0x10, 7, u32::MAX), (0x20, 5, u32::MAX)];
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 7, u32::MAX),
+        (0x02, 7, 4321),
+        (0x04, 5, u32::MAX),
+        (0x10, 7, u32::MAX),
+        (0x20, 5, u32::MAX),
+    ];
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in entries {
         list.extend(tag.to_le_bytes());
@@ -161,14 +245,21 @@ fn access_list() -> Vec<u8> {
 #[test]
 fn a_new_file_gets_the_default_access_list_of_its_folder_as_if_it_were_made_there() {
     let mut tree = Tree::new(&[("d/x", "x")]);
-    if !set(&tree.root.join("d"), "system.posix_acl_default", &access_list()) {
+    if !set(
+        &tree.root.join("d"),
+        "system.posix_acl_default",
+        &access_list(),
+    ) {
         return;
     }
     tree.write("d/by-hand", "");
     tree.apply(&[("d/new", Some(b"new"))]).unwrap();
     let list = |path: &str| attribute(&tree.root.join(path), "system.posix_acl_access");
     assert!(list("d/new").is_some());
-    assert_eq!((list("d/new"), tree.mode("d/new")), (list("d/by-hand"), tree.mode("d/by-hand")));
+    assert_eq!(
+        (list("d/new"), tree.mode("d/new")),
+        (list("d/by-hand"), tree.mode("d/by-hand"))
+    );
 }
 
 #[test]
@@ -188,7 +279,16 @@ fn attributes_that_vouch_for_the_content_are_not_copied_and_named() {
     }
     let applied = tree.apply(&[("a", Some(b"new"))]).unwrap();
     let names = vec!["trusted.note".to_owned()];
-    assert_eq!(applied.warnings, [Warning::AttributesNotKept { path: "a".to_owned(), names }]);
+    assert_eq!(
+        applied.warnings,
+        [Warning::AttributesNotKept {
+            path: "a".to_owned(),
+            names
+        }]
+    );
     assert_eq!(undo(&tree), []);
-    assert_eq!(attribute(&tree.root.join("a"), "trusted.note").as_deref(), Some(&b"mine"[..]));
+    assert_eq!(
+        attribute(&tree.root.join("a"), "trusted.note").as_deref(),
+        Some(&b"mine"[..])
+    );
 }

@@ -35,7 +35,11 @@ fn into_the_tree(tree: &Tree) -> Lock {
     let state = tree.root.join(".code-commit");
     let lock = Lock::acquire(&state, "test").unwrap();
     for name in ["txn", "txn-root", "txn-undo"] {
-        fs::rename(tree.scratch.path().join("state").join(name), state.join(name)).unwrap();
+        fs::rename(
+            tree.scratch.path().join("state").join(name),
+            state.join(name),
+        )
+        .unwrap();
     }
     lock
 }
@@ -49,7 +53,10 @@ fn relink(link: &Path, target: &Path) {
 #[test]
 fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
     let scratch = tempfile::tempdir().unwrap();
-    let (state, precious) = (scratch.path().join(".code-commit"), scratch.path().join("precious"));
+    let (state, precious) = (
+        scratch.path().join(".code-commit"),
+        scratch.path().join("precious"),
+    );
     let lock = state.join("lock");
     fs::create_dir(&state).unwrap();
     fs::write(&precious, "precious").unwrap();
@@ -62,7 +69,10 @@ fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
     for (number, plant) in plant.into_iter().enumerate() {
         plant();
         let error = Lock::acquire(&state, "test").unwrap_err();
-        assert!(matches!(&error, LockError::NotMadeHere { path } if *path == lock), "{number}: {error:?}");
+        assert!(
+            matches!(&error, LockError::NotMadeHere { path } if *path == lock),
+            "{number}: {error:?}"
+        );
         assert_eq!(fs::read(&precious).unwrap(), b"precious", "{number}");
         fs::remove_file(&lock).unwrap();
     }
@@ -73,11 +83,17 @@ fn a_lock_that_leads_elsewhere_is_refused_and_what_it_leads_to_stays() {
 #[test]
 fn a_state_folder_that_leads_elsewhere_is_refused_and_nothing_is_made_there() {
     let scratch = tempfile::tempdir().unwrap();
-    let (state, elsewhere) = (scratch.path().join("state"), scratch.path().join("elsewhere"));
+    let (state, elsewhere) = (
+        scratch.path().join("state"),
+        scratch.path().join("elsewhere"),
+    );
     fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &state).unwrap();
     let error = Lock::acquire(&state, "test").unwrap_err();
-    assert!(matches!(&error, LockError::NotMadeHere { path } if *path == state), "{error:?}");
+    assert!(
+        matches!(&error, LockError::NotMadeHere { path } if *path == state),
+        "{error:?}"
+    );
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
 
@@ -86,12 +102,18 @@ fn a_journal_in_the_tree_is_about_this_tree_and_no_other() {
     let tree = interrupted("commit", Path::new("undo"));
     let lock = into_the_tree(&tree);
     let inode = fs::metadata(tree.scratch.path()).unwrap().ino();
-    relink(&tree.root.join(".code-commit/txn-root"), tree.scratch.path());
+    relink(
+        &tree.root.join(".code-commit/txn-root"),
+        tree.scratch.path(),
+    );
     edit(&tree.root.join(".code-commit/txn"), "journal", |journal| {
         journal["root_id"] = json!([0, inode]);
     });
     let error = code_commit_apply::recover(&lock, &tree.root).unwrap_err();
-    assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
+    assert!(
+        matches!(error, RecoverError::ForeignRoot { .. }),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -101,7 +123,10 @@ fn a_journal_of_another_work_tree_is_refused_and_one_of_this_is_not() {
     for folder in [&other, &tree.root.join("d")] {
         fs::create_dir_all(folder.join(".git")).unwrap();
         let error = code_commit_apply::recover(&tree.lock, folder).unwrap_err();
-        assert!(matches!(error, RecoverError::ForeignRoot { .. }), "{error:?}");
+        assert!(
+            matches!(error, RecoverError::ForeignRoot { .. }),
+            "{error:?}"
+        );
         fs::remove_dir(folder.join(".git")).unwrap();
     }
     fs::create_dir(tree.scratch.path().join(".git")).unwrap();
@@ -137,36 +162,57 @@ fn a_path_that_no_run_may_write_is_refused_before_anything_is_touched() {
             edit(&txn, "journal", |journal| *journal = good);
         }
     }
-    assert!(matches!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::RolledBack(_)));
+    assert!(matches!(
+        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
+        Recovery::RolledBack(_)
+    ));
 }
 
 #[test]
 fn a_record_of_another_version_is_not_guessed_at() {
     let tree = interrupted("commit", Path::new("undo"));
     let txn = tree.scratch.path().join("state/txn");
-    edit(&txn, "journal", |journal| *journal = json!({ "version": 2 }));
+    edit(&txn, "journal", |journal| {
+        *journal = json!({ "version": 2 })
+    });
     let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
     assert!(
         matches!(&error, RecoverError::OtherVersion { path, version: 2 } if *path == txn.join("journal"))
     );
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"b"))]).unwrap();
-    edit(&tree.undo(1), "manifest.json", |manifest| manifest["version"] = json!(2));
-    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::Yes)
-        .unwrap_err();
-    assert!(matches!(error, UndoError::OtherVersion { version: 2, .. }), "{error:?}");
+    edit(&tree.undo(1), "manifest.json", |manifest| {
+        manifest["version"] = json!(2)
+    });
+    let error = code_commit_apply::undo(
+        &tree.lock,
+        &tree.root,
+        &tree.undos(),
+        code_commit_apply::Force::Yes,
+    )
+    .unwrap_err();
+    assert!(
+        matches!(error, UndoError::OtherVersion { version: 2, .. }),
+        "{error:?}"
+    );
     assert_eq!(tree.read("a"), "b");
 }
 
 #[test]
 fn pre_images_of_a_planted_manifest_go_nowhere_but_below_the_root() {
-    for (undo, link) in [("../elsewhere", "unused"), (".git", "unused"), ("logs/undo", "logs")] {
+    for (undo, link) in [
+        ("../elsewhere", "unused"),
+        (".git", "unused"),
+        ("logs/undo", "logs"),
+    ] {
         let tree = interrupted("hand the pre-images over", Path::new("undo"));
         let lock = into_the_tree(&tree);
         std::os::unix::fs::symlink("..", tree.root.join(link)).unwrap();
         let meant = tree.root.join(undo);
         relink(&tree.root.join(".code-commit/txn-undo"), &meant);
-        let Recovery::Finished { undo, .. } = code_commit_apply::recover(&lock, &tree.root).unwrap() else {
+        let Recovery::Finished { undo, .. } =
+            code_commit_apply::recover(&lock, &tree.root).unwrap()
+        else {
             panic!()
         };
         assert_eq!(undo, tree.root.join(".code-commit/left-1"));
@@ -181,9 +227,12 @@ fn pre_images_of_a_tree_that_was_moved_go_with_it() {
         let own = in_tree.then(|| into_the_tree(&tree));
         let moved = tree.scratch.path().join("moved");
         fs::rename(&tree.root, &moved).unwrap();
-        let own = own.map(drop).map(|()| Lock::acquire(&moved.join(".code-commit"), "test").unwrap());
+        let own = own
+            .map(drop)
+            .map(|()| Lock::acquire(&moved.join(".code-commit"), "test").unwrap());
         let lock = own.as_ref().unwrap_or(&tree.lock);
-        let Recovery::Finished { undo, .. } = code_commit_apply::recover(lock, &moved).unwrap() else {
+        let Recovery::Finished { undo, .. } = code_commit_apply::recover(lock, &moved).unwrap()
+        else {
             panic!()
         };
         assert_eq!(undo, moved.join("logs/run/undo"));

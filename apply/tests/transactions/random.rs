@@ -11,9 +11,18 @@ type Plan = Vec<BTreeMap<String, Option<Vec<u8>>>>;
 
 /// Files in a few folders; the names of folders are never names of files.
 fn plan() -> impl Strategy<Value = Plan> {
-    let path = (prop::collection::vec(prop::sample::select(&["d1", "d2"][..]), 0..3), 0..4_u8).prop_map(
-        |(folders, file)| [folders, vec!["abcd".get(file.into()..=file.into()).unwrap()]].concat().join("/"),
-    );
+    let path = (
+        prop::collection::vec(prop::sample::select(&["d1", "d2"][..]), 0..3),
+        0..4_u8,
+    )
+        .prop_map(|(folders, file)| {
+            [
+                folders,
+                vec!["abcd".get(file.into()..=file.into()).unwrap()],
+            ]
+            .concat()
+            .join("/")
+        });
     let content = prop::option::weighted(0.7, prop::collection::vec(any::<u8>(), 0..20));
     prop::collection::vec(prop::collection::btree_map(path, content, 0..8), 1..4)
 }

@@ -7,8 +7,12 @@ use code_commit_apply::{ApplyError, RecoverError, Recovery};
 
 use crate::tree::Tree;
 
-const SET: [(&str, Option<&[u8]>); 4] =
-    [("a", Some(b"new a")), ("b", None), ("n/m", Some(b"new")), ("d/c", Some(b"new c"))];
+const SET: [(&str, Option<&[u8]>); 4] = [
+    ("a", Some(b"new a")),
+    ("b", None),
+    ("n/m", Some(b"new")),
+    ("d/c", Some(b"new c")),
+];
 
 /// Leaves the state of a process that ends before this step for the nth time.
 fn interrupt(tree: &Tree, at: &str, nth: usize) {
@@ -18,8 +22,12 @@ fn interrupt(tree: &Tree, at: &str, nth: usize) {
         seen += usize::from(step == at);
         assert!(seen < nth, "interrupted");
     };
-    let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
-    assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{at} was not reached {nth} times");
+    let run =
+        || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps);
+    assert!(
+        catch_unwind(AssertUnwindSafe(run)).is_err(),
+        "{at} was not reached {nth} times"
+    );
 }
 
 fn tree() -> Tree {
@@ -33,15 +41,23 @@ fn a_file_that_somebody_has_written_since_is_left_and_the_old_one_is_kept() {
     fs::remove_file(tree.root.join("a")).unwrap();
     tree.write("a", "somebody's");
     let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    let Recovery::RolledBack(rolled_back) = recovery else {
+        panic!("{recovery:?}")
+    };
     assert_eq!(rolled_back.left, ["a"]);
-    assert_eq!(fs::read_to_string(rolled_back.left_in.unwrap().join("0.old")).unwrap(), "old a");
+    assert_eq!(
+        fs::read_to_string(rolled_back.left_in.unwrap().join("0.old")).unwrap(),
+        "old a"
+    );
     assert_eq!(
         (tree.read("a"), tree.read("b"), tree.read("d/c")),
         ("somebody's".into(), "old b".into(), "old c".into())
     );
     assert!(!tree.root.join("n").exists());
-    assert_eq!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+    assert_eq!(
+        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
+        Recovery::Nothing
+    );
 }
 
 #[test]
@@ -52,9 +68,15 @@ fn a_folder_that_became_a_symlink_is_not_followed() {
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
     let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    let Recovery::RolledBack(rolled_back) = recovery else {
+        panic!("{recovery:?}")
+    };
     assert_eq!(rolled_back.left, ["d/c"]);
-    assert_eq!(fs::read(outside.join("c")).unwrap(), b"new c", "nothing outside the root is touched");
+    assert_eq!(
+        fs::read(outside.join("c")).unwrap(),
+        b"new c",
+        "nothing outside the root is touched"
+    );
     assert_eq!(tree.read("a"), "old a");
 }
 
@@ -76,7 +98,10 @@ fn a_root_that_is_gone_is_an_error_and_the_journal_stays() {
     fs::rename(&tree.root, &moved).unwrap();
     let error = code_commit_apply::recover(&tree.lock, tree.scratch.path()).unwrap_err();
     assert!(matches!(error, RecoverError::RootMoved { .. }), "{error:?}");
-    assert!(matches!(code_commit_apply::recover(&tree.lock, &moved).unwrap(), Recovery::RolledBack(_)));
+    assert!(matches!(
+        code_commit_apply::recover(&tree.lock, &moved).unwrap(),
+        Recovery::RolledBack(_)
+    ));
 }
 
 #[test]
@@ -94,11 +119,22 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
     interrupt(&tree, "hand the pre-images over", 1);
     assert_eq!(tree.read("a"), "new a");
     let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::Finished { applied, undo } = recovery else { panic!("{recovery:?}") };
+    let Recovery::Finished { applied, undo } = recovery else {
+        panic!("{recovery:?}")
+    };
     assert_eq!(undo, tree.undo(1));
-    assert_eq!(code_commit_apply::read_applied(&undo).unwrap(), Some(applied));
+    assert_eq!(
+        code_commit_apply::read_applied(&undo).unwrap(),
+        Some(applied)
+    );
     tree.apply(&[("later", Some(b"x"))]).unwrap_err();
-    code_commit_apply::undo(&tree.lock, &tree.root, &[undo], code_commit_apply::Force::No).unwrap();
+    code_commit_apply::undo(
+        &tree.lock,
+        &tree.root,
+        &[undo],
+        code_commit_apply::Force::No,
+    )
+    .unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -106,19 +142,26 @@ fn a_committed_transaction_is_finished_and_can_be_undone() {
 fn many_folders_are_put_back_with_few_descriptors() {
     let tree = Tree::new(&[]);
     let paths: Vec<String> = (0..400).map(|n| format!("n{n}/f")).collect();
-    let changes: Vec<(&str, Option<&[u8]>)> =
-        paths.iter().map(|path| (path.as_str(), Some(&b"x"[..]))).collect();
+    let changes: Vec<(&str, Option<&[u8]>)> = paths
+        .iter()
+        .map(|path| (path.as_str(), Some(&b"x"[..])))
+        .collect();
     let set = tree.set(&changes);
     let mut stop = |step: &'static str| assert_ne!(step, "commit", "interrupted");
-    let run = || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
+    let run =
+        || code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut stop);
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     let in_tree = |fd: std::io::Result<fs::DirEntry>| {
         fs::read_link(fd.unwrap().path()).is_ok_and(|path| path.starts_with(&tree.root))
     };
     let mut most = 0;
     let mut count = |_: &'static str| {
-        most = most
-            .max(fs::read_dir("/proc/self/fd").unwrap().filter_map(|fd| in_tree(fd).then_some(())).count());
+        most = most.max(
+            fs::read_dir("/proc/self/fd")
+                .unwrap()
+                .filter_map(|fd| in_tree(fd).then_some(()))
+                .count(),
+        );
     };
     code_commit_apply::seam::recover(&tree.lock, &tree.root, &mut count).unwrap();
     assert!(tree.files().is_empty());
@@ -139,11 +182,17 @@ fn a_failure_after_which_somebody_has_written_names_what_was_left() {
         }
     };
     let error =
-        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps).unwrap_err();
-    let ApplyError::PartlyRolledBack { cause, back } = error else { panic!("{error:?}") };
+        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut steps)
+            .unwrap_err();
+    let ApplyError::PartlyRolledBack { cause, back } = error else {
+        panic!("{error:?}")
+    };
     assert!(matches!(*cause, ApplyError::Changed { path } if path == "b"));
     assert_eq!(back.left, ["a"]);
-    assert_eq!(fs::read_to_string(back.left_in.unwrap().join("0.old")).unwrap(), "old a");
+    assert_eq!(
+        fs::read_to_string(back.left_in.unwrap().join("0.old")).unwrap(),
+        "old a"
+    );
 }
 
 #[test]
@@ -152,11 +201,19 @@ fn a_new_file_that_somebody_has_edited_since_is_named() {
     interrupt(&tree, "commit", 1);
     tree.write("n/m", "edited");
     let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
+    let Recovery::RolledBack(rolled_back) = recovery else {
+        panic!("{recovery:?}")
+    };
     assert_eq!(tree.read("n/m"), "edited");
-    assert_eq!((rolled_back.left, rolled_back.left_in), (vec!["n/m".to_owned()], None));
+    assert_eq!(
+        (rolled_back.left, rolled_back.left_in),
+        (vec!["n/m".to_owned()], None)
+    );
     assert_eq!(tree.read("a"), "old a");
-    assert_eq!(code_commit_apply::recover(&tree.lock, &tree.root).unwrap(), Recovery::Nothing);
+    assert_eq!(
+        code_commit_apply::recover(&tree.lock, &tree.root).unwrap(),
+        Recovery::Nothing
+    );
 }
 
 #[test]
@@ -166,6 +223,11 @@ fn a_file_that_somebody_has_made_before_ours_had_its_turn_is_no_matter_of_the_re
     fs::create_dir(tree.root.join("n")).unwrap();
     tree.write("n/m", "somebody's");
     let recovery = code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
-    let Recovery::RolledBack(rolled_back) = recovery else { panic!("{recovery:?}") };
-    assert_eq!((rolled_back.left, tree.read("n/m")), (Vec::new(), "somebody's".to_owned()));
+    let Recovery::RolledBack(rolled_back) = recovery else {
+        panic!("{recovery:?}")
+    };
+    assert_eq!(
+        (rolled_back.left, tree.read("n/m")),
+        (Vec::new(), "somebody's".to_owned())
+    );
 }

@@ -31,9 +31,21 @@ fn an_old_file_keeps_its_mode_and_a_new_one_is_never_executable() {
             ("new.sh", Some(b"#!/bin/sh")),
         ])
         .unwrap();
-    assert_eq!([tree.mode("run.sh"), tree.mode("secret"), tree.mode("set-id")], [0o755, 0o600, 0o755]);
+    assert_eq!(
+        [
+            tree.mode("run.sh"),
+            tree.mode("secret"),
+            tree.mode("set-id")
+        ],
+        [0o755, 0o600, 0o755]
+    );
     assert_eq!(tree.mode("new.sh") & 0o111, 0);
-    assert_eq!(applied.warnings, [Warning::SpecialBitsDropped { path: "set-id".to_owned() }]);
+    assert_eq!(
+        applied.warnings,
+        [Warning::SpecialBitsDropped {
+            path: "set-id".to_owned()
+        }]
+    );
 }
 
 #[test]
@@ -42,20 +54,30 @@ fn a_new_file_gets_what_the_umask_leaves() {
     let plain = tree.scratch.path().join("plain");
     fs::File::create(&plain).unwrap();
     tree.apply(&[("new", Some(b"x"))]).unwrap();
-    assert_eq!(tree.mode("new"), fs::metadata(plain).unwrap().mode() & 0o7777);
+    assert_eq!(
+        tree.mode("new"),
+        fs::metadata(plain).unwrap().mode() & 0o7777
+    );
 }
 
 #[test]
 fn a_new_file_in_a_set_group_id_folder_belongs_to_its_group() {
     let mut tree = Tree::new(&[("shared/a", "a")]);
     if let Err(error) = std::os::unix::fs::chown(tree.root.join("shared"), None, Some(65534)) {
-        eprintln!("SKIPPED: a folder of another group because chown is not permitted here: {error}");
+        eprintln!(
+            "SKIPPED: a folder of another group because chown is not permitted here: {error}"
+        );
         return;
     }
     tree.chmod("shared", 0o2775);
-    tree.apply(&[("shared/b", Some(b"b")), ("shared/d/c", Some(b"c"))]).unwrap();
+    tree.apply(&[("shared/b", Some(b"b")), ("shared/d/c", Some(b"c"))])
+        .unwrap();
     for path in ["shared/b", "shared/d", "shared/d/c"] {
-        assert_eq!(fs::metadata(tree.root.join(path)).unwrap().gid(), 65534, "{path}");
+        assert_eq!(
+            fs::metadata(tree.root.join(path)).unwrap().gid(),
+            65534,
+            "{path}"
+        );
     }
 }
 
@@ -73,9 +95,17 @@ fn the_report_says_what_happened_to_each_file() {
         ("d/fresh", Some(b"")),
     ]);
     let planned = code_commit_apply::dry_run(&set);
-    assert!(!tree.root.join("d").exists() && tree.read("old") == "old", "a dry run touches nothing");
+    assert!(
+        !tree.root.join("d").exists() && tree.read("old") == "old",
+        "a dry run touches nothing"
+    );
     let mut applied = tree.apply_set(set).unwrap();
-    assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap().as_ref(), Some(&applied));
+    assert_eq!(
+        code_commit_apply::read_applied(&tree.undo(1))
+            .unwrap()
+            .as_ref(),
+        Some(&applied)
+    );
     // This depends on the umask, which only the real run reads.
     applied.changes.last_mut().unwrap().after_mode = None;
     assert_eq!(applied, planned);
@@ -140,7 +170,10 @@ fn what_is_already_so_is_not_touched() {
     let applied = tree.apply(&[("same", Some(b"same"))]).unwrap();
     let after = fs::metadata(tree.root.join("same")).unwrap();
     assert_eq!(applied.changes.first().unwrap().action, Action::None);
-    assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
+    assert_eq!(
+        (before.ino(), before.mtime_nsec()),
+        (after.ino(), after.mtime_nsec())
+    );
 }
 
 #[test]
@@ -148,7 +181,10 @@ fn an_empty_set_is_applied_and_can_be_read_back() {
     let mut tree = Tree::new(&[]);
     assert!(ChangeSet::new().is_empty());
     let applied = tree.apply_set(ChangeSet::new()).unwrap();
-    assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap(), Some(applied));
+    assert_eq!(
+        code_commit_apply::read_applied(&tree.undo(1)).unwrap(),
+        Some(applied)
+    );
 }
 
 #[test]
@@ -160,20 +196,34 @@ fn a_hard_link_is_broken_and_the_file_outside_stays_as_it_was() {
     let inode = fs::metadata(&outside).unwrap().ino();
     tree.apply(&[("h.txt", Some(b"inside"))]).unwrap();
     assert_eq!(
-        (fs::read(&outside).unwrap(), fs::metadata(&outside).unwrap().ino()),
+        (
+            fs::read(&outside).unwrap(),
+            fs::metadata(&outside).unwrap().ino()
+        ),
         (b"outside".to_vec(), inode)
     );
     assert_eq!(tree.read("h.txt"), "inside");
     // The pre-image must not change with the file outside.
     fs::write(&outside, "changed later").unwrap();
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::No).unwrap();
+    code_commit_apply::undo(
+        &tree.lock,
+        &tree.root,
+        &tree.undos(),
+        code_commit_apply::Force::No,
+    )
+    .unwrap();
     assert_eq!(tree.read("h.txt"), "outside");
 }
 
 /// Runs `meddle` between the judgement and the change; nothing of the set may be applied.
 fn changed_in_between(meddle: impl Fn(&Tree)) {
     let mut tree = Tree::new(&[("a", "a"), ("b", "b"), ("d/c", "c")]);
-    let set = tree.set(&[("a", Some(b"1")), ("new/x", Some(b"2")), ("b", Some(b"3")), ("d/c", None)]);
+    let set = tree.set(&[
+        ("a", Some(b"1")),
+        ("new/x", Some(b"2")),
+        ("b", Some(b"3")),
+        ("d/c", None),
+    ]);
     meddle(&tree);
     let meddled = tree.files();
     let error = tree.apply_set(set).unwrap_err();
@@ -212,7 +262,9 @@ fn a_new_file_does_not_replace_one_that_has_appeared() {
     let mut tree = Tree::new(&[]);
     let set = tree.set(&[("a", Some(b"ours")), ("b", Some(b"ours"))]);
     tree.write("b", "theirs");
-    assert!(matches!(tree.apply_set(set).unwrap_err(), ApplyError::Changed { path } if path == "b"));
+    assert!(
+        matches!(tree.apply_set(set).unwrap_err(), ApplyError::Changed { path } if path == "b")
+    );
     assert!(!tree.root.join("a").exists());
     assert_eq!(tree.read("b"), "theirs");
 }
@@ -221,27 +273,38 @@ fn a_new_file_does_not_replace_one_that_has_appeared() {
 fn a_path_judged_for_something_else_is_refused() {
     let mut tree = Tree::new(&[("a", "a")]);
     let reason = |error: ApplyError| {
-        let ApplyError::Misused { reason, .. } = error else { panic!("{error:?}") };
+        let ApplyError::Misused { reason, .. } = error else {
+            panic!("{error:?}")
+        };
         reason
     };
     let mut set = ChangeSet::new();
     for path in tree.admit(&[("a", Op::Delete)]) {
         set.write(path, b"x");
     }
-    assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it was judged for the other operation");
+    assert_eq!(
+        reason(tree.apply_set(set).unwrap_err()),
+        "it was judged for the other operation"
+    );
     let mut set = ChangeSet::new();
     for _ in 0..2 {
         for path in tree.admit(&[("a", Op::Write)]) {
             set.write(path, b"x");
         }
     }
-    assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it is in the set twice");
+    assert_eq!(
+        reason(tree.apply_set(set).unwrap_err()),
+        "it is in the set twice"
+    );
     let other = tempfile::tempdir().unwrap();
     let mut set = ChangeSet::new();
     for path in admit(other.path(), &[("a", Op::Write)]) {
         set.write(path, b"x");
     }
-    assert_eq!(reason(tree.apply_set(set).unwrap_err()), "it was judged under another root");
+    assert_eq!(
+        reason(tree.apply_set(set).unwrap_err()),
+        "it was judged under another root"
+    );
     assert_eq!(tree.read("a"), "a");
 }
 
@@ -265,9 +328,15 @@ fn a_failure_to_tidy_up_is_a_warning_that_says_why() {
         }
     };
     let applied =
-        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block).unwrap();
-    let [Warning::CleanUp { reason }] = &applied.warnings[..] else { panic!("{:?}", applied.warnings) };
-    assert!(reason.ends_with(": Not a directory (os error 20)"), "{reason}");
+        code_commit_apply::seam::apply(&tree.lock, &tree.root, set, &tree.undo(1), &mut block)
+            .unwrap();
+    let [Warning::CleanUp { reason }] = &applied.warnings[..] else {
+        panic!("{:?}", applied.warnings)
+    };
+    assert!(
+        reason.ends_with(": Not a directory (os error 20)"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -276,21 +345,41 @@ fn the_second_run_is_told_who_holds_the_lock() {
     let state = scratch.path().join(".code-commit");
     let first = Lock::acquire(&state, "code-commit implement").unwrap();
     let error = Lock::acquire(&state, "code-commit").unwrap_err();
-    let LockError::Held { pid, what, since } = error else { panic!("{error:?}") };
-    assert_eq!((pid, what.as_str()), (std::process::id(), "code-commit implement"));
+    let LockError::Held { pid, what, since } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        (pid, what.as_str()),
+        (std::process::id(), "code-commit implement")
+    );
     assert!(since > std::time::SystemTime::UNIX_EPOCH);
     drop(first);
     Lock::acquire(&state, "code-commit").unwrap();
-    assert_eq!(fs::read(state.join(".gitignore")).unwrap(), b"*\n", "git must not see it");
+    assert_eq!(
+        fs::read(state.join(".gitignore")).unwrap(),
+        b"*\n",
+        "git must not see it"
+    );
 }
 
 /// `user::rw-`, `user:65534:rw-`, `group::---`, `mask::rw-`, `other::---`, as the kernel keeps it.
 fn access_list() -> Vec<u8> {
     let entry = |tag: u16, may: u16, id: u32| {
-        [&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat()
+        [
+            &tag.to_le_bytes()[..],
+            &may.to_le_bytes(),
+            &id.to_le_bytes(),
+        ]
+        .concat()
     };
     let any = u32::MAX;
-    let entries = [(1, 6, any), (2, 6, 65534), (4, 0, any), (16, 6, any), (32, 0, any)];
+    let entries = [
+        (1, 6, any),
+        (2, 6, 65534),
+        (4, 0, any),
+        (16, 6, any),
+        (32, 0, any),
+    ];
     [2u32.to_le_bytes().to_vec()]
         .into_iter()
         .chain(entries.map(|(tag, may, id)| entry(tag, may, id)))
@@ -303,8 +392,12 @@ fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
     const NAME: &str = "system.posix_acl_access";
     let mut tree = Tree::new(&[("a", "a"), ("gone", "gone")]);
     for path in ["a", "gone"] {
-        let set =
-            rustix::fs::setxattr(tree.root.join(path), NAME, &access_list(), rustix::fs::XattrFlags::empty());
+        let set = rustix::fs::setxattr(
+            tree.root.join(path),
+            NAME,
+            &access_list(),
+            rustix::fs::XattrFlags::empty(),
+        );
         if let Err(error) = set {
             eprintln!("SKIPPED: access lists because the disk has none ({error})");
             return;
@@ -317,8 +410,18 @@ fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
     };
     tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
     assert_eq!((list(&tree, "a"), tree.mode("a")), (access_list(), 0o660));
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), code_commit_apply::Force::No).unwrap();
+    code_commit_apply::undo(
+        &tree.lock,
+        &tree.root,
+        &tree.undos(),
+        code_commit_apply::Force::No,
+    )
+    .unwrap();
     for path in ["a", "gone"] {
-        assert_eq!((list(&tree, path), tree.mode(path)), (access_list(), 0o660), "{path}");
+        assert_eq!(
+            (list(&tree, path), tree.mode(path)),
+            (access_list(), 0o660),
+            "{path}"
+        );
     }
 }

@@ -29,7 +29,12 @@ impl Tree {
             fs::write(path, content).unwrap();
         }
         let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap();
-        Tree { scratch, root, lock, sets: 0 }
+        Tree {
+            scratch,
+            root,
+            lock,
+            sets: 0,
+        }
     }
 
     /// Judges these paths as one reply; all must be admitted.
@@ -39,8 +44,17 @@ impl Tree {
 
     /// A set of writes (`Some`) and deletions (`None`).
     pub(crate) fn set(&self, changes: &[(&str, Option<&[u8]>)]) -> ChangeSet<'static> {
-        let op = |content: Option<&[u8]>| if content.is_some() { Op::Write } else { Op::Delete };
-        let requests: Vec<_> = changes.iter().map(|(path, content)| (*path, op(*content))).collect();
+        let op = |content: Option<&[u8]>| {
+            if content.is_some() {
+                Op::Write
+            } else {
+                Op::Delete
+            }
+        };
+        let requests: Vec<_> = changes
+            .iter()
+            .map(|(path, content)| (*path, op(*content)))
+            .collect();
         let mut set = ChangeSet::new();
         for (admitted, (_, content)) in self.admit(&requests).into_iter().zip(changes) {
             match content {
@@ -51,7 +65,10 @@ impl Tree {
         set
     }
 
-    pub(crate) fn apply(&mut self, changes: &[(&str, Option<&[u8]>)]) -> Result<Applied, ApplyError> {
+    pub(crate) fn apply(
+        &mut self,
+        changes: &[(&str, Option<&[u8]>)],
+    ) -> Result<Applied, ApplyError> {
         let set = self.set(changes);
         self.apply_set(set)
     }
@@ -80,7 +97,11 @@ impl Tree {
     }
 
     pub(crate) fn mode(&self, path: &str) -> u32 {
-        fs::metadata(self.root.join(path)).unwrap().permissions().mode() & 0o7777
+        fs::metadata(self.root.join(path))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777
     }
 
     pub(crate) fn chmod(&self, path: &str, mode: u32) {
@@ -96,24 +117,38 @@ impl Tree {
     /// The names left in the state folder.
     pub(crate) fn state(&self) -> Vec<String> {
         let entries = fs::read_dir(self.scratch.path().join("state")).unwrap();
-        let mut names: Vec<String> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
 }
 
 pub(crate) fn admit(root: &Path, requests: &[(&str, Op)]) -> Vec<Admitted> {
-    let guard = Guard::open(root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap();
+    let guard = Guard::open(
+        root,
+        Policy::new().configuration(Configuration::RepositoryOnly),
+    )
+    .unwrap();
     let requests: Vec<Request<'_>> = requests
         .iter()
-        .map(|(path, op)| Request { path: path.as_bytes(), op: *op, base_sha256: None })
+        .map(|(path, op)| Request {
+            path: path.as_bytes(),
+            op: *op,
+            base_sha256: None,
+        })
         .collect();
     let admitted = |verdict| match verdict {
         Verdict::Admitted(admitted) => admitted,
         Verdict::Refused(refusal) => panic!("{refusal}"),
     };
-    guard.judge(&requests).unwrap().into_iter().map(admitted).collect()
+    guard
+        .judge(&requests)
+        .unwrap()
+        .into_iter()
+        .map(admitted)
+        .collect()
 }
 
 fn walk(folder: &Path, prefix: &str, files: &mut Files) {

@@ -14,9 +14,12 @@ fn several_sets_are_undone_at_once() {
     tree.chmod("a", 0o750);
     tree.chmod("b", 0o4755);
     let old = tree.files();
-    tree.apply(&[("a", Some(b"a1")), ("x/y/z", Some(b"z1")), ("b", None)]).unwrap();
-    tree.apply(&[("a", None), ("x/y/z", Some(b"z2")), ("x/w", Some(b"w"))]).unwrap();
-    tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)]).unwrap();
+    tree.apply(&[("a", Some(b"a1")), ("x/y/z", Some(b"z1")), ("b", None)])
+        .unwrap();
+    tree.apply(&[("a", None), ("x/y/z", Some(b"z2")), ("x/w", Some(b"w"))])
+        .unwrap();
+    tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)])
+        .unwrap();
     code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
     assert_eq!(tree.files(), old);
     assert_eq!(tree.state(), ["lock"]);
@@ -25,14 +28,27 @@ fn several_sets_are_undone_at_once() {
 #[test]
 fn a_file_changed_since_is_named_and_nothing_is_undone() {
     let mut tree = Tree::new(&[("a", "a"), ("b", "b"), ("c", "c")]);
-    tree.apply(&[("a", Some(b"1")), ("b", Some(b"2")), ("c", None), ("d", Some(b"4"))]).unwrap();
+    tree.apply(&[
+        ("a", Some(b"1")),
+        ("b", Some(b"2")),
+        ("c", None),
+        ("d", Some(b"4")),
+    ])
+    .unwrap();
     tree.write("a", "edited");
     tree.write("c", "back, but different");
     fs::remove_file(tree.root.join("d")).unwrap();
     let before = tree.files();
-    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
-    let UndoError::ChangedSince { paths } = error else { panic!("{error:?}") };
-    assert_eq!(paths, ["a", "c"], "a created file that is gone is as it was");
+    let error =
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
+    let UndoError::ChangedSince { paths } = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(
+        paths,
+        ["a", "c"],
+        "a created file that is gone is as it was"
+    );
     assert_eq!(tree.files(), before);
 }
 
@@ -41,9 +57,13 @@ fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     tree.write("a", "edited");
-    let undone = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
+    let undone =
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
     assert_eq!(tree.read("a"), "a");
-    assert_eq!(fs::read_to_string(undone.replaced[0].join("0.old")).unwrap(), "edited");
+    assert_eq!(
+        fs::read_to_string(undone.replaced[0].join("0.old")).unwrap(),
+        "edited"
+    );
     // And that can be undone in turn.
     code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
     assert_eq!(tree.read("a"), "edited");
@@ -63,9 +83,13 @@ fn forced_it_keeps_what_is_saved_at_the_last_moment_too() {
         }
     };
     let undone =
-        code_commit_apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes, &mut save).unwrap();
+        code_commit_apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes, &mut save)
+            .unwrap();
     assert_eq!((tree.files(), saved), (old, 2));
-    let kept = undone.replaced.iter().map(|folder| fs::read_to_string(folder.join("1.old")).unwrap());
+    let kept = undone
+        .replaced
+        .iter()
+        .map(|folder| fs::read_to_string(folder.join("1.old")).unwrap());
     assert_eq!(kept.collect::<Vec<_>>(), ["saved 2"]);
     assert_eq!(tree.state(), ["lock"]);
 }
@@ -74,7 +98,8 @@ fn forced_it_keeps_what_is_saved_at_the_last_moment_too() {
 fn undoing_twice_changes_nothing_more() {
     let mut tree = Tree::new(&[("a", "a")]);
     let old = tree.files();
-    tree.apply(&[("a", Some(b"1")), ("n/m", Some(b"2"))]).unwrap();
+    tree.apply(&[("a", Some(b"1")), ("n/m", Some(b"2"))])
+        .unwrap();
     for _ in 0..2 {
         code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
         assert_eq!(tree.files(), old);
@@ -95,7 +120,8 @@ fn a_damaged_pre_image_is_not_put_back() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     fs::write(tree.undo(1).join("0.old"), "tampered").unwrap();
-    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error =
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Damaged { .. }), "{error:?}");
     assert_eq!(tree.read("a"), "1");
 }
@@ -107,7 +133,8 @@ fn a_symlink_on_the_way_blocks_the_undo_even_by_force() {
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
-    let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error =
+        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Blocked { .. }), "{error:?}");
     assert_eq!(fs::read(outside.join("a")).unwrap(), b"1");
 }
@@ -118,15 +145,21 @@ fn one_set_of_several_whose_manifest_is_lost_keeps_all_from_being_undone() {
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     tree.apply(&[("a", Some(b"2"))]).unwrap();
     let undos = tree.undos();
-    for lose in
-        [fs::remove_file as fn(PathBuf) -> _, |manifest| fs::remove_dir_all(manifest.parent().unwrap())]
-    {
+    for lose in [fs::remove_file as fn(PathBuf) -> _, |manifest| {
+        fs::remove_dir_all(manifest.parent().unwrap())
+    }] {
         lose(tree.undo(1).join("manifest.json")).unwrap();
-        let error = code_commit_apply::undo(&tree.lock, &tree.root, &undos, Force::Yes).unwrap_err();
-        let UndoError::NoManifest { path } = error else { panic!("{error:?}") };
+        let error =
+            code_commit_apply::undo(&tree.lock, &tree.root, &undos, Force::Yes).unwrap_err();
+        let UndoError::NoManifest { path } = error else {
+            panic!("{error:?}")
+        };
         assert_eq!(path, tree.undo(1).join("manifest.json"));
         assert_eq!(tree.read("a"), "2");
-        assert_eq!(code_commit_apply::read_applied(&tree.undo(1)).unwrap(), None);
+        assert_eq!(
+            code_commit_apply::read_applied(&tree.undo(1)).unwrap(),
+            None
+        );
     }
 }
 
@@ -136,7 +169,8 @@ fn folder_in_the_place_of_a_file() -> (Tree, Files) {
     tree.chmod("tool", 0o755);
     let old = tree.files();
     tree.apply(&[("tool", None), ("z", Some(b"1"))]).unwrap();
-    tree.apply(&[("tool/main.sh", Some(b"new")), ("tool/lib/a", Some(b"a"))]).unwrap();
+    tree.apply(&[("tool/main.sh", Some(b"new")), ("tool/lib/a", Some(b"a"))])
+        .unwrap();
     (tree, old)
 }
 
@@ -158,7 +192,8 @@ fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
         fs::create_dir_all(tree.root.join(mine).parent().unwrap()).unwrap();
         tree.write(mine, "mine");
         let before = tree.files();
-        let error = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+        let error =
+            code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
         assert!(matches!(error, UndoError::Blocked { path } if path == "tool"));
         assert_eq!(tree.files(), before);
     }
@@ -168,12 +203,16 @@ fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
 fn a_folder_in_the_place_of_a_created_file_stays_and_the_rest_is_undone() {
     for force in [Force::No, Force::Yes] {
         let mut tree = Tree::new(&[("a", "a")]);
-        tree.apply(&[("a", Some(b"1")), ("made/b", Some(b"b"))]).unwrap();
+        tree.apply(&[("a", Some(b"1")), ("made/b", Some(b"b"))])
+            .unwrap();
         fs::remove_file(tree.root.join("made/b")).unwrap();
         fs::create_dir(tree.root.join("made/b")).unwrap();
         tree.write("made/b/mine", "mine");
         code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), force).unwrap();
-        assert_eq!(tree.files().keys().collect::<Vec<_>>(), ["a", "made", "made/b", "made/b/mine"]);
+        assert_eq!(
+            tree.files().keys().collect::<Vec<_>>(),
+            ["a", "made", "made/b", "made/b/mine"]
+        );
         assert_eq!(tree.read("a"), "a");
     }
 }
@@ -188,8 +227,14 @@ fn an_undo_that_ends_before_any_step_is_gone_on_with() {
             step += 1;
         };
         let undo = || {
-            code_commit_apply::seam::undo(&tree.lock, &tree.root, &tree.undos(), Force::No, &mut steps)
-                .unwrap()
+            code_commit_apply::seam::undo(
+                &tree.lock,
+                &tree.root,
+                &tree.undos(),
+                Force::No,
+                &mut steps,
+            )
+            .unwrap()
         };
         let is_whole = catch_unwind(AssertUnwindSafe(undo)).is_ok();
         code_commit_apply::recover(&tree.lock, &tree.root).unwrap();
@@ -204,10 +249,16 @@ fn an_undo_that_ends_before_any_step_is_gone_on_with() {
 
 #[test]
 fn a_folder_that_a_delete_leaves_empty_goes_with_it_and_undo_brings_it_back() {
-    let mut tree =
-        Tree::new(&[("a/b/one", "1"), ("a/b/two", "2"), ("c/kept", "k"), ("c/gone", "g"), ("top", "t")]);
+    let mut tree = Tree::new(&[
+        ("a/b/one", "1"),
+        ("a/b/two", "2"),
+        ("c/kept", "k"),
+        ("c/gone", "g"),
+        ("top", "t"),
+    ]);
     let old = tree.files();
-    tree.apply(&[("a/b/one", None), ("c/gone", None), ("top", None)]).unwrap();
+    tree.apply(&[("a/b/one", None), ("c/gone", None), ("top", None)])
+        .unwrap();
     assert!(tree.root.join("a/b/two").exists() && tree.root.join("c/kept").exists());
     tree.apply(&[("a/b/two", None)]).unwrap();
     assert!(!tree.root.join("a").exists(), "both folders are empty");
@@ -218,11 +269,20 @@ fn a_folder_that_a_delete_leaves_empty_goes_with_it_and_undo_brings_it_back() {
 
 #[test]
 fn a_folder_stays_that_somebody_has_something_in_or_has_closed_to_others() {
-    let mut tree = Tree::new(&[("ignored/x", "x"), ("private/y", "y"), ("parent/empty/z", "z")]);
+    let mut tree = Tree::new(&[
+        ("ignored/x", "x"),
+        ("private/y", "y"),
+        ("parent/empty/z", "z"),
+    ]);
     fs::write(tree.root.join("ignored/cache.o"), "o").unwrap();
     fs::create_dir(tree.root.join("parent/of-a-submodule")).unwrap();
     tree.chmod("private", 0o700);
-    tree.apply(&[("ignored/x", None), ("private/y", None), ("parent/empty/z", None)]).unwrap();
+    tree.apply(&[
+        ("ignored/x", None),
+        ("private/y", None),
+        ("parent/empty/z", None),
+    ])
+    .unwrap();
     for (folder, stays) in [
         ("ignored", true),
         ("private", true),

@@ -56,8 +56,10 @@ impl Which for OfBuild {
     const HEADING: Option<&str> = All::HEADING;
 
     fn help(key: &Key, flag: &Flag) -> Option<&'static str> {
-        let is_of_build =
-            key.name == "protect" || ["build.", "sandbox."].iter().any(|of| key.name.starts_with(of));
+        let is_of_build = key.name == "protect"
+            || ["build.", "sandbox."]
+                .iter()
+                .any(|of| key.name.starts_with(of));
         is_of_build.then_some(flag.help)
     }
 }
@@ -92,9 +94,9 @@ impl Which for OfOrder {
             "build.may_write" => Some(
                 "With `byproducts = \"keep\"`: let the commands leave files of this gitignore pattern that another program runs later without being asked; can be repeated",
             ),
-            "edits" => {
-                Some("Let the model edit lines of files that are shown whole, instead of giving whole files")
-            }
+            "edits" => Some(
+                "Let the model edit lines of files that are shown whole, instead of giving whole files",
+            ),
             _ => Resumed::help(key, flag),
         }
     }
@@ -133,10 +135,14 @@ impl<W: Which> FromArgMatches for Flags<W> {
         let mut layer = Layer::default();
         for (key, flag, _) in flags::<W>() {
             for text in given(matches, flag) {
-                key.give(&mut layer, &text).map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
+                key.give(&mut layer, &text)
+                    .map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
             }
         }
-        Ok(Self { layer, which: PhantomData })
+        Ok(Self {
+            layer,
+            which: PhantomData,
+        })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -146,27 +152,48 @@ impl<W: Which> FromArgMatches for Flags<W> {
 
 /// The flag, and its opposite if it takes no value.
 fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
-    let default = key.default_text().map(|text| format!(" [default: {text}]")).unwrap_or_default();
-    let arg = Arg::new(flag.name).long(flag.name).help(format!("{help}{default}"));
-    let read = |text: &str| key.give(&mut Layer::default(), text).map(|()| text.to_owned());
+    let default = key
+        .default_text()
+        .map(|text| format!(" [default: {text}]"))
+        .unwrap_or_default();
+    let arg = Arg::new(flag.name)
+        .long(flag.name)
+        .help(format!("{help}{default}"));
+    let read = |text: &str| {
+        key.give(&mut Layer::default(), text)
+            .map(|()| text.to_owned())
+    };
     match flag.takes {
-        Takes::One(value) => vec![arg.value_name(value).value_parser(read).allow_negative_numbers(true)],
+        Takes::One(value) => vec![
+            arg.value_name(value)
+                .value_parser(read)
+                .allow_negative_numbers(true),
+        ],
         Takes::Many(value) => {
-            vec![arg.value_name(value).value_parser(read).action(ArgAction::Append)]
+            vec![
+                arg.value_name(value)
+                    .value_parser(read)
+                    .action(ArgAction::Append),
+            ]
         }
         Takes::Word(value, known) => vec![arg.value_name(value).value_parser(words(known))],
         Takes::Nothing(no, help) => {
             let opposite = Arg::new(no).long(no).help(help).overrides_with(flag.name);
-            [arg.overrides_with(no), opposite].map(|arg| arg.action(ArgAction::SetTrue)).into()
+            [arg.overrides_with(no), opposite]
+                .map(|arg| arg.action(ArgAction::SetTrue))
+                .into()
         }
     }
 }
 
 fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
     match flag.takes {
-        Takes::One(_) | Takes::Many(_) | Takes::Word(..) => {
-            matches.get_many::<String>(flag.name).into_iter().flatten().cloned().collect()
-        }
+        Takes::One(_) | Takes::Many(_) | Takes::Word(..) => matches
+            .get_many::<String>(flag.name)
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect(),
         Takes::Nothing(..) if matches.get_flag(flag.name) => vec![true.to_string()],
         Takes::Nothing(no, _) if matches.get_flag(no) => vec![false.to_string()],
         Takes::Nothing(..) => Vec::new(),
@@ -178,17 +205,26 @@ pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
 }
 
 pub(super) fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
-    words.iter().map(|(word, help)| PossibleValue::new(*word).help(help.trim())).collect::<Vec<_>>().into()
+    words
+        .iter()
+        .map(|(word, help)| PossibleValue::new(*word).help(help.trim()))
+        .collect::<Vec<_>>()
+        .into()
 }
 
 /// Rejects anything that is not such a number, including negative ones, with a message.
 pub(super) fn whole_number<T: FromStr>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
+    text.parse()
+        .map_err(|_| format!("`{text}` is not a whole number"))
 }
 
 pub(super) fn key(text: &str) -> Result<String, String> {
     let is_good = !text.trim().is_empty() && text.len() <= 200 && !text.contains(char::is_control);
-    if is_good { Ok(text.to_owned()) } else { Err("it must be one line of 1 to 200 bytes".to_owned()) }
+    if is_good {
+        Ok(text.to_owned())
+    } else {
+        Err("it must be one line of 1 to 200 bytes".to_owned())
+    }
 }
 
 /// An empty one is most likely a variable that is not set.
@@ -240,8 +276,14 @@ mod tests {
 
     #[test]
     fn the_later_of_a_flag_and_its_opposite_counts() {
-        assert_eq!(layer(&["--network", "--no-network"]).sandbox.network, Some(false));
-        assert_eq!(layer(&["--no-network", "--network"]).sandbox.network, Some(true));
+        assert_eq!(
+            layer(&["--network", "--no-network"]).sandbox.network,
+            Some(false)
+        );
+        assert_eq!(
+            layer(&["--no-network", "--network"]).sandbox.network,
+            Some(true)
+        );
         assert_eq!(layer(&["--no-stream", "--stream"]).model.stream, Some(true));
         assert_eq!(layer(&["--no-stream"]).model.stream, Some(false));
     }
@@ -249,6 +291,9 @@ mod tests {
     #[test]
     fn lists_are_given_one_by_one() {
         let names = layer(&["--env", "A", "--env", "B"]).sandbox.env;
-        assert_eq!(names.iter().map(|name| name.0.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+        assert_eq!(
+            names.iter().map(|name| name.0.as_str()).collect::<Vec<_>>(),
+            ["A", "B"]
+        );
     }
 }

@@ -30,8 +30,13 @@ impl<T: Args> Args for Later<T> {
 
 /// Defines the flags but keeps the command's own description, which the flags would replace.
 fn in_its_own_words(command: Command, describe: fn(Command) -> Command) -> Command {
-    let (about, long) = (command.get_about().cloned(), command.get_long_about().cloned());
-    describe(command).about(Resettable::from(about)).long_about(Resettable::from(long))
+    let (about, long) = (
+        command.get_about().cloned(),
+        command.get_long_about().cloned(),
+    );
+    describe(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long))
 }
 
 impl<T: FromArgMatches> FromArgMatches for Later<T> {

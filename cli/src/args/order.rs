@@ -58,7 +58,12 @@ pub struct RunOrderArgs {
     #[arg(long, value_name = "MODEL", visible_alias = "model")]
     pub llm_model: LlmModel,
     /// 0 for replies that differ as little as the service can
-    #[arg(long, value_name = "NUMBER", default_value = "0", allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "0",
+        allow_negative_numbers = true
+    )]
     pub llm_temperature: Temperature,
     /// How long each command may take
     #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
@@ -113,7 +118,10 @@ impl FromStr for LlmModel {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(Self { text: text.to_owned(), name: text.parse()? })
+        Ok(Self {
+            text: text.to_owned(),
+            name: text.parse()?,
+        })
     }
 }
 

@@ -68,7 +68,11 @@ pub struct PhaseArgs {
 impl PhaseArgs {
     pub fn request(&self) -> Request {
         Request {
-            phase: if let Action::Number(number) = self.action { Some(number) } else { None },
+            phase: if let Action::Number(number) = self.action {
+                Some(number)
+            } else {
+                None
+            },
             model: self.model.clone(),
             builder_model: self.builder_model.clone(),
             escalate: self.escalate.clone(),
@@ -129,8 +133,21 @@ mod tests {
         let parse = |text: &str| text.parse::<Action>();
         assert_eq!(parse("run"), Ok(Action::Run));
         assert_eq!(parse("12"), Ok(Action::Number(12)));
-        assert_eq!(parse("PHASE=3"), Ok(Action::Number(3)), "as S3 §The Loop writes it");
-        for bad in ["0", "-1", "RUN", "", "1.5", "PHASE=", "PHASE=run", "PHASE=PHASE=1"] {
+        assert_eq!(
+            parse("PHASE=3"),
+            Ok(Action::Number(3)),
+            "as S3 §The Loop writes it"
+        );
+        for bad in [
+            "0",
+            "-1",
+            "RUN",
+            "",
+            "1.5",
+            "PHASE=",
+            "PHASE=run",
+            "PHASE=PHASE=1",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -5,7 +5,9 @@ use std::path::{Component, Path};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _};
+use clap::{
+    Arg, ArgMatches, ColorChoice, Command, CommandFactory as _, Error, FromArgMatches as _,
+};
 
 use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
 use code_commit_settings::Bases;
@@ -14,18 +16,26 @@ use super::{Cli, Command as Asked, screen};
 
 /// With `-h` the program's own help is one screen; clap would list every flag.
 fn with_short_help(command: Command, words: &[OsString]) -> Command {
-    if words.iter().any(|word| word == "-h") { command.override_help(screen::HELP) } else { command }
+    if words.iter().any(|word| word == "-h") {
+        command.override_help(screen::HELP)
+    } else {
+        command
+    }
 }
 
 impl Cli {
     /// Reads the arguments, starting with the program's name. A flag of the default loop before a command is
     /// an error, since the command would ignore it. So is `--json` for a command whose output has another
     /// format.
-    pub fn read(words: impl IntoIterator<Item = OsString>, bases: Bases<'_>) -> Result<Self, Error> {
+    pub fn read(
+        words: impl IntoIterator<Item = OsString>,
+        bases: Bases<'_>,
+    ) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
         let mut command = with_short_help(Self::command().color(colour(&words)), &words);
-        let matches =
-            command.try_get_matches_from_mut(&words).map_err(|error| with_flag_named(error, &words))?;
+        let matches = command
+            .try_get_matches_from_mut(&words)
+            .map_err(|error| with_flag_named(error, &words))?;
         if let Some(error) = misplaced(&mut command, &matches) {
             return Err(error);
         }
@@ -33,16 +43,23 @@ impl Cli {
         if let Some(text) = read.json_has_no_place() {
             return Err(command.error(ErrorKind::ArgumentConflict, text));
         }
-        if let Some(text) = read.too_many_rounds().or_else(|| no_such_writable(&matches, bases)) {
+        if let Some(text) = read
+            .too_many_rounds()
+            .or_else(|| no_such_writable(&matches, bases))
+        {
             return Err(command.error(ErrorKind::ValueValidation, text));
         }
         Ok(read)
     }
 
     /// Why `--json` cannot be printed: something else is on standard output.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other commands print events")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all other commands print events"
+    )]
     fn json_has_no_place(&self) -> Option<&'static str> {
-        let unnamed = "'--json' and the product both want standard output; name a file with '--output'";
+        let unnamed =
+            "'--json' and the product both want standard output; name a file with '--output'";
         match self.command.as_ref().filter(|_| self.output.json)? {
             Asked::Completions(_) | Asked::Man(_) => {
                 Some("'--json' says nothing to a command that writes a script or pages")
@@ -62,8 +79,9 @@ impl Cli {
             Some(_) => return None,
         };
         let wanted = settings.layer.limits.rounds?.0;
-        let text =
-            format!("invalid value '{wanted}' for '--rounds <NUMBER>': this loop has at most {most} rounds");
+        let text = format!(
+            "invalid value '{wanted}' for '--rounds <NUMBER>': this loop has at most {most} rounds"
+        );
         (wanted > most.into()).then_some(text)
     }
 }
@@ -74,23 +92,32 @@ fn no_such_writable(matches: &ArgMatches, bases: Bases<'_>) -> Option<String> {
     let matches = matches.subcommand().map_or(matches, |(_, of)| of);
     let named = matches.try_get_many::<String>("writable").ok()??;
     let places = named.filter_map(|text| Some((text, bases.find(&text.parse().ok()?))));
-    let (asked, folder) =
-        places.into_iter().find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root))?;
+    let (asked, folder) = places
+        .into_iter()
+        .find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root))?;
     let folder = folder.display();
-    Some(format!("invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"))
+    Some(format!(
+        "invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"
+    ))
 }
 
 /// However the folder is spelled; `..` in a missing path may resolve to anything.
 fn is_below(folder: &Path, root: &Path) -> bool {
-    let there = folder.ancestors().find_map(|above| above.canonicalize().ok());
+    let there = folder
+        .ancestors()
+        .find_map(|above| above.canonicalize().ok());
     let is_plain = !folder.components().any(|part| part == Component::ParentDir);
     is_plain && there.is_some_and(|there| there.starts_with(root))
 }
 
 /// `code-commit "Greet the world."`: says which flag the words are the value of.
 fn with_flag_named(mut error: Error, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
-    let behind_commit = words.windows(2).any(|pair| pair == [OsStr::new("--commit"), OsStr::new(word)]);
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let behind_commit = words
+        .windows(2)
+        .any(|pair| pair == [OsStr::new("--commit"), OsStr::new(word)]);
     let tip = if behind_commit {
         "the message of a commit follows an equals sign: --commit=\"…\""
     } else if word.contains(char::is_whitespace) {
@@ -98,7 +125,10 @@ fn with_flag_named(mut error: Error, words: &[OsString]) -> Error {
     } else {
         return error;
     };
-    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error.insert(
+        ContextKind::Suggested,
+        ContextValue::StyledStrs(vec![tip.into()]),
+    );
     error
 }
 
@@ -107,8 +137,9 @@ fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let of_default_loop = |arg: &&Arg| !arg.is_global_set() && is_given(arg.get_id().as_str());
     let flag = command.get_arguments().find(of_default_loop)?;
-    let text =
-        format!("'{flag}' before '{name}' says nothing to it; the flags of a command stand behind its name");
+    let text = format!(
+        "'{flag}' before '{name}' says nothing to it; the flags of a command stand behind its name"
+    );
     Some(command.error(ErrorKind::ArgumentConflict, text))
 }
 
@@ -133,13 +164,19 @@ mod tests {
 
     #[track_caller]
     fn read(line: &str) -> Result<Cli, String> {
-        let bases = Bases { root: Path::new("/"), home: None };
+        let bases = Bases {
+            root: Path::new("/"),
+            home: None,
+        };
         Cli::read(line.split(' ').map(OsString::from), bases).map_err(|error| error.to_string())
     }
 
     #[test]
     fn flags_of_every_command_stand_before_or_behind_its_name() {
-        for line in ["code-commit --json --quiet runs", "code-commit runs --json --quiet"] {
+        for line in [
+            "code-commit --json --quiet runs",
+            "code-commit runs --json --quiet",
+        ] {
             let output = read(line).unwrap().output;
             assert!(output.json && output.quiet, "{line}");
         }
@@ -149,9 +186,11 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_not_printed_where_json_was_asked_for() {
-        for line in
-            ["code-commit completions bash --json", "code-commit --json man", "code-commit man pages --json"]
-        {
+        for line in [
+            "code-commit completions bash --json",
+            "code-commit --json man",
+            "code-commit man pages --json",
+        ] {
             let error = read(line).unwrap_err();
             let first = "error: '--json' says nothing to a command that writes a script or pages";
             assert_eq!(error.lines().next(), Some(first), "{line}");
@@ -166,20 +205,40 @@ mod tests {
             assert!(read(&line(most)).is_ok());
             let error = read(&line(most + 1)).unwrap_err();
             let said = format!("for '--rounds <NUMBER>': this loop has at most {most} rounds");
-            assert!(error.lines().next().is_some_and(|first| first.ends_with(&said)), "{error}");
+            assert!(
+                error
+                    .lines()
+                    .next()
+                    .is_some_and(|first| first.ends_with(&said)),
+                "{error}"
+            );
         }
         assert!(read("code-commit config --rounds 8").is_ok());
     }
 
     #[test]
     fn words_without_their_flag_are_told_which_it_is() {
-        let bases = Bases { root: Path::new("/"), home: None };
+        let bases = Bases {
+            root: Path::new("/"),
+            home: None,
+        };
         for (words, tip) in [
-            (&["code-commit", "Greet the world."][..], "a query is the value of -m: code-commit -m"),
-            (&["code-commit", "--commit", "greet"], "follows an equals sign: --commit="),
-            (&["code-commit", "--commit", "a message"], "follows an equals sign: --commit="),
+            (
+                &["code-commit", "Greet the world."][..],
+                "a query is the value of -m: code-commit -m",
+            ),
+            (
+                &["code-commit", "--commit", "greet"],
+                "follows an equals sign: --commit=",
+            ),
+            (
+                &["code-commit", "--commit", "a message"],
+                "follows an equals sign: --commit=",
+            ),
         ] {
-            let error = Cli::read(words.iter().map(OsString::from), bases).unwrap_err().to_string();
+            let error = Cli::read(words.iter().map(OsString::from), bases)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains(tip), "{error}");
         }
         assert!(!read("code-commit greet").unwrap_err().contains("-m"));
@@ -195,8 +254,11 @@ mod tests {
         ] {
             assert!(read(line).is_err(), "{line}");
         }
-        for line in ["code-commit review @ --reject a.txt", "code-commit --commit", "code-commit --commit=a"]
-        {
+        for line in [
+            "code-commit review @ --reject a.txt",
+            "code-commit --commit",
+            "code-commit --commit=a",
+        ] {
             assert!(read(line).is_ok(), "{line}");
         }
     }

@@ -139,10 +139,14 @@ pub enum Since {
 
 fn since(text: &str) -> Result<Since, String> {
     if let Ok(day) = text.parse::<jiff::civil::Date>() {
-        let begins = day.to_zoned(jiff::tz::TimeZone::UTC).map_err(|error| error.to_string())?;
+        let begins = day
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .map_err(|error| error.to_string())?;
         return Ok(Since::Day(begins.timestamp().as_millisecond()));
     }
-    let days = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok());
+    let days = text
+        .strip_suffix('d')
+        .and_then(|days| days.parse::<u32>().ok());
     if let Some(days) = days {
         return Ok(Since::Ago(Duration::from_hours(24) * days));
     }
@@ -206,46 +210,83 @@ pub struct VerifyArgs {
 
 impl ExportArgs {
     pub fn request(&self) -> travel::Export {
-        let Self { run, output: file, sign, without_prompts } = self.clone();
-        travel::Export { run, file, sign, without_prompts }
+        let Self {
+            run,
+            output: file,
+            sign,
+            without_prompts,
+        } = self.clone();
+        travel::Export {
+            run,
+            file,
+            sign,
+            without_prompts,
+        }
     }
 }
 
 impl ImportArgs {
     pub fn request(&self) -> travel::Import {
-        let Self { file, allowed_signers, trust } = self.clone();
-        travel::Import { file, allowed_signers, trust }
+        let Self {
+            file,
+            allowed_signers,
+            trust,
+        } = self.clone();
+        travel::Import {
+            file,
+            allowed_signers,
+            trust,
+        }
     }
 }
 
 impl VerifyArgs {
     pub fn request(&self) -> travel::Verify {
-        travel::Verify { file: self.file.clone(), allowed_signers: self.allowed_signers.clone() }
+        travel::Verify {
+            file: self.file.clone(),
+            allowed_signers: self.allowed_signers.clone(),
+        }
     }
 }
 
 impl WhyArgs {
     pub fn request(&self) -> why::Request {
-        why::Request { place: self.place.clone() }
+        why::Request {
+            place: self.place.clone(),
+        }
     }
 }
 
 impl ResumeArgs {
     pub fn request(&self) -> resume::Request {
-        resume::Request { run: self.run.clone(), force: self.force, limits: self.limits.layer.clone() }
+        resume::Request {
+            run: self.run.clone(),
+            force: self.force,
+            limits: self.limits.layer.clone(),
+        }
     }
 }
 
 impl ReplayArgs {
     pub fn request(&self) -> replay::Request {
-        let other = self.from_round.zip(self.reply.clone()).map(|(round, reply)| Other { round, reply });
-        replay::Request { run: self.run.clone(), other }
+        let other = self
+            .from_round
+            .zip(self.reply.clone())
+            .map(|(round, reply)| Other { round, reply });
+        replay::Request {
+            run: self.run.clone(),
+            other,
+        }
     }
 }
 
 impl UndoArgs {
     pub fn request(&self) -> undo::Request<'_> {
-        undo::Request { run: self.run.as_deref(), files: &self.files, force: force(self.force) }
+        undo::Request {
+            run: self.run.as_deref(),
+            files: &self.files,
+            force: force(self.force),
+        }
     }
 }
 
@@ -261,7 +302,17 @@ fn force(is_forced: bool) -> Force {
 
 impl CleanArgs {
     pub fn request(&self) -> clean::Request {
-        let Self { keep, older_than, caches, dry_run } = *self;
-        clean::Request { keep, older_than, caches, dry_run }
+        let Self {
+            keep,
+            older_than,
+            caches,
+            dry_run,
+        } = *self;
+        clean::Request {
+            keep,
+            older_than,
+            caches,
+            dry_run,
+        }
     }
 }

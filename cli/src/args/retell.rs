@@ -13,7 +13,12 @@ pub struct PageArgs {
     #[arg(long)]
     pub all: bool,
     /// The format of the page
-    #[arg(long, value_name = "FORMAT", default_value = "html", conflicts_with = "all")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "html",
+        conflicts_with = "all"
+    )]
     pub format: PageFormat,
     /// The file to write; standard output if not named. With --all also a folder, for an index with a page for each run
     #[arg(long, short, value_name = "FILE")]

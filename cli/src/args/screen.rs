@@ -51,11 +51,16 @@ mod tests {
         let mut listed: BTreeMap<&str, usize> = BTreeMap::new();
         for line in groups.lines().filter_map(|line| line.strip_prefix("  ")) {
             let (names, _) = line.split_once("   ").unwrap();
-            names.split(", ").for_each(|name| *listed.entry(name).or_default() += 1);
+            names
+                .split(", ")
+                .for_each(|name| *listed.entry(name).or_default() += 1);
         }
         let mut cli = Cli::command();
         cli.build();
-        let all = cli.get_subcommands().map(|command| (command.get_name(), 1)).collect();
+        let all = cli
+            .get_subcommands()
+            .map(|command| (command.get_name(), 1))
+            .collect();
         assert_eq!(listed, all);
     }
 }

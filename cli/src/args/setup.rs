@@ -26,7 +26,11 @@ pub struct CheckArgs {
 impl CheckArgs {
     /// Whose commands are checked.
     pub fn of(&self) -> check::Of<'_> {
-        let build = if self.spec { check::Of::Specs } else { check::Of::Build };
+        let build = if self.spec {
+            check::Of::Specs
+        } else {
+            check::Of::Build
+        };
         self.order.as_deref().map_or(build, check::Of::Order)
     }
 }

@@ -109,7 +109,11 @@ pub struct AgentArgs {
 }
 
 /// The values of `--agent`, with their help.
-const AGENTS: &[(&str, &str)] = &[("claude", "Claude Code"), ("gemini", "Gemini CLI"), ("codex", "Codex")];
+const AGENTS: &[(&str, &str)] = &[
+    ("claude", "Claude Code"),
+    ("gemini", "Gemini CLI"),
+    ("codex", "Codex"),
+];
 
 const PERMISSIONS: &[(&str, &str)] = &[
     ("skip", "All of them; the sandbox is what holds"),
@@ -144,13 +148,23 @@ impl WorkArgs {
     /// The request for a run on this focus.
     pub fn on(&self, focus: Option<&String>) -> Request {
         let (limits, agent) = (self.limits.layer.clone(), self.agent.options());
-        Request { focus: focus.cloned(), limits, agent, ..Request::default() }
+        Request {
+            focus: focus.cloned(),
+            limits,
+            agent,
+            ..Request::default()
+        }
     }
 }
 
 impl RunArgs {
     pub fn request(&self) -> Request {
         let (new, key, dry_run) = (self.new, self.key.clone(), self.dry_run);
-        Request { new, key, dry_run, ..self.work.on(self.focus.as_ref()) }
+        Request {
+            new,
+            key,
+            dry_run,
+            ..self.work.on(self.focus.as_ref())
+        }
     }
 }

@@ -23,7 +23,11 @@ use crate::commands::parse;
 
 /// Parses, judges and writes; or shows what would be written.
 pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let bytes = text::read_input(&args.file)?;
     let reply = match code_commit_parser::parse_bytes(&bytes) {
         Ok(reply) => reply,
@@ -32,9 +36,16 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = place::work_tree(host.here()?)?;
     let lock = lock::take(&tree, host)?;
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
-    let guard = Guard::open(tree.root(), commit::policy(&settings, tree.root(), Some(&tree)))
-        .map_err(|error| Failure::refused(error, "make the folder readable"))?;
-    let rules = Rules { root: tree.root().to_owned(), guard, lock: lock.into() };
+    let guard = Guard::open(
+        tree.root(),
+        commit::policy(&settings, tree.root(), Some(&tree)),
+    )
+    .map_err(|error| Failure::refused(error, "make the folder readable"))?;
+    let rules = Rules {
+        root: tree.root().to_owned(),
+        guard,
+        lock: lock.into(),
+    };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));
     if args.dry_run {
         let preview = rules.preview(&answer, &reply, Shown::Tree);
@@ -51,21 +62,35 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
     let folder = folder(tree)?;
     let intake = rules.take_in(answer, Shown::Tree, &folder.path().join(UNDO).join("1"));
     match intake.map_err(|error| failed(error, &folder))? {
-        Intake::Applied { applied, warnings, said, no_change, .. } => {
+        Intake::Applied {
+            applied,
+            warnings,
+            said,
+            no_change,
+            ..
+        } => {
             for text in said.into_iter().chain(no_change) {
                 output.report(&printable(text.trim_end()));
             }
             for warning in warnings {
                 output.warn(&printable(&warning.message));
             }
-            applied.warnings.iter().for_each(|warning| output.warn(&printable(&warning.to_string())));
-            let is_as_before =
-                applied.changes.iter().all(|change| change.action == code_commit_apply::Action::None);
+            applied
+                .warnings
+                .iter()
+                .for_each(|warning| output.warn(&printable(&warning.to_string())));
+            let is_as_before = applied
+                .changes
+                .iter()
+                .all(|change| change.action == code_commit_apply::Action::None);
             let exit = done(&applied, "", output);
             if is_as_before {
                 records::discard(&folder);
             } else {
-                output.note(&format!("undo with: code-commit undo {}", records::name(folder.path())));
+                output.note(&format!(
+                    "undo with: code-commit undo {}",
+                    records::name(folder.path())
+                ));
             }
             Ok(exit)
         }
@@ -92,18 +117,27 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
 /// The reply in the form that a model gives.
 fn answer(text: &str, keys: &Keys) -> Reply {
     let held_key = Redactor::new(keys.exposed()).finds_key(text);
-    Reply { held_key, ..Reply::of_text(text) }
+    Reply {
+        held_key,
+        ..Reply::of_text(text)
+    }
 }
 
 fn folder(tree: &WorkTree) -> Result<RunFolder, Failure> {
     let base = base_for_tools(tree)?;
-    RunFolder::create(&base, &format!("{}-apply", Stamp::now().folder_name()), Redactor::default())
-        .context("cannot keep a record")
-        .map_err(|error| Failure::refused(error, "make the folder writable"))
-        .and_then(|folder| {
-            Registry::of(tree).add(folder.path(), None).inspect_err(|_| records::discard(&folder))?;
-            Ok(folder)
-        })
+    RunFolder::create(
+        &base,
+        &format!("{}-apply", Stamp::now().folder_name()),
+        Redactor::default(),
+    )
+    .context("cannot keep a record")
+    .map_err(|error| Failure::refused(error, "make the folder writable"))
+    .and_then(|folder| {
+        Registry::of(tree)
+            .add(folder.path(), None)
+            .inspect_err(|_| records::discard(&folder))?;
+        Ok(folder)
+    })
 }
 
 fn unreadable(errors: &Errors, bytes: &[u8], args: &ApplyArgs, output: &Output) -> Exit {

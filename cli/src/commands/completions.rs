@@ -36,7 +36,9 @@ const CASES_OF_NOBODY: &str = "code__subcmd__commit";
 pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
     let Some(folder) = &args.folder else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Cli::command()).render(&mut page).context("cannot write the page")?;
+        clap_mangen::Man::new(Cli::command())
+            .render(&mut page)
+            .context("cannot write the page")?;
         output.raw(&page);
         return Ok(Exit::Done);
     };
@@ -44,6 +46,9 @@ pub fn man(args: &ManArgs, output: &Output) -> Result<Exit, Failure> {
         .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
         .with_context(|| format!("cannot write the pages into {}", folder.display()))
         .map_err(|error| Failure::refused(error, "name a writable folder"))?;
-    output.report(&format!("the pages are in {}: man -l {0}/code-commit.1", folder.display()));
+    output.report(&format!(
+        "the pages are in {}: man -l {0}/code-commit.1",
+        folder.display()
+    ));
     Ok(Exit::Done)
 }

@@ -9,7 +9,11 @@ use crate::args::ConfigArgs;
 
 /// Prints the settings that a run with these flags would use.
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     if args.schema {
         let schema = code_commit_settings::schema();
         output.object(&schema);
@@ -24,11 +28,20 @@ pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     print_files(&files, output);
     let loaded = files.settings(environment, args.settings.layer.clone());
     for row in loaded.settings.rows() {
-        output.object(&json!({ "key": row.key, "value": row.value, "origin": row.origin.to_string() }));
+        output.object(
+            &json!({ "key": row.key, "value": row.value, "origin": row.origin.to_string() }),
+        );
         let origin = output.paint(DIM, &row.origin.to_string());
-        output.report(&format!("{:<27} {}  {origin}", row.key, printable(&row.text())));
+        output.report(&format!(
+            "{:<27} {}  {origin}",
+            row.key,
+            printable(&row.text())
+        ));
     }
-    loaded.ignored.iter().for_each(|what| output.warn(&printable(&files.why_ignored(what))));
+    loaded
+        .ignored
+        .iter()
+        .for_each(|what| output.warn(&printable(&files.why_ignored(what))));
     Ok(Exit::Done)
 }
 
@@ -38,11 +51,22 @@ fn print_files(files: &Files, output: &Output) {
         Standing::Changed => "changed since it was trusted",
         Standing::Unknown => "not trusted",
     };
-    for (whose, file, note) in [("user", &files.user, ""), ("project", &files.project, trust)] {
+    for (whose, file, note) in [
+        ("user", &files.user, ""),
+        ("project", &files.project, trust),
+    ] {
         let path = file.as_ref().map(|file| file.path.display().to_string());
-        output.object(&json!({ "file": whose, "path": path, "trust": file.as_ref().map(|_| note) }));
-        let note = if note.is_empty() { String::new() } else { format!(" ({note})") };
-        let text = path.map_or_else(|| "none".to_owned(), |path| format!("{}{note}", printable(&path)));
+        output
+            .object(&json!({ "file": whose, "path": path, "trust": file.as_ref().map(|_| note) }));
+        let note = if note.is_empty() {
+            String::new()
+        } else {
+            format!(" ({note})")
+        };
+        let text = path.map_or_else(
+            || "none".to_owned(),
+            |path| format!("{}{note}", printable(&path)),
+        );
         output.report(&format!("{whose} file: {text}"));
     }
 }

@@ -63,7 +63,14 @@ impl Sum {
         let is_known = self.unknown < self.entries;
         let [input, output, cached, total] = tokens.map(|figure| is_known.then_some(figure));
         let turns = Some(self.turns.len() as u64);
-        [is_counted.then_some(self.calls), turns, input, output, cached, total]
+        [
+            is_counted.then_some(self.calls),
+            turns,
+            input,
+            output,
+            cached,
+            total,
+        ]
     }
 
     /// `None` if no price is known.
@@ -88,11 +95,18 @@ impl Sum {
         let priceless = self.unpriced - self.silent;
         let parts = [
             (self.unknown > 0).then(|| format!("{} without usage", self.unknown)),
-            (priceless > 0 && self.cost_usd().is_some()).then(|| format!("{priceless} without a price")),
-            self.at_most_usd().filter(|_| self.unpriced > 0).map(|usd| format!("at most ${usd:.4} in all")),
+            (priceless > 0 && self.cost_usd().is_some())
+                .then(|| format!("{priceless} without a price")),
+            self.at_most_usd()
+                .filter(|_| self.unpriced > 0)
+                .map(|usd| format!("at most ${usd:.4} in all")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() { String::new() } else { format!("  ({})", parts.join(", ")) }
+        if parts.is_empty() {
+            String::new()
+        } else {
+            format!("  ({})", parts.join(", "))
+        }
     }
 }
 
@@ -115,20 +129,34 @@ pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let root = host.here()?;
     let settings = code_commit_runs::config::load(root, Layer::default(), host)?;
     let found = find(root, &Today::of(&settings))?;
-    found.warnings.iter().for_each(|warning| output.warn(&printable(warning)));
+    found
+        .warnings
+        .iter()
+        .for_each(|warning| output.warn(&printable(warning)));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");
     }
     let mut objects = serde_json::Map::new();
     for (title, key) in TABLES {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-        for (name, call) in found.calls.iter().filter_map(|call| Some((key(call)?, call))) {
+        for (name, call) in found
+            .calls
+            .iter()
+            .filter_map(|call| Some((key(call)?, call)))
+        {
             sums.entry(name).or_default().add(call);
         }
         if !sums.is_empty() {
-            output.report(&table(if title == "all" { "" } else { title }, &sums, output));
+            output.report(&table(
+                if title == "all" { "" } else { title },
+                &sums,
+                output,
+            ));
         }
-        let sums = sums.iter().map(|(name, sum)| (name.clone(), sum.object())).collect();
+        let sums = sums
+            .iter()
+            .map(|(name, sum)| (name.clone(), sum.object()))
+            .collect();
         objects.insert(title.to_owned(), Value::Object(sums));
     }
     output.object(&json!({ "event": "costs", "by": objects }));
@@ -142,12 +170,17 @@ fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
     );
     let mut lines = vec![output.paint(STRONG, &head)];
     for (name, sum) in sums {
-        let cost = sum.cost_usd().map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
+        let cost = sum
+            .cost_usd()
+            .map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
         let (name, note) = (printable(name), sum.note());
-        let [calls, turns, tokens @ ..] =
-            sum.figures().map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));
+        let [calls, turns, tokens @ ..] = sum
+            .figures()
+            .map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));
         let tokens = tokens.map(|figure| format!("{figure:>12}")).join(" ");
-        lines.push(format!("{name:24} {calls:>7} {turns:>7} {tokens} {cost:>10}{note}"));
+        lines.push(format!(
+            "{name:24} {calls:>7} {turns:>7} {tokens} {cost:>10}{note}"
+        ));
     }
     lines.join("\n") + "\n"
 }

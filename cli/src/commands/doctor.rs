@@ -28,15 +28,30 @@ struct Check {
 
 impl Check {
     fn good(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), state: State::Good, text: text.into(), help: String::new() }
+        Self {
+            name: name.into(),
+            state: State::Good,
+            text: text.into(),
+            help: String::new(),
+        }
     }
 
     fn bad(name: impl Into<String>, text: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { name: name.into(), state: State::Bad, text: text.into(), help: help.into() }
+        Self {
+            name: name.into(),
+            state: State::Bad,
+            text: text.into(),
+            help: help.into(),
+        }
     }
 
     fn absent(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { name: name.into(), state: State::Absent, text: text.into(), help: String::new() }
+        Self {
+            name: name.into(),
+            state: State::Absent,
+            text: text.into(),
+            help: String::new(),
+        }
     }
 
     /// From an error that would stop another part of the program.
@@ -60,7 +75,10 @@ impl Check {
         };
         let indent = " ".repeat(NAME_WIDTH + 4);
         let text = printable(&self.text).replace('\n', &format!("\n{indent}"));
-        output.report_below(&format!("{mark}  {:<NAME_WIDTH$}{text}", self.name), indent.len());
+        output.report_below(
+            &format!("{mark}  {:<NAME_WIDTH$}{text}", self.name),
+            indent.len(),
+        );
         if !self.help.is_empty() {
             let help = printable(&self.help).replace('\n', &format!("\n{indent}"));
             let head = output.paint(STRONG, "help:");
@@ -78,11 +96,18 @@ pub fn run(args: &DoctorArgs, host: Host<'_>) -> Result<Exit, Failure> {
     for check in &checks {
         check.print(output);
     }
-    let bad: Vec<&Check> = checks.iter().filter(|check| check.state == State::Bad).collect();
+    let bad: Vec<&Check> = checks
+        .iter()
+        .filter(|check| check.state == State::Bad)
+        .collect();
     let Some(first) = bad.first() else {
         output.report("a run can start");
         return Ok(Exit::Done);
     };
-    output.report(&format!("no run can start: {} to fix, first: {}", bad.len(), first.name.trim()));
+    output.report(&format!(
+        "no run can start: {} to fix, first: {}",
+        bad.len(),
+        first.name.trim()
+    ));
     Ok(Exit::Refused)
 }

@@ -18,14 +18,22 @@ use crate::args::GuardArgs;
 /// Judges the paths as one reply and prints a verdict for each.
 pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let paths = if args.stdin { from_stdin()? } else { args.paths.clone() };
+    let paths = if args.stdin {
+        from_stdin()?
+    } else {
+        args.paths.clone()
+    };
     let settings = code_commit_runs::config::load(&args.root, Layer::default(), host)?;
     let git = WorkTree::at(&args.root).ok();
     let policy = commit::policy(&settings, &args.root, git.as_ref());
     let guard = Guard::open(&args.root, policy).map_err(cannot_judge)?;
     let requests: Vec<Request<'_>> = paths
         .iter()
-        .map(|path| Request { path: path.as_bytes(), op: Op::Write, base_sha256: None })
+        .map(|path| Request {
+            path: path.as_bytes(),
+            op: Op::Write,
+            base_sha256: None,
+        })
         .collect();
     let verdicts = guard.judge(&requests);
     let verdicts = verdicts.map_err(|error| Failure::refused(error, "fix that and try again"))?;
@@ -34,14 +42,26 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
         let shown = name_as_text(path);
         match verdict {
             Verdict::Admitted(_) => {
-                output.object(&json!({ "path": shown, "verdict": "allow", "code": null, "reason": null }));
-                output.report(&format!("{}   {}", output.paint(GOOD, "allow"), printable(&shown)));
+                output.object(
+                    &json!({ "path": shown, "verdict": "allow", "code": null, "reason": null }),
+                );
+                output.report(&format!(
+                    "{}   {}",
+                    output.paint(GOOD, "allow"),
+                    printable(&shown)
+                ));
             }
             Verdict::Refused(refusal) => {
                 exit = Exit::Failed;
                 let (code, reason) = (refusal.code().as_str(), refusal.to_string());
-                output.object(&json!({ "path": shown, "verdict": "refuse", "code": code, "reason": reason }));
-                output.report(&format!("{}  {} [{code}]", output.paint(BAD, "refuse"), printable(&reason)));
+                output.object(
+                    &json!({ "path": shown, "verdict": "refuse", "code": code, "reason": reason }),
+                );
+                output.report(&format!(
+                    "{}  {} [{code}]",
+                    output.paint(BAD, "refuse"),
+                    printable(&reason)
+                ));
             }
         }
     }

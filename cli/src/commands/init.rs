@@ -22,9 +22,11 @@ use self::script::Script;
 /// Creates what is missing and says what to do next.
 pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let (output, here) = (host.output, host.here()?);
-    preflight::own_or_absent(here).map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
+    preflight::own_or_absent(here)
+        .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(here) {
-        code_commit_repo::init(here).map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        code_commit_repo::init(here)
+            .map_err(|error| Failure::refused(error, "make the folder writable"))?;
         output.report("created a git repository");
     }
     let tree = place::work_tree(here)?;
@@ -41,10 +43,17 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
         output.report("everything already exists");
     }
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
-    let run = if args.implement { "code-commit implement" } else { "code-commit" };
+    let run = if args.implement {
+        "code-commit implement"
+    } else {
+        "code-commit"
+    };
     // The tree is read anew: files have been made.
     let steps = next::steps(&place::work_tree(here)?, &settings, run, host);
-    let lines = steps.iter().enumerate().map(|(index, step)| format!("\n  {}. {step}", index + 1));
+    let lines = steps
+        .iter()
+        .enumerate()
+        .map(|(index, step)| format!("\n  {}. {step}", index + 1));
     output.report(&format!("\nnext:{}", lines.collect::<String>()));
     Ok(Exit::Done)
 }
@@ -64,7 +73,9 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
         let path = commit::beside_or_above(root, commit::SYSTEM_PROMPT);
         let text = code_commit_prompt::implement::SYSTEM_PROMPT;
         if create(&root.join(&path), text, 0o666).with_context(|| format!("cannot make {path}"))? {
-            made.push(format!("{path}: teaches the model how to reply; edit it as you like"));
+            made.push(format!(
+                "{path}: teaches the model how to reply; edit it as you like"
+            ));
         }
     }
     let (build, what) = build_script(root);
@@ -78,17 +89,23 @@ fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
 fn build_script(root: &Path) -> (String, String) {
     let head = "#!/bin/sh\n# Exits with 0 if and only if the project is correct. code-commit runs it after every change.\nset -eu\n";
     let text = |name: &str| {
-        let bytes = code_commit_dir::read(&root.join(name), MOST_BYTES, code_commit_dir::Links::Followed)
-            .ok()
-            .flatten()?;
+        let bytes = code_commit_dir::read(
+            &root.join(name),
+            MOST_BYTES,
+            code_commit_dir::Links::Followed,
+        )
+        .ok()
+        .flatten()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     if let Some(Script { lines, what }) = script::script(&text) {
         return (format!("{head}{lines}\n"), what);
     }
-    let line =
-        "echo 'build.sh: replace this line with the commands that build and test the project' >&2\nexit 1\n";
-    (format!("{head}{line}"), "fails until you add the commands that build and test the project".to_owned())
+    let line = "echo 'build.sh: replace this line with the commands that build and test the project' >&2\nexit 1\n";
+    (
+        format!("{head}{line}"),
+        "fails until you add the commands that build and test the project".to_owned(),
+    )
 }
 
 /// A longer file says nothing about how to build a project.
@@ -96,7 +113,12 @@ const MOST_BYTES: u64 = 16 << 20;
 
 /// Creates a file unless it exists; gives whether it did.
 fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
-    match OpenOptions::new().write(true).create_new(true).mode(mode).open(path) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+    {
         Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(other) => Err(other),

@@ -16,7 +16,11 @@ use crate::args::order::CheckArgs;
 
 /// Reports all problems together.
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let tree = preflight::repository(&args.repo)?;
     let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
     let bytes = read(&args.file)?;
@@ -29,19 +33,28 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
             problems.extend(order::unfit(order, tree.root(), environment));
             order::warn_of_verification(order, tree.root(), host);
             let inert = order::cannot_fail(order, tree.root());
-            inert.iter().for_each(|command| output.warn(&printable(&proves_nothing(command))));
+            inert
+                .iter()
+                .for_each(|command| output.warn(&printable(&proves_nothing(command))));
         }
         Err(found) => problems.clone_from(found),
     }
     let git = trusted.under(&settings).git(tree.top())?;
-    for found in [preflight::clean(&tree, &git), preflight::verification(tree.root())] {
+    for found in [
+        preflight::clean(&tree, &git),
+        preflight::verification(tree.root()),
+    ] {
         problems.extend(found.err().map(|refusal| FieldProblem {
             field: String::new(),
             message: format!("{:#}; {}", refusal.error, refusal.help),
         }));
     }
     report(&args.file, order.as_ref().ok(), &problems, output);
-    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(if problems.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
+    })
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
@@ -51,18 +64,32 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         File::open(file).and_then(preflight::bounded)
     };
     read.with_context(|| format!("cannot read {}", file.display()))
-        .map_err(|error| Failure::refused(error, "name a file with an order, or - for standard input"))
+        .map_err(|error| {
+            Failure::refused(error, "name a file with an order, or - for standard input")
+        })
 }
 
-fn against(order: &WorkOrder, trusted: &Trusted, settings: &Settings) -> Result<Vec<FieldProblem>, Failure> {
+fn against(
+    order: &WorkOrder,
+    trusted: &Trusted,
+    settings: &Settings,
+) -> Result<Vec<FieldProblem>, Failure> {
     let guard = preflight::open(trusted, order, settings)?;
     let mut problems = preflight::unwritable(&guard, order);
-    problems.extend(order::read_files(trusted.root(), order).err().into_iter().flatten());
+    problems.extend(
+        order::read_files(trusted.root(), order)
+            .err()
+            .into_iter()
+            .flatten(),
+    );
     Ok(problems)
 }
 
 fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], output: &Output) {
-    let list: Vec<_> = problems.iter().map(|p| json!({ "field": p.field, "message": p.message })).collect();
+    let list: Vec<_> = problems
+        .iter()
+        .map(|p| json!({ "field": p.field, "message": p.message }))
+        .collect();
     output.object(&json!({
         "ok": problems.is_empty(), "file": file.display().to_string(),
         "work_order_hash": order.map(|order| &order.hash), "problems": list,
@@ -75,7 +102,10 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
         }
         return;
     }
-    output.report(&format!("{} {shown}", output.paint(BAD, "cannot be carried out:")));
+    output.report(&format!(
+        "{} {shown}",
+        output.paint(BAD, "cannot be carried out:")
+    ));
     for problem in problems.iter().take(preflight::NAMED_PROBLEMS) {
         let field = match problem.field.as_str() {
             "" => String::new(),

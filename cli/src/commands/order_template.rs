@@ -18,22 +18,34 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let shown = args.file.display().to_string();
-    match OpenOptions::new().write(true).create_new(true).open(&args.file) {
+    match OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&args.file)
+    {
         Ok(mut file) => {
-            file.write_all(TEMPLATE.as_bytes()).with_context(|| format!("cannot write {shown}"))?;
+            file.write_all(TEMPLATE.as_bytes())
+                .with_context(|| format!("cannot write {shown}"))?;
         }
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::refused(anyhow!("{shown} is there already"), "name another file"));
+            return Err(Failure::refused(
+                anyhow!("{shown} is there already"),
+                "name another file",
+            ));
         }
         Err(error) => {
             let error = anyhow::Error::from(error).context(format!("cannot write {shown}"));
             return Err(Failure::refused(error, "make the folder writable"));
         }
     }
-    output.report(&format!("wrote {shown}; fill it in, then: code-commit order check {shown}"));
+    output.report(&format!(
+        "wrote {shown}; fill it in, then: code-commit order check {shown}"
+    ));
     output.object(&serde_json::json!({ "event": "wrote", "file": shown }));
     if makes_the_tree_dirty(&args.file) {
-        output.note("order run wants a clean work tree: commit the order first, or move it out of there");
+        output.note(
+            "order run wants a clean work tree: commit the order first, or move it out of there",
+        );
     }
     Ok(Exit::Done)
 }
@@ -53,5 +65,6 @@ fn makes_the_tree_dirty(file: &Path) -> bool {
     let (Ok(tree), Ok(file)) = (place::work_tree(Path::new(".")), file.canonicalize()) else {
         return false;
     };
-    tree.dirty().is_ok_and(|dirty| dirty.iter().any(|path| tree.root().join(path) == file))
+    tree.dirty()
+        .is_ok_and(|dirty| dirty.iter().any(|path| tree.root().join(path) == file))
 }

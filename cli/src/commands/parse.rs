@@ -24,7 +24,10 @@ pub fn run(args: &ParseArgs, output: &Output) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Err(errors) => {
-            output.object(&with_more(json!({ "ok": false, "errors": errors_json(&errors) }), &errors));
+            output.object(&with_more(
+                json!({ "ok": false, "errors": errors_json(&errors) }),
+                &errors,
+            ));
             print_errors(&errors, &bytes, &name, output);
             Ok(Exit::Failed)
         }
@@ -83,7 +86,12 @@ fn more(errors: &code_commit_parser::Errors) -> usize {
 }
 
 /// Every error with the surrounding lines, and the number of errors not shown.
-pub fn print_errors(errors: &code_commit_parser::Errors, bytes: &[u8], name: &str, output: &Output) {
+pub fn print_errors(
+    errors: &code_commit_parser::Errors,
+    bytes: &[u8],
+    name: &str,
+    output: &Output,
+) {
     for error in errors {
         let title = Level::ERROR.primary_title(error.message());
         output.error_block(&render(title, bytes, name, error, output));
@@ -97,7 +105,11 @@ fn report(reply: &Reply<'_>, output: &Output) {
     for file in reply.files() {
         let what = match file.action {
             FileAction::Write(content) => {
-                format!("write   {}  {}", printable(file.path), phrases::bytes(content.len() as u64))
+                format!(
+                    "write   {}  {}",
+                    printable(file.path),
+                    phrases::bytes(content.len() as u64)
+                )
             }
             FileAction::Edit(hunks) => {
                 let hunks = phrases::count(hunks.iter().count() as u64, "hunk");
@@ -134,8 +146,14 @@ fn render<C: Wording>(
         .line_start(found.line)
         .path(name)
         .annotation(AnnotationKind::Primary.span(marked));
-    let renderer = if output.colour_notes() { Renderer::styled() } else { Renderer::plain() };
-    renderer.render(&[title.element(snippet).element(Level::HELP.message(found.advice()))])
+    let renderer = if output.colour_notes() {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    renderer.render(&[title
+        .element(snippet)
+        .element(Level::HELP.message(found.advice()))])
 }
 
 /// The lines of a location: the part before it, the location, the part after it. Even with a thousand errors,
@@ -143,15 +161,24 @@ fn render<C: Wording>(
 fn lines_of<'s>(source: &'s [u8], span: &code_commit_parser::Span) -> [&'s [u8]; 3] {
     let (above, rest) = source.split_at(span.start.min(source.len()));
     let (place, below) = rest.split_at(span.len().min(rest.len()));
-    let before = above.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let behind = below.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let before = above
+        .rsplit(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
+    let behind = below
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     [before, place, behind]
 }
 
 /// Replaces invalid UTF-8 and terminal control characters one by one, so that the lines keep their layout.
 fn harmless(part: &[u8]) -> String {
     let is_plain = |c: &char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
-    String::from_utf8_lossy(part).chars().map(|c| if is_plain(&c) { c } else { '\u{fffd}' }).collect()
+    String::from_utf8_lossy(part)
+        .chars()
+        .map(|c| if is_plain(&c) { c } else { '\u{fffd}' })
+        .collect()
 }
 
 #[cfg(test)]
@@ -162,7 +189,10 @@ mod tests {
     fn a_place_is_shown_with_its_own_lines_only() {
         let source = b"one\ntwo three\nfour\n";
         assert_eq!(lines_of(source, &(8..13)), [&b"two "[..], b"three", b""]);
-        assert_eq!(lines_of(source, &(6..16)), [&b"tw"[..], b"o three\nfo", b"ur"]);
+        assert_eq!(
+            lines_of(source, &(6..16)),
+            [&b"tw"[..], b"o three\nfo", b"ur"]
+        );
         assert_eq!(lines_of(source, &(0..0)), [&b""[..], b"", b"one"]);
         assert_eq!(lines_of(source, &(90..99)), [&b""[..], b"", b""]);
     }

@@ -29,12 +29,17 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
         } else {
             anyhow!("only trust and reopen take the number of a phase")
         };
-        return Err(Failure::refused(error, "code-commit phase trust N, code-commit phase reopen N"));
+        return Err(Failure::refused(
+            error,
+            "code-commit phase trust N, code-commit phase reopen N",
+        ));
     }
     match args.action {
         Action::Init => init::run(&root, output),
         Action::Check => check(&root, output),
-        Action::Override(word) => phase::overrule(&root, word, args.number.unwrap_or_default(), host),
+        Action::Override(word) => {
+            phase::overrule(&root, word, args.number.unwrap_or_default(), host)
+        }
         Action::Run | Action::Number(_) => phase::run(&root, &args.request(), host),
     }
 }
@@ -52,11 +57,16 @@ pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
 /// `abl-cmd NAME [ARGS…]` runs in the sandbox: it passes its arguments on to the desk outside and prints the
 /// answer. The exit code is the command's.
 fn client(environment: &Environment) -> u8 {
-    let argv = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let argv = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let answer = environment
         .text(SOCKET)
         .ok_or_else(|| {
-            io::Error::other(format!("{SOCKET} is not set: abl-cmd works for the roles of a phase only"))
+            io::Error::other(format!(
+                "{SOCKET} is not set: abl-cmd works for the roles of a phase only"
+            ))
         })
         .and_then(|socket| ask(socket, &Request { argv }));
     match answer {
@@ -104,8 +114,12 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
         }
     }
     if found == 0 {
-        output.report(&format!("{}, nothing to object to.", phrases::count(specs.len() as u64, "spec")));
+        output.report(&format!(
+            "{}, nothing to object to.",
+            phrases::count(specs.len() as u64, "spec")
+        ));
     }
-    output.object(&serde_json::json!({"event": "checked", "specs": specs.len(), "findings": found}));
+    output
+        .object(&serde_json::json!({"event": "checked", "specs": specs.len(), "findings": found}));
     Ok(if found == 0 { Exit::Done } else { Exit::Failed })
 }

@@ -23,8 +23,14 @@ pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
         return all(args.output.as_deref(), folder, &root, host);
     }
     if let Some(folder) = args.output.as_deref().filter(|path| path.is_dir()) {
-        let error = anyhow!("{} is a folder, and the page of a run is a file", folder.display());
-        return Err(Failure::refused(error, "name a file, or write the pages of all runs there with --all"));
+        let error = anyhow!(
+            "{} is a folder, and the page of a run is a file",
+            folder.display()
+        );
+        return Err(Failure::refused(
+            error,
+            "name a file, or write the pages of all runs there with --all",
+        ));
     }
     let found = chronicle::find(args.run.as_deref(), host)?;
     let text = one(&found, args.format, &redactor(&root, host), &root)?;
@@ -36,7 +42,12 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none()
 }
 
-fn all(file: Option<&Path>, folder: Option<&Path>, root: &Path, host: Host<'_>) -> Result<Exit, Failure> {
+fn all(
+    file: Option<&Path>,
+    folder: Option<&Path>,
+    root: &Path,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
     let with_facts = |found: Found| (found.facts(), found);
     let mut all: Vec<(Run, Found)> = chronicle::all(host)?.into_iter().map(with_facts).collect();
     all.sort_by(|(one, _), (other, _)| {
@@ -51,22 +62,36 @@ fn all(file: Option<&Path>, folder: Option<&Path>, root: &Path, host: Host<'_>) 
                     write(&folder.join(format!("{}.html", run.name)), html.as_bytes())?;
                     pages.insert(run.name.clone());
                 }
-                Err(failure) => host.output.warn(&format!("{} has no page: {:#}", run.name, failure.error)),
+                Err(failure) => host
+                    .output
+                    .warn(&format!("{} has no page: {:#}", run.name, failure.error)),
             }
         }
     }
     let runs: Vec<Run> = all.into_iter().map(|(run, _)| run).collect();
-    let page_of = |run: &Run| pages.contains(&run.name).then(|| format!("./{}.html", run.name));
+    let page_of = |run: &Run| {
+        pages
+            .contains(&run.name)
+            .then(|| format!("./{}.html", run.name))
+    };
     let name = root.file_name().unwrap_or(root.as_os_str());
     let html = code_commit_page::all(&name.to_string_lossy(), &runs, &page_of);
     let index = folder.map(|folder| folder.join("index.html"));
     deliver("page", html.as_bytes(), index.as_deref().or(file), host)
 }
 
-fn one(found: &Found, format: PageFormat, redactor: &Redactor, root: &Path) -> Result<String, Failure> {
+fn one(
+    found: &Found,
+    format: PageFormat,
+    redactor: &Redactor,
+    root: &Path,
+) -> Result<String, Failure> {
     let run = found.whole(root, redactor)?;
-    let read =
-        |file: &str, most| found.ends(file, most).map(|(head, tail, bytes)| Excerpt { head, tail, bytes });
+    let read = |file: &str, most| {
+        found
+            .ends(file, most)
+            .map(|(head, tail, bytes)| Excerpt { head, tail, bytes })
+    };
     Ok(match format {
         PageFormat::Html => code_commit_page::run(&run, &read),
         PageFormat::Markdown => code_commit_page::markdown(&run),
@@ -85,19 +110,29 @@ pub fn trace(args: &TraceArgs, host: Host<'_>) -> Result<Exit, Failure> {
         TraceFormat::Otlp => vec![code_commit_trace::otlp(&run)],
     };
     if records.is_empty() {
-        host.output.warn("no record was made: the run left no line that a model wrote");
+        host.output
+            .warn("no record was made: the run left no line that a model wrote");
     }
-    let lines: String = records.iter().map(|record: &Value| format!("{record}\n")).collect();
+    let lines: String = records
+        .iter()
+        .map(|record: &Value| format!("{record}\n"))
+        .collect();
     deliver("trace", lines.as_bytes(), args.output.as_deref(), host)
 }
 
 /// Redacts every key that is known here, also where the terminal shows it.
 pub(super) fn redactor(root: &Path, host: Host<'_>) -> Redactor {
-    host.output.strike_out(Keys::find(host.environment, root).exposed())
+    host.output
+        .strike_out(Keys::find(host.environment, root).exposed())
 }
 
 /// Writes to the file, or to standard output if none is named.
-fn deliver(event: &str, bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Result<Exit, Failure> {
+fn deliver(
+    event: &str,
+    bytes: &[u8],
+    file: Option<&Path>,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
     let output = host.output;
     let Some(file) = file else {
         output.raw(bytes);
@@ -106,12 +141,18 @@ fn deliver(event: &str, bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Re
     write(file, bytes)?;
     let (name, size) = (file.to_string_lossy(), bytes.len());
     output.object(&json!({ "event": event, "file": name, "bytes": size }));
-    output.report(&format!("{}: {}", printable(&name), phrases::bytes(size as u64)));
+    output.report(&format!(
+        "{}: {}",
+        printable(&name),
+        phrases::bytes(size as u64)
+    ));
     Ok(Exit::Done)
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     code_commit_dir::replace(file, bytes)
         .with_context(|| format!("cannot write {}", file.display()))
-        .map_err(|error| Failure::refused(error, "name a file in a folder that exists and is writable"))
+        .map_err(|error| {
+            Failure::refused(error, "name a file in a folder that exists and is writable")
+        })
 }

@@ -20,7 +20,13 @@ pub fn diff(named: Option<&str>, host: Host<'_>) -> Result<Exit, Failure> {
     let diffs: Vec<(char, &str, String)> = run
         .edits()
         .iter()
-        .map(|edit| (edit.letter(), edit.path, changes::of_edit(edit, &run.contents)))
+        .map(|edit| {
+            (
+                edit.letter(),
+                edit.path,
+                changes::of_edit(edit, &run.contents),
+            )
+        })
         .collect();
     let files: Vec<_> = diffs
         .iter()
@@ -41,7 +47,9 @@ pub fn undo(args: &UndoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if !args.patch {
         return undo::run(&args.request(), None, host);
     }
-    on_terminal("name files instead: code-commit undo RUN FILE; or the whole run: code-commit undo RUN")?;
+    on_terminal(
+        "name files instead: code-commit undo RUN FILE; or the whole run: code-commit undo RUN",
+    )?;
     let mut rest = None;
     let mut choose = |path: &str, hunks: &[String]| choose(path, hunks, &mut rest, host.output);
     undo::run(&args.request(), Some(&mut choose), host)
@@ -70,18 +78,28 @@ fn ask(name: &str, known: &Known, host: Host<'_>) -> Result<Exit, Failure> {
             "r" => return review::carry_out(known, Decision::Reject(&[]), host),
             "p" => {
                 let mut rest = None;
-                let mut choose = |path: &str, hunks: &[String]| choose(path, hunks, &mut rest, host.output);
-                let request = undo::Request { run: Some(name), ..undo::Request::default() };
+                let mut choose =
+                    |path: &str, hunks: &[String]| choose(path, hunks, &mut rest, host.output);
+                let request = undo::Request {
+                    run: Some(name),
+                    ..undo::Request::default()
+                };
                 undo::run(&request, Some(&mut choose), host)?;
                 // Who quits has not decided about the rest.
-                return if rest.is_some() { Ok(Exit::WaitsForReview) } else { review::settle(known, host) };
+                return if rest.is_some() {
+                    Ok(Exit::WaitsForReview)
+                } else {
+                    review::settle(known, host)
+                };
             }
             "w" => {
                 let words = answer("What should be different?", host.output)?.unwrap_or_default();
                 return review::carry_out(known, Decision::Words(words), host);
             }
             "q" => return Ok(Exit::WaitsForReview),
-            other => host.output.error_block(&format!("{} is none of a, r, p, w, q", printable(other))),
+            other => host
+                .output
+                .error_block(&format!("{} is none of a, r, p, w, q", printable(other))),
         }
     }
 }
@@ -90,14 +108,20 @@ fn on_terminal(instead: &str) -> Result<(), Failure> {
     if io::stdin().is_terminal() && io::stderr().is_terminal() {
         return Ok(());
     }
-    Err(Failure::refused(anyhow!("there is no terminal to ask on"), instead))
+    Err(Failure::refused(
+        anyhow!("there is no terminal to ask on"),
+        instead,
+    ))
 }
 
 /// A line that the person types; `None` at the end of the input.
 fn answer(question: &str, output: &Output) -> Result<Option<String>, Failure> {
     output.error_block(question);
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line).context("cannot read the answer")?;
+    let read = io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .context("cannot read the answer")?;
     Ok((read > 0).then(|| line.trim().to_owned()))
 }
 
@@ -119,14 +143,17 @@ fn choose(
         output.report(&output.paint(STRONG, &printable_name(path)));
         output.report(changes::coloured(hunk, output).trim_end());
         let is_undone = loop {
-            let question = "Undo this hunk? [y]es, [n]o, [a]ll of this file, [d]one with this file, [q]uit:";
+            let question =
+                "Undo this hunk? [y]es, [n]o, [a]ll of this file, [d]one with this file, [q]uit:";
             match answer(question, output)?.as_deref().unwrap_or("q") {
                 "y" => break true,
                 "n" => break false,
                 "a" => break *of_file.insert(true),
                 "d" => break *of_file.insert(false),
                 "q" => break *rest.insert(false),
-                other => output.error_block(&format!("{} is none of y, n, a, d, q", printable(other))),
+                other => {
+                    output.error_block(&format!("{} is none of y, n, a, d, q", printable(other)))
+                }
             }
         };
         answers.push(is_undone);

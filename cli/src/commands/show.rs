@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use code_commit_engine::Outcome;
-use code_commit_report::{GOOD, Output, STRONG, WARN, holds_for, phrases, printable, printable_name, steps};
+use code_commit_report::{
+    GOOD, Output, STRONG, WARN, holds_for, phrases, printable, printable_name, steps,
+};
 use code_commit_runs::chronicle::{self, Found};
 use code_commit_runs::{Exit, Failure, Host, changes, order, records};
 use code_commit_timeline::{Run, title};
@@ -15,9 +17,8 @@ use crate::args::{RunName, RunsArgs, Since, Status};
 pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let from_ms = args.since.map(|since| match since {
         Since::Day(from_ms) => from_ms,
-        Since::Ago(ago) => {
-            millis(records::now()).saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX))
-        }
+        Since::Ago(ago) => millis(records::now())
+            .saturating_sub(i64::try_from(ago.as_millis()).unwrap_or(i64::MAX)),
     });
     let began = |found: &Found, run: &Run| match run.steps.from_ms {
         // A run of `apply` has no journal.
@@ -28,16 +29,22 @@ pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
         let run = found.facts();
         (began(&found, &run), found, run)
     };
-    let mut all: Vec<(i64, Found, Run)> = chronicle::all(host)?.into_iter().map(with_time).collect();
+    let mut all: Vec<(i64, Found, Run)> =
+        chronicle::all(host)?.into_iter().map(with_time).collect();
     let is_any = !all.is_empty();
     all.retain(|(began, found, run)| {
         from_ms.is_none_or(|from_ms| *began >= from_ms) && is_meant(args, found, run)
     });
     all.sort_by_key(|(began, ..)| std::cmp::Reverse(*began));
     if all.is_empty() {
-        host.output.note(if is_any { "no run matches" } else { "there is no run yet" });
+        host.output.note(if is_any {
+            "no run matches"
+        } else {
+            "there is no run yet"
+        });
     }
-    all.iter().for_each(|(began, found, run)| line(*began, found, run, host));
+    all.iter()
+        .for_each(|(began, found, run)| line(*began, found, run, host));
     Ok(Exit::Done)
 }
 
@@ -48,16 +55,29 @@ fn is_meant(args: &RunsArgs, found: &Found, run: &Run) -> bool {
         Status::Unfinished => run.is_good.is_none() && !found.known.undone,
         Status::Undone => found.known.undone,
     };
-    let text = format!("{}\n{}\n{}", run.query, run.verdict, run.remark.as_deref().unwrap_or_default())
-        .to_lowercase();
+    let text = format!(
+        "{}\n{}\n{}",
+        run.query,
+        run.verdict,
+        run.remark.as_deref().unwrap_or_default()
+    )
+    .to_lowercase();
     args.kind.as_ref().is_none_or(|kind| *kind == run.kind)
         && args.status.is_none_or(is_status)
-        && args.model.as_ref().is_none_or(|model| run.model.contains(&**model))
-        && args.grep.as_ref().is_none_or(|words| text.contains(&words.to_lowercase()))
+        && args
+            .model
+            .as_ref()
+            .is_none_or(|model| run.model.contains(&**model))
+        && args
+            .grep
+            .as_ref()
+            .is_none_or(|words| text.contains(&words.to_lowercase()))
 }
 
 fn millis(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
@@ -76,19 +96,32 @@ fn line(began_ms: i64, found: &Found, run: &Run, host: Host<'_>) {
     }));
     let spent = elapsed_ms.map_or_else(String::new, |elapsed_ms| {
         let cost = phrases::cost(steps.cost_usd());
-        format!(", {cost}, {}", phrases::seconds(Duration::from_millis(elapsed_ms)))
+        format!(
+            ", {cost}, {}",
+            phrases::seconds(Duration::from_millis(elapsed_ms))
+        )
     });
     let query = query.map_or_else(String::new, |query| format!("  {}", printable(&query)));
     // The loop is named where the name of the run does not say it.
-    let kind =
-        if run.name.contains(&run.kind) { String::new() } else { format!("{}: ", printable(&run.kind)) };
+    let kind = if run.name.contains(&run.kind) {
+        String::new()
+    } else {
+        format!("{}: ", printable(&run.kind))
+    };
     let (ended, step, since) = (ended(run, output), step(run, host), found.known.since());
-    output.report_prose(&format!("{}  {kind}{ended}, {step}s {rounds}{spent}{since}{query}", run.name));
+    output.report_prose(&format!(
+        "{}  {kind}{ended}, {step}s {rounds}{spent}{since}{query}",
+        run.name
+    ));
 }
 
 /// `done`, `PASS (success)`.
 fn ended(run: &Run, output: &Output) -> String {
-    let style = if run.is_good == Some(true) { GOOD } else { WARN };
+    let style = if run.is_good == Some(true) {
+        GOOD
+    } else {
+        WARN
+    };
     let remark = run.remark.as_deref().and_then(title);
     let remark = remark.map_or_else(String::new, |remark| format!(" ({})", printable(&remark)));
     format!("{}{remark}", output.paint(style, &printable(&run.verdict)))
@@ -96,7 +129,10 @@ fn ended(run: &Run, output: &Output) -> String {
 
 /// The loop's word for a round.
 fn step(run: &Run, host: Host<'_>) -> &'static str {
-    host.loops.iter().find(|row| row.facts.kind == run.kind).map_or("round", |row| row.facts.step)
+    host.loops
+        .iter()
+        .find(|row| row.facts.kind == run.kind)
+        .map_or("round", |row| row.facts.step)
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
@@ -105,7 +141,10 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let found = chronicle::find(args.run.as_deref(), host)?;
     let (path, past) = (&found.path, records::past(&found.path)?);
     let changes = changes::of_run(&root, path).map_err(|error| {
-        Failure::refused(error, format!("its other files still exist: look in {}", path.display()))
+        Failure::refused(
+            error,
+            format!("its other files still exist: look in {}", path.display()),
+        )
     })?;
     let run = found.facts();
     let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
@@ -113,16 +152,31 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
         "run": run.name, "loop": run.kind, "undone": run.undone, "folder": path.to_string_lossy(),
         "parent": run.parent, "facts": past.json, "files": stats, "summary": order::summary(&records::open(path), &past),
     }));
-    output.report(&format!("{}{}", output.paint(STRONG, &run.name), found.known.since()));
-    run.title().iter().for_each(|title| output.report_prose(&printable(title)));
-    run.parent.iter().for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
+    output.report(&format!(
+        "{}{}",
+        output.paint(STRONG, &run.name),
+        found.known.since()
+    ));
+    run.title()
+        .iter()
+        .for_each(|title| output.report_prose(&printable(title)));
+    run.parent
+        .iter()
+        .for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
     steps(step(&run, host), &run.steps, output);
     output.report_prose(&format!("ended: {}", ended(&run, output)));
-    let verdict = host.loops.iter().find(|row| row.facts.kind == run.kind).map(|row| row.facts.verdict);
+    let verdict = host
+        .loops
+        .iter()
+        .find(|row| row.facts.kind == run.kind)
+        .map(|row| row.facts.verdict);
     let about = verdict.and_then(|about| about.line(&run.steps));
     about.iter().for_each(|about| output.report_prose(about));
     holds_for(&run.steps.holds_for, output);
-    output.report(&format!("files: {}", path.strip_prefix(&root).unwrap_or(path).display()));
+    output.report(&format!(
+        "files: {}",
+        path.strip_prefix(&root).unwrap_or(path).display()
+    ));
     for change in &changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

@@ -17,7 +17,9 @@ pub fn run(args: &SpecArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Action::Run(args) => spec::run(&root, &args.request(), host),
         Action::Watch(args) => spec::watch(&root, &args.on(None), host),
         Action::Audit(args) => spec::audit(&root, &args.options(), host),
-        Action::Review(args) => spec::review(&root, &args.file, &args.work.on(args.focus.as_ref()), host),
+        Action::Review(args) => {
+            spec::review(&root, &args.file, &args.work.on(args.focus.as_ref()), host)
+        }
         Action::Status => Ok(status::run(&Site::at(&root, host)?)),
     }
 }

@@ -13,7 +13,11 @@ use crate::args::TrustArgs;
 
 /// Shows what the file would weaken, asks, and pins exactly the bytes that were shown.
 pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let files = Files::read(&host.root()?, environment)?;
     let Some(file) = &files.project else {
         return Err(Failure::refused(
@@ -28,7 +32,11 @@ pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
     if file.path.to_str().is_none() {
         let help = "rename the folder; until then the file can only tighten, and flags can weaken";
-        return Err(Failure::not_utf8(&file.path, "the list of trusted files", help));
+        return Err(Failure::not_utf8(
+            &file.path,
+            "the list of trusted files",
+            help,
+        ));
     }
     show(&files, output);
     if !args.yes {
@@ -36,7 +44,10 @@ pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let store = code_commit_settings::trust_of(environment).pin(&file.path, &file.sha256);
     let store = store.map_err(|error| Failure::hinted(error, PinError::hint))?;
-    output.report(&format!("{PROJECT_FILE} is trusted until it changes ({})", store.display()));
+    output.report(&format!(
+        "{PROJECT_FILE} is trusted until it changes ({})",
+        store.display()
+    ));
     output.object(&object(&files, file));
     Ok(Exit::Done)
 }
@@ -51,8 +62,9 @@ fn show(files: &Files, output: &Output) {
     }
     let weakening = files.weakening();
     if weakening.is_empty() {
-        output
-            .report(&format!("nothing in {PROJECT_FILE} weakens anything; it is in force also without this"));
+        output.report(&format!(
+            "nothing in {PROJECT_FILE} weakens anything; it is in force also without this"
+        ));
     } else {
         output.report(&format!("what {PROJECT_FILE} would weaken:"));
     }
@@ -71,9 +83,15 @@ fn ask(output: &Output) -> Result<(), Failure> {
     }
     output.error_block("Trust it? Type yes:");
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .context("cannot read the answer")?;
     if answer.trim().eq_ignore_ascii_case("yes") {
         return Ok(());
     }
-    Err(Failure::refused(anyhow!("{PROJECT_FILE} is not trusted"), "nothing was changed"))
+    Err(Failure::refused(
+        anyhow!("{PROJECT_FILE} is not trusted"),
+        "nothing was changed",
+    ))
 }

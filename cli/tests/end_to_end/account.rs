@@ -26,8 +26,21 @@ const REPLIES: [&str; 2] = [
     "^^^model\nnewer\n^^^end\n^^^m/other\nnew\n^^^end\n",
 ];
 
-const PATHS: [&str; 13] =
-    ["a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f", "o/product.o", "model", "m/model", "m"];
+const PATHS: [&str; 13] = [
+    "a",
+    "b",
+    "d/a",
+    "d/b",
+    "d/e/a",
+    "d/e",
+    "d",
+    "f/x",
+    "f",
+    "o/product.o",
+    "model",
+    "m/model",
+    "m",
+];
 /// Only builds touch the rest, so that the reply can be applied.
 const IN_ANY_TREE: usize = 10;
 
@@ -47,7 +60,9 @@ fn deed(dice: &mut Dice, paths: usize) -> String {
         8 => format!("git init -q {path}"),
         9 => format!("truncate -s 1M {path}"),
         10 => format!("ln {path} {other}"),
-        _ => format!("rm -rf {path}; mkdir {path}; echo {number} > {path}/anew; mkfifo {path}/fifo"),
+        _ => {
+            format!("rm -rf {path}; mkdir {path}; echo {number} > {path}/anew; mkfifo {path}/fifo")
+        }
     }
 }
 
@@ -58,7 +73,10 @@ fn deeds(dice: &mut Dice, paths: usize) -> String {
 
 /// A project with a random tree, a part of it committed, and a random build, which fails.
 fn scene(dice: &mut Dice) -> Scene {
-    let build = format!("#!/bin/sh\nexec 2>/dev/null\n{}exit 1\n", deeds(dice, PATHS.len()));
+    let build = format!(
+        "#!/bin/sh\nexec 2>/dev/null\n{}exit 1\n",
+        deeds(dice, PATHS.len())
+    );
     let files = [
         (".gitignore", "/agent-config\n*.o\n"),
         ("build.sh", &*build),
@@ -67,10 +85,17 @@ fn scene(dice: &mut Dice) -> Scene {
         ("model", "old\n"),
     ];
     let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-    scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
-    let makes = deeds(dice, IN_ANY_TREE).replace("/.gitignore", "/x").replace("git init -q", "mkdir -p");
+    scene
+        .project
+        .write("agent-config/query.txt", b"change a\n")
+        .unwrap();
+    let makes = deeds(dice, IN_ANY_TREE)
+        .replace("/.gitignore", "/x")
+        .replace("git init -q", "mkdir -p");
     let mut maker = Command::new("sh");
-    maker.args(["-c", &format!("exec 2>/dev/null\n{makes}")]).current_dir(scene.project.root());
+    maker
+        .args(["-c", &format!("exec 2>/dev/null\n{makes}")])
+        .current_dir(scene.project.root());
     assert!(maker.status().unwrap().code().is_some());
     scene
 }
@@ -94,7 +119,10 @@ fn tree(root: &Path) -> Tree {
                 continue;
             }
             let content = if stat.is_symlink() {
-                fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes()
             } else if stat.is_file() {
                 fs::read(&path).unwrap()
             } else {
@@ -107,8 +135,16 @@ fn tree(root: &Path) -> Tree {
 }
 
 fn command(scene: &Scene, sandbox: &str) -> Command {
-    let model = ["--model", "gemini-test", "--base-url", scene.server.origin()];
-    scene.keyed(&[&model[..], &["--sandbox", sandbox, "--rounds", "2"]].concat(), &[])
+    let model = [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        scene.server.origin(),
+    ];
+    scene.keyed(
+        &[&model[..], &["--sandbox", sandbox, "--rounds", "2"]].concat(),
+        &[],
+    )
 }
 
 fn check(scene: &Scene, sandbox: &str) -> Command {
@@ -169,7 +205,11 @@ fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
         assert_eq!(tree(scene.project.root()), before, "{case}");
         // What was taken out of the tree is kept, since it may be somebody's.
         let runs = scene.project.root().join(".git/code-commit/runs");
-        let keeps = |run: &PathBuf| files::names(run).iter().any(|name| name.starts_with("left-"));
+        let keeps = |run: &PathBuf| {
+            files::names(run)
+                .iter()
+                .any(|name| name.starts_with("left-"))
+        };
         assert!(files::entries(runs).iter().all(keeps), "{case}");
     }
 }
@@ -181,7 +221,10 @@ fn the_record_of_a_check_that_is_not_listed_is_removed_by_the_next_command() {
     fs::create_dir_all(runs.join("2026-01-02-03-04-05-check")).unwrap();
     fs::create_dir_all(runs.join("2026-01-02-03-04-05-apply")).unwrap();
     assert_eq!(scene.run(&["undo"]).code, Some(7));
-    let left: Vec<_> = fs::read_dir(runs).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(runs)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left, ["2026-01-02-03-04-05-apply"]);
 }
 
@@ -195,8 +238,16 @@ fn killed(seed: usize, command: impl Fn(&Scene) -> Command) -> (Scene, Tree, Str
     let scene = scene(&mut Dice::of(seed));
     let before = tree(scene.project.root());
     let inject = format!("inject={call}:signal=KILL:when={count}");
-    let killed = is_killed(quietly(&mut traced(&log, &command(&scene), &["-e", &inject])));
-    (scene, before, format!("killed at {call} {count} ({killed})"))
+    let killed = is_killed(quietly(&mut traced(
+        &log,
+        &command(&scene),
+        &["-e", &inject],
+    )));
+    (
+        scene,
+        before,
+        format!("killed at {call} {count} ({killed})"),
+    )
 }
 
 /// The kernel marks the uppermost of the folders alone.
@@ -212,13 +263,23 @@ fn a_file_is_gone_if_a_build_makes_the_folders_around_it_anew_without_it() {
             ("model", "old\n"),
         ];
         let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"change a\n")
+            .unwrap();
         let before = tree(scene.project.root());
         let ran = scene.ran(&mut command(&scene, sandbox));
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
-        assert!(!scene.project.root().join("d/e/f/a").exists(), "{sandbox}: {ran}");
+        assert!(
+            !scene.project.root().join("d/e/f/a").exists(),
+            "{sandbox}: {ran}"
+        );
         let undone = scene.run(&["undo"]);
-        assert_eq!((undone.code, tree(scene.project.root())), (Some(0), before), "{sandbox}: {undone}");
+        assert_eq!(
+            (undone.code, tree(scene.project.root())),
+            (Some(0), before),
+            "{sandbox}: {undone}"
+        );
     }
 }
 
@@ -226,15 +287,30 @@ fn a_file_is_gone_if_a_build_makes_the_folders_around_it_anew_without_it() {
 fn a_run_that_restored_a_folder_in_the_place_of_a_file_has_nothing_more_to_undo() {
     for sandbox in ["auto", "off"] {
         let build = "#!/bin/sh\nrm -r d\necho flat > d\nexit 1\n";
-        let files =
-            [(".gitignore", "/agent-config\n"), ("build.sh", build), ("d/e/a", "a\n"), ("model", "old\n")];
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("d/e/a", "a\n"),
+            ("model", "old\n"),
+        ];
         let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"change a\n")
+            .unwrap();
         let before = tree(scene.project.root());
         let ran = scene.ran(command(&scene, sandbox).args(["--on-failure", "restore"]));
-        assert_eq!((ran.code, tree(scene.project.root())), (Some(1), before.clone()), "{sandbox}: {ran}");
+        assert_eq!(
+            (ran.code, tree(scene.project.root())),
+            (Some(1), before.clone()),
+            "{sandbox}: {ran}"
+        );
         let undone = scene.run(&["undo"]);
-        assert_eq!((undone.code, tree(scene.project.root())), (Some(0), before), "{sandbox}: {undone}");
+        assert_eq!(
+            (undone.code, tree(scene.project.root())),
+            (Some(0), before),
+            "{sandbox}: {undone}"
+        );
     }
 }
 
@@ -243,20 +319,34 @@ fn a_run_that_restored_a_folder_in_the_place_of_a_file_has_nothing_more_to_undo(
 fn what_a_build_changed_stays_if_the_harness_is_killed_while_the_model_is_asked_again() {
     for sandbox in ["auto", "off"] {
         let build = "#!/bin/sh\necho formatted > a\nexit 1\n";
-        let files =
-            [(".gitignore", "/agent-config\n"), ("build.sh", build), ("a", "a\n"), ("model", "old\n")];
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("a", "a\n"),
+            ("model", "old\n"),
+        ];
         let asked_again = Step::text("").hang(Hang::BeforeHead);
         let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0]), asked_again]));
-        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"change a\n")
+            .unwrap();
         let before = tree(scene.project.root());
-        let mut run = command(&scene, sandbox).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut run = command(&scene, sandbox)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         scene.server.wait_for_requests(2);
         run.kill().unwrap();
         run.wait().unwrap();
         assert_eq!(scene.run(&["show"]).code, Some(0));
         // The first command that writes settles what the killed one has left.
         let parsed = scene.run(&["rollup"]);
-        assert!(!parsed.err.contains("what that had changed was restored"), "{parsed}");
+        assert!(
+            !parsed.err.contains("what that had changed was restored"),
+            "{parsed}"
+        );
         assert_eq!(scene.project.read("a").unwrap(), "formatted\n", "{sandbox}");
         let undone = scene.run(&["undo"]);
         assert_eq!(undone.code, Some(0), "{undone}");
@@ -267,10 +357,17 @@ fn what_a_build_changed_stays_if_the_harness_is_killed_while_the_model_is_asked_
 /// A build that leaves a product that git ignores, and changes a file.
 fn with_product() -> Scene {
     let build = "#!/bin/sh\nhead -c 5000 /dev/zero > product.o\necho formatted > a\n";
-    let files =
-        [(".gitignore", "/agent-config\n*.o\n"), ("build.sh", build), ("a", "a\n"), ("model", "old\n")];
+    let files = [
+        (".gitignore", "/agent-config\n*.o\n"),
+        ("build.sh", build),
+        ("a", "a\n"),
+        ("model", "old\n"),
+    ];
     let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0])]));
-    scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change a\n")
+        .unwrap();
     scene
 }
 
@@ -284,18 +381,34 @@ fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_cou
     }
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.project.read("product.o").unwrap().len(), 5000);
-    assert!(ran.err.contains("the build wrote 5.0 kB of ignored files"), "{ran}");
-    assert!(scene.recorded("events.jsonl").contains("\"ignored_bytes\":5000"));
-    assert!(!scene.project.root().join(".git/code-commit/view").exists(), "the layer is gone");
+    assert!(
+        ran.err.contains("the build wrote 5.0 kB of ignored files"),
+        "{ran}"
+    );
+    assert!(
+        scene
+            .recorded("events.jsonl")
+            .contains("\"ignored_bytes\":5000")
+    );
+    assert!(
+        !scene.project.root().join(".git/code-commit/view").exists(),
+        "the layer is gone"
+    );
 }
 
 /// The kernel does not show one file system through another.
 #[test]
 fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for() {
     let scene = with_product();
-    let mount = "mkdir \"$0/mounted\" && mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
-    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene, "auto")) else { return };
+    let mount =
+        "mkdir \"$0/mounted\" && mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
+    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene, "auto")) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("M a  +1 −1  (by the build)"), "{ran}");
-    assert!(!scene.recorded("events.jsonl").contains("ignored_bytes"), "its size is unknown");
+    assert!(
+        !scene.recorded("events.jsonl").contains("ignored_bytes"),
+        "its size is unknown"
+    );
 }

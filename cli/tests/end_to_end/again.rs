@@ -20,8 +20,9 @@ use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 /// says then.
 fn stopped(then: &[&str]) -> Commit {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps =
-        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
+        .into_iter()
+        .chain(then.iter().map(|text| Step::text(text)));
     let scene = Commit::new(Script::new(steps));
     let mut child = started(&scene, &[]);
     scene.server.wait_for_requests(2);
@@ -32,7 +33,12 @@ fn stopped(then: &[&str]) -> Commit {
 
 fn started(scene: &Commit, more: &[&str]) -> Child {
     let args = [&scene.flags()[..], more].concat();
-    scene.keyed(&args, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    scene
+        .keyed(&args, &[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 #[test]
@@ -40,14 +46,24 @@ fn the_same_command_goes_on_with_its_unfinished_run() {
     let scene = stopped(&[MENDS_IT]);
     let ran = scene.commit(&[]);
     assert_eq!((ran.code, scene.runs().len()), (Some(0), 1), "{ran}");
-    assert!(ran.err.starts_with("resuming ") && ran.out.contains("Done after 2 rounds"), "{ran}");
-    assert_eq!(scene.server.requests().len(), 3, "one answer, one question without an answer, one more");
+    assert!(
+        ran.err.starts_with("resuming ") && ran.out.contains("Done after 2 rounds"),
+        "{ran}"
+    );
+    assert_eq!(
+        scene.server.requests().len(),
+        3,
+        "one answer, one question without an answer, one more"
+    );
 }
 
 #[test]
 fn an_unfinished_run_of_another_query_is_named_with_its_ways_out_and_a_new_one_begins() {
     let scene = stopped(&[MENDS_IT]);
-    scene.project.write("agent-config/query.txt", b"Say good bye.\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"Say good bye.\n")
+        .unwrap();
     let ran = scene.commit(&[]);
     assert_eq!((ran.code, scene.runs().len()), (Some(0), 2), "{ran}");
     let named = "for another query or other settings, is not finished: code-commit resume [STAMP]-commit continues it, \
@@ -66,41 +82,86 @@ fn new_begins_anew() {
 #[test]
 fn a_run_whose_files_were_changed_since_is_not_gone_on_with_by_itself() {
     let scene = stopped(&[MENDS_IT]);
-    scene.project.write("src/greet.sh", b"greet() { echo mine; }\n").unwrap();
+    scene
+        .project
+        .write("src/greet.sh", b"greet() { echo mine; }\n")
+        .unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(scene.runs().len(), 2, "{ran}");
-    assert!(ran.err.contains("has changed since") && ran.err.contains("so a new run begins"), "{ran}");
+    assert!(
+        ran.err.contains("has changed since") && ran.err.contains("so a new run begins"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
-    let scene = Commit::with_replies([MENDS_IT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
+    let scene =
+        Commit::with_replies([MENDS_IT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
     let first = scene.commit(&["--key", "ticket 7"]);
     assert_eq!(first.code, Some(0), "{first}");
     let again = scene.commit(&["--key", "ticket 7"]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{again}");
-    assert!(again.err.contains("[STAMP]-commit is already finished; no model was called\n"), "{again}");
-    assert!(again.out.contains("Done after 1 round: the build passes.\n"), "{again}");
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 1),
+        "{again}"
+    );
+    assert!(
+        again
+            .err
+            .contains("[STAMP]-commit is already finished; no model was called\n"),
+        "{again}"
+    );
+    assert!(
+        again
+            .out
+            .contains("Done after 1 round: the build passes.\n"),
+        "{again}"
+    );
     assert_eq!(scene.runs().len(), 1);
 
     let other = scene.commit(&["--key", "ticket 7", "--max-time", "1h"]);
-    assert_eq!((other.code, scene.server.requests().len()), (Some(3), 1), "{other}");
-    assert!(other.err.contains("the key was used for other work: [STAMP]-commit\n"), "{other}");
+    assert_eq!(
+        (other.code, scene.server.requests().len()),
+        (Some(3), 1),
+        "{other}"
+    );
+    assert!(
+        other
+            .err
+            .contains("the key was used for other work: [STAMP]-commit\n"),
+        "{other}"
+    );
 
     let person = scene.commit(&[]);
-    assert_eq!((person.code, scene.server.requests().len()), (Some(1), 4), "{person}");
+    assert_eq!(
+        (person.code, scene.server.requests().len()),
+        (Some(1), 4),
+        "{person}"
+    );
 }
 
 #[test]
 fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
     let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
-    let is_early = |path: &Path| ["run.json", "1-query.txt"].iter().any(|name| path.ends_with(name));
-    for path in files::entries(&scene.runs()[0]).into_iter().filter(|path| !is_early(path)) {
+    let is_early = |path: &Path| {
+        ["run.json", "1-query.txt"]
+            .iter()
+            .any(|name| path.ends_with(name))
+    };
+    for path in files::entries(&scene.runs()[0])
+        .into_iter()
+        .filter(|path| !is_early(path))
+    {
         code_commit_dir::remove(&path).unwrap();
     }
     let again = scene.commit(&["--key", "k"]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 2), "{again}");
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{again}"
+    );
 }
 
 #[test]
@@ -109,8 +170,17 @@ fn a_result_does_not_hold_for_files_that_were_changed_since() {
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
     scene.project.write("README.md", b"mine\n").unwrap();
     let again = scene.commit(&["--key", "k"]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 2), "{again}");
-    assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{again}"
+    );
+    assert!(
+        again
+            .err
+            .contains("the files are no longer as [STAMP]-commit left them"),
+        "{again}"
+    );
 }
 
 #[test]
@@ -118,7 +188,11 @@ fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
     let scene = Commit::with_replies([TOUCHES_GIT; 4]);
     for _ in 0..2 {
         let ran = scene.commit(&["--key", "k"]);
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 3), "{ran}");
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(1), 3),
+            "{ran}"
+        );
     }
 }
 
@@ -129,12 +203,25 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
         let scene = Commit::with_replies([reply; 8]);
         for _ in 0..2 {
             let ran = scene.commit(more);
-            assert_eq!((ran.code, scene.server.requests().len()), (Some(1), 3), "{ran}");
+            assert_eq!(
+                (ran.code, scene.server.requests().len()),
+                (Some(1), 3),
+                "{ran}"
+            );
         }
         scene.project.write("README.md", b"mine\n").unwrap();
         let again = scene.commit(more);
-        assert_eq!((again.code, scene.server.requests().len()), (Some(1), 6), "{again}");
-        assert!(again.err.contains("the files are no longer as [STAMP]-commit left them"), "{again}");
+        assert_eq!(
+            (again.code, scene.server.requests().len()),
+            (Some(1), 6),
+            "{again}"
+        );
+        assert!(
+            again
+                .err
+                .contains("the files are no longer as [STAMP]-commit left them"),
+            "{again}"
+        );
     }
 }
 
@@ -145,14 +232,22 @@ fn edit_plan(root: &Path, run: &Path, from: &str, to: &str) {
     let other = plan.replace(from, to);
     assert_ne!(other, plan);
     let hash = |text: &str| code_commit_logging::sha256_hex(text.as_bytes());
-    files::write(&list, files::text(&list).replace(&hash(&plan), &hash(&other)));
+    files::write(
+        &list,
+        files::text(&list).replace(&hash(&plan), &hash(&other)),
+    );
     files::write(&run.join("run.json"), other);
 }
 
 /// As if a newer program had made the run.
 fn recorded_by_a_newer_one(root: &Path, run: &Path) {
     let format = |number: u32| format!("\"record_format\": {number}");
-    edit_plan(root, run, &format(code_commit_perform::Format::CURRENT), &format(99));
+    edit_plan(
+        root,
+        run,
+        &format(code_commit_perform::Format::CURRENT),
+        &format(99),
+    );
 }
 
 #[test]
@@ -160,23 +255,43 @@ fn a_run_of_another_version_still_answers_under_its_key_if_its_record_has_the_sa
     let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     let scene = Commit::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
-    edit_plan(scene.project.root(), &scene.runs()[0], &version, "\"version\": \"0.0.1\"");
+    edit_plan(
+        scene.project.root(),
+        &scene.runs()[0],
+        &version,
+        "\"version\": \"0.0.1\"",
+    );
     let again = scene.commit(&["--key", "k"]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{again}");
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 1),
+        "{again}"
+    );
 }
 
 #[test]
 fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
     let newer = |scene: &Commit, run: &Path| recorded_by_a_newer_one(scene.project.root(), run);
-    let changed = |_: &Commit, run: &Path| files::write(&run.join("1-response.json"), "another answer");
-    for (what, change) in [("format 99", &newer as &dyn Fn(&Commit, &Path)), ("1-response.json", &changed)] {
+    let changed =
+        |_: &Commit, run: &Path| files::write(&run.join("1-response.json"), "another answer");
+    for (what, change) in [
+        ("format 99", &newer as &dyn Fn(&Commit, &Path)),
+        ("1-response.json", &changed),
+    ] {
         let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
         assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
         change(&scene, &scene.runs()[0]);
         let refused = scene.commit(&["--key", "k"]);
-        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{what}: {refused}");
+        assert_eq!(
+            (refused.code, scene.server.requests().len()),
+            (Some(3), 1),
+            "{what}: {refused}"
+        );
         let says = ["[STAMP]-commit", what, "--new"];
-        assert!(says.iter().all(|part| refused.err.contains(part)), "{refused}");
+        assert!(
+            says.iter().all(|part| refused.err.contains(part)),
+            "{refused}"
+        );
         assert_eq!(scene.commit(&["--key", "k", "--new"]).code, Some(0));
     }
 }
@@ -184,17 +299,30 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
 #[test]
 fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
     let newer = |scene: &Order, run: &Path| recorded_by_a_newer_one(scene.root(), run);
-    let changed =
-        |_: &Order, run: &Path| files::write(&run.join("attempt_1/response.json"), "another answer");
-    for (what, change) in [("format 99", &newer as &dyn Fn(&Order, &Path)), ("response.json", &changed)] {
+    let changed = |_: &Order, run: &Path| {
+        files::write(&run.join("attempt_1/response.json"), "another answer")
+    };
+    for (what, change) in [
+        ("format 99", &newer as &dyn Fn(&Order, &Path)),
+        ("response.json", &changed),
+    ] {
         let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
         assert_eq!(scene.run(&["--key", "k", "--commit"]).code, Some(0));
         let run = scene.runs()[0].clone();
         change(&scene, &run);
         let refused = scene.run(&["--key", "k", "--commit"]);
-        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{what}: {refused}");
+        assert_eq!(
+            (refused.code, scene.server.requests().len()),
+            (Some(3), 1),
+            "{what}: {refused}"
+        );
         let name = run.file_name().unwrap().to_str().unwrap();
-        assert!([name, what, "--new"].iter().all(|part| refused.err.contains(part)), "{refused}");
+        assert!(
+            [name, what, "--new"]
+                .iter()
+                .all(|part| refused.err.contains(part)),
+            "{refused}"
+        );
     }
 }
 
@@ -204,13 +332,22 @@ fn a_summary_that_comes_from_the_record_says_so() {
     for from_record in [Value::Null, json!(true)] {
         let ran = scene.commit(&["--key", "k", "--json"]);
         let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-        assert_eq!((&last["event"], &last["from_record"]), (&json!("summary"), &from_record), "{ran}");
+        assert_eq!(
+            (&last["event"], &last["from_record"]),
+            (&json!("summary"), &from_record),
+            "{ran}"
+        );
     }
     let scene = Order::with(&[&greet(GOOD)]);
     for from_record in [Value::Null, json!(true)] {
         let ran = scene.run(&["--json"]);
         let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-        assert_eq!((&last["event"], &last["from_record"]), (&json!("summary"), &from_record), "{}", ran.err);
+        assert_eq!(
+            (&last["event"], &last["from_record"]),
+            (&json!("summary"), &from_record),
+            "{}",
+            ran.err
+        );
     }
 }
 
@@ -222,23 +359,44 @@ fn the_verdict_of_an_order_whose_record_was_changed_does_not_count() {
     let summary = scene.runs()[0].join("run_summary.json");
     let passed = files::text(&summary)
         .replace("\"verdict\": \"FAIL\"", "\"verdict\": \"PASS\"")
-        .replace("\"ended_stage\": \"acceptance_failed\"", "\"ended_stage\": \"success\"");
+        .replace(
+            "\"ended_stage\": \"acceptance_failed\"",
+            "\"ended_stage\": \"success\"",
+        );
     assert_ne!(passed, files::text(&summary));
     files::write(&summary, passed);
     let shown = Ran::of(&mut scene.program(&["runs"]));
     assert!(!shown.out.contains("PASS"), "{}", shown.out);
     let again = Ran::of(&mut scene.command(&more));
-    assert_eq!((again.code, scene.server.requests().len()), (Some(1), 2), "{}", again.err);
-    assert!(again.err.contains("was changed, so its verdict does not count\n"), "{}", again.err);
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(1), 2),
+        "{}",
+        again.err
+    );
+    assert!(
+        again
+            .err
+            .contains("was changed, so its verdict does not count\n"),
+        "{}",
+        again.err
+    );
 }
 
 /// An order that Ctrl-C stopped while the model thought about its second attempt; what the model says then.
 fn stopped_order(more: &[&str], then: &[&str]) -> Order {
     let thinks = Step::text("").hang(Hang::BeforeHead);
     let then: Vec<String> = then.iter().map(|reply| greet(reply)).collect();
-    let steps = [Step::text(&greet(BAD)), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let steps = [Step::text(&greet(BAD)), thinks]
+        .into_iter()
+        .chain(then.iter().map(|text| Step::text(text)));
     let scene = Order::scripted(&FILES, Script::new(steps));
-    let mut child = scene.command(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .command(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(2);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -250,8 +408,17 @@ fn an_order_begins_anew_where_that_is_asked_for() {
     for (more, then, asked) in [(&[][..], &[GOOD][..], 3), (&["--new"], &[BAD, GOOD], 4)] {
         let scene = stopped_order(&[], then);
         let ran = scene.run(more);
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), asked), "{}", ran.err);
-        assert_eq!(scene.runs().len(), 1 + more.len(), "the unfinished one is kept beside it");
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(0), asked),
+            "{}",
+            ran.err
+        );
+        assert_eq!(
+            scene.runs().len(),
+            1 + more.len(),
+            "the unfinished one is kept beside it"
+        );
     }
 }
 
@@ -261,23 +428,50 @@ fn an_order_under_a_key_is_the_work_of_that_key_alone() {
     let scene = stopped_order(&key, &[GOOD, GOOD]);
     for _ in 0..2 {
         let ran = scene.run(&key);
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 3), "{}", ran.err);
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(0), 3),
+            "{}",
+            ran.err
+        );
     }
     let other = scene.run(&["--key", "ticket 7", "--max-attempts", "1"]);
-    assert_eq!((other.code, scene.server.requests().len()), (Some(3), 3), "{}", other.err);
-    assert!(other.err.contains("the key was used for other work: "), "{}", other.err);
+    assert_eq!(
+        (other.code, scene.server.requests().len()),
+        (Some(3), 3),
+        "{}",
+        other.err
+    );
+    assert!(
+        other.err.contains("the key was used for other work: "),
+        "{}",
+        other.err
+    );
     let without = scene.run(&[]);
-    assert_eq!((without.code, scene.server.requests().len()), (Some(0), 3), "{}", without.err);
+    assert_eq!(
+        (without.code, scene.server.requests().len()),
+        (Some(0), 3),
+        "{}",
+        without.err
+    );
 
     scene.project.git(&["checkout", "-q", "."]).unwrap();
     let another = scene.run(&["--key", "ticket 8"]);
-    assert_eq!((another.code, scene.server.requests().len()), (Some(0), 4), "{}", another.err);
+    assert_eq!(
+        (another.code, scene.server.requests().len()),
+        (Some(0), 4),
+        "{}",
+        another.err
+    );
 }
 
 #[test]
 fn several_orders_share_a_key_and_each_is_known_by_its_place() {
     let scene = Order::with(&[&greet(GOOD), &proposal("src/new.sh", None, "#!/bin/sh\n")]);
-    scene.place("one.json", order(&json!({ "id": "one" })).to_string().as_bytes());
+    scene.place(
+        "one.json",
+        order(&json!({ "id": "one" })).to_string().as_bytes(),
+    );
     let test_new = json!({ "id": "two", "acceptance_commands": ["test -e src/new.sh"] });
     scene.place("two.json", order(&test_new).to_string().as_bytes());
     let files = [scene.beside("one.json"), scene.beside("two.json")];
@@ -285,11 +479,26 @@ fn several_orders_share_a_key_and_each_is_known_by_its_place() {
     let more = |one, two| [one, two, "--commit", "--key", "tickets"];
     for _ in 0..2 {
         let ran = scene.run(&more(one, two));
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 2), "{}{}", ran.out, ran.err);
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(0), 2),
+            "{}{}",
+            ran.out,
+            ran.err
+        );
     }
     let turned = scene.run(&more(two, one));
-    assert_eq!((turned.code, scene.server.requests().len()), (Some(3), 2), "{}", turned.err);
-    assert!(turned.err.contains("the key was used for other work: "), "{}", turned.err);
+    assert_eq!(
+        (turned.code, scene.server.requests().len()),
+        (Some(3), 2),
+        "{}",
+        turned.err
+    );
+    assert!(
+        turned.err.contains("the key was used for other work: "),
+        "{}",
+        turned.err
+    );
 }
 
 #[test]
@@ -300,10 +509,20 @@ fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
         let first = scene.run(&more);
         assert_eq!(first.code, Some(code), "{}", first.err);
         let again = scene.run(&more);
-        assert_eq!((again.code, scene.server.requests().len()), (Some(code), 1), "{}", again.err);
-        assert_eq!(again.out, first.out, "before the check that the tree is clean");
+        assert_eq!(
+            (again.code, scene.server.requests().len()),
+            (Some(code), 1),
+            "{}",
+            again.err
+        );
+        assert_eq!(
+            again.out, first.out,
+            "before the check that the tree is clean"
+        );
         assert!(
-            again.err.contains(" is already finished; no model was called; --new does it again\n"),
+            again
+                .err
+                .contains(" is already finished; no model was called; --new does it again\n"),
             "{}",
             again.err
         );
@@ -318,23 +537,45 @@ fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_i
     scene.project.write("later.txt", b"later\n").unwrap();
     scene.project.commit("later").unwrap();
     let again = scene.run(&["--commit"]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 1), "{}", again.err);
-    scene.project.git(&["reset", "-q", "--hard", "HEAD~2"]).unwrap();
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 1),
+        "{}",
+        again.err
+    );
+    scene
+        .project
+        .git(&["reset", "-q", "--hard", "HEAD~2"])
+        .unwrap();
     let without = scene.run(&["--commit"]);
-    assert_eq!((without.code, scene.server.requests().len()), (Some(0), 2), "{}", without.err);
+    assert_eq!(
+        (without.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{}",
+        without.err
+    );
 }
 
 #[test]
 fn the_same_spec_goes_on_with_its_unfinished_run() {
     for more in [&[][..], &["--new"]] {
-        let then = if more.is_empty() { [DONE, APPROVE, ""] } else { [PLAN, DONE, APPROVE] };
+        let then = if more.is_empty() {
+            [DONE, APPROVE, ""]
+        } else {
+            [PLAN, DONE, APPROVE]
+        };
         let scene = Spec::new(&[&[PLAN, "kill -9 $PPID; exit 1"][..], &then].concat());
         let args = [&["run", "--focus", "Add X"][..], more].concat();
         assert_eq!(scene.spec(&args).code, None);
         let again = scene.spec(&args);
         assert_eq!(again.code, Some(0), "{}", again.err);
         let runs = files::entries(scene.root().join(".git/code-commit/spec"));
-        assert_eq!(again.err.contains("resuming "), more.is_empty(), "{}", again.err);
+        assert_eq!(
+            again.err.contains("resuming "),
+            more.is_empty(),
+            "{}",
+            again.err
+        );
         assert_eq!(runs.len(), 1 + more.len(), "{}", again.err);
     }
 }

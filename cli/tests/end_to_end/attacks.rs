@@ -18,9 +18,15 @@ mod trusted_base;
 /// Each attack and its shell lines; `evil` prints a configuration with which `git status` runs a program, and `plant` makes a repository with
 /// it.
 const ATTACKS: [(&str, &str); 15] = [
-    ("ignore rules", "echo '*' > src/.gitignore; mkdir new; echo made > new/.gitignore; echo x > new/made\n"),
+    (
+        "ignore rules",
+        "echo '*' > src/.gitignore; mkdir new; echo made > new/.gitignore; echo x > new/made\n",
+    ),
     ("a formatter", "echo formatted > formatted\n"),
-    ("a repository in the empty folder of a submodule", "plant sub\n"),
+    (
+        "a repository in the empty folder of a submodule",
+        "plant sub\n",
+    ),
     (
         "a new repository",
         "plant fresh/deep; mkdir -p gitfile; echo 'gitdir: ../many/1/.git' > gitfile/.git\n",
@@ -29,10 +35,19 @@ const ATTACKS: [(&str, &str); 15] = [
         "the configuration of repositories",
         "for it in many/*/.git; do evil >> $it/config; echo ../../../sub/.git > $it/commondir; mkdir $it/hooks; evil > $it/hooks/post-index-change; done\n",
     ),
-    ("a file that the configuration includes", "evil >> included.cfg\n"),
-    ("a hook in the folder that the configuration names", "evil > hooks/post-index-change\n"),
+    (
+        "a file that the configuration includes",
+        "evil >> included.cfg\n",
+    ),
+    (
+        "a hook in the folder that the configuration names",
+        "evil > hooks/post-index-change\n",
+    ),
     ("a bare repository in a folder that exists", "bare data\n"),
-    ("the rest of a bare repository", "mkdir parts/objects; evil > parts/config\n"),
+    (
+        "the rest of a bare repository",
+        "mkdir parts/objects; evil > parts/config\n",
+    ),
     (
         "files that the configuration names and that do not exist yet",
         "for it in later relative tilde through; do evil > $it.cfg; done\n",
@@ -45,8 +60,14 @@ const ATTACKS: [(&str, &str); 15] = [
         "repositories in ignored folders",
         "evil >> ignored/old/.git/config; mkdir ignored/old/.git/hooks; evil > ignored/old/.git/hooks/post-index-change; plant ignored/new; bare ignored/bare\n",
     ),
-    ("the inputs of the next run", "echo planted | tee -a query.txt >> gemini-system-prompt.txt\n"),
-    ("what decides", "{ cat build.sh; echo '# changed'; } > b && mv b build.sh; chmod +x build.sh\n"),
+    (
+        "the inputs of the next run",
+        "echo planted | tee -a query.txt >> gemini-system-prompt.txt\n",
+    ),
+    (
+        "what decides",
+        "{ cat build.sh; echo '# changed'; } > b && mv b build.sh; chmod +x build.sh\n",
+    ),
     (
         "links out of the tree",
         "rm -r docs src/file; ln -s /tmp docs; ln -s /etc/passwd src/file; mkfifo fifo\n",
@@ -58,7 +79,13 @@ const ORDINARY: [&str; 5] = ["b", "docs/page", "formatted", "new.txt", "new/made
 /// Parts of ignored repositories for which git runs nothing.
 const HARMLESS: [&str; 2] = ["ignored/bare/HEAD", "ignored/new/.git/HEAD"];
 /// What a run leaves, and what git itself writes.
-const OWN: [&str; 5] = ["logs", "llm-user-output.txt", ".git/code-commit", ".git/index", "agent-config"];
+const OWN: [&str; 5] = [
+    "logs",
+    "llm-user-output.txt",
+    ".git/code-commit",
+    ".git/index",
+    "agent-config",
+];
 
 const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
 /// On namespaces a build would work in a view, were there no mount below the tree.
@@ -95,22 +122,43 @@ fn scene(repositories: usize) -> commit::Scene {
         ("parts/HEAD", "ref: refs/heads/main\n"),
         ("parts/refs/kept", "\n"),
         ("src/.gitignore", "made\n"),
-        (".gitmodules", "[submodule \"sub\"]\n\tpath = sub\n\turl = ./nowhere\n"),
+        (
+            ".gitmodules",
+            "[submodule \"sub\"]\n\tpath = sub\n\turl = ./nowhere\n",
+        ),
     ];
-    let scene = commit::Scene::with_files(&files, Script::new([Step::text("^^^new.txt\n1\n^^^end\n")]));
+    let scene =
+        commit::Scene::with_files(&files, Script::new([Step::text("^^^new.txt\n1\n^^^end\n")]));
     let (root, canary) = (scene.project.root(), scene.project.beside().join("canary"));
-    scene.project.write("build.sh", script(&ATTACKS, &canary).as_bytes()).unwrap();
+    scene
+        .project
+        .write("build.sh", script(&ATTACKS, &canary).as_bytes())
+        .unwrap();
     scene.project.commit("a build").unwrap();
     let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
     let entry = format!("160000,{},sub", head.trim());
-    scene.project.git(&["update-index", "--add", "--cacheinfo", &entry]).unwrap();
-    scene.project.git(&["commit", "-qm", "a submodule"]).unwrap();
+    scene
+        .project
+        .git(&["update-index", "--add", "--cacheinfo", &entry])
+        .unwrap();
+    scene
+        .project
+        .git(&["commit", "-qm", "a submodule"])
+        .unwrap();
     fs::create_dir(root.join("sub")).unwrap();
-    for (key, value) in [("include.path", "../included.cfg"), ("core.hooksPath", "hooks")] {
+    for (key, value) in [
+        ("include.path", "../included.cfg"),
+        ("core.hooksPath", "hooks"),
+    ] {
         scene.project.git(&["config", key, value]).unwrap();
     }
-    let names_more =
-        |key, value: &str| scene.project.git(&["config", "--add", key, value]).map(drop).unwrap();
+    let names_more = |key, value: &str| {
+        scene
+            .project
+            .git(&["config", "--add", key, value])
+            .map(drop)
+            .unwrap()
+    };
     names_more("include.path", "../later.cfg");
     names_more("core.fsmonitor", "tools/watch");
     std::os::unix::fs::symlink("../linked", root.join("hooks/pre-commit")).unwrap();
@@ -120,14 +168,21 @@ fn scene(repositories: usize) -> commit::Scene {
     std::os::unix::fs::symlink(root, beside.join("link")).unwrap();
     let below = root.strip_prefix(beside).unwrap().display();
     let through = beside.join("link/through.cfg");
-    let paths =
-        format!("path = {below}/relative.cfg\npath = ~/{below}/tilde.cfg\npath = {}\n", through.display());
+    let paths = format!(
+        "path = {below}/relative.cfg\npath = ~/{below}/tilde.cfg\npath = {}\n",
+        through.display()
+    );
     fs::write(beside.join(".gitconfig"), format!("[include]\n{paths}")).unwrap();
-    scene.project.write(".git/info/exclude", b"/ignored/\n").unwrap();
+    scene
+        .project
+        .write(".git/info/exclude", b"/ignored/\n")
+        .unwrap();
     let gits = (0..repositories).map(|number| format!("many/{number}/.git"));
     for git in gits.chain(["ignored/old/.git".to_owned()]) {
         let git = root.join(git);
-        ["objects", "refs"].iter().for_each(|name| fs::create_dir_all(git.join(name)).unwrap());
+        ["objects", "refs"]
+            .iter()
+            .for_each(|name| fs::create_dir_all(git.join(name)).unwrap());
         fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         fs::write(git.join("config"), "[core]\n\tbare = false\n").unwrap();
     }
@@ -142,15 +197,32 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             let path = entry.unwrap().path();
             let below = path.strip_prefix(root).unwrap().to_owned();
             let stat = fs::symlink_metadata(&path).unwrap();
-            if OWN.iter().chain(&HARMLESS).any(|own| below == Path::new(own)) {
+            if OWN
+                .iter()
+                .chain(&HARMLESS)
+                .any(|own| below == Path::new(own))
+            {
                 continue;
             }
             if stat.is_dir() {
                 todo.push(path);
             } else if stat.is_symlink() {
-                found.insert(below, fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes());
+                found.insert(
+                    below,
+                    fs::read_link(&path)
+                        .unwrap()
+                        .into_os_string()
+                        .into_encoded_bytes(),
+                );
             } else {
-                found.insert(below, if stat.is_file() { fs::read(&path).unwrap() } else { Vec::new() });
+                found.insert(
+                    below,
+                    if stat.is_file() {
+                        fs::read(&path).unwrap()
+                    } else {
+                        Vec::new()
+                    },
+                );
             }
         }
     }
@@ -160,19 +232,32 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn differing(before: &BTreeMap<PathBuf, Vec<u8>>, root: &Path) -> BTreeSet<PathBuf> {
     let after = tree(root);
     let all = before.keys().chain(after.keys());
-    all.filter(|path| before.get(*path) != after.get(*path)).cloned().collect()
+    all.filter(|path| before.get(*path) != after.get(*path))
+        .cloned()
+        .collect()
 }
 
 /// Gives everything to this user.
 fn give(folder: &Path, user: u32) {
     let owner = format!("{user}:{user}");
-    assert!(Command::new("chown").args(["-R", &owner]).arg(folder).status().unwrap().success());
+    assert!(
+        Command::new("chown")
+            .args(["-R", &owner])
+            .arg(folder)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// Says so where the rung does not work.
 fn is_skipped(ran: &Ran, rung: &str) -> bool {
-    let refusals = ["does not work here", "behind Landlock a role could make no new file"];
-    let is_skipped = ran.code == Some(3) && refusals.iter().any(|refusal| ran.err.contains(refusal));
+    let refusals = [
+        "does not work here",
+        "behind Landlock a role could make no new file",
+    ];
+    let is_skipped =
+        ran.code == Some(3) && refusals.iter().any(|refusal| ran.err.contains(refusal));
     if is_skipped {
         eprintln!("SKIPPED: attacks on {rung}: {}", ran.err.trim());
     }
@@ -181,14 +266,30 @@ fn is_skipped(ran: &Ran, rung: &str) -> bool {
 
 /// The run on this rung; `None` where it does not work.
 fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
-    let sandbox = if rung == WITHOUT_VIEW { "namespaces" } else { rung };
-    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", sandbox, "--rounds", "1"];
+    let sandbox = if rung == WITHOUT_VIEW {
+        "namespaces"
+    } else {
+        rung
+    };
+    let args = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        sandbox,
+        "--rounds",
+        "1",
+    ];
     let mut command = in_reach(&scene.keyed(&args, &[]), scene.project.beside());
     let ran = if rung == WITHOUT_VIEW {
         // The kernel allows no view of a tree with another mount below it.
         fs::create_dir(scene.project.root().join("mounted")).unwrap();
         let mount = "mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
-        if_mounted(Ran::of(mounted(mount, scene.project.root(), &command).uid(user).gid(user)))?
+        if_mounted(Ran::of(
+            mounted(mount, scene.project.root(), &command)
+                .uid(user)
+                .gid(user),
+        ))?
     } else {
         Ran::of(command.uid(user).gid(user))
     };
@@ -200,25 +301,51 @@ fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
     let (root, beside) = (scene.project.root(), scene.project.beside());
     give(beside, user);
     let before = tree(root);
-    let Some(ran) = attack(&scene, rung, user) else { return };
+    let Some(ran) = attack(&scene, rung, user) else {
+        return;
+    };
     let case = format!("{rung} as {user}: {ran}");
     // It broke the seal twice.
     assert_eq!(ran.code, Some(1), "{case}");
     let left = differing(&before, root);
-    let is_ordinary = |path: &&PathBuf| ORDINARY.iter().any(|ordinary| path.as_path() == Path::new(ordinary));
+    let is_ordinary = |path: &&PathBuf| {
+        ORDINARY
+            .iter()
+            .any(|ordinary| path.as_path() == Path::new(ordinary))
+    };
     assert_eq!(left.iter().find(|path| !is_ordinary(path)), None, "{case}");
-    assert!(left.contains(Path::new("new.txt")) && ran.err.contains("M formatted"), "{case}");
+    assert!(
+        left.contains(Path::new("new.txt")) && ran.err.contains("M formatted"),
+        "{case}"
+    );
     let last = format!("many/{}", repositories - 1);
     let ignored = ["ignored/old", "ignored/new", "ignored/bare"];
-    for repository in ["", "sub", "fresh/deep", "many/0", &last, "data", "parts"].into_iter().chain(ignored) {
+    for repository in ["", "sub", "fresh/deep", "many/0", &last, "data", "parts"]
+        .into_iter()
+        .chain(ignored)
+    {
         let mut git = Command::new("git");
-        git.args(["-c", "safe.directory=*", "status"]).env("HOME", beside);
+        git.args(["-c", "safe.directory=*", "status"])
+            .env("HOME", beside);
         // It need not be there any more.
-        drop(git.current_dir(root.join(repository)).uid(user).gid(user).output());
+        drop(
+            git.current_dir(root.join(repository))
+                .uid(user)
+                .gid(user)
+                .output(),
+        );
     }
     assert!(!beside.join("canary").exists(), "a program was run: {case}");
-    let undone = Ran::of(in_reach(&scene.command(&["undo"], &[]), beside).uid(user).gid(user));
-    assert_eq!((undone.code, differing(&before, root)), (Some(0), BTreeSet::new()), "{case}\n{undone}");
+    let undone = Ran::of(
+        in_reach(&scene.command(&["undo"], &[]), beside)
+            .uid(user)
+            .gid(user),
+    );
+    assert_eq!(
+        (undone.code, differing(&before, root)),
+        (Some(0), BTreeSet::new()),
+        "{case}\n{undone}"
+    );
 }
 
 #[test]
@@ -240,7 +367,10 @@ fn nothing_is_left_of_attacks_on_the_tree_by_a_build_of_another_user() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("SKIPPED: attacks as another user, because only root can become one");
     }
-    RUNGS.into_iter().chain([WITHOUT_VIEW]).for_each(|rung| nothing_is_left(rung, FEW_REPOSITORIES, NOBODY));
+    RUNGS
+        .into_iter()
+        .chain([WITHOUT_VIEW])
+        .for_each(|rung| nothing_is_left(rung, FEW_REPOSITORIES, NOBODY));
 }
 
 /// Otherwise the tests above would prove nothing.
@@ -251,17 +381,32 @@ fn every_attack_changes_a_tree_that_nobody_defends() {
     for attack in &ATTACKS {
         let before = tree(scene.project.root());
         let script = script(&[*attack], &canary);
-        let ran =
-            Command::new("sh").args(["-c", &script]).current_dir(scene.project.root()).status().unwrap();
-        assert!(ran.success() && !differing(&before, scene.project.root()).is_empty(), "{}", attack.0);
+        let ran = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(scene.project.root())
+            .status()
+            .unwrap();
+        assert!(
+            ran.success() && !differing(&before, scene.project.root()).is_empty(),
+            "{}",
+            attack.0
+        );
     }
-    drop(Command::new("git").arg("status").current_dir(scene.project.root().join("sub")).output());
+    drop(
+        Command::new("git")
+            .arg("status")
+            .current_dir(scene.project.root().join("sub"))
+            .output(),
+    );
     assert!(canary.exists(), "git runs what a configuration names");
 }
 
 #[test]
 fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
-    let replies = [order::greet(order::GOOD), order::proposal("src/b.txt", None, "b")];
+    let replies = [
+        order::greet(order::GOOD),
+        order::proposal("src/b.txt", None, "b"),
+    ];
     for rung in RUNGS {
         let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
         let over = json!({
@@ -269,16 +414,32 @@ fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
             "acceptance_commands": ["sh -c 'echo report > src/report.xml; echo >> src/other.txt'"],
         });
         scene.place("b.json", order::order(&over).to_string().as_bytes());
-        let over =
-            json!({ "acceptance_commands": ["sh -c 'echo report > src/report.xml; sh tests/run.sh'"] });
+        let over = json!({ "acceptance_commands": ["sh -c 'echo report > src/report.xml; sh tests/run.sh'"] });
         scene.place_order(&over);
-        let [first, next] = ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
-        let ran = scene.run(&[&first, &next, "--max-attempts", "1", "--commit", "--sandbox", rung]);
+        let [first, next] =
+            ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
+        let ran = scene.run(&[
+            &first,
+            &next,
+            "--max-attempts",
+            "1",
+            "--commit",
+            "--sandbox",
+            rung,
+        ]);
         if is_skipped(&ran, rung) {
             continue;
         }
-        assert_eq!((ran.code, scene.project.status().unwrap()), (Some(0), String::new()), "{rung}: {ran}");
-        assert!(ran.err.contains("changed src/other.txt, src/report.xml, which it may not"), "{rung}: {ran}");
+        assert_eq!(
+            (ran.code, scene.project.status().unwrap()),
+            (Some(0), String::new()),
+            "{rung}: {ran}"
+        );
+        assert!(
+            ran.err
+                .contains("changed src/other.txt, src/report.xml, which it may not"),
+            "{rung}: {ran}"
+        );
     }
 }
 
@@ -286,20 +447,35 @@ fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
 #[test]
 fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIPPED: closed files of another user, because only root can become one");
+        return eprintln!(
+            "SKIPPED: closed files of another user, because only root can become one"
+        );
     }
-    let replies = [order::greet(order::GOOD), order::proposal("src/b.txt", None, "b")];
+    let replies = [
+        order::greet(order::GOOD),
+        order::proposal("src/b.txt", None, "b"),
+    ];
     for rung in RUNGS {
         let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
         scene.project.write(".gitignore", b"made/\n").unwrap();
         scene.project.commit("what is ignored").unwrap();
         let over = json!({ "id": "b", "allowed_files": ["src/b.txt"], "context_files": [], "acceptance_commands": ["test -f src/b.txt"] });
         scene.place("b.json", order::order(&over).to_string().as_bytes());
-        let close = "mkdir -p src/made/closed; touch src/made/secret; chmod 0 src/made/*; sh tests/run.sh";
+        let close =
+            "mkdir -p src/made/closed; touch src/made/secret; chmod 0 src/made/*; sh tests/run.sh";
         scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{close}'")] }));
         give(scene.project.beside(), NOBODY);
-        let [first, next] = ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
-        let args = [&first, &next, "--max-attempts", "1", "--commit", "--sandbox", rung];
+        let [first, next] =
+            ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
+        let args = [
+            &first,
+            &next,
+            "--max-attempts",
+            "1",
+            "--commit",
+            "--sandbox",
+            rung,
+        ];
         let mut command = in_reach(&scene.command(&args), scene.project.beside());
         let ran = Ran::of(command.uid(NOBODY).gid(NOBODY));
         if is_skipped(&ran, rung) {
@@ -324,24 +500,37 @@ fn a_reviewer_who_repairs_what_it_approves_approves_nothing() {
         if is_skipped(&ran, rung) {
             continue;
         }
-        assert_eq!((ran.code, scene.read("src.txt").as_str()), (Some(4), "new\n"), "{rung}: {ran}");
-        assert!(ran.out.contains("the approval does not count"), "{rung}: {ran}");
+        assert_eq!(
+            (ran.code, scene.read("src.txt").as_str()),
+            (Some(4), "new\n"),
+            "{rung}: {ran}"
+        );
+        assert!(
+            ran.out.contains("the approval does not count"),
+            "{rung}: {ran}"
+        );
     }
 }
 
 #[test]
 fn a_commit_with_the_name_of_a_pass_is_none() {
     for rung in RUNGS {
-        let forge =
-            "git -c user.name=a -c user.email=a@a commit -qm phase1/passed --allow-empty 2> /dev/null";
+        let forge = "git -c user.name=a -c user.email=a@a commit -qm phase1/passed --allow-empty 2> /dev/null";
         let scene = phase::Scene::new(&[("builder-1", forge), ("verifier-1", "fails 404")]);
-        scene.write(".abl/abl.config.yaml", "loop: {max_verifier_iterations: 1}\n");
+        scene.write(
+            ".abl/abl.config.yaml",
+            "loop: {max_verifier_iterations: 1}\n",
+        );
         for _ in 0..2 {
             let ran = scene.run_with(&["run", "--sandbox", rung], &[]);
             if is_skipped(&ran, rung) {
                 break;
             }
-            assert_eq!((ran.code, scene.turns("verifier")), (Some(6), 1), "{rung}: {ran}");
+            assert_eq!(
+                (ran.code, scene.turns("verifier")),
+                (Some(6), 1),
+                "{rung}: {ran}"
+            );
         }
     }
 }

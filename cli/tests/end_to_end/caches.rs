@@ -35,7 +35,10 @@ impl Registry {
             r#"{{"name":"answer","vers":"1.0.0","deps":[],"cksum":"{sum}","features":{{}},"yanked":false}}"#
         );
         let files: HashMap<&str, Vec<u8>> = HashMap::from([
-            ("/config.json", format!(r#"{{"dl":"http://{address}/dl"}}"#).into_bytes()),
+            (
+                "/config.json",
+                format!(r#"{{"dl":"http://{address}/dl"}}"#).into_bytes(),
+            ),
             ("/an/sw/answer", row.into_bytes()),
             (DOWNLOAD, archive),
         ]);
@@ -58,17 +61,29 @@ const DOWNLOAD: &str = "/dl/answer/1.0.0/download";
 
 /// One request, by a path or, from a proxy, by a whole address. A client that is gone needs no answer.
 fn serve(mut client: TcpStream, files: &HashMap<&str, Vec<u8>>, downloads: &AtomicUsize) {
-    let mut lines = BufReader::new(client.try_clone().unwrap()).lines().map_while(Result::ok);
+    let mut lines = BufReader::new(client.try_clone().unwrap())
+        .lines()
+        .map_while(Result::ok);
     let Some(first) = lines.next() else { return };
     lines.take_while(|line| !line.is_empty()).for_each(drop);
     let asked = first.split(' ').nth(1).unwrap_or_default();
     if asked.ends_with(DOWNLOAD) {
         downloads.fetch_add(1, Ordering::SeqCst);
     }
-    let found = files.iter().find(|(path, _)| asked.ends_with(*path)).map(|(_, body)| body);
-    let status = if found.is_some() { "200 OK" } else { "404 Not Found" };
+    let found = files
+        .iter()
+        .find(|(path, _)| asked.ends_with(*path))
+        .map(|(_, body)| body);
+    let status = if found.is_some() {
+        "200 OK"
+    } else {
+        "404 Not Found"
+    };
     let body = found.map(Vec::as_slice).unwrap_or_default();
-    let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
     let _ = client.write_all(&[head.as_bytes(), body].concat());
 }
 
@@ -77,12 +92,22 @@ fn packed(folder: &Path) -> (Vec<u8>, String) {
     let source = folder.join("answer-1.0.0/src");
     fs::create_dir_all(&source).unwrap();
     fs::write(source.join("lib.rs"), "pub fn answer() -> u8 { 42 }\n").unwrap();
-    let manifest = MANIFEST.replace("\"a\"", "\"answer\"").replace("0.1.0", "1.0.0");
+    let manifest = MANIFEST
+        .replace("\"a\"", "\"answer\"")
+        .replace("0.1.0", "1.0.0");
     fs::write(folder.join("answer-1.0.0/Cargo.toml"), manifest).unwrap();
-    let done = Ran::of(&mut tool("tar", folder, folder, &["czf", "answer.crate", "answer-1.0.0"]));
+    let done = Ran::of(&mut tool(
+        "tar",
+        folder,
+        folder,
+        &["czf", "answer.crate", "answer-1.0.0"],
+    ));
     assert_eq!(done.code, Some(0), "{done}");
     let sum = Ran::of(&mut tool("sha256sum", folder, folder, &["answer.crate"])).out;
-    (fs::read(folder.join("answer.crate")).unwrap(), sum.split(' ').next().unwrap().to_owned())
+    (
+        fs::read(folder.join("answer.crate")).unwrap(),
+        sum.split(' ').next().unwrap().to_owned(),
+    )
 }
 
 /// A user with a cache of cargo, a registry, a project, and a clone of it.
@@ -110,16 +135,34 @@ impl User {
         let scene = Scene::with_files(&files, Script::new([]));
         let home = scene.project.beside();
         fs::create_dir_all(home.join(".cargo/registry/cache/old")).unwrap();
-        fs::write(home.join(".cargo/registry/cache/old/old-1.0.0.crate"), "the user's\n").unwrap();
+        fs::write(
+            home.join(".cargo/registry/cache/old/old-1.0.0.crate"),
+            "the user's\n",
+        )
+        .unwrap();
         let other = home.join("other");
         let root = scene.project.root().to_str().unwrap();
-        let done = Ran::of(&mut tool("git", home, home, &["clone", "-q", root, "other"]));
+        let done = Ran::of(&mut tool(
+            "git",
+            home,
+            home,
+            &["clone", "-q", root, "other"],
+        ));
         assert_eq!(done.code, Some(0), "{done}");
-        Self { scene, registry, other }
+        Self {
+            scene,
+            registry,
+            other,
+        }
     }
 
     fn check_in(&self, root: &Path, args: &[&str]) -> Ran {
-        Ran::of(&mut program(root, self.scene.project.beside(), &[&["check"], args].concat(), &[]))
+        Ran::of(&mut program(
+            root,
+            self.scene.project.beside(),
+            &[&["check"], args].concat(),
+            &[],
+        ))
     }
 
     fn check(&self, args: &[&str]) -> Ran {
@@ -144,9 +187,17 @@ fn works(mode: Mode) -> bool {
 fn fetched_once(user: &User, rung: &str, opened: &[&str]) {
     let before = user.cargo_home();
     let first = user.check(&[&["--sandbox", rung], opened].concat());
-    assert_eq!((first.code, user.registry.downloads()), (Some(0), 1), "{rung}: {first}");
+    assert_eq!(
+        (first.code, user.registry.downloads()),
+        (Some(0), 1),
+        "{rung}: {first}"
+    );
     let again = user.check(&["--sandbox", rung]);
-    assert_eq!((again.code, user.registry.downloads()), (Some(0), 1), "{rung}: {again}");
+    assert_eq!(
+        (again.code, user.registry.downloads()),
+        (Some(0), 1),
+        "{rung}: {again}"
+    );
     let elsewhere = user.check_in(&user.other, &["--sandbox", rung]);
     assert_ne!(elsewhere.code, Some(0), "{rung}: {elsewhere}");
     assert_eq!(user.cargo_home(), before, "{rung}");
@@ -169,17 +220,42 @@ fn cargo_fetches_ahead_and_later_builds_need_no_network() {
     let user = User::new();
     let host = user.registry.address.to_string();
     let project = &user.scene.project;
-    project.write("Cargo.toml", format!("{MANIFEST}[dependencies]\nanswer = \"1\"\n").as_bytes()).unwrap();
-    project.write("build.sh", b"#!/bin/sh\ncargo run -q\n").unwrap();
+    project
+        .write(
+            "Cargo.toml",
+            format!("{MANIFEST}[dependencies]\nanswer = \"1\"\n").as_bytes(),
+        )
+        .unwrap();
+    project
+        .write("build.sh", b"#!/bin/sh\ncargo run -q\n")
+        .unwrap();
     let changed = project.status().unwrap();
     let lacking = user.check(&[]);
-    assert_eq!((lacking.code, user.registry.downloads()), (Some(8), 0), "{lacking}");
-    assert!(lacking.out.replace('\n', " ").contains("run `code-commit check --fetch` once"), "{lacking}");
+    assert_eq!(
+        (lacking.code, user.registry.downloads()),
+        (Some(8), 0),
+        "{lacking}"
+    );
+    assert!(
+        lacking
+            .out
+            .replace('\n', " ")
+            .contains("run `code-commit check --fetch` once"),
+        "{lacking}"
+    );
     let first = user.check(&["--fetch", "--allow-host", &host]);
-    assert_eq!((first.code, user.registry.downloads()), (Some(0), 1), "{first}");
+    assert_eq!(
+        (first.code, user.registry.downloads()),
+        (Some(0), 1),
+        "{first}"
+    );
     assert!(first.out.starts_with("fetched: cargo fetch ("), "{first}");
     let again = user.check(&[]);
-    assert_eq!((again.code, user.registry.downloads()), (Some(0), 1), "{again}");
+    assert_eq!(
+        (again.code, user.registry.downloads()),
+        (Some(0), 1),
+        "{again}"
+    );
     assert_eq!(project.status().unwrap(), changed);
 }
 
@@ -202,10 +278,19 @@ fn what_builds_fetched_is_removed_by_clean_and_where_it_is_too_much() {
     assert_eq!(user.check(&fetch).code, Some(0));
     let caches = user.scene.project.root().join(".git/code-commit/caches");
     let look = user.scene.run(&["clean", "--caches", "--dry-run"]);
-    assert!(look.out.starts_with("would remove  caches of tools  ") && caches.exists(), "{look}");
+    assert!(
+        look.out.starts_with("would remove  caches of tools  ") && caches.exists(),
+        "{look}"
+    );
     let done = user.scene.run(&["clean", "--caches"]);
-    assert!(done.out.starts_with("removed       caches of tools  ") && !caches.exists(), "{done}");
-    assert_eq!((user.check(&fetch).code, user.registry.downloads()), (Some(0), 2));
+    assert!(
+        done.out.starts_with("removed       caches of tools  ") && !caches.exists(),
+        "{done}"
+    );
+    assert_eq!(
+        (user.check(&fetch).code, user.registry.downloads()),
+        (Some(0), 2)
+    );
     let bounded = user.check(&["--sandbox", "namespaces", "--cache-limit", "10B"]);
     assert!(
         bounded.code != Some(0) && bounded.err.contains("more than `[sandbox] cache_limit`"),
@@ -217,6 +302,10 @@ fn what_builds_fetched_is_removed_by_clean_and_where_it_is_too_much() {
 fn where_the_network_is_open_and_nothing_can_be_kept_the_user_is_told() {
     if works(Mode::Landlock) {
         let told = User::new().check(&["--sandbox", "landlock", "--network"]);
-        assert!(told.err.contains("builds cannot add to the caches of tools here"), "{told}");
+        assert!(
+            told.err
+                .contains("builds cannot add to the caches of tools here"),
+            "{told}"
+        );
     }
 }

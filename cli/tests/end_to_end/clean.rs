@@ -13,7 +13,9 @@ const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
 
 /// So many runs of the default loop, each one over.
 fn with_runs(count: usize) -> Scene {
-    let scene = Scene::with_replies(std::iter::once(MENDS_IT).chain(std::iter::repeat_n(NOTHING, count - 1)));
+    let scene = Scene::with_replies(
+        std::iter::once(MENDS_IT).chain(std::iter::repeat_n(NOTHING, count - 1)),
+    );
     for _ in 0..count {
         assert_eq!(scene.commit(&[]).code, Some(0));
     }
@@ -22,8 +24,13 @@ fn with_runs(count: usize) -> Scene {
 
 /// As if nothing had been written in this run for so many days.
 fn age(run: &Path, days: u64) {
-    let journal = std::fs::File::options().append(true).open(run.join("events.jsonl")).unwrap();
-    journal.set_modified(SystemTime::now() - Duration::from_hours(24 * days)).unwrap();
+    let journal = std::fs::File::options()
+        .append(true)
+        .open(run.join("events.jsonl"))
+        .unwrap();
+    journal
+        .set_modified(SystemTime::now() - Duration::from_hours(24 * days))
+        .unwrap();
 }
 
 #[test]
@@ -35,18 +42,33 @@ fn the_newest_runs_are_kept_and_the_others_are_gone_from_disk_and_list() {
     let done = scene.run(&["clean", "--keep", "1"]);
     assert_eq!(done.code, Some(0), "{done}");
     let said: Vec<&str> = done.out.lines().collect();
-    assert!(said[0].starts_with("removed       agent-config/logs/[STAMP]-commit"), "{done}");
-    assert!(said[2].starts_with("2 runs removed, ") && said[2].ends_with(" kB; 1 left"), "{done}");
+    assert!(
+        said[0].starts_with("removed       agent-config/logs/[STAMP]-commit"),
+        "{done}"
+    );
+    assert!(
+        said[2].starts_with("2 runs removed, ") && said[2].ends_with(" kB; 1 left"),
+        "{done}"
+    );
     assert_eq!(
-        would.out.replace("would remove", "removed     ").replace("would be removed", "removed"),
+        would
+            .out
+            .replace("would remove", "removed     ")
+            .replace("would be removed", "removed"),
         done.out
     );
     assert!(!first.exists() && !second.exists() && third.exists());
     assert_eq!(scene.run(&["runs"]).out.lines().count(), 1);
-    let state = scene.project.read(".git/code-commit/known-runs.json").unwrap();
+    let state = scene
+        .project
+        .read(".git/code-commit/known-runs.json")
+        .unwrap();
     assert_eq!(state.matches("\"folder\"").count(), 1, "{state}");
     let again = scene.run(&["clean", "--keep", "1"]);
-    assert_eq!((again.code, again.out.as_str()), (Some(0), "0 runs removed, 0 B; 1 left\n"));
+    assert_eq!(
+        (again.code, again.out.as_str()),
+        (Some(0), "0 runs removed, 0 B; 1 left\n")
+    );
 }
 
 #[test]
@@ -56,7 +78,12 @@ fn with_both_limits_a_run_goes_only_if_both_let_it_go() {
     age(&runs[0], 9);
     age(&runs[1], 3);
     age(&runs[3], 9);
-    assert_eq!(scene.run(&["clean", "--keep", "1", "--older-than", "5"]).code, Some(0));
+    assert_eq!(
+        scene
+            .run(&["clean", "--keep", "1", "--older-than", "5"])
+            .code,
+        Some(0)
+    );
     assert_eq!(scene.runs(), runs[1..]);
     assert_eq!(scene.run(&["clean", "--older-than", "5"]).code, Some(0));
     assert_eq!(scene.runs(), runs[1..3]);
@@ -65,21 +92,52 @@ fn with_both_limits_a_run_goes_only_if_both_let_it_go() {
 #[test]
 fn each_loop_keeps_its_own() {
     let scene = with_runs(2);
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-    scene.project.write("reply.txt", b"^^^a.txt\n1\n^^^end\n").unwrap();
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
+    scene
+        .project
+        .write("reply.txt", b"^^^a.txt\n1\n^^^end\n")
+        .unwrap();
     assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(0));
     let other = Scene::new(Script::new([Step::text(NOTHING)]));
-    let args = ["implement", "--base-url", other.server.origin(), "--sandbox", "off", "--rounds", "1"];
+    let args = [
+        "implement",
+        "--base-url",
+        other.server.origin(),
+        "--sandbox",
+        "off",
+        "--rounds",
+        "1",
+    ];
     assert_eq!(scene.run_keyed(&args).code, Some(0));
     let done = scene.run(&["clean", "--keep", "1", "--json"]);
-    let lines: Vec<serde_json::Value> =
-        done.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [run, sum] = lines.as_slice() else { panic!("{done}") };
-    assert_eq!((&run["loop"], &run["done"], &run["why"]), (&"commit".into(), &"removed".into(), &().into()));
-    assert!(run["bytes"].as_u64().unwrap() > 0 && run["bytes"] == sum["bytes"], "{done}");
+    let lines: Vec<serde_json::Value> = done
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [run, sum] = lines.as_slice() else {
+        panic!("{done}")
+    };
+    assert_eq!(
+        (&run["loop"], &run["done"], &run["why"]),
+        (&"commit".into(), &"removed".into(), &().into())
+    );
+    assert!(
+        run["bytes"].as_u64().unwrap() > 0 && run["bytes"] == sum["bytes"],
+        "{done}"
+    );
     let sum = sum.as_object().unwrap();
     let counts = ["removed", "stay", "failed"].map(|key| sum[key].as_u64().unwrap());
-    assert_eq!((counts, &sum["event"], &sum["dry_run"]), ([1, 3, 0], &"cleaned".into(), &false.into()));
+    assert_eq!(
+        (counts, &sum["event"], &sum["dry_run"]),
+        ([1, 3, 0], &"cleaned".into(), &false.into())
+    );
 }
 
 #[test]
@@ -89,22 +147,42 @@ fn a_run_that_can_go_on_stays() {
     let done = scene.run(&["clean", "--keep", "0"]);
     assert_eq!((done.code, scene.runs().len()), (Some(0), 1), "{done}");
     assert!(done.out.starts_with("stays "), "{done}");
-    assert!(done.out.contains("not over: code-commit resume [STAMP]-commit"), "{done}");
+    assert!(
+        done.out
+            .contains("not over: code-commit resume [STAMP]-commit"),
+        "{done}"
+    );
 }
 
 #[test]
 fn nothing_is_removed_through_a_link_or_that_is_no_record() {
     let scene = with_runs(2);
     let [first, second] = scene.runs().try_into().unwrap();
-    let elsewhere = scene.project.beside().canonicalize().unwrap().join("elsewhere");
+    let elsewhere = scene
+        .project
+        .beside()
+        .canonicalize()
+        .unwrap()
+        .join("elsewhere");
     std::fs::rename(&first, &elsewhere).unwrap();
     symlink(&elsewhere, &first).unwrap();
     std::fs::remove_dir_all(&second).unwrap();
-    scene.project.write(second.join("mine.txt").to_str().unwrap(), b"of another\n").unwrap();
+    scene
+        .project
+        .write(second.join("mine.txt").to_str().unwrap(), b"of another\n")
+        .unwrap();
     let done = scene.run(&["clean", "--keep", "0"]);
     assert_eq!(done.code, Some(0), "{done}");
-    assert!(done.out.contains("a symlink leads there; remove it by hand"), "{done}");
-    assert!(done.out.contains("it does not hold the record of a run; remove it by hand"), "{done}");
+    assert!(
+        done.out
+            .contains("a symlink leads there; remove it by hand"),
+        "{done}"
+    );
+    assert!(
+        done.out
+            .contains("it does not hold the record of a run; remove it by hand"),
+        "{done}"
+    );
     assert!(elsewhere.join("events.jsonl").exists() && second.join("mine.txt").exists());
 }
 
@@ -132,16 +210,22 @@ fn a_folder_that_cannot_be_removed_is_named_and_the_others_go() {
     let done = scene.run(&["clean", "--keep", "0"]);
     std::fs::set_permissions(&undo, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(done.code, Some(1), "{done}");
-    assert!(done.err.contains("error: cannot remove agent-config/logs/"), "{done}");
+    assert!(
+        done.err.contains("error: cannot remove agent-config/logs/"),
+        "{done}"
+    );
     assert!(first.exists() && !second.exists(), "{done}");
 }
 
 #[test]
 fn a_limit_has_to_be_given() {
     let scene = Scene::with_replies([]);
-    for args in
-        [&["clean"][..], &["clean", "--dry-run"], &["clean", "--keep", "-1"], &["clean", "--older-than", "x"]]
-    {
+    for args in [
+        &["clean"][..],
+        &["clean", "--dry-run"],
+        &["clean", "--keep", "-1"],
+        &["clean", "--older-than", "x"],
+    ] {
         assert_eq!(scene.run(args).code, Some(2), "{args:?}");
     }
 }

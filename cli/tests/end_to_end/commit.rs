@@ -30,15 +30,22 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     round 1/4  the build passes ([TIME])
     holds for the files, the query and the build as they are now; proves no more than the build tests
     "#);
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M src/greet.sh\n?? README.md\n"
+    );
     assert_eq!(scene.server.requests().len(), 1);
 }
 
 #[test]
 fn packages_that_git_does_not_ignore_are_named_by_their_folder_with_the_rule() {
     let scene = Scene::with_replies([MENDS_IT]);
-    for path in ["web/node_modules/a/node_modules/x.js", "web/node_modules/b.js", ".venv/lib/y.py", "new.txt"]
-    {
+    for path in [
+        "web/node_modules/a/node_modules/x.js",
+        "web/node_modules/b.js",
+        ".venv/lib/y.py",
+        "new.txt",
+    ] {
         scene.project.write(path, b"x\n").unwrap();
     }
     let ran = scene.commit(&[]);
@@ -63,7 +70,11 @@ fn a_run_may_be_mended_in_its_third_repair() {
 
 #[test]
 fn after_an_answer_in_prose_the_log_is_named_and_the_form_and_the_last_build_are_sent_again() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, "I would fall back to \"world\".", MENDS_IT]);
+    let scene = Scene::with_replies([
+        BREAKS_THE_BUILD,
+        "I would fall back to \"world\".",
+        MENDS_IT,
+    ]);
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let answer = "2-response.txt";
@@ -72,23 +83,47 @@ fn after_an_answer_in_prose_the_log_is_named_and_the_form_and_the_last_build_are
     assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
     let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
     let report = scene.recorded("2-build.txt");
-    assert!(report.ends_with(code_commit_parser::fence::FORM), "{report}");
+    assert!(
+        report.ends_with(code_commit_parser::fence::FORM),
+        "{report}"
+    );
     let told = format!("{report}\nBefore that reply, build.sh had printed:\n{first}\n");
     assert!(asked.contains(&told), "{asked}");
-    assert!(asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"), "{asked}");
+    assert!(
+        asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"),
+        "{asked}"
+    );
 }
 
 #[test]
 fn a_token_that_a_build_prints_reaches_neither_the_record_nor_a_prompt() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let token = format!("ghp_{}", "aB3dE5gH1j".repeat(4));
-    scene.project.write("build.sh", format!("#!/bin/sh\necho token {token}\nexit 1\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write(
+            "build.sh",
+            format!("#!/bin/sh\necho token {token}\nexit 1\n").as_bytes(),
+        )
+        .unwrap();
     scene.project.commit("a build that tells").unwrap();
     let ran = scene.commit(&[]);
-    assert!(scene.recorded("1-build.txt").contains("token [token …1j]"), "{ran}");
-    assert!(scene.recorded("2-query.txt").contains("token [token …1j]"), "{ran}");
+    assert!(
+        scene.recorded("1-build.txt").contains("token [token …1j]"),
+        "{ran}"
+    );
+    assert!(
+        scene.recorded("2-query.txt").contains("token [token …1j]"),
+        "{ran}"
+    );
     assert!(!ran.to_string().contains(&token), "{ran}");
-    assert!(scene.server.requests().iter().all(|request| !format!("{request:?}").contains(&token)));
+    assert!(
+        scene
+            .server
+            .requests()
+            .iter()
+            .all(|request| !format!("{request:?}").contains(&token))
+    );
 }
 
 #[test]
@@ -118,7 +153,12 @@ fn the_initial_and_the_repair_prompts_have_the_order_of_the_specification() {
         .server
         .requests()
         .iter()
-        .map(|request| request.json()["contents"][0]["parts"][0]["text"].as_str().unwrap().to_owned())
+        .map(|request| {
+            request.json()["contents"][0]["parts"][0]["text"]
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
         .collect();
     let logged = ["1-query.txt", "2-query.txt", "3-query.txt"].map(|file| scene.recorded(file));
     assert_eq!(sent, logged);
@@ -172,12 +212,18 @@ fn the_run_folder_has_its_files_numbered_alike() {
 #[test]
 fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
     let crlf = "^^^a.txt\none\ntwo\n^^^end\n";
-    let scene = Scene::new(Script::new([crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
+    let scene = Scene::new(Script::new(
+        [crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text),
+    ));
     scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
     scene.project.commit("lines of Windows").unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let said: Vec<&str> = ran.out.lines().filter(|line| line.contains("a.txt")).collect();
+    let said: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("a.txt"))
+        .collect();
     insta::assert_snapshot!(said.join("\n"), @"
       M a.txt  +2 −2
       warning: `a.txt` had lines that end in CRLF; now it has LF.
@@ -193,18 +239,34 @@ fn a_run_without_warnings_or_that_put_its_files_back_has_none_in_its_summary() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     assert!(!scene.recorded("summary.json").contains("warnings"));
     scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
-    let failing = ["--build-command", "false", "--rounds", "1", "--on-failure", "restore"];
+    let failing = [
+        "--build-command",
+        "false",
+        "--rounds",
+        "1",
+        "--on-failure",
+        "restore",
+    ];
     let ran = scene.commit(&failing);
-    assert!(ran.err.contains("now it has LF") && ran.code == Some(1), "{ran}");
+    assert!(
+        ran.err.contains("now it has LF") && ran.code == Some(1),
+        "{ran}"
+    );
     assert!(!scene.recorded("summary.json").contains("warnings"));
 }
 
 #[test]
 fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
-    let scene = Scene::with_replies([format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(), MENDS_IT]);
+    let scene = Scene::with_replies([
+        format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(),
+        MENDS_IT,
+    ]);
     let ran = scene.commit(&["--verbose"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(!scene.project.root().join("a.txt").exists(), "a reply with a key was applied");
+    assert!(
+        !scene.project.root().join("a.txt").exists(),
+        "a reply with a key was applied"
+    );
     for request in scene.server.requests() {
         assert_eq!(request.header("x-goog-api-key"), Some(KEY));
         assert!(!request.path.contains(KEY));
@@ -219,7 +281,10 @@ fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
 #[test]
 fn a_prompt_that_holds_a_key_is_not_sent() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("agent-config/query.txt", format!("use {KEY}").as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", format!("use {KEY}").as_bytes())
+        .unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert_eq!(scene.server.requests().len(), 0);
@@ -251,7 +316,10 @@ fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
     let scene = Scene::with_replies([MENDS_IT]);
     let root = scene.project.root();
     let before = scene.project.status().unwrap();
-    let none = scene.run_with(&["--base-url", scene.server.origin(), "--sandbox", "off"], &[]);
+    let none = scene.run_with(
+        &["--base-url", scene.server.origin(), "--sandbox", "off"],
+        &[],
+    );
     insta::assert_snapshot!("no_key", none);
     for (name, missing) in [
         ("no_query", "agent-config/query.txt"),
@@ -263,11 +331,17 @@ fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
         std::fs::rename(scene.project.beside().join("away"), root.join(missing)).unwrap();
     }
     assert_eq!(scene.project.status().unwrap(), before);
-    scene.project.write(".gitignore", b"/agent-config.txt\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/agent-config.txt\n")
+        .unwrap();
     insta::assert_snapshot!("no_line_in_gitignore", scene.commit(&[]));
     assert_eq!(scene.runs().len(), 0);
     assert_eq!(scene.server.requests().len(), 0);
-    scene.project.write(".gitignore", b"/agent-config/\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/agent-config/\n")
+        .unwrap();
     let with_a_slash = scene.commit(&[]);
     assert_eq!(with_a_slash.code, Some(0), "{with_a_slash}");
 }
@@ -275,9 +349,17 @@ fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
 #[test]
 fn a_folder_that_is_no_repository_is_refused_with_the_way_out() {
     let scene = Scene::with_replies([]);
-    std::fs::rename(scene.project.root().join(".git"), scene.project.beside().join("git-away")).unwrap();
+    std::fs::rename(
+        scene.project.root().join(".git"),
+        scene.project.beside().join("git-away"),
+    )
+    .unwrap();
     let ran = scene.commit(&[]);
-    std::fs::rename(scene.project.beside().join("git-away"), scene.project.root().join(".git")).unwrap();
+    std::fs::rename(
+        scene.project.beside().join("git-away"),
+        scene.project.root().join(".git"),
+    )
+    .unwrap();
     insta::assert_snapshot!(ran, @r"
     exit 3
     --- out
@@ -301,7 +383,10 @@ fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for
      help: commit or stash them, or drop `--require-clean`
     ");
     let ran = scene.commit(&[]);
-    assert!(ran.err.contains("warning: not committed: src/other.sh"), "{ran}");
+    assert!(
+        ran.err.contains("warning: not committed: src/other.sh"),
+        "{ran}"
+    );
     assert_eq!(ran.code, Some(0), "{ran}");
 }
 
@@ -315,7 +400,10 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
         .map(|line| {
             let object: serde_json::Value =
                 serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-            let what = object["fact"]["what"].as_str().map(|what| format!(" {what}")).unwrap_or_default();
+            let what = object["fact"]["what"]
+                .as_str()
+                .map(|what| format!(" {what}"))
+                .unwrap_or_default();
             format!("{}{what}", object["event"].as_str().unwrap())
         })
         .collect();
@@ -350,9 +438,15 @@ fn what_a_build_has_made_of_the_runs_files_is_no_reason_to_refuse_an_undo() {
     let build = "#!/bin/sh\necho '# formatted' >> src/greet.sh\nrm README.md\n";
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("src/greet.sh", b"mine, since\n").unwrap();
+    scene
+        .project
+        .write("src/greet.sh", b"mine, since\n")
+        .unwrap();
     let refused = scene.run(&["undo"]);
-    assert!(refused.code == Some(3) && refused.err.contains("changed since: src/greet.sh"), "{refused}");
+    assert!(
+        refused.code == Some(3) && refused.err.contains("changed since: src/greet.sh"),
+        "{refused}"
+    );
     let scene = Scene::with_replies([MENDS_IT]);
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
@@ -363,7 +457,10 @@ fn what_a_build_has_made_of_the_runs_files_is_no_reason_to_refuse_an_undo() {
 #[test]
 fn undo_gives_back_the_tree_from_before_the_run() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    scene.project.write("src/greet.sh", b"# not committed\n").unwrap();
+    scene
+        .project
+        .write("src/greet.sh", b"# not committed\n")
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let undone = scene.run(&["undo"]);
     insta::assert_snapshot!(undone, @r"
@@ -374,17 +471,26 @@ fn undo_gives_back_the_tree_from_before_the_run() {
     2 files are as they were before [STAMP]-commit
     --- err
     ");
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), "# not committed\n");
+    assert_eq!(
+        scene.project.read("src/greet.sh").unwrap(),
+        "# not committed\n"
+    );
     assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
 }
 
 #[test]
 fn a_second_run_at_the_same_time_says_who_holds_the_lock() {
-    let scene =
-        Scene::new(Script::new([Step::text("").hang(code_commit_fixtures::server::Hang::BeforeHead)]));
+    let scene = Scene::new(Script::new([
+        Step::text("").hang(code_commit_fixtures::server::Hang::BeforeHead)
+    ]));
     let args = scene.flags();
     let quiet = std::process::Stdio::null;
-    let mut first = scene.keyed(&args, &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    let mut first = scene
+        .keyed(&args, &[])
+        .stdout(quiet())
+        .stderr(quiet())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(1);
     let second = scene.commit(&[]);
     first.kill().unwrap();
@@ -408,7 +514,12 @@ fn a_path_copied_out_of_a_diff_is_refused_with_the_path_that_was_meant() {
 fn a_project_that_is_the_home_folder_is_not_built_in_a_sandbox() {
     let scene = Scene::with_replies([MENDS_IT]);
     let home = scene.project.root().display().to_string();
-    let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
+    let args = [
+        "--base-url",
+        scene.server.origin(),
+        "--model",
+        "gemini-test",
+    ];
     let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("HOME", &home)]);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert_eq!(scene.server.requests().len(), 0);
@@ -425,15 +536,30 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
                    what was there is in ";
     assert!(ran.err.contains(warning), "{ran}");
     let record = scene.record();
-    let kept = record.iter().filter(|(file, _)| file.starts_with("left-") && file.ends_with("/build.sh"));
-    assert_eq!(kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["#!/bin/sh\nexit 0\n"; 2]);
+    let kept = record
+        .iter()
+        .filter(|(file, _)| file.starts_with("left-") && file.ends_with("/build.sh"));
+    assert_eq!(
+        kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
+        ["#!/bin/sh\nexit 0\n"; 2]
+    );
     let said: Vec<String> = scene.warnings("seal");
     assert!(
         matches!(&said[..], [first, again] if first.contains("/left-") && again.contains("again")),
         "{said:?}"
     );
-    assert!(ran.out.contains("counts as failed; what was there is in "), "{ran}");
-    assert_eq!(scene.run(&["show"]).out.matches("  the build, or somebody").count(), 2);
+    assert!(
+        ran.out.contains("counts as failed; what was there is in "),
+        "{ran}"
+    );
+    assert_eq!(
+        scene
+            .run(&["show"])
+            .out
+            .matches("  the build, or somebody")
+            .count(),
+        2
+    );
     assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
 
@@ -465,20 +591,40 @@ fn no_build_changes_or_makes_what_no_model_may_write() {
     for name in names {
         assert!(told.contains(name), "{name}: {told}");
     }
-    assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M build.sh\n M src/greet.sh\n?? README.md\n"
+    );
 }
 
 #[test]
 fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
     let noisy = "#!/bin/sh\nseq -w 0 9999; exit 1\n";
     let config = "[build]\nprompt_limit = \"1KiB\"\n";
-    let files = [FILES[0], ("build.sh", noisy), FILES[4], ("code-commit.toml", config)];
-    let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT), Step::text(MENDS_IT)]));
+    let files = [
+        FILES[0],
+        ("build.sh", noisy),
+        FILES[4],
+        ("code-commit.toml", config),
+    ];
+    let scene = Scene::with_files(
+        &files,
+        Script::new([Step::text(MENDS_IT), Step::text(MENDS_IT)]),
+    );
     assert_eq!(scene.commit(&["--rounds", "2"]).code, Some(1));
     let prompt = scene.recorded("2-query.txt");
-    assert!(prompt.contains("0000\n") && prompt.contains("9999\n"), "{prompt}");
-    assert!(prompt.contains("[… 48989 bytes left out here …]") && !prompt.contains("5000"), "{prompt}");
-    assert!(scene.recorded("1-build.txt").contains("5000\n"), "the record has all of it");
+    assert!(
+        prompt.contains("0000\n") && prompt.contains("9999\n"),
+        "{prompt}"
+    );
+    assert!(
+        prompt.contains("[… 48989 bytes left out here …]") && !prompt.contains("5000"),
+        "{prompt}"
+    );
+    assert!(
+        scene.recorded("1-build.txt").contains("5000\n"),
+        "the record has all of it"
+    );
 }
 
 #[test]
@@ -492,8 +638,12 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
                 echo begins; head -c {bytes} /dev/zero | tr '\\0' x; echo ends; exit 1\n"
             );
             let files = [FILES[0], ("build.sh", &noisy), FILES[2], FILES[4]];
-            let replies = ["first", "second"].map(|word| format!("^^^src/greet.sh\n{word}\n^^^end\n"));
-            let scene = Scene::with_files(&files, Script::new(replies.iter().map(|reply| Step::text(reply))));
+            let replies =
+                ["first", "second"].map(|word| format!("^^^src/greet.sh\n{word}\n^^^end\n"));
+            let scene = Scene::with_files(
+                &files,
+                Script::new(replies.iter().map(|reply| Step::text(reply))),
+            );
             let own = scene.project.beside().join(".config/code-commit");
             std::fs::create_dir_all(&own).unwrap();
             std::fs::write(own.join("config.toml"), config).unwrap();
@@ -509,7 +659,10 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
             needed < ends_alone + 16_000,
             "{more:?}: {needed} kB, and {ends_alone} kB where a build prints 2 MB"
         );
-        assert!(prompt.contains("begins\nxxx") && prompt.contains("xxxends\n"), "the ends are there");
+        assert!(
+            prompt.contains("begins\nxxx") && prompt.contains("xxxends\n"),
+            "the ends are there"
+        );
         assert!(
             prompt.contains("[… 22951449 bytes left out") && prompt.len() < 1_100_000,
             "{}",
@@ -521,7 +674,10 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
 #[test]
 fn a_build_that_writes_to_standard_error_and_exits_with_0_has_passed() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("build.sh", b"#!/bin/sh\necho compiling >&2\n").unwrap();
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\necho compiling >&2\n")
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     assert_eq!(scene.recorded("1-build.txt"), "compiling\nexit code: 0\n");
 }
@@ -529,7 +685,10 @@ fn a_build_that_writes_to_standard_error_and_exits_with_0_has_passed() {
 #[test]
 fn every_critical_file_of_the_specification_is_refused() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write(".gitignore", b"/agent-config\n/target\n*.log\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/agent-config\n/target\n*.log\n")
+        .unwrap();
     let critical = [
         ".gitignore",
         "Cargo.lock",
@@ -555,15 +714,36 @@ fn every_critical_file_of_the_specification_is_refused() {
 #[test]
 fn every_line_by_which_git_ignores_agent_config_is_taken() {
     let scene = Scene::with_replies([]);
-    for line in ["agent-config", "agent-config/", "/agent-config", "/agent-config/"] {
-        scene.project.write(".gitignore", format!("*.o\n{line}\n").as_bytes()).unwrap();
+    for line in [
+        "agent-config",
+        "agent-config/",
+        "/agent-config",
+        "/agent-config/",
+    ] {
+        scene
+            .project
+            .write(".gitignore", format!("*.o\n{line}\n").as_bytes())
+            .unwrap();
         let ran = scene.commit(&["--require-clean"]);
-        assert!(!ran.err.contains("has no line /agent-config"), "{line}: {ran}");
+        assert!(
+            !ran.err.contains("has no line /agent-config"),
+            "{line}: {ran}"
+        );
     }
-    for line in ["agent-config/logs", "#agent-config", "agent-config\n!agent-config/"] {
-        scene.project.write(".gitignore", format!("{line}\n").as_bytes()).unwrap();
+    for line in [
+        "agent-config/logs",
+        "#agent-config",
+        "agent-config\n!agent-config/",
+    ] {
+        scene
+            .project
+            .write(".gitignore", format!("{line}\n").as_bytes())
+            .unwrap();
         let ran = scene.commit(&[]);
-        assert!(ran.code == Some(3) && ran.err.contains("has no line /agent-config"), "{line}: {ran}");
+        assert!(
+            ran.code == Some(3) && ran.err.contains("has no line /agent-config"),
+            "{line}: {ran}"
+        );
     }
 }
 
@@ -572,10 +752,16 @@ fn a_tree_is_clean_enough_where_only_protected_files_are_changed() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene
         .project
-        .write("build.sh", (scene.project.read("build.sh").unwrap() + "# more\n").as_bytes())
+        .write(
+            "build.sh",
+            (scene.project.read("build.sh").unwrap() + "# more\n").as_bytes(),
+        )
         .unwrap();
     scene.project.write("Cargo.lock", b"version = 4\n").unwrap();
-    scene.project.write("docs/UserSpecification.md", b"# What it is\n").unwrap();
+    scene
+        .project
+        .write("docs/UserSpecification.md", b"# What it is\n")
+        .unwrap();
     let ran = scene.commit(&["--require-clean"]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }
@@ -587,10 +773,27 @@ fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--rounds", "1"];
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
+    let args = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "--rounds",
+        "1",
+    ];
     let ran = scene.run_keyed(&args);
-    assert!(ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"), "{ran}");
+    assert!(
+        ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -605,6 +808,13 @@ fn a_conflicted_file_is_refused_by_name_before_a_model_is_asked() {
     scene.project.commit("ours").unwrap();
     let _ = scene.project.git(&["merge", "-q", "theirs"]);
     let ran = scene.commit(&[]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{ran}");
-    assert!(ran.err.contains("a merge left conflicts in src/greet.sh"), "{ran}");
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(3), 0),
+        "{ran}"
+    );
+    assert!(
+        ran.err.contains("a merge left conflicts in src/greet.sh"),
+        "{ran}"
+    );
 }

@@ -21,7 +21,10 @@ const FILES: [(&str, &str); 6] = [
 
 /// A project whose build is red before `made.txt`, a model that always says the same, and a name to commit in.
 fn scene(reply: &str) -> Scene {
-    let scene = Scene::with_files(&FILES, Script::new([]).rule("enerateContent", Step::text(reply)));
+    let scene = Scene::with_files(
+        &FILES,
+        Script::new([]).rule("enerateContent", Step::text(reply)),
+    );
     git(&scene, &["config", "user.name", "A Person"]);
     git(&scene, &["config", "user.email", "person@example.invalid"]);
     scene
@@ -32,7 +35,10 @@ fn git(scene: &Scene, words: &[&str]) -> String {
 }
 
 fn commits(scene: &Scene) -> usize {
-    git(scene, &["rev-list", "--count", "HEAD"]).trim().parse().unwrap()
+    git(scene, &["rev-list", "--count", "HEAD"])
+        .trim()
+        .parse()
+        .unwrap()
 }
 
 fn head(scene: &Scene) -> String {
@@ -43,12 +49,24 @@ fn head(scene: &Scene) -> String {
 fn newest(scene: &Scene) -> String {
     let run = scene.runs().pop().unwrap();
     let name = run.file_name().unwrap().to_str().unwrap().to_owned();
-    let shown = git(scene, &["show", "--format=%an%n%B", "--name-status", "--no-renames", "HEAD"]);
+    let shown = git(
+        scene,
+        &[
+            "show",
+            "--format=%an%n%B",
+            "--name-status",
+            "--no-renames",
+            "HEAD",
+        ],
+    );
     shown.replace(&name, "[RUN]")
 }
 
 fn objects(ran: &Ran) -> Vec<Value> {
-    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    ran.out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn json(scene: &Scene, words: &[&str]) -> (Option<i32>, Vec<Value>) {
@@ -61,7 +79,10 @@ fn a_green_run_commits_what_it_changed_and_leaves_the_rest_of_tree_and_index() {
     let scene = scene(GOOD);
     scene.project.write("staged.txt", b"staged\n").unwrap();
     git(&scene, &["add", "staged.txt"]);
-    scene.project.write("mine.txt", b"mine, and more\n").unwrap();
+    scene
+        .project
+        .write("mine.txt", b"mine, and more\n")
+        .unwrap();
     scene.project.write("new.txt", b"new\n").unwrap();
     let (code, said) = json(&scene, &[&scene.flags()[..], &["--commit"]].concat());
     assert_eq!((code, commits(&scene)), (Some(0), 2), "{said:?}");
@@ -76,44 +97,94 @@ fn a_green_run_commits_what_it_changed_and_leaves_the_rest_of_tree_and_index() {
     M	lines.txt
     A	made.txt
     ");
-    assert_eq!(scene.project.status().unwrap(), " M mine.txt\nA  staged.txt\n?? new.txt\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M mine.txt\nA  staged.txt\n?? new.txt\n"
+    );
     let summary = said.iter().find(|line| line["event"] == "summary").unwrap();
     assert_eq!(summary["summary"]["commit"], head(&scene).as_str());
-    assert!(scene.recorded("events.jsonl").contains(&format!("\"commit\":\"{}\"", head(&scene))));
+    assert!(
+        scene
+            .recorded("events.jsonl")
+            .contains(&format!("\"commit\":\"{}\"", head(&scene)))
+    );
     let shown = scene.run(&["show"]);
-    assert!(shown.out.contains(&format!("committed as {}", head(&scene))), "{shown}");
+    assert!(
+        shown
+            .out
+            .contains(&format!("committed as {}", head(&scene))),
+        "{shown}"
+    );
     assert_eq!(scene.run(&["replay"]).code, Some(0));
 }
 
 #[test]
 fn the_message_is_the_persons_own_if_one_is_given() {
     let scene = scene(GOOD);
-    let ran = scene.commit(&["--commit=lines: say it anew\n\nBecause it was old.", "-m", "Anything."]);
-    assert!(ran.code == Some(0) && ran.out.contains("committed as "), "{ran}");
+    let ran = scene.commit(&[
+        "--commit=lines: say it anew\n\nBecause it was old.",
+        "-m",
+        "Anything.",
+    ]);
+    assert!(
+        ran.code == Some(0) && ran.out.contains("committed as "),
+        "{ran}"
+    );
     let message = git(&scene, &["log", "-1", "--format=%B"]);
-    assert!(message.starts_with("lines: say it anew\n\nBecause it was old.\n\nRun: "), "{message}");
+    assert!(
+        message.starts_with("lines: say it anew\n\nBecause it was old.\n\nRun: "),
+        "{message}"
+    );
 }
 
 #[test]
 fn nothing_is_committed_of_a_failed_run_or_of_one_that_changed_nothing() {
     let failed = scene(BAD);
-    assert_eq!((failed.commit(&["--commit", "--rounds", "1"]).code, commits(&failed)), (Some(1), 1));
+    assert_eq!(
+        (
+            failed.commit(&["--commit", "--rounds", "1"]).code,
+            commits(&failed)
+        ),
+        (Some(1), 1)
+    );
     let nothing = scene("$$$start\nIt is all there.\n$$$end\n");
     nothing.project.write("made.txt", b"made\n").unwrap();
-    assert_eq!((nothing.commit(&["--commit"]).code, commits(&nothing)), (Some(0), 1));
+    assert_eq!(
+        (nothing.commit(&["--commit"]).code, commits(&nothing)),
+        (Some(0), 1)
+    );
 }
 
 #[test]
 fn a_project_below_the_top_of_its_repository_commits_its_own_files() {
     let scene = scene(GOOD);
-    scene.project.write("below/.gitignore", b"/agent-config\n").unwrap();
-    for file in ["build.sh", "lines.txt", "gone.txt", "agent-config/query.txt"] {
-        scene.project.write(&format!("below/{file}"), scene.project.read(file).unwrap().as_bytes()).unwrap();
+    scene
+        .project
+        .write("below/.gitignore", b"/agent-config\n")
+        .unwrap();
+    for file in [
+        "build.sh",
+        "lines.txt",
+        "gone.txt",
+        "agent-config/query.txt",
+    ] {
+        scene
+            .project
+            .write(
+                &format!("below/{file}"),
+                scene.project.read(file).unwrap().as_bytes(),
+            )
+            .unwrap();
     }
     scene.project.commit("a project below").unwrap();
     let below = scene.project.root().join("below");
     let ran = |words: &[&str]| {
-        Ran::of(&mut program(&below, scene.project.beside(), words, &[("GEMINI_API_KEY", KEY)]))
+        Ran::of(&mut program(
+            &below,
+            scene.project.beside(),
+            words,
+            &[("GEMINI_API_KEY", KEY)],
+        ))
     };
     assert_eq!(ran(&["rollup"]).code, Some(0));
     let ran = ran(&[&scene.flags()[..], &["--commit", "-m", "Below."]].concat());
@@ -128,11 +199,17 @@ fn where_git_could_not_commit_no_model_is_asked() {
     git(&scene, &["config", "--unset", "user.email"]);
     git(&scene, &["config", "user.useConfigOnly", "true"]);
     let unknown = scene.commit(&["--commit"]);
-    assert!(unknown.code == Some(3) && unknown.err.contains("git config user.email"), "{unknown}");
+    assert!(
+        unknown.code == Some(3) && unknown.err.contains("git config user.email"),
+        "{unknown}"
+    );
     git(&scene, &["config", "user.email", "person@example.invalid"]);
     fs::File::create(scene.project.root().join(".git/MERGE_HEAD")).unwrap();
     let merging = scene.commit(&["--commit"]);
-    assert!(merging.code == Some(3) && merging.err.contains("finish the merge"), "{merging}");
+    assert!(
+        merging.code == Some(3) && merging.err.contains("finish the merge"),
+        "{merging}"
+    );
     assert_eq!(scene.server.requests().len(), 0);
 }
 
@@ -146,7 +223,10 @@ fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
     git(&made, &["commit", "-q", "--allow-empty", "-m", "another"]);
     let resumed = made.run_keyed(&["resume"]);
     assert_eq!((resumed.code, commits(&made)), (Some(0), 3), "{resumed}");
-    assert!(resumed.out.contains(&format!("committed as {commit}")), "{resumed}");
+    assert!(
+        resumed.out.contains(&format!("committed as {commit}")),
+        "{resumed}"
+    );
     let lost = scene(GOOD);
     assert_eq!(lost.commit(&["--commit"]).code, Some(0));
     forget_the_commit(&lost);
@@ -154,14 +234,21 @@ fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
     let resumed = lost.run_keyed(&["resume"]);
     assert_eq!((resumed.code, commits(&lost)), (Some(0), 2), "{resumed}");
     assert_eq!(lost.project.status().unwrap(), "");
-    assert_eq!((made.server.requests().len(), lost.server.requests().len()), (1, 1), "paid once");
+    assert_eq!(
+        (made.server.requests().len(), lost.server.requests().len()),
+        (1, 1),
+        "paid once"
+    );
 }
 
 /// Cuts the last lines of the journal, as a kill right after the commit would.
 fn forget_the_commit(scene: &Scene) {
     let journal = scene.runs().pop().unwrap().join("events.jsonl");
     let text = fs::read_to_string(&journal).unwrap();
-    let end = text.lines().position(|line| line.contains("\"what\":\"committed\"")).unwrap();
+    let end = text
+        .lines()
+        .position(|line| line.contains("\"what\":\"committed\""))
+        .unwrap();
     let kept: String = text.split_inclusive('\n').take(end).collect();
     fs::write(&journal, kept).unwrap();
 }
@@ -171,10 +258,25 @@ fn undo_restores_the_files_and_says_that_the_commit_stays() {
     let scene = scene(GOOD);
     assert_eq!(scene.commit(&["--commit"]).code, Some(0));
     let undone = Ran::of(&mut scene.command(&["undo"], &[]));
-    let stays = format!("{} stays in the history: commit the restored files", head(&scene));
-    assert!(undone.code == Some(0) && undone.err.contains(&stays), "{undone}");
-    assert_eq!(scene.project.status().unwrap(), " M lines.txt\n D made.txt\n?? gone.txt\n");
-    assert_eq!((scene.run(&["redo"]).code, scene.project.status().unwrap().as_str()), (Some(0), ""));
+    let stays = format!(
+        "{} stays in the history: commit the restored files",
+        head(&scene)
+    );
+    assert!(
+        undone.code == Some(0) && undone.err.contains(&stays),
+        "{undone}"
+    );
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M lines.txt\n D made.txt\n?? gone.txt\n"
+    );
+    assert_eq!(
+        (
+            scene.run(&["redo"]).code,
+            scene.project.status().unwrap().as_str()
+        ),
+        (Some(0), "")
+    );
 }
 
 #[test]
@@ -184,7 +286,11 @@ fn with_review_the_commit_is_made_when_a_person_accepts_and_holds_what_is_left()
     assert_eq!((waits.code, commits(&scene)), (Some(9), 1), "{waits}");
     let (code, said) = json(&scene, &["review", "@", "--reject", "gone.txt"]);
     let last = said.last().unwrap();
-    assert_eq!((code, &last["review"], commits(&scene)), (Some(0), &Value::from("accepted"), 2), "{said:?}");
+    assert_eq!(
+        (code, &last["review"], commits(&scene)),
+        (Some(0), &Value::from("accepted"), 2),
+        "{said:?}"
+    );
     assert_eq!(last["commit"], head(&scene).as_str());
     assert_eq!(
         git(&scene, &["show", "--format=%s", "--name-only", "HEAD"]),
@@ -193,7 +299,10 @@ fn with_review_the_commit_is_made_when_a_person_accepts_and_holds_what_is_left()
     assert_eq!(scene.project.status().unwrap(), "");
     assert!(scene.run(&["show"]).out.contains("committed as "));
     let replayed = scene.run(&["replay"]);
-    assert!(replayed.code == Some(0) && replayed.out.contains("the same end"), "{replayed}");
+    assert!(
+        replayed.code == Some(0) && replayed.out.contains("the same end"),
+        "{replayed}"
+    );
     assert_eq!(scene.run(&["review", "@", "--accept"]).code, Some(7));
 }
 
@@ -204,20 +313,38 @@ fn where_git_refuses_an_accepted_run_waits_for_its_commit() {
     let lock = scene.project.root().join(".git/index.lock");
     fs::File::create(&lock).unwrap();
     let refused = scene.run(&["review", "--accept"]);
-    assert!(refused.code == Some(70) && refused.err.contains("could not be committed"), "{refused}");
+    assert!(
+        refused.code == Some(70) && refused.err.contains("could not be committed"),
+        "{refused}"
+    );
     fs::remove_file(lock).unwrap();
     let accepted = scene.run(&["review", "--accept"]);
-    assert!(accepted.code == Some(0) && accepted.out.contains("and committed as "), "{accepted}");
-    assert_eq!((commits(&scene), scene.project.status().unwrap().as_str()), (2, ""));
+    assert!(
+        accepted.code == Some(0) && accepted.out.contains("and committed as "),
+        "{accepted}"
+    );
+    assert_eq!(
+        (commits(&scene), scene.project.status().unwrap().as_str()),
+        (2, "")
+    );
 }
 
 #[test]
 fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
     let scene = scene(GOOD);
     // Another git begins to work while the build does.
-    scene.project.write("build.sh", b"#!/bin/sh\ntest -e made.txt && touch .git/index.lock\n").unwrap();
+    scene
+        .project
+        .write(
+            "build.sh",
+            b"#!/bin/sh\ntest -e made.txt && touch .git/index.lock\n",
+        )
+        .unwrap();
     let ran = scene.commit(&["--commit"]);
     assert_eq!((ran.code, commits(&scene)), (Some(70), 1), "{ran}");
-    assert!(ran.out.contains("the build passes") && ran.err.contains("commit them by hand"), "{ran}");
+    assert!(
+        ran.out.contains("the build passes") && ran.err.contains("commit them by hand"),
+        "{ran}"
+    );
     assert!(scene.project.root().join("made.txt").exists());
 }

@@ -14,11 +14,16 @@ impl Scene {
     pub fn user_file(&self, text: &str) {
         let folder = self.project.beside().join(".config/code-commit");
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::File::create(folder.join("config.toml")).unwrap().write_all(text.as_bytes()).unwrap();
+        std::fs::File::create(folder.join("config.toml"))
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
 
     fn project_file(&self, text: &str) {
-        self.project.write("code-commit.toml", text.as_bytes()).unwrap();
+        self.project
+            .write("code-commit.toml", text.as_bytes())
+            .unwrap();
     }
 
     /// The default loop with a key and nothing else: the files decide.
@@ -46,8 +51,18 @@ fn every_setting_is_shown_with_its_origin() {
     );
     std::fs::create_dir(scene.project.beside().join(".cache")).unwrap();
     let shown = scene.run_with(
-        &["config", "--max-calls", "3", "--writable", "~/.cache", "--no-stream"],
-        &[("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"), ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2")],
+        &[
+            "config",
+            "--max-calls",
+            "3",
+            "--writable",
+            "~/.cache",
+            "--no-stream",
+        ],
+        &[
+            ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),
+            ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:2"),
+        ],
     );
     let home = scene.project.beside().display().to_string();
     insta::assert_snapshot!(shown.to_string().replace(&home, "[HOME]"), @"
@@ -111,8 +126,11 @@ fn every_setting_is_shown_with_its_origin() {
 fn config_as_json_is_one_object_a_setting() {
     let scene = Scene::with_replies([]);
     let shown = scene.run(&["config", "--json", "--build-timeout", "2m"]);
-    let lines: Vec<&str> =
-        shown.out.lines().filter(|line| line.contains("build.") || line.contains("\"file\"")).collect();
+    let lines: Vec<&str> = shown
+        .out
+        .lines()
+        .filter(|line| line.contains("build.") || line.contains("\"file\""))
+        .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"file":"user","path":null,"trust":null}
     {"file":"project","path":null,"trust":null}
@@ -189,7 +207,10 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
     ));
     let ran = scene.plainly(&["--quiet"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!((scene.server.requests().len(), elsewhere.requests().len()), (1, 0));
+    assert_eq!(
+        (scene.server.requests().len(), elsewhere.requests().len()),
+        (1, 0)
+    );
     insta::assert_snapshot!(ran.err.replace(elsewhere.origin(), "[ELSEWHERE]"), @r#"
     warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` is not in force; look at the file, then: code-commit trust
     warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` is not in force; look at the file, then: code-commit trust
@@ -207,7 +228,11 @@ fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
         .join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
     std::fs::create_dir(&odd).unwrap();
     std::fs::File::create(odd.join("code-commit.toml")).unwrap();
-    let done = scene.command(&["trust", "--yes"], &[]).current_dir(&odd).output().unwrap();
+    let done = scene
+        .command(&["trust", "--yes"], &[])
+        .current_dir(&odd)
+        .output()
+        .unwrap();
     let err = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(3), "{err}");
     assert!(
@@ -221,7 +246,12 @@ fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
 #[test]
 fn trust_pins_the_file_until_it_changes() {
     let scene = Scene::with_replies([]);
-    let trusted = || scene.run(&["config"]).out.contains("code-commit.toml (trusted)");
+    let trusted = || {
+        scene
+            .run(&["config"])
+            .out
+            .contains("code-commit.toml (trusted)")
+    };
     scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\"]\n");
     insta::assert_snapshot!("trust_without_a_terminal", scene.run(&["trust"]));
     assert!(!trusted());
@@ -240,20 +270,34 @@ fn trust_pins_the_file_until_it_changes() {
     scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\", \"CXX\"]\n");
     assert!(!trusted());
     insta::assert_snapshot!("trust_after_a_change", scene.run(&["trust"]));
-    assert!(scene.run(&["config"]).err.contains("has changed since it was trusted"));
+    assert!(
+        scene
+            .run(&["config"])
+            .err
+            .contains("has changed since it was trusted")
+    );
 }
 
 #[test]
 fn on_a_terminal_only_yes_is_yes() {
     let scene = Scene::with_replies([]);
     scene.project_file("[sandbox]\nnetwork = true\n");
-    for (typed, code, trusted) in
-        [("y\n", 3, "not trusted"), ("no\n", 3, "not trusted"), ("yes\n", 0, "trusted")]
-    {
-        let Some(ran) = typed::run(&scene, &["trust"], &[], typed) else { return };
+    for (typed, code, trusted) in [
+        ("y\n", 3, "not trusted"),
+        ("no\n", 3, "not trusted"),
+        ("yes\n", 0, "trusted"),
+    ] {
+        let Some(ran) = typed::run(&scene, &["trust"], &[], typed) else {
+            return;
+        };
         assert_eq!(ran.code, Some(code), "{typed}: {ran}");
         let config = scene.run(&["config"]);
-        assert!(config.out.contains(&format!("code-commit.toml ({trusted})")), "{typed}: {config}");
+        assert!(
+            config
+                .out
+                .contains(&format!("code-commit.toml ({trusted})")),
+            "{typed}: {config}"
+        );
     }
 }
 
@@ -294,7 +338,10 @@ fn the_tools_heed_what_the_configuration_protects() {
     allow   src/new.sh
     --- err
     ");
-    scene.project.write("reply.txt", b"^^^tests/new.sh\nexit 0\n^^^end\n").unwrap();
+    scene
+        .project
+        .write("reply.txt", b"^^^tests/new.sh\nexit 0\n^^^end\n")
+        .unwrap();
     assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(1));
     assert!(!scene.project.root().join("tests/new.sh").exists());
 }
@@ -329,7 +376,10 @@ fn a_build_command_with_a_shell_operator_is_refused_wherever_it_stands() {
     assert!(by_project.err.contains(why), "{by_project}");
     std::fs::remove_file(scene.project.root().join("code-commit.toml")).unwrap();
     scene.user_file(&file);
-    for ran in [scene.commit(&[]), scene.run(&["doctor", "--sandbox", "off"])] {
+    for ran in [
+        scene.commit(&[]),
+        scene.run(&["doctor", "--sandbox", "off"]),
+    ] {
         assert_eq!(ran.code, Some(3), "{ran}");
         assert!(ran.to_string().contains(why), "{ran}");
     }
@@ -369,7 +419,9 @@ fn variables_pass_into_the_build_where_they_are_named() {
     );
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
-        scene.recorded("1-build.txt").starts_with("one=1 two= key=\n"),
+        scene
+            .recorded("1-build.txt")
+            .starts_with("one=1 two= key=\n"),
         "{}",
         scene.recorded("1-build.txt")
     );
@@ -378,7 +430,10 @@ fn variables_pass_into_the_build_where_they_are_named() {
 #[test]
 fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
     let doctor = Scene::with_replies([]).run(&["doctor", "--json"]).out;
-    if !doctor.lines().any(|line| line.contains(r#""check":"sandbox""#) && line.contains(r#""ok":true"#)) {
+    if !doctor
+        .lines()
+        .any(|line| line.contains(r#""check":"sandbox""#) && line.contains(r#""ok":true"#))
+    {
         eprintln!("SKIPPED: what opens the sandbox, because no sandbox works here: {doctor}");
         return;
     }
@@ -387,7 +442,14 @@ fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
         let outside = scene.project.beside().join("outside");
         std::fs::create_dir(&outside).unwrap();
         let build = format!("sh -c 'echo made > {}/made'", outside.display());
-        let mut args = vec!["--model", "gemini-test", "--base-url", scene.server.origin(), "--rounds", "1"];
+        let mut args = vec![
+            "--model",
+            "gemini-test",
+            "--base-url",
+            scene.server.origin(),
+            "--rounds",
+            "1",
+        ];
         args.extend(["--build-command", &build]);
         args.extend(more);
         let ran = scene.plainly(&args);
@@ -402,17 +464,38 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
     let outside = scene.project.beside().join("outside");
     for command in [&[][..], &["implement"], &["config"], &["doctor"]] {
         let ran = scene.run(&[command, &["--writable", "~/outside"]].concat());
-        let told = format!("'--writable <DIR>': there is no folder {}", outside.display());
-        assert!(ran.code == Some(2) && ran.err.contains(&told), "{command:?}: {ran}");
+        let told = format!(
+            "'--writable <DIR>': there is no folder {}",
+            outside.display()
+        );
+        assert!(
+            ran.code == Some(2) && ran.err.contains(&told),
+            "{command:?}: {ran}"
+        );
     }
     assert!(!outside.exists() && scene.runs().is_empty());
     std::fs::create_dir(&outside).unwrap();
-    assert_eq!(scene.commit(&["--writable", "~/outside", "--writable", "target/new"]).code, Some(0));
+    assert_eq!(
+        scene
+            .commit(&["--writable", "~/outside", "--writable", "target/new"])
+            .code,
+        Some(0)
+    );
     let way = scene.project.beside().join("way");
     std::os::unix::fs::symlink(scene.project.root(), &way).unwrap();
-    assert_eq!(scene.run(&["config", "--writable", "~/way/target/newer"]).code, Some(0), "it is the project");
+    assert_eq!(
+        scene
+            .run(&["config", "--writable", "~/way/target/newer"])
+            .code,
+        Some(0),
+        "it is the project"
+    );
     std::os::unix::fs::symlink(&outside, scene.project.root().join("out")).unwrap();
-    assert_eq!(scene.run(&["config", "--writable", "out/new"]).code, Some(2), "it is not the project");
+    assert_eq!(
+        scene.run(&["config", "--writable", "out/new"]).code,
+        Some(2),
+        "it is not the project"
+    );
 }
 
 #[test]
@@ -421,10 +504,17 @@ fn fewer_rounds_can_be_had_and_more_cannot() {
     assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
     assert_eq!(scene.server.requests().len(), 1);
     let more = scene.commit(&["--rounds", "10"]);
-    assert!(more.code == Some(2) && more.err.contains("this loop has at most 4 rounds"), "{more}");
+    assert!(
+        more.code == Some(2) && more.err.contains("this loop has at most 4 rounds"),
+        "{more}"
+    );
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (1, 1));
     // The file speaks to implement, which has eight, as well.
     scene.user_file("[limits]\nrounds = 8\n");
     assert_eq!(scene.commit(&[]).code, Some(1));
-    assert_eq!(scene.server.requests().len(), 1 + 3, "the same reply again would come");
+    assert_eq!(
+        scene.server.requests().len(),
+        1 + 3,
+        "the same reply again would come"
+    );
 }

@@ -14,7 +14,8 @@ const AFTER: &str = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN\n
 
 /// A project whose build is always red before `made.txt`, and a model that changes three files.
 fn scene() -> Scene {
-    let reply = format!("^^^lines.txt\n{AFTER}^^^end\n^^^made.txt\nmade\n^^^end\n^^^gone.txt\n^^^delete\n");
+    let reply =
+        format!("^^^lines.txt\n{AFTER}^^^end\n^^^made.txt\nmade\n^^^end\n^^^gone.txt\n^^^delete\n");
     let files = [
         (".gitignore", "/agent-config\n"),
         ("build.sh", "#!/bin/sh\ntest -e made.txt\n"),
@@ -22,22 +23,33 @@ fn scene() -> Scene {
         ("gone.txt", "gone\n"),
         ("agent-config/query.txt", "Make it pass.\n"),
     ];
-    Scene::with_files(&files, Script::new([]).rule("enerateContent", Step::text(&reply)))
+    Scene::with_files(
+        &files,
+        Script::new([]).rule("enerateContent", Step::text(&reply)),
+    )
 }
 
 /// The objects that a command prints under `--json`.
 fn objects(scene: &Scene, words: &[&str]) -> Vec<Value> {
     let ran = Ran::of(&mut scene.command(&[words, &["--json"]].concat(), &[]));
     assert_eq!(ran.code, Some(0), "{ran}");
-    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    ran.out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn names(scene: &Scene) -> Vec<String> {
-    scene.runs().iter().map(|run| run.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+    scene
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect()
 }
 
 fn tree(scene: &Scene) -> [Option<String>; 3] {
-    ["lines.txt", "made.txt", "gone.txt"].map(|path| fs::read_to_string(scene.project.root().join(path)).ok())
+    ["lines.txt", "made.txt", "gone.txt"]
+        .map(|path| fs::read_to_string(scene.project.root().join(path)).ok())
 }
 
 fn state(lines: &str, made: Option<&str>, gone: Option<&str>) -> [Option<String>; 3] {
@@ -51,16 +63,27 @@ fn a_run_is_meant_by_at_its_place_or_the_beginning_of_its_name() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.commit(&["--new"]).code, Some(0));
     let (older, newer) = (names(&scene)[0].clone(), names(&scene)[1].clone());
-    let name = |run: &str| objects(&scene, &["show", run])[0]["run"].as_str().unwrap().to_owned();
+    let name = |run: &str| {
+        objects(&scene, &["show", run])[0]["run"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(
         (name("@"), name("@-1"), name(&newer), name(&older)),
         (newer.clone(), older.clone(), newer, older.clone())
     );
     let many = scene.run(&["show", "20"]);
-    assert!(many.code == Some(3) && many.err.contains("20 could be any of"), "{many}");
+    assert!(
+        many.code == Some(3) && many.err.contains("20 could be any of"),
+        "{many}"
+    );
     for none in ["@-2", "@2", "@x", "zzz"] {
         let ran = scene.run(&["show", none]);
-        assert!(ran.code == Some(3) && ran.err.contains(&format!("no run named {none}")), "{ran}");
+        assert!(
+            ran.code == Some(3) && ran.err.contains(&format!("no run named {none}")),
+            "{ran}"
+        );
     }
     scene.run(&["clean", "--keep", "1"]);
     assert_eq!(name("20"), name("@"), "one name begins so");
@@ -73,24 +96,60 @@ fn runs_are_listed_by_what_they_are() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.commit(&["-m", "Another one."]).code, Some(0));
     let count = |words: &[&str]| objects(&scene, &[&["runs"], words].concat()).len();
-    assert_eq!((count(&[]), count(&["--loop", "commit"]), count(&["--loop", "order"])), (2, 2, 0));
-    assert_eq!((count(&["--status", "undone"]), count(&["--status", "good"])), (1, 1));
-    assert_eq!((count(&["--status", "failed"]), count(&["--status", "unfinished"])), (0, 0));
-    assert_eq!((count(&["--grep", "make it pass"]), count(&["--grep", "nowhere"])), (1, 0));
-    assert_eq!((count(&["--model", "gemini"]), count(&["--model", "gpt"])), (2, 0));
     assert_eq!(
-        (count(&["--since", "1h"]), count(&["--since", "2d"]), count(&["--since", "2999-01-01"])),
+        (
+            count(&[]),
+            count(&["--loop", "commit"]),
+            count(&["--loop", "order"])
+        ),
+        (2, 2, 0)
+    );
+    assert_eq!(
+        (count(&["--status", "undone"]), count(&["--status", "good"])),
+        (1, 1)
+    );
+    assert_eq!(
+        (
+            count(&["--status", "failed"]),
+            count(&["--status", "unfinished"])
+        ),
+        (0, 0)
+    );
+    assert_eq!(
+        (
+            count(&["--grep", "make it pass"]),
+            count(&["--grep", "nowhere"])
+        ),
+        (1, 0)
+    );
+    assert_eq!(
+        (count(&["--model", "gemini"]), count(&["--model", "gpt"])),
+        (2, 0)
+    );
+    assert_eq!(
+        (
+            count(&["--since", "1h"]),
+            count(&["--since", "2d"]),
+            count(&["--since", "2999-01-01"])
+        ),
         (2, 2, 0)
     );
     let all = objects(&scene, &["runs"]);
     assert!(
-        all[0]["began_ms"].as_i64() > all[1]["began_ms"].as_i64() && all[0]["query"] == "Another one.",
+        all[0]["began_ms"].as_i64() > all[1]["began_ms"].as_i64()
+            && all[0]["query"] == "Another one.",
         "{all:?}"
     );
     let wrong = scene.run(&["runs", "--since", "yesterday"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("90m, 12h or 7d"), "{wrong}");
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("90m, 12h or 7d"),
+        "{wrong}"
+    );
     let wrong = scene.run(&["runs", "--loop", "build"]);
-    assert!(wrong.code == Some(2) && wrong.err.contains("commit, implement, order"), "{wrong}");
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("commit, implement, order"),
+        "{wrong}"
+    );
 }
 
 #[test]
@@ -126,7 +185,10 @@ fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.run(&["diff", "@"]).out, diff.out);
     let files = objects(&scene, &["diff"])[0]["files"].clone();
-    assert_eq!((files[0]["status"].as_str(), files[1]["path"].as_str()), (Some("D"), Some("lines.txt")));
+    assert_eq!(
+        (files[0]["status"].as_str(), files[1]["path"].as_str()),
+        (Some("D"), Some("lines.txt"))
+    );
 }
 
 #[test]
@@ -136,22 +198,41 @@ fn one_file_is_undone_and_redone_without_the_others() {
     let whole = state(AFTER, Some("made\n"), None);
     assert_eq!(tree(&scene), whole);
     let undone = scene.run(&["undo", "@", "./gone.txt"]);
-    assert!(undone.code == Some(0) && undone.out.starts_with("restored gone.txt\n"), "{undone}");
+    assert!(
+        undone.code == Some(0) && undone.out.starts_with("restored gone.txt\n"),
+        "{undone}"
+    );
     assert_eq!(tree(&scene), state(AFTER, Some("made\n"), Some("gone\n")));
     assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
     let again = scene.run(&["undo", "@", "gone.txt"]);
-    assert!(again.code == Some(3) && again.err.contains("left no change in gone.txt"), "{again}");
-    assert_eq!(scene.run(&["undo", "@", "lines.txt", "made.txt"]).code, Some(0));
+    assert!(
+        again.code == Some(3) && again.err.contains("left no change in gone.txt"),
+        "{again}"
+    );
+    assert_eq!(
+        scene.run(&["undo", "@", "lines.txt", "made.txt"]).code,
+        Some(0)
+    );
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
-    assert_eq!(objects(&scene, &["runs"])[0]["undone"], true, "nothing of it is left");
+    assert_eq!(
+        objects(&scene, &["runs"])[0]["undone"],
+        true,
+        "nothing of it is left"
+    );
     let redone = scene.run(&["redo"]);
     assert_eq!(redone.code, Some(0), "{redone}");
     assert_eq!(
-        (tree(&scene), objects(&scene, &["runs"])[0]["undone"].clone()),
+        (
+            tree(&scene),
+            objects(&scene, &["runs"])[0]["undone"].clone()
+        ),
         (whole.clone(), false.into())
     );
     let nothing = scene.run(&["redo"]);
-    assert!(nothing.code == Some(7) && nothing.err.contains("nothing of"), "{nothing}");
+    assert!(
+        nothing.code == Some(7) && nothing.err.contains("nothing of"),
+        "{nothing}"
+    );
     // And once more, the whole run.
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
@@ -166,11 +247,21 @@ fn redo_loses_nothing_that_a_person_wrote_meanwhile() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     scene.project.write("lines.txt", b"mine\n").unwrap();
     let refused = scene.run(&["redo"]);
-    assert!(refused.code == Some(3) && refused.err.contains("lines.txt"), "{refused}");
-    assert_eq!(tree(&scene), state("mine\n", None, Some("gone\n")), "all or nothing");
+    assert!(
+        refused.code == Some(3) && refused.err.contains("lines.txt"),
+        "{refused}"
+    );
+    assert_eq!(
+        tree(&scene),
+        state("mine\n", None, Some("gone\n")),
+        "all or nothing"
+    );
     assert_eq!(scene.run(&["redo", "--force"]).code, Some(0));
     assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
-    let kept = scene.record().into_iter().any(|(_, content)| content == "mine\n");
+    let kept = scene
+        .record()
+        .into_iter()
+        .any(|(_, content)| content == "mine\n");
     assert!(kept, "what was replaced is in the run folder");
 }
 
@@ -179,19 +270,37 @@ fn pieces_are_undone_one_by_one_at_a_terminal() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let without = scene.run(&["undo", "--patch"]);
-    assert!(without.code == Some(3) && without.err.contains("no terminal"), "{without}");
+    assert!(
+        without.code == Some(3) && without.err.contains("no terminal"),
+        "{without}"
+    );
     // gone.txt stays as it is, of lines.txt the first piece is taken back, and made.txt stays.
-    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "n\nx\ny\nd\nq\n") else { return };
-    assert!(ran.code == Some(0) && ran.out.contains("x is none of y, n, a, d, q"), "{ran}");
+    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "n\nx\ny\nd\nq\n") else {
+        return;
+    };
+    assert!(
+        ran.code == Some(0) && ran.out.contains("x is none of y, n, a, d, q"),
+        "{ran}"
+    );
     let half = AFTER.replacen("ONE", "one", 1);
     assert_eq!(tree(&scene), state(&half, Some("made\n"), None));
     assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
     assert_eq!(scene.run(&["redo"]).code, Some(0));
     assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
-    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "q\n") else { return };
-    assert!(ran.code == Some(0) && ran.out.contains("nothing was chosen"), "{ran}");
-    let Some(ran) = typed::run(&scene, &["undo", "--patch", "@", "lines.txt"], &[], "a\n") else { return };
-    assert_eq!((ran.code, tree(&scene)), (Some(0), state(BEFORE, Some("made\n"), None)));
+    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "q\n") else {
+        return;
+    };
+    assert!(
+        ran.code == Some(0) && ran.out.contains("nothing was chosen"),
+        "{ran}"
+    );
+    let Some(ran) = typed::run(&scene, &["undo", "--patch", "@", "lines.txt"], &[], "a\n") else {
+        return;
+    };
+    assert_eq!(
+        (ran.code, tree(&scene)),
+        (Some(0), state(BEFORE, Some("made\n"), None))
+    );
 }
 
 #[test]
@@ -199,22 +308,52 @@ fn a_new_run_goes_on_from_a_finished_one() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let silent = scene.run_keyed(&["again", "--sandbox", "off"]);
-    assert!(silent.code == Some(3) && silent.err.contains("what should be different"), "{silent}");
+    assert!(
+        silent.code == Some(3) && silent.err.contains("what should be different"),
+        "{silent}"
+    );
     let parent = names(&scene)[0].clone();
-    let again = scene.run_keyed(&["again", "--sandbox", "off", "-m", "Not like that: say it loud."]);
-    assert_eq!(again.code, Some(0), "the model's flags are those of the run before: {again}");
+    let again = scene.run_keyed(&[
+        "again",
+        "--sandbox",
+        "off",
+        "-m",
+        "Not like that: say it loud.",
+    ]);
+    assert_eq!(
+        again.code,
+        Some(0),
+        "the model's flags are those of the run before: {again}"
+    );
     let asked = scene.recorded("1-query.txt");
-    let (query, diff) = (asked.find("Make it pass.").unwrap(), asked.find("+ONE").unwrap());
-    let (verdict, words) =
-        (asked.find("It ended like this: done").unwrap(), asked.find("say it loud").unwrap());
+    let (query, diff) = (
+        asked.find("Make it pass.").unwrap(),
+        asked.find("+ONE").unwrap(),
+    );
+    let (verdict, words) = (
+        asked.find("It ended like this: done").unwrap(),
+        asked.find("say it loud").unwrap(),
+    );
     assert!(query < diff && diff < verdict && verdict < words, "{asked}");
     let plan: Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
     assert_eq!(plan["parent"].as_str(), Some(&*parent));
-    assert_eq!(objects(&scene, &["show"])[0]["parent"].as_str(), Some(&*parent));
+    assert_eq!(
+        objects(&scene, &["show"])[0]["parent"].as_str(),
+        Some(&*parent)
+    );
     // What an undone run did is not in the code.
     assert_eq!(scene.run(&["undo", "--force", &parent]).code, Some(0));
-    assert_eq!(scene.run_keyed(&["again", &parent, "--sandbox", "off", "-m", "Another way."]).code, Some(0));
-    assert!(scene.recorded("1-query.txt").contains("made and taken back"));
+    assert_eq!(
+        scene
+            .run_keyed(&["again", &parent, "--sandbox", "off", "-m", "Another way."])
+            .code,
+        Some(0)
+    );
+    assert!(
+        scene
+            .recorded("1-query.txt")
+            .contains("made and taken back")
+    );
     let edit = scene.run_keyed(&["again", "--edit"]);
     assert_eq!(edit.code, Some(2), "{edit}");
 }
@@ -232,7 +371,10 @@ fn what_failed_is_tried_again_with_what_the_build_said() {
     let again = scene.run_keyed(&["again", "--rounds", "1", "--sandbox", "off"]);
     assert_eq!(again.code, Some(1), "{again}");
     let asked = scene.recorded("1-query.txt");
-    assert!(asked.contains("The last build printed:\n\nthe complaint\n"), "{asked}");
+    assert!(
+        asked.contains("The last build printed:\n\nthe complaint\n"),
+        "{asked}"
+    );
     assert!(asked.contains("it is not done yet"), "{asked}");
 }
 
@@ -240,18 +382,34 @@ fn what_failed_is_tried_again_with_what_the_build_said() {
 fn a_green_run_waits_for_a_person_who_keeps_it() {
     let scene = scene();
     let waits = scene.commit(&["--review"]);
-    assert!(waits.code == Some(9) && waits.err.contains("waits for review: code-commit review"), "{waits}");
-    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None), "its change is in the tree as always");
+    assert!(
+        waits.code == Some(9) && waits.err.contains("waits for review: code-commit review"),
+        "{waits}"
+    );
+    assert_eq!(
+        tree(&scene),
+        state(AFTER, Some("made\n"), None),
+        "its change is in the tree as always"
+    );
     assert_eq!(objects(&scene, &["runs"])[0]["verdict"], "waits for review");
     let next = scene.commit(&["--dry-run"]);
     assert!(next.err.contains("waits for review"), "{next}");
     let seen = scene.run(&["review"]);
-    assert!(seen.code == Some(3) && seen.out.contains("+ONE\n") && seen.err.contains("--accept"), "{seen}");
+    assert!(
+        seen.code == Some(3) && seen.out.contains("+ONE\n") && seen.err.contains("--accept"),
+        "{seen}"
+    );
     let accepted = scene.run(&["review", "--accept"]);
-    assert!(accepted.code == Some(0) && accepted.out.contains("is accepted"), "{accepted}");
+    assert!(
+        accepted.code == Some(0) && accepted.out.contains("is accepted"),
+        "{accepted}"
+    );
     assert_eq!(objects(&scene, &["runs"])[0]["verdict"], "done");
     let none = scene.run(&["review", "@", "--accept"]);
-    assert!(none.code == Some(7) && none.err.contains("does not wait"), "{none}");
+    assert!(
+        none.code == Some(7) && none.err.contains("does not wait"),
+        "{none}"
+    );
     assert_eq!(scene.run(&["review"]).code, Some(7));
 }
 
@@ -261,7 +419,10 @@ fn under_a_key_a_run_is_done_once_a_person_has_kept_it() {
     for _ in 0..2 {
         assert_eq!(scene.commit(&["--review", "--key", "k"]).code, Some(9));
     }
-    assert_eq!((scene.runs().len(), scene.run(&["review", "--accept"]).code), (1, Some(0)));
+    assert_eq!(
+        (scene.runs().len(), scene.run(&["review", "--accept"]).code),
+        (1, Some(0))
+    );
     assert_eq!(scene.commit(&["--review", "--key", "k"]).code, Some(0));
     assert_eq!(scene.runs().len(), 1);
 }
@@ -283,15 +444,29 @@ fn a_person_takes_back_all_of_it_or_a_part_and_the_rest_is_built_again() {
     );
     assert_eq!(scene.run(&["redo"]).code, Some(0));
     let (code, said) = last(&["review", "@", "--reject", "gone.txt"]);
-    assert_eq!((code, said["review"].as_str()), (Some(0), Some("accepted")), "{said}");
+    assert_eq!(
+        (code, said["review"].as_str()),
+        (Some(0), Some("accepted")),
+        "{said}"
+    );
     assert_eq!(tree(&scene), state(AFTER, Some("made\n"), Some("gone\n")));
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.commit(&["--review", "--new"]).code, Some(9));
     let (code, said) = last(&["review", "--reject"]);
-    assert_eq!((code, said["review"].as_str()), (Some(0), Some("rejected")), "{said}");
-    assert_eq!((tree(&scene), scene.run(&["review"]).code), (state(BEFORE, None, Some("gone\n")), Some(7)));
+    assert_eq!(
+        (code, said["review"].as_str()),
+        (Some(0), Some("rejected")),
+        "{said}"
+    );
+    assert_eq!(
+        (tree(&scene), scene.run(&["review"]).code),
+        (state(BEFORE, None, Some("gone\n")), Some(7))
+    );
     let late = scene.run(&["review", "@", "--accept"]);
-    assert!(late.code == Some(7) && late.err.contains("code-commit redo"), "{late}");
+    assert!(
+        late.code == Some(7) && late.err.contains("code-commit redo"),
+        "{late}"
+    );
 }
 
 #[test]
@@ -299,20 +474,44 @@ fn the_next_step_of_a_refused_decision_is_a_command_that_exists() {
     let scene = scene();
     assert_eq!(scene.commit(&["--review"]).code, Some(9));
     let all = scene.run(&["review", "@", "--accept", "made.txt"]);
-    assert_eq!((all.code, scene.run(&["review"]).code), (Some(2), Some(3)), "nothing is accepted: {all}");
+    assert_eq!(
+        (all.code, scene.run(&["review"]).code),
+        (Some(2), Some(3)),
+        "nothing is accepted: {all}"
+    );
     let silent = scene.run_keyed(&["review", "-m", ""]);
-    assert!(silent.code == Some(3) && silent.err.contains("code-commit review -m"), "{silent}");
+    assert!(
+        silent.code == Some(3) && silent.err.contains("code-commit review -m"),
+        "{silent}"
+    );
     scene.project.write("lines.txt", b"mine\n").unwrap();
     let refused = scene.run(&["review", "@", "--reject", "lines.txt"]);
-    assert!(refused.code == Some(3) && refused.err.contains("-commit lines.txt --force"), "{refused}");
-    assert_eq!(scene.run(&["undo", &names(&scene)[0], "lines.txt", "--force"]).code, Some(0));
+    assert!(
+        refused.code == Some(3) && refused.err.contains("-commit lines.txt --force"),
+        "{refused}"
+    );
+    assert_eq!(
+        scene
+            .run(&["undo", &names(&scene)[0], "lines.txt", "--force"])
+            .code,
+        Some(0)
+    );
     assert_eq!(tree(&scene), state(BEFORE, Some("made\n"), None));
     let file = scene.run(&["undo", "lines.txt"]);
-    assert!(file.code == Some(3) && file.err.contains("code-commit undo @ lines.txt"), "{file}");
+    assert!(
+        file.code == Some(3) && file.err.contains("code-commit undo @ lines.txt"),
+        "{file}"
+    );
     let words = scene.run_keyed(&["again", "not like that"]);
-    assert!(words.code == Some(2) && words.err.contains("code-commit again -m"), "{words}");
+    assert!(
+        words.code == Some(2) && words.err.contains("code-commit again -m"),
+        "{words}"
+    );
     let silent = scene.run_keyed(&["again", "-m", " "]);
-    assert!(silent.code == Some(3) && silent.err.contains("code-commit again -m"), "{silent}");
+    assert!(
+        silent.code == Some(3) && silent.err.contains("code-commit again -m"),
+        "{silent}"
+    );
 }
 
 #[test]
@@ -320,19 +519,34 @@ fn a_person_has_another_word_with_the_model_or_looks_piece_by_piece() {
     let scene = scene();
     assert_eq!(scene.commit(&["--review"]).code, Some(9));
     let asked = scene.run_keyed(&["review", "-m", "Say it loud."]);
-    assert!(asked.code == Some(9) && scene.recorded("1-query.txt").contains("Say it loud."), "{asked}");
-    let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], "x\nq\n") else { return };
-    assert!(quit.code == Some(9) && quit.out.contains("x is none of a, r, p, w, q"), "{quit}");
+    assert!(
+        asked.code == Some(9) && scene.recorded("1-query.txt").contains("Say it loud."),
+        "{asked}"
+    );
+    let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], "x\nq\n") else {
+        return;
+    };
+    assert!(
+        quit.code == Some(9) && quit.out.contains("x is none of a, r, p, w, q"),
+        "{quit}"
+    );
     // Who quits in the middle has accepted nothing, and who says nothing has asked nobody.
     let asked = scene.runs().len();
     for input in ["p\nq\n", "p\nn\nq\n", "w\n"] {
-        let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], input) else { return };
+        let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], input) else {
+            return;
+        };
         assert_ne!(quit.code, Some(0), "{input}: {quit}");
         assert!(!quit.out.contains("is accepted"), "{input}: {quit}");
     }
     assert_eq!(scene.runs().len(), asked);
-    let Some(pieces) = typed::run(&scene, &["review", "@-1"], &[], "p\nn\ny\nd\nd\n") else { return };
-    assert!(pieces.code == Some(0) && pieces.out.contains("is accepted"), "{pieces}");
+    let Some(pieces) = typed::run(&scene, &["review", "@-1"], &[], "p\nn\ny\nd\nd\n") else {
+        return;
+    };
+    assert!(
+        pieces.code == Some(0) && pieces.out.contains("is accepted"),
+        "{pieces}"
+    );
     let half = AFTER.replacen("ONE", "one", 1);
     assert_eq!(tree(&scene), state(&half, Some("made\n"), None));
 }
@@ -344,29 +558,53 @@ fn a_page_begins_with_what_was_asked_and_all_pages_are_linked() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     let page = scene.run(&["page"]);
     assert!(page.out.contains("<h1>Make it pass.</h1>"), "{page}");
-    assert!(page.out.contains("<p class=\"verdict warn\">undone</p>"), "an undone run is not green: {page}");
-    let (changes, hashes) =
-        (page.out.find("id=\"changes\"").unwrap(), page.out.find("Last line of the journal").unwrap());
+    assert!(
+        page.out.contains("<p class=\"verdict warn\">undone</p>"),
+        "an undone run is not green: {page}"
+    );
+    let (changes, hashes) = (
+        page.out.find("id=\"changes\"").unwrap(),
+        page.out.find("Last line of the journal").unwrap(),
+    );
     assert!(
         changes < page.out.find("id=\"timeline\"").unwrap()
             && hashes > page.out.find("id=\"rounds\"").unwrap()
     );
     assert_eq!(scene.run(&["page", "--all", "-o", "site"]).code, Some(0));
     let one = scene.run(&["page", "-o", "site"]);
-    assert!(one.code == Some(3) && one.err.contains("with --all"), "{one}");
+    assert!(
+        one.code == Some(3) && one.err.contains("with --all"),
+        "{one}"
+    );
     let name = &names(&scene)[0];
     let index = scene.project.read("site/index.html").unwrap();
-    assert!(index.contains(&format!("href=\"./{name}.html\"")) && index.contains(">undone</td>"), "{index}");
-    assert!(scene.project.read(&format!("site/{name}.html")).unwrap().contains("Make it pass."));
+    assert!(
+        index.contains(&format!("href=\"./{name}.html\"")) && index.contains(">undone</td>"),
+        "{index}"
+    );
+    assert!(
+        scene
+            .project
+            .read(&format!("site/{name}.html"))
+            .unwrap()
+            .contains("Make it pass.")
+    );
 }
 
 #[test]
 fn a_run_in_markdown_says_what_was_asked_how_it_ended_and_what_changed() {
     let scene = scene();
-    assert_eq!(scene.commit(&["-m", "Make *it* pass | <now>."]).code, Some(0));
+    assert_eq!(
+        scene.commit(&["-m", "Make *it* pass | <now>."]).code,
+        Some(0)
+    );
     let page = scene.run(&["page", "--format", "markdown"]);
     assert_eq!(page.code, Some(0), "{page}");
-    assert!(page.out.starts_with("### Make \\*it\\* pass \\| \\<now\\>\\.\n\n**done**\n\n`"), "{page}");
+    assert!(
+        page.out
+            .starts_with("### Make \\*it\\* pass \\| \\<now\\>\\.\n\n**done**\n\n`"),
+        "{page}"
+    );
     for part in [
         "| D | `gone.txt` |\n",
         "| A | `made.txt` |\n",
@@ -386,10 +624,16 @@ fn a_diff_shows_no_key() {
         ("build.sh", "#!/bin/sh\ntest -e made.txt\n"),
         ("agent-config/query.txt", "Make it pass.\n"),
     ];
-    let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", Step::text(&reply)));
+    let scene = Scene::with_files(
+        &files,
+        Script::new([]).rule("enerateContent", Step::text(&reply)),
+    );
     assert_eq!(scene.commit(&[]).code, Some(0));
     for words in [&["diff"][..], &["diff", "--json"]] {
         let ran = scene.run_with(words, &[("GEMINI_API_KEY", key)]);
-        assert!(ran.code == Some(0) && ran.out.contains("made.txt") && !ran.out.contains(key), "{ran}");
+        assert!(
+            ran.code == Some(0) && ran.out.contains("made.txt") && !ran.out.contains(key),
+            "{ran}"
+        );
     }
 }

@@ -31,7 +31,13 @@ fn costs(scene: &Scene) -> Value {
 
 /// What `costs` prints, without today's date.
 pub fn timeless(shown: &str) -> String {
-    let day = shown.lines().find(|line| line.starts_with("20")).unwrap().split(' ').next().unwrap();
+    let day = shown
+        .lines()
+        .find(|line| line.starts_with("20"))
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
     shown.replace(day, "[TODAY...]")
 }
 
@@ -56,7 +62,10 @@ fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so
     --- err
     ");
     let all = costs(&scene)["by"]["all"]["all"].take();
-    assert_eq!((&all["total"], &all["unknown"], &all["cost_usd"]), (&json!(2400), &json!(1), &Value::Null));
+    assert_eq!(
+        (&all["total"], &all["unknown"], &all["cost_usd"]),
+        (&json!(2400), &json!(1), &Value::Null)
+    );
 }
 
 /// Where the user's own file gives the model a price.
@@ -65,7 +74,10 @@ pub fn price(scene: &Scene) -> std::path::PathBuf {
     std::fs::create_dir_all(&folder).unwrap();
     let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";
     let file = folder.join("config.toml");
-    std::fs::File::create(&file).unwrap().write_all(price).unwrap();
+    std::fs::File::create(&file)
+        .unwrap()
+        .write_all(price)
+        .unwrap();
     file
 }
 
@@ -85,7 +97,10 @@ fn prices_of_the_configuration_count_for_runs_that_had_none() {
     price(&scene);
     let all = costs(&scene)["by"]["all"]["all"].take();
     assert_eq!(
-        (&all["unpriced"], all["cost_usd"].as_f64().map(|cost| format!("{cost:.4}"))),
+        (
+            &all["unpriced"],
+            all["cost_usd"].as_f64().map(|cost| format!("{cost:.4}"))
+        ),
         (&json!(0), Some("0.0090".into()))
     );
 }

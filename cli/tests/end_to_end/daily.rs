@@ -25,17 +25,24 @@ fn with_build(lines: &str, reply: &str) -> Scene {
         _ => (path, text.to_owned()),
     });
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
-    Scene::with_files(&files, Script::new([]).rule("enerateContent", Step::text(reply)))
+    Scene::with_files(
+        &files,
+        Script::new([]).rule("enerateContent", Step::text(reply)),
+    )
 }
 
 #[test]
 fn a_build_may_close_files_of_its_own_also_to_us() {
-    let closes = "rm -rf made.txt closed; echo made > made.txt; mkdir closed; echo in > closed/in.txt
+    let closes =
+        "rm -rf made.txt closed; echo made > made.txt; mkdir closed; echo in > closed/in.txt
         chmod 000 made.txt closed/in.txt";
     for sandbox in ["auto", "landlock", "off"] {
         let scene = with_build(closes, MENDS_IT);
         let give_to = |owner: &str| {
-            let given = Command::new("chown").args(["-R", owner]).arg(scene.project.beside()).status();
+            let given = Command::new("chown")
+                .args(["-R", owner])
+                .arg(scene.project.beside())
+                .status();
             assert!(given.unwrap().success());
         };
         let user = |command: &Command| {
@@ -45,7 +52,14 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
             give_to("0:0");
             ran
         };
-        let model = ["--model", "gemini-test", "--base-url", scene.server.origin(), "--sandbox", sandbox];
+        let model = [
+            "--model",
+            "gemini-test",
+            "--base-url",
+            scene.server.origin(),
+            "--sandbox",
+            sandbox,
+        ];
         let ran = user(&scene.keyed(&model, &[]));
         if ran.code == Some(3) && ran.err.contains("does not work here") {
             eprintln!("SKIPPED: {sandbox} does not work here");
@@ -65,10 +79,16 @@ fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
         assert_eq!(scene.commit(&[]).code, Some(0));
         let manifest = scene.runs()[0].join("undo/1/manifest.json");
         fs::remove_file(&manifest).unwrap();
-        scene.project.write(manifest.to_str().unwrap(), damage.as_bytes()).unwrap();
+        scene
+            .project
+            .write(manifest.to_str().unwrap(), damage.as_bytes())
+            .unwrap();
         let shown = scene.run(&["show"]);
         assert_eq!(shown.code, Some(3), "{damage}: {shown}");
-        assert!(shown.err.contains("undo/1/manifest.json"), "{damage}: {shown}");
+        assert!(
+            shown.err.contains("undo/1/manifest.json"),
+            "{damage}: {shown}"
+        );
     }
 }
 
@@ -79,13 +99,29 @@ fn a_record_whose_pre_image_is_not_that_of_its_manifest_is_not_intact() {
     let bundle = scene.project.beside().join("run.bundle");
     let export = ["export", "-o", bundle.to_str().unwrap()];
     assert_eq!(scene.run(&export).code, Some(0));
-    assert_eq!(scene.run(&["verify", bundle.to_str().unwrap()]).code, Some(0));
-    let old = files::entries(scene.runs()[0].join("undo/1")).into_iter().find(|path| path.ends_with("0.old"));
+    assert_eq!(
+        scene.run(&["verify", bundle.to_str().unwrap()]).code,
+        Some(0)
+    );
+    let old = files::entries(scene.runs()[0].join("undo/1"))
+        .into_iter()
+        .find(|path| path.ends_with("0.old"));
     fs::remove_file(old.as_ref().unwrap()).unwrap();
-    scene.project.write(old.unwrap().to_str().unwrap(), b"something else\n").unwrap();
+    scene
+        .project
+        .write(old.unwrap().to_str().unwrap(), b"something else\n")
+        .unwrap();
     let refused = scene.run(&export);
-    assert!(refused.code == Some(70) || refused.code == Some(3), "{refused}");
-    assert!(refused.err.contains("the pre-image of src/greet.sh is damaged"), "{refused}");
+    assert!(
+        refused.code == Some(70) || refused.code == Some(3),
+        "{refused}"
+    );
+    assert!(
+        refused
+            .err
+            .contains("the pre-image of src/greet.sh is damaged"),
+        "{refused}"
+    );
 }
 
 /// Waits in the command until the door is gone.
@@ -97,7 +133,11 @@ fn meanwhile(root: &Path, command: &mut Command, deed: impl FnOnce()) -> Ran {
     let door = root.join("agent-config/door");
     fs::create_dir_all(root.join("agent-config")).unwrap();
     mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     while !root.join("agent-config/here").exists() {
         assert!(child.try_wait().unwrap().is_none(), "it came to an end");
         std::thread::yield_now();
@@ -119,7 +159,14 @@ fn a_person_may_stash_or_commit_while_a_build_runs() {
     for sandbox in ["off"] {
         for gits in deeds {
             let scene = with_build(&format!("{WAITS}\necho built > built.txt"), MENDS_IT);
-            let model = ["--model", "gemini-test", "--base-url", scene.server.origin(), "--sandbox", sandbox];
+            let model = [
+                "--model",
+                "gemini-test",
+                "--base-url",
+                scene.server.origin(),
+                "--sandbox",
+                sandbox,
+            ];
             let ran = meanwhile(scene.project.root(), &mut scene.keyed(&model, &[]), || {
                 for git in gits {
                     scene.project.git(git).unwrap();
@@ -132,7 +179,10 @@ fn a_person_may_stash_or_commit_while_a_build_runs() {
 
 #[test]
 fn a_person_may_stash_or_commit_while_an_order_runs() {
-    let deeds: [&[&[&str]]; 2] = [&[&["stash", "-q"]], &[&["add", "-A"], &["commit", "-q", "-m", "mine"]]];
+    let deeds: [&[&[&str]]; 2] = [
+        &[&["stash", "-q"]],
+        &[&["add", "-A"], &["commit", "-q", "-m", "mine"]],
+    ];
     for reply in [order::GOOD, order::BAD] {
         for gits in deeds {
             let mut files = order::FILES.to_vec();
@@ -142,7 +192,9 @@ fn a_person_may_stash_or_commit_while_an_order_runs() {
                 Script::new([]).rule("chat/completions", Step::text(&order::greet(reply))),
             );
             let waits = format!("sh -c '{}{WAITS}'", order::AFTER);
-            scene.place_order(&serde_json::json!({ "acceptance_commands": [waits, "sh tests/run.sh"] }));
+            scene.place_order(
+                &serde_json::json!({ "acceptance_commands": [waits, "sh tests/run.sh"] }),
+            );
             let ran = meanwhile(scene.root(), &mut scene.command(&["--commit"]), || {
                 for git in gits {
                     scene.project.git(git).unwrap();

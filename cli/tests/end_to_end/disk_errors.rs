@@ -18,20 +18,32 @@ use crate::scenes::spec;
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
     let log = scene.project.beside().join("strace");
-    injected_into(&scene.keyed(args, &[]), &log, &["-e", &format!("inject={injection}")])
+    injected_into(
+        &scene.keyed(args, &[]),
+        &log,
+        &["-e", &format!("inject={injection}")],
+    )
 }
 
 /// Runs any command below strace with these options.
 fn injected_into(command: &Command, log: &Path, options: &[&str]) -> Option<Injected> {
-    let probe = Command::new("strace").args(["-qq", "-o", "/dev/null", "true"]).status();
+    let probe = Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .status();
     if !probe.is_ok_and(|status| status.success()) {
         eprintln!("SKIPPED: errors at system calls because strace cannot trace here");
         return None;
     }
     let strace = [&["strace", "-qq", "-o", log.to_str().unwrap()], options].concat();
-    let Ran { code, err: words, .. } = Ran::of(&mut below(strace, command));
+    let Ran {
+        code, err: words, ..
+    } = Ran::of(&mut below(strace, command));
     let was_hit = std::fs::read_to_string(log).unwrap().contains("(INJECTED)");
-    Some(Injected { code, was_hit, words })
+    Some(Injected {
+        code,
+        was_hit,
+        words,
+    })
 }
 
 pub struct Injected {
@@ -43,12 +55,18 @@ pub struct Injected {
 
 #[test]
 fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_changed() {
-    let build = FILES.iter().find(|(path, _)| *path == "build.sh").unwrap().1;
+    let build = FILES
+        .iter()
+        .find(|(path, _)| *path == "build.sh")
+        .unwrap()
+        .1;
     let mut stopped = 0;
     for number in (1..).step_by(every()) {
         let scene = Scene::with_replies([MENDS_IT]);
         let args = [&scene.flags()[..], &["--no-stream"]].concat();
-        let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else { return };
+        let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else {
+            return;
+        };
         assert_eq!(
             scene.project.read("build.sh").unwrap_or_default(),
             build,
@@ -60,12 +78,21 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
             Some(0 | 3) => {}
             // With 5 the build was to run without the changes, which `resume` brings back.
             Some(70 | 5) => {
-                assert!(ran.words.contains("Input/output error"), "fstat {number}: {}", ran.words);
+                assert!(
+                    ran.words.contains("Input/output error"),
+                    "fstat {number}: {}",
+                    ran.words
+                );
                 let resumed = scene.run_keyed(&["resume"]);
                 // The last of it may have been the summary.
                 let is_done = resumed.code == Some(0) || resumed.err.contains("is over");
                 assert!(is_done, "fstat {number}: {}\n{resumed}", ran.words);
-                assert_eq!(scene.server.requests().len(), 1, "fstat {number}: {}", ran.words);
+                assert_eq!(
+                    scene.server.requests().len(),
+                    1,
+                    "fstat {number}: {}",
+                    ran.words
+                );
                 stopped += 1;
             }
             other => panic!("fstat {number}: exit {other:?}, {}", ran.words),
@@ -86,11 +113,17 @@ fn a_disk_that_is_full_once_is_no_failed_attempt_of_an_order() {
         let log = scene.beside("strace");
         let injection = format!("inject=fsync,fdatasync:error=ENOSPC:when={number}");
         let command = scene.command(&["--max-attempts", "1"]);
-        let Some(ran) = injected_into(&command, &log, &["-e", &injection]) else { return };
+        let Some(ran) = injected_into(&command, &log, &["-e", &injection]) else {
+            return;
+        };
         match ran.code {
             Some(0 | 3) => {}
             Some(70) => {
-                assert!(ran.words.contains("No space left on device"), "{number}: {}", ran.words);
+                assert!(
+                    ran.words.contains("No space left on device"),
+                    "{number}: {}",
+                    ran.words
+                );
                 let again = scene.run(&["--max-attempts", "1"]);
                 assert_eq!(again.code, Some(0), "{number}: {}\n{again}", ran.words);
                 stopped += 1;
@@ -112,11 +145,22 @@ fn a_disk_that_fails_once_while_names_are_changed_costs_no_undo() {
         let old = files::named(&scene.project.root().join("src"));
         let args = [&scene.flags()[..], &["--no-stream"]].concat();
         let injection = format!("renameat,renameat2:error=EIO:when={number}");
-        let Some(ran) = injected(&scene, &injection, &args) else { return };
+        let Some(ran) = injected(&scene, &injection, &args) else {
+            return;
+        };
         // Finishes what could not be finished.
-        assert_eq!(scene.run(&["rollup"]).code, Some(0), "rename {number}: {}", ran.words);
+        assert_eq!(
+            scene.run(&["rollup"]).code,
+            Some(0),
+            "rename {number}: {}",
+            ran.words
+        );
         let undone = scene.run(&["undo"]);
-        assert!(matches!(undone.code, Some(0 | 7)), "rename {number}: {}\n{undone}", ran.words);
+        assert!(
+            matches!(undone.code, Some(0 | 7)),
+            "rename {number}: {}\n{undone}",
+            ran.words
+        );
         assert_eq!(
             files::named(&scene.project.root().join("src")),
             old,
@@ -142,12 +186,19 @@ fn a_manifest_that_cannot_be_opened_once_costs_no_undo() {
             ("b", "b\n"),
         ];
         let scene = Scene::with_files(&files, Script::new([Step::text("^^^a\nnew\n^^^end\n")]));
-        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"change a\n")
+            .unwrap();
         scene
     };
     let run = |scene: &Scene, options: &[&str]| {
         let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
-        injected_into(&scene.keyed(&args, &[]), &scene.project.beside().join("strace"), options)
+        injected_into(
+            &scene.keyed(&args, &[]),
+            &scene.project.beside().join("strace"),
+            options,
+        )
     };
     let whole = scene();
     if run(&whole, &["-s", "4096", "-e", "trace=openat"]).is_none() {
@@ -155,17 +206,34 @@ fn a_manifest_that_cannot_be_opened_once_costs_no_undo() {
     }
     let trace = files::text(&whole.project.beside().join("strace"));
     let opens = trace.lines().filter(|line| line.starts_with("openat("));
-    let numbers = (1..).zip(opens).filter(|(_, line)| line.contains("manifest.json\""));
+    let numbers = (1..)
+        .zip(opens)
+        .filter(|(_, line)| line.contains("manifest.json\""));
     // A folder may be listed in another order, and another file be opened in between.
-    let numbers: BTreeSet<usize> = numbers.flat_map(|(number, _)| number - 1..=number + 1).collect();
+    let numbers: BTreeSet<usize> = numbers
+        .flat_map(|(number, _)| number - 1..=number + 1)
+        .collect();
     assert!(numbers.len() > 1, "no set was recorded: {trace}");
     for number in numbers {
         let scene = scene();
-        let ran = run(&scene, &["-e", &format!("inject=openat:error=EIO:when={number}")]).unwrap();
+        let ran = run(
+            &scene,
+            &["-e", &format!("inject=openat:error=EIO:when={number}")],
+        )
+        .unwrap();
         assert!(ran.was_hit, "openat {number}: {}", ran.words);
-        assert_eq!(scene.run(&["rollup"]).code, Some(0), "openat {number}: {}", ran.words);
+        assert_eq!(
+            scene.run(&["rollup"]).code,
+            Some(0),
+            "openat {number}: {}",
+            ran.words
+        );
         let undone = scene.run(&["undo"]);
-        assert!(matches!(undone.code, Some(0 | 7)), "openat {number}: {}\n{undone}", ran.words);
+        assert!(
+            matches!(undone.code, Some(0 | 7)),
+            "openat {number}: {}\n{undone}",
+            ran.words
+        );
         let left = ["a", "b", "made"].map(|path| scene.project.read(path).ok());
         let old = [Some("a\n".to_owned()), Some("b\n".to_owned()), None];
         assert_eq!(left, old, "openat {number}: {}\n{undone}", ran.words);
@@ -176,14 +244,27 @@ fn a_manifest_that_cannot_be_opened_once_costs_no_undo() {
 fn what_a_build_left_in_the_tree_when_the_disk_failed_goes_with_the_next_command() {
     for number in 1.. {
         let build = "#!/bin/sh\necho evil > .envrc\nexit 1\n";
-        let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("a", "a\n")];
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("a", "a\n"),
+        ];
         let scene = Scene::with_files(&files, Script::new([Step::text("^^^a\nnew\n^^^end\n")]));
-        scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"change a\n")
+            .unwrap();
         let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
-        let Some(ran) = injected(&scene, &format!("rename:error=EIO:when={number}+"), &args) else { return };
+        let Some(ran) = injected(&scene, &format!("rename:error=EIO:when={number}+"), &args) else {
+            return;
+        };
         let next = scene.run(&["rollup"]);
         assert_eq!(next.code, Some(0), "rename {number}: {}\n{next}", ran.words);
-        assert!(!scene.project.root().join(".envrc").exists(), "rename {number}: {}\n{next}", ran.words);
+        assert!(
+            !scene.project.root().join(".envrc").exists(),
+            "rename {number}: {}\n{next}",
+            ran.words
+        );
         if !ran.was_hit {
             return assert!(number > 2, "nothing was renamed");
         }
@@ -204,7 +285,10 @@ fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_th
     };
     let commands: [fn() -> (Command, Project); 2] = [check, spec_run];
     let places = [".", ".git", ".git/HEAD"];
-    for (begin, place) in commands.into_iter().flat_map(|begin| places.map(|place| (begin, place))) {
+    for (begin, place) in commands
+        .into_iter()
+        .flat_map(|begin| places.map(|place| (begin, place)))
+    {
         // The repository is looked for at the start.
         for number in 1..16 {
             let (command, project) = begin();
@@ -212,8 +296,14 @@ fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_th
             let injection = format!("inject=statx:error=EIO:when={number}");
             let watched = root.join(place);
             let options = ["-P", watched.to_str().unwrap(), "-e", &injection];
-            let Some(ran) = injected_into(&command, &log, &options) else { return };
-            assert!(!root.join(".code-commit").exists(), "statx {number} of {place}: {}", ran.words);
+            let Some(ran) = injected_into(&command, &log, &options) else {
+                return;
+            };
+            assert!(
+                !root.join(".code-commit").exists(),
+                "statx {number} of {place}: {}",
+                ran.words
+            );
             if !ran.was_hit {
                 assert!(number > 2 || place != ".git", "{place} was never inspected");
                 break;
@@ -246,19 +336,39 @@ fn a_folder_of_the_record_that_cannot_be_closed_stops_no_command() {
         }
         let trace = std::fs::read_to_string(log).unwrap();
         let numbers = closes_of_the_record(&trace);
-        assert!(!numbers.is_empty(), "{:?} listed nothing: {trace}", args(&whole));
+        assert!(
+            !numbers.is_empty(),
+            "{:?} listed nothing: {trace}",
+            args(&whole)
+        );
         for number in numbers.into_iter().step_by(every()) {
             let scene = scene();
-            let ran = injected(&scene, &format!("close:error=EIO:when={number}"), &args(&scene)).unwrap();
-            assert!(ran.was_hit && ran.code == Some(0), "{:?}, close {number}: {}", args(&scene), ran.words);
+            let ran = injected(
+                &scene,
+                &format!("close:error=EIO:when={number}"),
+                &args(&scene),
+            )
+            .unwrap();
+            assert!(
+                ran.was_hit && ran.code == Some(0),
+                "{:?}, close {number}: {}",
+                args(&scene),
+                ran.words
+            );
         }
     }
 }
 
 /// Which calls of `close` are of a folder in the record or in our state that was listed. What gix lists is elsewhere.
 fn closes_of_the_record(trace: &str) -> Vec<usize> {
-    let closes = trace.lines().filter_map(|line| line.strip_prefix("close(")?.split_once(')'));
+    let closes = trace
+        .lines()
+        .filter_map(|line| line.strip_prefix("close(")?.split_once(')'));
     let is_ours = |fd: &str| fd.contains("/agent-config") || fd.contains("/.git/code-commit");
     let was_listed = |fd: &str| is_ours(fd) && trace.contains(&format!("getdents64({fd},"));
-    (1..).zip(closes).filter(|(_, (fd, _))| was_listed(fd)).map(|(number, _)| number).collect()
+    (1..)
+        .zip(closes)
+        .filter(|(_, (fd, _))| was_listed(fd))
+        .map(|(number, _)| number)
+        .collect()
 }

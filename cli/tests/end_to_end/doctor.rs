@@ -13,18 +13,45 @@ use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
 fn steady(ran: &Ran) -> String {
-    let varies = ["git ", "namespaces ", "bwrap ", "landlock ", "docker ", "agent "];
+    let varies = [
+        "git ",
+        "namespaces ",
+        "bwrap ",
+        "landlock ",
+        "docker ",
+        "agent ",
+    ];
     let keep = |line: &&str| {
-        !varies.iter().any(|name| line.get(4..).is_some_and(|rest| rest.trim_start().starts_with(name)))
+        !varies.iter().any(|name| {
+            line.get(4..)
+                .is_some_and(|rest| rest.trim_start().starts_with(name))
+        })
     };
-    ran.to_string().lines().filter(keep).collect::<Vec<_>>().join("\n")
+    ran.to_string()
+        .lines()
+        .filter(keep)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
 fn a_project_in_order_can_be_run() {
     let scene = Scene::with_replies([]);
-    let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("OPENAI_API_KEY", "sk-another-key-000011")]);
+    let args = [
+        "doctor",
+        "--online",
+        "--sandbox",
+        "off",
+        "--base-url",
+        scene.server.origin(),
+    ];
+    let ran = scene.run_with(
+        &args,
+        &[
+            ("GEMINI_API_KEY", KEY),
+            ("OPENAI_API_KEY", "sk-another-key-000011"),
+        ],
+    );
     insta::assert_snapshot!(steady(&ran), @"
     exit 0
     --- out
@@ -53,16 +80,31 @@ fn a_project_in_order_can_be_run() {
 
 #[test]
 fn each_model_of_a_list_is_asked_online_whatever_the_others_say() {
-    let missing = Step { status: Some(404), ..Step::body("{}") };
+    let missing = Step {
+        status: Some(404),
+        ..Step::body("{}")
+    };
     let script = Script::new([]).rule("models/gemini-3.8-flash", missing);
     let scene = Scene::new(script.rule("models/gemini-3.1-pro-preview", Step::body("{}")));
     let models = "gemini-3.8-flash,gemini-3.1-pro-preview";
-    let args = ["doctor", "--online", "--model", models, "--base-url", scene.server.origin()];
+    let args = [
+        "doctor",
+        "--online",
+        "--model",
+        models,
+        "--base-url",
+        scene.server.origin(),
+    ];
     let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.out.contains("NO  service         gemini/gemini-3.8-flash: "), "{ran}");
     assert!(
-        ran.out.contains("ok  service         gemini/gemini-3.1-pro-preview: key and model work"),
+        ran.out
+            .contains("NO  service         gemini/gemini-3.8-flash: "),
+        "{ran}"
+    );
+    assert!(
+        ran.out
+            .contains("ok  service         gemini/gemini-3.1-pro-preview: key and model work"),
         "{ran}"
     );
 }
@@ -80,7 +122,10 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     for missing in ["agent-config/query.txt", "build.sh", ".gitignore"] {
         std::fs::remove_file(scene.project.root().join(missing)).unwrap();
     }
-    scene.project.write("code-commit.toml", b"[limits]\nmax_calls = 0\n").unwrap();
+    scene
+        .project
+        .write("code-commit.toml", b"[limits]\nmax_calls = 0\n")
+        .unwrap();
     insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @"
     exit 3
     --- out
@@ -111,9 +156,17 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
 fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_starting() {
     let scene = Scene::with_replies([]);
     scene.disown_rollup();
-    scene.project.write("src/greet.sh", b"greet() { echo Hello, you!; }\n").unwrap();
+    scene
+        .project
+        .write("src/greet.sh", b"greet() { echo Hello, you!; }\n")
+        .unwrap();
     scene.project.write("not-in-it.txt", b"new\n").unwrap();
-    let about = |ran: &Ran| ran.out.lines().find(|line| line.contains("  code roll-up ")).map(str::to_owned);
+    let about = |ran: &Ran| {
+        ran.out
+            .lines()
+            .find(|line| line.contains("  code roll-up "))
+            .map(str::to_owned)
+    };
     let examine = || scene.run_keyed(&["doctor", "--sandbox", "off"]);
     let ran = examine();
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -133,8 +186,13 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT, MENDS_IT]);
     let access = |environment: &[(&str, &str)]| {
         let report = scene.run_with(&["doctor"], environment).out;
-        let rungs = report.lines().filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
-        rungs.filter(|line| line.contains("works")).map(str::to_owned).collect::<Vec<_>>()
+        let rungs = report
+            .lines()
+            .filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
+        rungs
+            .filter(|line| line.contains("works"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let nowhere = ("TMPDIR", "/nonexistent");
     let usual = access(&[]);
@@ -143,7 +201,14 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
         if !usual.iter().any(|line| line.contains(sandbox)) {
             continue;
         }
-        let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--sandbox", sandbox];
+        let args = [
+            "--base-url",
+            scene.server.origin(),
+            "--model",
+            "gemini-test",
+            "--sandbox",
+            sandbox,
+        ];
         let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), nowhere]);
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
     }
@@ -152,15 +217,28 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
 #[test]
 fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/gemini-key.txt", KEY.as_bytes()).unwrap();
-    scene.project.git(&["add", "-f", "agent-config/gemini-key.txt"]).unwrap();
+    scene
+        .project
+        .write("agent-config/gemini-key.txt", KEY.as_bytes())
+        .unwrap();
+    scene
+        .project
+        .git(&["add", "-f", "agent-config/gemini-key.txt"])
+        .unwrap();
     scene.project.commit("a key").unwrap();
     let ran = scene.run(&["doctor", "--sandbox", "off"]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.out.contains("NO  .gitignore      git tracks agent-config/gemini-key.txt,"), "{ran}");
+    assert!(
+        ran.out
+            .contains("NO  .gitignore      git tracks agent-config/gemini-key.txt,"),
+        "{ran}"
+    );
     let run = scene.commit(&[]);
     assert!(
-        run.code == Some(3) && run.err.contains("error: git tracks agent-config/gemini-key.txt,"),
+        run.code == Some(3)
+            && run
+                .err
+                .contains("error: git tracks agent-config/gemini-key.txt,"),
         "{run}"
     );
     assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
@@ -169,7 +247,14 @@ fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
 #[test]
 fn a_service_that_turns_the_key_down_is_told() {
     let scene = Scene::new(Script::new([]).rule("/models/", Step::status(403)));
-    let args = ["doctor", "--online", "--sandbox", "off", "--base-url", scene.server.origin()];
+    let args = [
+        "doctor",
+        "--online",
+        "--sandbox",
+        "off",
+        "--base-url",
+        scene.server.origin(),
+    ];
     let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("NO  service"), "{ran}");
@@ -181,8 +266,11 @@ fn doctor_as_json_is_one_object_a_check() {
     let scene = Scene::with_replies([]);
     let ran = scene.run(&["doctor", "--json", "--sandbox", "off"]);
     assert_eq!(ran.code, Some(3), "no key: {ran}");
-    let checks: Vec<serde_json::Value> =
-        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let checks: Vec<serde_json::Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let bad: Vec<&str> = checks
         .iter()
         .filter(|check| check["ok"] == false)
@@ -190,7 +278,11 @@ fn doctor_as_json_is_one_object_a_check() {
         .collect();
     assert_eq!(bad, ["key"]);
     let indented = |check: &&serde_json::Value| check["check"].as_str().unwrap().starts_with(' ');
-    assert_eq!(checks.iter().find(indented), None, "what is indented for people is not for programs");
+    assert_eq!(
+        checks.iter().find(indented),
+        None,
+        "what is indented for people is not for programs"
+    );
 }
 
 #[test]
@@ -199,8 +291,14 @@ fn a_disk_without_room_keeps_a_run_from_starting() {
     let doctor = scene.keyed(&["doctor", "--sandbox", "off"], &[]);
     let Ran { code, out, .. } = Ran::of(&mut below(["prlimit", "--fsize=4096"], &doctor));
     assert_eq!(code, Some(3), "{out}");
-    assert!(out.contains("NO  state           cannot write in "), "{out}");
-    assert!(out.contains("help: make sure that you own the folder and that the disk has space"), "{out}");
+    assert!(
+        out.contains("NO  state           cannot write in "),
+        "{out}"
+    );
+    assert!(
+        out.contains("help: make sure that you own the folder and that the disk has space"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -220,11 +318,24 @@ fn every_shell_gets_its_completions() {
 #[test]
 fn the_completions_for_bash_have_a_case_for_every_command() {
     let script = Scene::with_replies([]).run(&["completions", "bash"]).out;
-    let named = |line: &str| Some(line.trim().strip_prefix("cmd=\"")?.strip_suffix('"')?.to_owned());
-    let commands: Vec<String> = script.lines().filter_map(named).filter(|name| !name.is_empty()).collect();
+    let named = |line: &str| {
+        Some(
+            line.trim()
+                .strip_prefix("cmd=\"")?
+                .strip_suffix('"')?
+                .to_owned(),
+        )
+    };
+    let commands: Vec<String> = script
+        .lines()
+        .filter_map(named)
+        .filter(|name| !name.is_empty())
+        .collect();
     assert!(commands.len() > 30, "{commands:?}");
-    let without: Vec<&String> =
-        commands.iter().filter(|name| !script.contains(&format!("\n        {name})\n"))).collect();
+    let without: Vec<&String> = commands
+        .iter()
+        .filter(|name| !script.contains(&format!("\n        {name})\n")))
+        .collect();
     assert!(without.is_empty(), "{without:?}");
 }
 
@@ -256,19 +367,38 @@ fn an_editor_is_not_opened_without_a_terminal() {
 /// An editor that writes `text` and ends with `code`.
 fn editor(scene: &Scene, text: &str, code: u8) -> PathBuf {
     let path = scene.project.beside().join("editor.sh");
-    let script =
-        format!("#!/bin/sh\nprintf '%s\\n' '{text}' \"key=$GEMINI_API_KEY\" > \"$2\"\nexit {code}\n");
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o755).open(&path).unwrap();
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' '{text}' \"key=$GEMINI_API_KEY\" > \"$2\"\nexit {code}\n"
+    );
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o755)
+        .open(&path)
+        .unwrap();
     file.write_all(script.as_bytes()).unwrap();
     path
 }
 
 /// The default loop on a terminal, with an editor that gets a flag of its own and the file.
 fn on_a_terminal(scene: &Scene, editor: &Path) -> Option<Ran> {
-    let words = ["--edit", "--sandbox", "off", "--model", "gemini-test", "--base-url", scene.server.origin()];
+    let words = [
+        "--edit",
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+        "--base-url",
+        scene.server.origin(),
+    ];
     let visual = format!("{} --wait", editor.display());
-    typed::run(scene, &words, &[("VISUAL", &visual), ("EDITOR", "false")], "")
+    typed::run(
+        scene,
+        &words,
+        &[("VISUAL", &visual), ("EDITOR", "false")],
+        "",
+    )
 }
 
 #[test]
@@ -276,9 +406,14 @@ fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
     let scene = Scene::with_replies([MENDS_IT]);
     std::fs::remove_file(scene.project.root().join("agent-config/query.txt")).unwrap();
     let editor = editor(&scene, "greet the world", 0);
-    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
+    let Some(ran) = on_a_terminal(&scene, &editor) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.read("agent-config/query.txt").unwrap(), "greet the world\nkey=\n");
+    assert_eq!(
+        scene.project.read("agent-config/query.txt").unwrap(),
+        "greet the world\nkey=\n"
+    );
     assert!(scene.recorded("1-query.txt").contains("greet the world"));
 }
 
@@ -286,19 +421,34 @@ fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
 #[test]
 fn an_editor_that_stays_open_is_not_closed() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let (editor, window) = (editor(&scene, "greet the world", 0), scene.project.beside().join("window"));
+    let (editor, window) = (
+        editor(&scene, "greet the world", 0),
+        scene.project.beside().join("window"),
+    );
     let rest = format!(
         "setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec tail -f /dev/null' > /dev/null 2>&1 &\n\
          until test -e {0}; do :; done\n",
         window.display()
     );
-    let script = std::fs::read_to_string(&editor).unwrap().replace("exit 0", &rest);
-    std::io::Write::write_all(&mut std::fs::File::create(&editor).unwrap(), script.as_bytes()).unwrap();
-    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
+    let script = std::fs::read_to_string(&editor)
+        .unwrap()
+        .replace("exit 0", &rest);
+    std::io::Write::write_all(
+        &mut std::fs::File::create(&editor).unwrap(),
+        script.as_bytes(),
+    )
+    .unwrap();
+    let Some(ran) = on_a_terminal(&scene, &editor) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     let window = std::fs::read_to_string(window).unwrap();
     let is_open = std::path::Path::new("/proc").join(window.trim()).exists();
-    let killed = std::process::Command::new("kill").arg(window.trim()).status().unwrap().success();
+    let killed = std::process::Command::new("kill")
+        .arg(window.trim())
+        .status()
+        .unwrap()
+        .success();
     assert!(is_open && killed, "{ran}");
 }
 
@@ -306,7 +456,9 @@ fn an_editor_that_stays_open_is_not_closed() {
 fn an_editor_that_fails_ends_the_run_before_it_begins() {
     let scene = Scene::with_replies([MENDS_IT]);
     let editor = editor(&scene, "half a query", 3);
-    let Some(ran) = on_a_terminal(&scene, &editor) else { return };
+    let Some(ran) = on_a_terminal(&scene, &editor) else {
+        return;
+    };
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(ran.out.contains("the editor exited with code 3"), "{ran}");
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
@@ -319,15 +471,26 @@ const FORBIDDEN: &str = "echo 0 > \"$0\" || exit 99; exec \"$@\"";
 fn how_to_get_the_strongest_sandbox_is_said_where_it_does_not_work() {
     let scene = Scene::with_replies([]);
     let setting = Path::new("/proc/sys/user/max_user_namespaces");
-    let Some(Ran { out, .. }) = where_mounted(FORBIDDEN, setting, &scene.keyed(&["doctor"], &[])) else {
+    let Some(Ran { out, .. }) = where_mounted(FORBIDDEN, setting, &scene.keyed(&["doctor"], &[]))
+    else {
         return;
     };
     let row = |name: &str| {
-        out.lines().skip_while(|line| !line.contains(name)).take(2).collect::<Vec<_>>().join(" ")
+        out.lines()
+            .skip_while(|line| !line.contains(name))
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     let help = "allow user namespaces, as root: sysctl -w user.max_user_namespaces=15000";
-    assert!(row("  namespaces  ").contains(&format!("help: {help}")), "{out}");
+    assert!(
+        row("  namespaces  ").contains(&format!("help: {help}")),
+        "{out}"
+    );
     if row("  landlock  ").contains("works") {
-        assert!(row("  sandbox  ").contains(&format!("for the strongest sandbox, {help}")), "{out}");
+        assert!(
+            row("  sandbox  ").contains(&format!("for the strongest sandbox, {help}")),
+            "{out}"
+        );
     }
 }

@@ -28,11 +28,20 @@ fn summary(scene: &Scene) -> Value {
 #[test]
 fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_have_cost() {
     let used = json!({"promptTokenCount": 1000, "candidatesTokenCount": 100});
-    let half = Step { pieces: Some(40), ..Step::text(MENDS_IT) }.hang(Hang::After(900));
+    let half = Step {
+        pieces: Some(40),
+        ..Step::text(MENDS_IT)
+    }
+    .hang(Hang::After(900));
     let scene = Scene::new(Script::new([half, Step::text(MENDS_IT).usage(used)]));
     let origin = scene.server.origin();
     let args = [&MODEL[..], &["--base-url", origin]].concat();
-    let mut child = scene.keyed(&args, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .keyed(&args, &[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(1);
     let run = loop {
         if let Some(run) = scene.runs().pop() {
@@ -42,23 +51,38 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
     let kept = wait_for_text(&run.join("1-partial.txt"));
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(MENDS_IT.starts_with(&kept) && kept.len() < MENDS_IT.len(), "{kept:?}");
+    assert!(
+        MENDS_IT.starts_with(&kept) && kept.len() < MENDS_IT.len(),
+        "{kept:?}"
+    );
 
     let lost: Value = serde_json::from_str(&scene.run(&["costs", "--json"]).out).unwrap();
     let lost = &lost["by"]["all"]["all"];
-    assert_eq!((&lost["calls"], &lost["cost_usd"]), (&json!(1), &Value::Null));
+    assert_eq!(
+        (&lost["calls"], &lost["cost_usd"]),
+        (&json!(1), &Value::Null)
+    );
     // 65,536 tokens of output, and a token for each byte of the prompt.
     let most = lost["at_most_usd"].as_f64().unwrap();
     assert!(most > 65_536.0 * 3.75e-6 && most < 0.26, "{most}");
 
     let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 2), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{resumed}"
+    );
     assert!(
-        resumed.out.contains(&format!("cost $0.0011 and at most ${most:.4} for 1 lost call")),
+        resumed.out.contains(&format!(
+            "cost $0.0011 and at most ${most:.4} for 1 lost call"
+        )),
         "{resumed}"
     );
     let summary = summary(&scene);
-    assert_eq!((&summary["cost_usd"], &summary["lost"]["calls"]), (&Value::Null, &json!(1)));
+    assert_eq!(
+        (&summary["cost_usd"], &summary["lost"]["calls"]),
+        (&Value::Null, &json!(1))
+    );
     assert!(run.join("1-partial.txt").exists() && !run.join("1-partial-2.txt").exists());
     let costs = scene.run(&["costs"]);
     let whole = format!("(1 without usage, at most ${:.4} in all)", most + 0.001_125);
@@ -68,40 +92,65 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
 #[test]
 fn an_answer_that_is_whole_leaves_no_part_and_one_that_broke_off_before_it_counts_as_lost() {
     let used = json!({"promptTokenCount": 1000, "candidatesTokenCount": 100});
-    let broken = Step { no_end: true, ..Step::text("half an answer") };
+    let broken = Step {
+        no_end: true,
+        ..Step::text("half an answer")
+    };
     let scene = Scene::new(Script::new([broken, Step::text(MENDS_IT).usage(used)]));
     let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("for 1 lost call"), "{ran}");
-    let kept = scene.record().into_iter().filter(|(path, _)| path.contains("partial")).collect::<Vec<_>>();
+    let kept = scene
+        .record()
+        .into_iter()
+        .filter(|(path, _)| path.contains("partial"))
+        .collect::<Vec<_>>();
     assert!(kept.is_empty(), "{kept:?}");
     assert_eq!(summary(&scene)["lost"]["calls"], 1);
 }
 
 #[test]
 fn an_answer_that_never_became_whole_is_kept_as_far_as_it_came() {
-    let broken = || Step { no_end: true, ..Step::text("half an answer") };
+    let broken = || Step {
+        no_end: true,
+        ..Step::text("half an answer")
+    };
     let scene = Scene::new(Script::new([broken().times(3)]));
     let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(ran.out.contains("for 3 lost calls"), "{ran}");
     let run = scene.runs().pop().unwrap();
     for file in ["1-partial.txt", "1-partial-2.txt", "1-partial-3.txt"] {
-        assert_eq!(std::fs::read_to_string(run.join(file)).unwrap(), "half an answer", "{file}");
+        assert_eq!(
+            std::fs::read_to_string(run.join(file)).unwrap(),
+            "half an answer",
+            "{file}"
+        );
     }
 }
 
 /// Each was paid for: asking again would pay twice.
 #[test]
 fn a_whole_answer_in_an_unusual_form_is_used_and_asked_for_once() {
-    let plain = Step { content_type: Some("text/plain".to_owned()), ..Step::text(MENDS_IT) };
+    let plain = Step {
+        content_type: Some("text/plain".to_owned()),
+        ..Step::text(MENDS_IT)
+    };
     let unstated = Step::text(MENDS_IT).finish("");
-    let cases =
-        [(plain, "--stream"), (unstated, "--no-stream"), (Step::text(MENDS_IT).finish("eos"), "--stream")];
+    let cases = [
+        (plain, "--stream"),
+        (unstated, "--no-stream"),
+        (Step::text(MENDS_IT).finish("eos"), "--stream"),
+    ];
     for (step, stream) in cases {
         let scene = Scene::new(Script::new([step.clone()]));
-        let ran = scene.run_keyed(&[&MODEL[..], &[stream, "--base-url", scene.server.origin()]].concat());
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{step:?} {ran}");
+        let ran =
+            scene.run_keyed(&[&MODEL[..], &[stream, "--base-url", scene.server.origin()]].concat());
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(0), 1),
+            "{step:?} {ran}"
+        );
     }
 }
 
@@ -112,5 +161,8 @@ fn an_answer_that_cannot_be_read_is_kept_as_it_came() {
     let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
     assert_eq!(ran.code, Some(4), "{ran}");
     let run = scene.runs().pop().unwrap();
-    assert_eq!(std::fs::read_to_string(run.join("1-partial.txt")).unwrap(), odd);
+    assert_eq!(
+        std::fs::read_to_string(run.join("1-partial.txt")).unwrap(),
+        odd
+    );
 }

@@ -8,11 +8,18 @@ use serde_json::Value;
 
 use crate::scenes::commit::Scene;
 
-const BUILD: &str =
-    "#!/bin/sh\ngrep -q 'answer=42' big.txt && grep -q '^line 999$' big.txt && ! grep -q broken big.txt\n";
+const BUILD: &str = "#!/bin/sh\ngrep -q 'answer=42' big.txt && grep -q '^line 999$' big.txt && ! grep -q broken big.txt\n";
 
 fn big() -> String {
-    (1..=1000).map(|n| if n == 500 { "answer=41\n".to_owned() } else { format!("line {n}\n") }).collect()
+    (1..=1000)
+        .map(|n| {
+            if n == 500 {
+                "answer=41\n".to_owned()
+            } else {
+                format!("line {n}\n")
+            }
+        })
+        .collect()
 }
 
 /// A project with a file of 1,000 lines.
@@ -22,8 +29,19 @@ fn scene(replies: &[&str]) -> Scene {
 
 fn scene_with(build: &str, more: &[(&str, &str)], replies: &[&str]) -> Scene {
     let big = big();
-    let files = [&[(".gitignore", "/agent-config\n"), ("build.sh", build), ("big.txt", &big)], more].concat();
-    Scene::with_files(&files, Script::new(replies.iter().map(|reply| Step::text(reply))))
+    let files = [
+        &[
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", build),
+            ("big.txt", &big),
+        ],
+        more,
+    ]
+    .concat();
+    Scene::with_files(
+        &files,
+        Script::new(replies.iter().map(|reply| Step::text(reply))),
+    )
 }
 
 fn edit(path: &str, search: &str, replace: &str) -> String {
@@ -36,10 +54,22 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
     let scene = scene(&[&reply]);
     let ran = scene.commit(&["-m", "The answer is 42.", "--edits"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.read("big.txt").unwrap(), big().replace("=41", "=42"));
-    assert!(scene.recorded("1-query.txt").contains("\n^^^edit src/main.rs\n<<<<<<< SEARCH\n"));
+    assert_eq!(
+        scene.project.read("big.txt").unwrap(),
+        big().replace("=41", "=42")
+    );
+    assert!(
+        scene
+            .recorded("1-query.txt")
+            .contains("\n^^^edit src/main.rs\n<<<<<<< SEARCH\n")
+    );
     let whole = format!("^^^big.txt\n{}^^^end\n", big());
-    assert!(whole.len() > 20 * reply.len(), "{} against {}", whole.len(), reply.len());
+    assert!(
+        whole.len() > 20 * reply.len(),
+        "{} against {}",
+        whole.len(),
+        reply.len()
+    );
     assert!(ran.out.contains("  M big.txt  +1 −1"), "{ran}");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
@@ -48,7 +78,11 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
 #[test]
 fn without_the_flag_no_edit_is_taught() {
     let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
-    assert_eq!(scene.commit(&["-m", "The answer is 42."]).code, Some(0), "an edit that is exact is taken");
+    assert_eq!(
+        scene.commit(&["-m", "The answer is 42."]).code,
+        Some(0),
+        "an edit that is exact is taken"
+    );
     assert!(!scene.recorded("1-query.txt").contains("SEARCH"));
 }
 
@@ -69,10 +103,20 @@ fn a_miss_is_told_with_the_nearest_lines_and_mended_and_the_run_comes_out_the_sa
         +answer=41
     ");
     let asked = scene.recorded("3-query.txt");
-    let replaced = asked.split_once("--- FILE REPLACEMENT big.txt ---\n").unwrap().1;
-    assert_eq!(replaced, big().replace("=41", "=broken"), "the whole file as it is now");
+    let replaced = asked
+        .split_once("--- FILE REPLACEMENT big.txt ---\n")
+        .unwrap()
+        .1;
+    assert_eq!(
+        replaced,
+        big().replace("=41", "=broken"),
+        "the whole file as it is now"
+    );
     let replayed = scene.run(&["replay"]);
-    assert!(replayed.code == Some(0) && replayed.out.starts_with("the same prompts"), "{replayed}");
+    assert!(
+        replayed.code == Some(0) && replayed.out.starts_with("the same prompts"),
+        "{replayed}"
+    );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
 }
@@ -84,46 +128,81 @@ fn a_run_that_was_stopped_after_an_edit_shows_its_result_when_it_goes_on() {
         edit("big.txt", "answer=broken\n", "answer=42\n"),
     );
     let scene = scene(&[&breaks, &mends]);
-    assert_eq!(scene.commit(&["-m", "42.", "--edits", "--max-calls", "1"]).code, Some(4));
+    assert_eq!(
+        scene
+            .commit(&["-m", "42.", "--edits", "--max-calls", "1"])
+            .code,
+        Some(4)
+    );
     let resumed = scene.run_keyed(&["resume", "--max-calls", "2"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    assert!(scene.recorded("2-query.txt").ends_with(&big().replace("=41", "=broken")));
+    assert!(
+        scene
+            .recorded("2-query.txt")
+            .ends_with(&big().replace("=41", "=broken"))
+    );
 }
 
 #[test]
 fn a_file_that_changed_since_the_model_was_shown_it_is_not_edited() {
     let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
     scene.disown_rollup();
-    scene.project.write("big.txt", big().replace("line 7\n", "line seven\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write(
+            "big.txt",
+            big().replace("line 7\n", "line seven\n").as_bytes(),
+        )
+        .unwrap();
     let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("`big.txt` is not as you were shown it"), "{ran}");
+    assert!(
+        ran.err.contains("`big.txt` is not as you were shown it"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn what_the_build_makes_of_a_file_is_shown_and_edited() {
     let build = BUILD.replace("sh\n", "sh\nsed -i 's/^answer=half$/answer=21/' big.txt\n");
-    let replies =
-        [edit("big.txt", "answer=41\n", "answer=half\n"), edit("big.txt", "answer=21\n", "answer=42\n")];
+    let replies = [
+        edit("big.txt", "answer=41\n", "answer=half\n"),
+        edit("big.txt", "answer=21\n", "answer=42\n"),
+    ];
     let scene = scene_with(&build, &[], &[&replies[0], &replies[1]]);
     let ran = scene.commit(&["-m", "42.", "--edits"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let asked = scene.recorded("2-query.txt");
     assert_eq!(
-        asked.split_once("--- FILE REPLACEMENT big.txt ---\n").unwrap().1,
+        asked
+            .split_once("--- FILE REPLACEMENT big.txt ---\n")
+            .unwrap()
+            .1,
         big().replace("=41", "=21")
     );
     let replayed = scene.run(&["replay"]);
-    assert!(replayed.code == Some(0) && replayed.out.starts_with("the same prompts"), "{replayed}");
+    assert!(
+        replayed.code == Some(0) && replayed.out.starts_with("the same prompts"),
+        "{replayed}"
+    );
 }
 
 #[test]
 fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
-    let reply = edit("big.txt", "answer=41\n", "answer=42\n") + &edit("server.pem", "hunter2\n", "");
-    let scene = scene_with(BUILD, &[("server.pem", "hunter2\nhunter3\n")], &[&reply, &reply]);
+    let reply =
+        edit("big.txt", "answer=41\n", "answer=42\n") + &edit("server.pem", "hunter2\n", "");
+    let scene = scene_with(
+        BUILD,
+        &[("server.pem", "hunter2\nhunter3\n")],
+        &[&reply, &reply],
+    );
     let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "2"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("`server.pem` was not shown, so its lines cannot be edited"), "{ran}");
+    assert!(
+        ran.err
+            .contains("`server.pem` was not shown, so its lines cannot be edited"),
+        "{ran}"
+    );
     assert!(!scene.recorded("2-query.txt").contains("hunter3"));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
 }
@@ -131,11 +210,31 @@ fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
 #[test]
 fn implement_teaches_edits_behind_the_system_prompt_of_the_user() {
     let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "-m", "42.", "--edits"];
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
+    let args = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "-m",
+        "42.",
+        "--edits",
+    ];
     let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(scene.server.requests()[0].json().to_string().contains("^^^edit src/main.rs"));
+    assert!(
+        scene.server.requests()[0]
+            .json()
+            .to_string()
+            .contains("^^^edit src/main.rs")
+    );
 }
 
 #[test]
@@ -143,17 +242,35 @@ fn parse_and_apply_know_edits() {
     let scene = scene(&[]);
     let reply = edit("big.txt", "answer=41\n", "answer=42\n");
     let given = |args: &[&str]| {
-        let mut child =
-            scene.command(args, &[]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(reply.as_bytes()).unwrap();
+        let mut child = scene
+            .command(args, &[])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(reply.as_bytes())
+            .unwrap();
         String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
     };
     let parsed: Value = serde_json::from_str(&given(&["parse", "--json"])).unwrap();
     let file = &parsed["files"][0];
-    assert_eq!((&file["path"], &file["action"]), (&Value::from("big.txt"), &Value::from("edit")));
+    assert_eq!(
+        (&file["path"], &file["action"]),
+        (&Value::from("big.txt"), &Value::from("edit"))
+    );
     assert_eq!(given(&["parse"]), "edit    big.txt  1 hunk\n");
-    assert_eq!(given(&["apply", "--dry-run"]), "would be written: big.txt\n");
+    assert_eq!(
+        given(&["apply", "--dry-run"]),
+        "would be written: big.txt\n"
+    );
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
     given(&["apply"]);
-    assert_eq!(scene.project.read("big.txt").unwrap(), big().replace("=41", "=42"));
+    assert_eq!(
+        scene.project.read("big.txt").unwrap(),
+        big().replace("=41", "=42")
+    );
 }

@@ -13,7 +13,10 @@ use crate::scenes::program::{Ran, where_mounted};
 const FILES: [(&str, &str); 3] = [
     (".gitignore", "/agent-config\n"),
     ("below/.gitignore", "/agent-config\n"),
-    ("below/build.sh", "#!/bin/sh\ngit log -1 --format=%s && ! touch \"$(git rev-parse --git-dir)/x\"\n"),
+    (
+        "below/build.sh",
+        "#!/bin/sh\ngit log -1 --format=%s && ! touch \"$(git rev-parse --git-dir)/x\"\n",
+    ),
 ];
 
 #[track_caller]
@@ -25,14 +28,26 @@ fn check_build_in(scene: &Scene, root: &Path) {
                 .and_then(|mut file| std::io::Write::write_all(&mut file, b"say one\n"))
                 .unwrap();
         }
-        let args = ["--base-url", scene.server.origin(), "--model", "gemini-test", "--sandbox", sandbox];
+        let args = [
+            "--base-url",
+            scene.server.origin(),
+            "--model",
+            "gemini-test",
+            "--sandbox",
+            sandbox,
+        ];
         let done = scene.keyed(&args, &[]).current_dir(root).output().unwrap();
         let err = String::from_utf8_lossy(&done.stderr);
         if err.contains(&format!("--sandbox {sandbox}")) && done.status.code() == Some(3) {
             eprintln!("SKIPPED: no {sandbox} here: {err}");
             continue;
         }
-        assert_eq!(done.status.code(), Some(0), "{sandbox}: {}{err}", String::from_utf8_lossy(&done.stdout));
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{sandbox}: {}{err}",
+            String::from_utf8_lossy(&done.stdout)
+        );
     }
 }
 
@@ -50,42 +65,94 @@ fn a_build_below_the_top_of_a_work_tree_can_ask_git() {
 #[test]
 fn a_build_in_a_linked_work_tree_can_ask_git() {
     let scene = scene();
-    scene.project.git(&["mv", "below/build.sh", "build.sh"]).unwrap();
+    scene
+        .project
+        .git(&["mv", "below/build.sh", "build.sh"])
+        .unwrap();
     scene.project.commit("at the top").unwrap();
-    let linked = scene.project.beside().canonicalize().unwrap().join("linked");
-    scene.project.git(&["worktree", "add", "-q", linked.to_str().unwrap(), "-b", "other"]).unwrap();
+    let linked = scene
+        .project
+        .beside()
+        .canonicalize()
+        .unwrap()
+        .join("linked");
+    scene
+        .project
+        .git(&[
+            "worktree",
+            "add",
+            "-q",
+            linked.to_str().unwrap(),
+            "-b",
+            "other",
+        ])
+        .unwrap();
     check_build_in(&scene, &linked);
 }
 
 #[test]
 fn a_build_in_a_work_tree_inside_its_bare_repository_can_ask_git() {
     let scene = scene();
-    scene.project.git(&["mv", "below/build.sh", "build.sh"]).unwrap();
+    scene
+        .project
+        .git(&["mv", "below/build.sh", "build.sh"])
+        .unwrap();
     scene.project.commit("at the top").unwrap();
-    let bare = scene.project.beside().canonicalize().unwrap().join("all.git");
-    scene.project.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]).unwrap();
-    let (dir, tree) = (format!("--git-dir={}", bare.display()), bare.join("trees/one"));
-    scene.project.git(&[&dir, "worktree", "add", "-q", tree.to_str().unwrap(), "-b", "other"]).unwrap();
+    let bare = scene
+        .project
+        .beside()
+        .canonicalize()
+        .unwrap()
+        .join("all.git");
+    scene
+        .project
+        .git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()])
+        .unwrap();
+    let (dir, tree) = (
+        format!("--git-dir={}", bare.display()),
+        bare.join("trees/one"),
+    );
+    scene
+        .project
+        .git(&[
+            &dir,
+            "worktree",
+            "add",
+            "-q",
+            tree.to_str().unwrap(),
+            "-b",
+            "other",
+        ])
+        .unwrap();
     check_build_in(&scene, &tree);
 }
 
 #[test]
 fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
-    let build =
-        "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";
+    let build = "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";
     let config = "protect = ['many/**']\n";
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("code-commit.toml", config)];
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("code-commit.toml", config),
+    ];
     let scene = Scene::with_files(
         &files,
         Script::new([]).rule("enerateContent", Step::text("^^^one.txt\n1\n^^^end\n")),
     );
     for number in 0..4000 {
-        scene.project.write(&format!("many/{number:04}"), b"as it was\n").unwrap();
+        scene
+            .project
+            .write(&format!("many/{number:04}"), b"as it was\n")
+            .unwrap();
     }
     scene.project.commit("many").unwrap();
     std::fs::create_dir_all(scene.project.root().join("agent-config")).unwrap();
     for input in ["query.txt", "codeRollup.txt"] {
-        scene.project.write(&format!("agent-config/{input}"), b"say one\n").unwrap();
+        scene
+            .project
+            .write(&format!("agent-config/{input}"), b"say one\n")
+            .unwrap();
     }
     let args = [
         "--base-url",
@@ -102,7 +169,11 @@ fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
         eprintln!("SKIPPED: no bwrap here: {ran}");
         return;
     }
-    assert!(ran.err.contains("the build, or somebody else while it ran, changed many/3999"), "{ran}");
+    assert!(
+        ran.err
+            .contains("the build, or somebody else while it ran, changed many/3999"),
+        "{ran}"
+    );
     assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
 }
 
@@ -113,11 +184,23 @@ fn a_project_whose_path_is_no_utf8_has_its_run_listed_shown_and_removed() {
     let odd = scene.project.beside().join(OsStr::from_bytes(b"odd\xff"));
     std::fs::rename(scene.project.root(), &odd).unwrap();
     let there = |args: &[&str]| scene.command(args, &[]).current_dir(&odd).output().unwrap();
-    for args in [&["runs", "--json"][..], &["show", "--json"], &["clean", "--keep", "0", "--json"]] {
+    for args in [
+        &["runs", "--json"][..],
+        &["show", "--json"],
+        &["clean", "--keep", "0", "--json"],
+    ] {
         let done = there(args);
         let out = String::from_utf8_lossy(&done.stdout);
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
-        assert!(out.contains("odd\u{fffd}/agent-config/logs/"), "{args:?}: {out}");
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        assert!(
+            out.contains("odd\u{fffd}/agent-config/logs/"),
+            "{args:?}: {out}"
+        );
     }
     std::fs::rename(&odd, scene.project.root()).unwrap();
 }
@@ -127,11 +210,23 @@ fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
     let scene = Scene::with_replies([MENDS_IT]);
     let below = scene.project.root().join("below");
     std::fs::create_dir(&below).unwrap();
-    scene.project.write("reply", b"^^^README.md\nx\n^^^end\n").unwrap();
+    scene
+        .project
+        .write("reply", b"^^^README.md\nx\n^^^end\n")
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let there = |args: &[&str]| {
-        let done = scene.command(args, &[]).current_dir(&below).output().unwrap();
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        let done = scene
+            .command(args, &[])
+            .current_dir(&below)
+            .output()
+            .unwrap();
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         String::from_utf8_lossy(&done.stdout).into_owned()
     };
     assert_eq!(there(&["runs"]), "");
@@ -142,7 +237,10 @@ fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
         "{listed}"
     );
     assert_eq!(scene.run(&["undo", "--quiet"]).code, Some(0));
-    assert_eq!(scene.project.status().unwrap(), "?? below/README.md\n?? reply\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        "?? below/README.md\n?? reply\n"
+    );
     assert!(there(&["runs"]).ends_with("-apply  applied, rounds 0\n"));
     there(&["undo"]);
     assert_eq!(std::fs::read_dir(&below).unwrap().count(), 0);
@@ -159,13 +257,22 @@ fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Ran> {
 #[test]
 fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/reply", MENDS_IT.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/reply", MENDS_IT.as_bytes())
+        .unwrap();
     std::fs::create_dir(scene.project.root().join(".git/code-commit")).unwrap();
     for mount in [".git", ".git/code-commit"] {
         for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
-            let Some(done) = mounted(mount, &scene, args) else { return };
+            let Some(done) = mounted(mount, &scene, args) else {
+                return;
+            };
             assert_eq!(done.code, Some(0), "{mount}, {args:?}: {done}");
-            assert_eq!(scene.project.status().unwrap().lines().count(), changed, "{mount}, {args:?}");
+            assert_eq!(
+                scene.project.status().unwrap().lines().count(),
+                changed,
+                "{mount}, {args:?}"
+            );
         }
     }
 }
@@ -173,7 +280,11 @@ fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
 #[test]
 fn a_file_that_is_mounted_by_itself_is_refused() {
     let scene = Scene::with_replies([]);
-    let Some(done) = mounted("src/greet.sh", &scene, &["guard", "src/greet.sh", "src/other.sh"]) else {
+    let Some(done) = mounted(
+        "src/greet.sh",
+        &scene,
+        &["guard", "src/greet.sh", "src/other.sh"],
+    ) else {
         return;
     };
     assert!(
@@ -186,14 +297,31 @@ fn a_file_that_is_mounted_by_itself_is_refused() {
 #[test]
 fn a_sandbox_that_cannot_open_single_hosts_is_refused_before_anything_is_paid_for() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let service = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
-    let ran =
-        scene.run_keyed(&[&service[..], &["--sandbox", "landlock", "--allow-host", "example.org"]].concat());
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{ran}");
+    let service = [
+        "--base-url",
+        scene.server.origin(),
+        "--model",
+        "gemini-test",
+    ];
+    let ran = scene.run_keyed(
+        &[
+            &service[..],
+            &["--sandbox", "landlock", "--allow-host", "example.org"],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(3), 0),
+        "{ran}"
+    );
     assert!(
         ran.err.contains("use --sandbox namespaces") || ran.err.contains("landlock does not work"),
         "{ran}"
     );
     let ran = scene.run(&["check", "--allow-host", "https://example.org"]);
-    assert!(ran.code == Some(2) && ran.err.contains("write it like example.org"), "{ran}");
+    assert!(
+        ran.code == Some(2) && ran.err.contains("write it like example.org"),
+        "{ran}"
+    );
 }

@@ -20,12 +20,20 @@ fn priced(scene: &Scene, window: u64) {
 }
 
 fn without_numbers(text: &str) -> String {
-    Regex::new(r"\d[\d,.]*").unwrap().replace_all(text, "N").into_owned()
+    Regex::new(r"\d[\d,.]*")
+        .unwrap()
+        .replace_all(text, "N")
+        .into_owned()
 }
 
 /// The requests that are not about the size of the prompt.
 fn calls(scene: &Scene) -> usize {
-    scene.server.requests().iter().filter(|request| !request.path.ends_with(":countTokens")).count()
+    scene
+        .server
+        .requests()
+        .iter()
+        .filter(|request| !request.path.ends_with(":countTokens"))
+        .count()
 }
 
 #[test]
@@ -46,23 +54,40 @@ fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
     assert!(!scene.project.root().join("agent-config").exists());
     let json = scene.commit(&["-m", "Greet whoever is named.", "--dry-run", "--json"]);
     let line: Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(Published::read("events.schema.json").faults(&line), [""; 0], "{line}");
-    let (tokens, dollars) = (line["input_tokens"].as_f64().unwrap(), line["input_usd"].as_f64().unwrap());
+    assert_eq!(
+        Published::read("events.schema.json").faults(&line),
+        [""; 0],
+        "{line}"
+    );
+    let (tokens, dollars) = (
+        line["input_tokens"].as_f64().unwrap(),
+        line["input_usd"].as_f64().unwrap(),
+    );
     assert_eq!(
         (&line["counted"], &line["fits"], &line["window"]),
         (&json!(true), &json!(true), &json!(1_000_000))
     );
-    assert!((dollars - tokens / 1e6).abs() < 1e-9 && line["most_usd"].as_f64().unwrap() > 0.01, "{line}");
+    assert!(
+        (dollars - tokens / 1e6).abs() < 1e-9 && line["most_usd"].as_f64().unwrap() > 0.01,
+        "{line}"
+    );
     assert_eq!(calls(&scene), 0);
 }
 
 #[test]
-fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_before_anything_is_paid() {
+fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_before_anything_is_paid()
+{
     let big = "word ".repeat(9000);
-    let more: Vec<String> = (b'a'..b'm').map(|letter| format!("{}.txt", char::from(letter))).collect();
+    let more: Vec<String> = (b'a'..b'm')
+        .map(|letter| format!("{}.txt", char::from(letter)))
+        .collect();
     let content = "x ".repeat(600);
     let small = more.iter().map(|path| (path.as_str(), content.as_str()));
-    let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).chain(small).collect();
+    let files: Vec<_> = FILES
+        .into_iter()
+        .chain([("docs/big.txt", big.as_str())])
+        .chain(small)
+        .collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
     priced(&scene, 10_000);
     assert_eq!(scene.run(&["rollup", "--budget", "60000"]).code, Some(0));
@@ -85,14 +110,27 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
 #[test]
 fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() {
     let big = "word ".repeat(9000);
-    let files: Vec<_> = FILES.into_iter().chain([("docs/big.txt", big.as_str())]).collect();
+    let files: Vec<_> = FILES
+        .into_iter()
+        .chain([("docs/big.txt", big.as_str())])
+        .collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
     priced(&scene, 14_000);
-    let config = scene.project.beside().join(".config/code-commit/config.toml");
+    let config = scene
+        .project
+        .beside()
+        .join(".config/code-commit/config.toml");
     let price = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(config, format!("{price}\n[model]\nname = \"gemini-test\"\n")).unwrap();
+    std::fs::write(
+        config,
+        format!("{price}\n[model]\nname = \"gemini-test\"\n"),
+    )
+    .unwrap();
     let ran = scene.run(&["rollup"]);
-    assert!(ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,001)"), "{ran}");
+    assert!(
+        ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,001)"),
+        "{ran}"
+    );
     let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
     assert!(
         text.contains("  docs/big.txt  45000 bytes\n") && text.contains("--- FILE build.sh ---"),

@@ -31,12 +31,27 @@ fn services() -> [Service; 4] {
         "completion_tokens": 150, "completion_tokens_details": {"reasoning_tokens": 50}});
     let responses = json!({"input_tokens": 2000, "input_tokens_details": {"cached_tokens": 1500},
         "output_tokens": 150, "output_tokens_details": {"reasoning_tokens": 50}});
-    let service = |model, key, path, usage| Service { model, key, path, usage };
+    let service = |model, key, path, usage| Service {
+        model,
+        key,
+        path,
+        usage,
+    };
     [
-        service("anthropic/claude-sonnet-4-6", "ANTHROPIC_API_KEY", "", anthropic),
+        service(
+            "anthropic/claude-sonnet-4-6",
+            "ANTHROPIC_API_KEY",
+            "",
+            anthropic,
+        ),
         service("gemini/gemini-3.8-flash", "GEMINI_API_KEY", "", gemini),
         service("openai/gpt-6-sol", "OPENAI_API_KEY", "/v1", openai),
-        service("openai-responses/gpt-6-sol", "OPENAI_API_KEY", "/v1", responses),
+        service(
+            "openai-responses/gpt-6-sol",
+            "OPENAI_API_KEY",
+            "/v1",
+            responses,
+        ),
     ]
 }
 
@@ -48,16 +63,35 @@ fn row(command: &mut Command) -> Row {
     let ran = Ran::of(command);
     let costs: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{ran}"));
     let all = &costs["by"]["all"]["all"];
-    let count = |name: &str| all[name].as_u64().unwrap_or_else(|| panic!("{name}: {all}"));
+    let count = |name: &str| {
+        all[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{name}: {all}"))
+    };
     let cost = all["cost_usd"].as_f64().unwrap_or_else(|| panic!("{all}"));
-    (count("calls"), count("input"), count("output"), count("cached") * 100 / count("input"), cost)
+    (
+        count("calls"),
+        count("input"),
+        count("output"),
+        count("cached") * 100 / count("input"),
+        cost,
+    )
 }
 
 fn run(service: &Service, how: &str) -> Row {
-    let steps = [BREAKS_THE_BUILD, MENDS_IT].map(|text| Step::text(text).usage(service.usage.clone()));
+    let steps =
+        [BREAKS_THE_BUILD, MENDS_IT].map(|text| Step::text(text).usage(service.usage.clone()));
     let scene = commit::Scene::new(Script::new(steps));
     let base = format!("{}{}", scene.server.origin(), service.path);
-    let args = ["--sandbox", "off", "--model", service.model, "--base-url", &base, how];
+    let args = [
+        "--sandbox",
+        "off",
+        "--model",
+        service.model,
+        "--base-url",
+        &base,
+        how,
+    ];
     let ran = scene.run_with(&args, &[(service.key, KEY)]);
     assert_eq!(ran.code, Some(0), "{} {how}: {ran}", service.model);
     row(&mut scene.command(&["costs", "--json"], &[]))
@@ -70,18 +104,35 @@ fn order(service: &Service) -> Row {
     let base = format!("{}{}", scene.server.origin(), service.path);
     let (file, out) = (scene.beside("order.json"), scene.beside("out"));
     let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
-    let args = ["order", "run", "--work-order", file, "--out", out, "--sandbox", "off", "--base-url", &base];
+    let args = [
+        "order",
+        "run",
+        "--work-order",
+        file,
+        "--out",
+        out,
+        "--sandbox",
+        "off",
+        "--base-url",
+        &base,
+    ];
     let mut command = scene.program(&[&args[..], &["--llm-model", service.model]].concat());
     let ran = Ran::of(command.env(service.key, KEY));
     assert_eq!(ran.code, Some(0), "{}: {ran}", service.model);
     let sent = String::from_utf8(scene.server.requests().remove(0).body).unwrap();
-    assert!(sent.contains("base_sha256\":{") && !sent.contains("\"stream\":true"), "{sent}");
+    assert!(
+        sent.contains("base_sha256\":{") && !sent.contains("\"stream\":true"),
+        "{sent}"
+    );
     row(&mut scene.program(&["costs", "--json"]))
 }
 
 #[test]
 fn every_dialect_does_the_same_work_for_the_same_tokens_at_its_own_price() {
-    println!("{:<28} {:<10} calls  input output cached       US$", "model", "");
+    println!(
+        "{:<28} {:<10} calls  input output cached       US$",
+        "model", ""
+    );
     for service in services() {
         let rows = [
             ("streamed", run(&service, "--stream")),
@@ -94,10 +145,16 @@ fn every_dialect_does_the_same_work_for_the_same_tokens_at_its_own_price() {
                 service.model
             );
             let expected = if what == "order" { 1 } else { 2 };
-            assert_eq!((calls, input, output, cached), (expected, 2000 * expected, 150 * expected, 75));
+            assert_eq!(
+                (calls, input, output, cached),
+                (expected, 2000 * expected, 150 * expected, 75)
+            );
         }
         let [(_, streamed), (_, whole), (_, order)] = rows;
-        assert!(streamed == whole && (order.4 * 2.0 - whole.4).abs() < 1e-9 && order.4 > 0.0, "{rows:?}");
+        assert!(
+            streamed == whole && (order.4 * 2.0 - whole.4).abs() < 1e-9 && order.4 > 0.0,
+            "{rows:?}"
+        );
     }
 }
 
@@ -108,6 +165,9 @@ fn an_answer_by_schema_falls_back_to_text_where_the_service_refuses_the_field() 
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let asked = scene.server.requests();
-    let has_schema: Vec<_> = asked.iter().map(|seen| seen.json().get("response_format").is_some()).collect();
+    let has_schema: Vec<_> = asked
+        .iter()
+        .map(|seen| seen.json().get("response_format").is_some())
+        .collect();
     assert_eq!(has_schema, [true, false]);
 }

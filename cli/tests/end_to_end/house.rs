@@ -10,12 +10,25 @@ mod circles;
 
 fn cargo_tree(args: &[&str]) -> String {
     let done = Command::new(env!("CARGO"))
-        .args(["tree", "--locked", "--offline", "--no-dedupe", "--prefix", "depth", "-e", "normal"])
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "--no-dedupe",
+            "--prefix",
+            "depth",
+            "-e",
+            "normal",
+        ])
         .args(args)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     String::from_utf8(done.stdout).unwrap()
 }
 
@@ -29,7 +42,10 @@ fn own(line: &str) -> Option<(bool, &str)> {
 #[test]
 fn every_arrow_between_our_crates_is_a_visible_diff() {
     let mut text = String::new();
-    for (is_crate, name) in cargo_tree(&["--workspace", "--depth", "1"]).lines().filter_map(own) {
+    for (is_crate, name) in cargo_tree(&["--workspace", "--depth", "1"])
+        .lines()
+        .filter_map(own)
+    {
         let (start, end) = if is_crate { ("\n", ":") } else { (" ", "") };
         text.push_str(&format!("{start}{name}{end}"));
     }
@@ -73,11 +89,20 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
 #[test]
 fn the_program_holds_one_http_stack_and_no_async_runtime() {
     let tree = cargo_tree(&["-p", "code-commit-cli"]);
-    for unwanted in ["tokio", "async-std", "smol", "futures-executor", "hyper", "reqwest", "curl", "openssl"]
-    {
-        let found = tree
-            .lines()
-            .find(|line| line.trim_start_matches(char::is_numeric).starts_with(&format!("{unwanted} ")));
+    for unwanted in [
+        "tokio",
+        "async-std",
+        "smol",
+        "futures-executor",
+        "hyper",
+        "reqwest",
+        "curl",
+        "openssl",
+    ] {
+        let found = tree.lines().find(|line| {
+            line.trim_start_matches(char::is_numeric)
+                .starts_with(&format!("{unwanted} "))
+        });
         assert_eq!(found, None);
     }
 }
@@ -86,17 +111,27 @@ fn the_program_holds_one_http_stack_and_no_async_runtime() {
 fn sources() -> Vec<(String, String)> {
     let top = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     let members = cargo_tree(&["--workspace", "--depth", "0"]);
-    let folders = members.lines().filter_map(|line| Some(line.split_once('(')?.1.trim_end_matches(')')));
-    let mut todo: Vec<PathBuf> = folders.map(|folder| Path::new(folder).join("src")).collect();
+    let folders = members
+        .lines()
+        .filter_map(|line| Some(line.split_once('(')?.1.trim_end_matches(')')));
+    let mut todo: Vec<PathBuf> = folders
+        .map(|folder| Path::new(folder).join("src"))
+        .collect();
     let mut found = Vec::new();
     while let Some(folder) = todo.pop() {
         for path in files::entries(folder) {
             if path.is_dir() && !path.ends_with("tests") {
                 todo.push(path);
-            } else if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("tests.rs") {
+            } else if path.extension().is_some_and(|kind| kind == "rs")
+                && !path.ends_with("tests.rs")
+            {
                 let text = files::text(&path);
                 let product = text.split("\n#[cfg(test)]\n").next().unwrap().to_owned();
-                let name = path.strip_prefix(top.canonicalize().unwrap()).unwrap().display().to_string();
+                let name = path
+                    .strip_prefix(top.canonicalize().unwrap())
+                    .unwrap()
+                    .display()
+                    .to_string();
                 found.push((name, product));
             }
         }
@@ -109,9 +144,16 @@ fn sources() -> Vec<(String, String)> {
 #[test]
 fn no_product_code_lists_or_removes_folders_with_the_standard_library() {
     let is_of_std = |line: &str| line.contains("read_dir") || line.contains("remove_dir_all");
-    let does = |text: &str| text.lines().any(|line| !line.trim().starts_with("//") && is_of_std(line));
-    let product = sources().into_iter().filter(|(name, _)| !name.starts_with("fixtures/"));
-    let found: Vec<String> = product.filter_map(|(name, text)| does(&text).then_some(name)).collect();
+    let does = |text: &str| {
+        text.lines()
+            .any(|line| !line.trim().starts_with("//") && is_of_std(line))
+    };
+    let product = sources()
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with("fixtures/"));
+    let found: Vec<String> = product
+        .filter_map(|(name, text)| does(&text).then_some(name))
+        .collect();
     assert_eq!(found, [""; 0]);
 }
 
@@ -122,13 +164,18 @@ fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
     let mut table = String::new();
     for (name, text) in sources() {
         let is_std = text.contains("process::Command") || text.contains("process::{Command");
-        let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with("//"));
         let starts = |line: &&str| {
             line.contains("Confinement::off()")
                 || line.contains("process::Command::new(")
                 || (is_std && line.contains(" Command::new("))
         };
-        lines.filter(starts).for_each(|line| table.push_str(&format!("{name}: {line}\n")));
+        lines
+            .filter(starts)
+            .for_each(|line| table.push_str(&format!("{name}: {line}\n")));
     }
     insta::assert_snapshot!(table, @r#"
     fixtures/src/project.rs: let done = Command::new(&self.git)

@@ -11,12 +11,21 @@ const SYSTEM: &str = "Answer in fences.\n";
 
 fn scene(replies: &[&str]) -> Scene {
     let scene = Scene::new(Script::new(replies.iter().map(|reply| Step::text(reply))));
-    scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes())
+        .unwrap();
     scene
 }
 
 fn implement(scene: &Scene, more: &[&str]) -> Ran {
-    let mut args = vec!["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    let mut args = vec![
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+    ];
     args.extend(more);
     scene.run_keyed(&args)
 }
@@ -32,12 +41,18 @@ fn logged(scene: &Scene, file: &str) -> String {
 fn thoughts_for_the_user_are_printed_and_appended_to_their_file() {
     let first = format!("&&&start\nfirst thought\n&&&end\n{BREAKS_THE_BUILD}");
     let scene = scene(&[&first, MENDS_IT]);
-    scene.project.write("llm-user-output.txt", b"from an earlier run\n").unwrap();
+    scene
+        .project
+        .write("llm-user-output.txt", b"from an earlier run\n")
+        .unwrap();
     let ran = implement(&scene, &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.starts_with("first thought\n"), "{ran}");
     let kept = scene.project.read("llm-user-output.txt").unwrap();
-    assert!(kept.starts_with("from an earlier run\nfirst thought\ngreet now takes its name"), "{kept}");
+    assert!(
+        kept.starts_with("from an earlier run\nfirst thought\ngreet now takes its name"),
+        "{kept}"
+    );
 }
 
 #[test]
@@ -45,7 +60,10 @@ fn a_reply_that_writes_what_the_run_reads_is_told_so() {
     let scene = scene(&["^^^query.txt\nmine\n^^^end\n", MENDS_IT]);
     assert_eq!(implement(&scene, &[]).code, Some(0));
     let told = logged(&scene, "query-2.txt");
-    assert!(told.contains("`query.txt` is protected (an input of this run); leave it as it is."), "{told}");
+    assert!(
+        told.contains("`query.txt` is protected (an input of this run); leave it as it is."),
+        "{told}"
+    );
 }
 
 #[test]
@@ -63,7 +81,10 @@ fn a_build_does_not_write_the_inputs_of_the_next_run() {
     let changed = "the build changed codeRollup.txt, gemini-system-prompt.txt, other-key.txt, query.txt, which it may not; it was restored";
     assert!(ran.err.contains(changed), "{ran}");
     let tree = scene.project.status().unwrap();
-    assert_eq!(tree, " M src/greet.sh\n?? README.md\n?? llm-user-output.txt\n");
+    assert_eq!(
+        tree,
+        " M src/greet.sh\n?? README.md\n?? llm-user-output.txt\n"
+    );
 }
 
 #[test]
@@ -108,7 +129,12 @@ fn each_query_begins_with_the_bytes_of_the_one_before() {
 fn the_log_has_the_names_of_the_seed() {
     let scene = scene(&[MENDS_IT]);
     assert_eq!(implement(&scene, &[]).code, Some(0));
-    for file in ["query-1.txt", "query-1-response.json", "query-1-response.txt", "query-1-build.txt"] {
+    for file in [
+        "query-1.txt",
+        "query-1-response.json",
+        "query-1-response.txt",
+        "query-1-build.txt",
+    ] {
         assert!(!logged(&scene, file).is_empty(), "{file}");
     }
 }
@@ -134,16 +160,26 @@ fn no_change_alone_is_a_success_only_if_the_build_passes() {
 
 #[test]
 fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
-    let other = Step { served_model: Some("gemini-3.8-flash".to_owned()), ..Step::text(MENDS_IT) };
+    let other = Step {
+        served_model: Some("gemini-3.8-flash".to_owned()),
+        ..Step::text(MENDS_IT)
+    };
     let scene = Scene::new(Script::new([other]));
-    scene.project.write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/gemini-system-prompt.txt", SYSTEM.as_bytes())
+        .unwrap();
     let ran = implement(&scene, &[]);
     assert!(
         scene.server.requests()[0].path.contains("/gemini-2.5-pro:"),
         "{}",
         scene.server.requests()[0].path
     );
-    assert!(ran.err.contains("warning: gemini-3.8-flash replied in the place of gemini-2.5-pro"), "{ran}");
+    assert!(
+        ran.err
+            .contains("warning: gemini-3.8-flash replied in the place of gemini-2.5-pro"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -155,10 +191,16 @@ fn git_sees_no_record_and_the_file_of_the_seed_is_said_once_where_it_is_seen() {
     assert!(ran.err.contains(said), "{ran}");
     assert!(!implement(&scene, &[]).err.contains(said));
     let status = scene.project.status().unwrap();
-    assert!(status.contains("?? llm-user-output.txt") && !status.contains("logs"), "{status}");
+    assert!(
+        status.contains("?? llm-user-output.txt") && !status.contains("logs"),
+        "{status}"
+    );
     std::fs::remove_file(scene.project.root().join("llm-user-output.txt")).unwrap();
     let ignore = scene.project.read(".gitignore").unwrap() + "*-output.txt\n";
-    scene.project.write(".gitignore", ignore.as_bytes()).unwrap();
+    scene
+        .project
+        .write(".gitignore", ignore.as_bytes())
+        .unwrap();
     assert!(!implement(&scene, &[]).err.contains(said));
 }
 
@@ -174,19 +216,32 @@ fn a_folder_logs_that_is_there_already_is_not_hidden() {
 #[test]
 fn a_key_that_git_does_not_ignore_is_said() {
     let scene = scene(&[MENDS_IT]);
-    scene.project.write("gemini-key.txt", b"AIzaSyAt-the-root-nobody-hides-it").unwrap();
+    scene
+        .project
+        .write("gemini-key.txt", b"AIzaSyAt-the-root-nobody-hides-it")
+        .unwrap();
     let ran = implement(&scene, &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("gemini-key.txt is not ignored by git, so a key could be committed"), "{ran}");
+    assert!(
+        ran.err
+            .contains("gemini-key.txt is not ignored by git, so a key could be committed"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn a_key_that_git_tracks_is_said_although_it_is_ignored() {
     let scene = scene(&[MENDS_IT]);
-    scene.project.write("gemini-key.txt", b"AIzaSyAt-the-root-everybody-sees-it").unwrap();
+    scene
+        .project
+        .write("gemini-key.txt", b"AIzaSyAt-the-root-everybody-sees-it")
+        .unwrap();
     scene.project.commit("a key").unwrap();
     let ignore = scene.project.read(".gitignore").unwrap() + "/gemini-key.txt\n";
-    scene.project.write(".gitignore", ignore.as_bytes()).unwrap();
+    scene
+        .project
+        .write(".gitignore", ignore.as_bytes())
+        .unwrap();
     scene.project.commit("too late").unwrap();
     let ran = implement(&scene, &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -201,35 +256,65 @@ fn the_four_inputs_may_lie_at_the_root() {
     for file in ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"] {
         std::fs::rename(root.join("agent-config").join(file), root.join(file)).unwrap();
     }
-    scene.project.write("gemini-key.txt", KEY.as_bytes()).unwrap();
-    let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    scene
+        .project
+        .write("gemini-key.txt", KEY.as_bytes())
+        .unwrap();
+    let args = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+    ];
     let ran = scene.run(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), Some(KEY));
+    assert_eq!(
+        scene.server.requests()[0].header("x-goog-api-key"),
+        Some(KEY)
+    );
 }
 
 #[test]
 fn a_build_changes_no_input_that_lies_at_the_root() {
     let scene = scene(&[MENDS_IT]);
-    let (root, inputs) = (scene.project.root(), ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"]);
+    let (root, inputs) = (
+        scene.project.root(),
+        ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"],
+    );
     for file in inputs {
         std::fs::rename(root.join("agent-config").join(file), root.join(file)).unwrap();
     }
-    scene.project.write("gemini-key.txt", KEY.as_bytes()).unwrap();
+    scene
+        .project
+        .write("gemini-key.txt", KEY.as_bytes())
+        .unwrap();
     let read = || inputs.map(|file| scene.project.read(file).unwrap());
     let (before, build) = (read(), scene.project.read("build.sh").unwrap());
-    let evil =
-        "\nfor file in query.txt codeRollup.txt gemini-system-prompt.txt; do echo evil >> $file; done\n";
-    scene.project.write("build.sh", build.replacen('\n', evil, 1).as_bytes()).unwrap();
-    scene.project.commit("a build that writes the next query").unwrap();
-    let ran = scene.run(&["implement", "--base-url", scene.server.origin(), "--sandbox", "off"]);
+    let evil = "\nfor file in query.txt codeRollup.txt gemini-system-prompt.txt; do echo evil >> $file; done\n";
+    scene
+        .project
+        .write("build.sh", build.replacen('\n', evil, 1).as_bytes())
+        .unwrap();
+    scene
+        .project
+        .commit("a build that writes the next query")
+        .unwrap();
+    let ran = scene.run(&[
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+    ]);
     assert_eq!(read(), before, "{ran}");
     assert!(inputs.iter().all(|file| ran.err.contains(file)), "{ran}");
 }
 
 #[test]
 fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_failed_build() {
-    let rogue = "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
+    let rogue =
+        "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
     let scene = scene(&[rogue, MENDS_IT]);
     let before = scene.project.read("build.sh").unwrap();
     assert_eq!(implement(&scene, &[]).code, Some(0));
@@ -246,7 +331,11 @@ fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_faile
 #[test]
 fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
     let scene = scene(&[MENDS_IT]);
-    let clock = || jiff::Timestamp::now().strftime("%Y-%m-%d-%H-%M-%S").to_string();
+    let clock = || {
+        jiff::Timestamp::now()
+            .strftime("%Y-%m-%d-%H-%M-%S")
+            .to_string()
+    };
     let before = clock();
     assert_eq!(implement(&scene, &[]).code, Some(0));
     let after = clock();
@@ -255,8 +344,13 @@ fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
         .map(|entry| entry.unwrap().file_name())
         .filter(|name| name != ".gitignore")
         .collect();
-    let [run] = runs.as_slice() else { panic!("{runs:?}") };
+    let [run] = runs.as_slice() else {
+        panic!("{runs:?}")
+    };
     let run = run.to_str().unwrap();
     assert_eq!(run.len(), before.len(), "{run}");
-    assert!((before.as_str()..=after.as_str()).contains(&run), "{run} is not between {before} and {after}");
+    assert!(
+        (before.as_str()..=after.as_str()).contains(&run),
+        "{run} is not between {before} and {after}"
+    );
 }

@@ -10,11 +10,26 @@ use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, interrupt};
 
 fn start(scene: &Scene) -> Child {
-    start_with(scene, &["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"])
+    start_with(
+        scene,
+        &[
+            "--base-url",
+            scene.server.origin(),
+            "--sandbox",
+            "off",
+            "--model",
+            "gemini-test",
+        ],
+    )
 }
 
 fn start_with(scene: &Scene, args: &[&str]) -> Child {
-    scene.keyed(args, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    scene
+        .keyed(args, &[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 fn end(child: Child) -> Ran {
@@ -30,7 +45,10 @@ fn wait_for(path: &std::path::Path) {
 
 #[test]
 fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
-    let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(MENDS_IT)]));
+    let scene = Scene::new(Script::new([
+        Step::text("").hang(Hang::BeforeHead),
+        Step::text(MENDS_IT),
+    ]));
     let child = start(&scene);
     scene.server.wait_for_requests(1);
     interrupt(&child);
@@ -47,16 +65,31 @@ fn ctrl_c_while_a_quota_is_waited_for_ends_in_order_and_can_be_gone_on_with() {
     let quota = Step::status(429).header("retry-after", "7200");
     let scene = Scene::new(Script::new([quota, Step::text(MENDS_IT)]));
     let origin = scene.server.origin();
-    let args = ["--base-url", origin, "--sandbox", "off", "--model", "gemini-test", "--wait", "3h"];
+    let args = [
+        "--base-url",
+        origin,
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+        "--wait",
+        "3h",
+    ];
     let mut child = start_with(&scene, &args);
-    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut said = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
     let waits = said.find(|line| line.contains("waiting until 20")).unwrap();
     assert!(waits.starts_with("warning: rate limit: "), "{waits}");
     interrupt(&child);
     assert!(said.any(|line| line.contains("go on with: code-commit resume")));
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 2), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{resumed}"
+    );
 }
 
 /// Presses Ctrl-C while a build runs that would never end, and sees that it is gone.
@@ -73,7 +106,10 @@ fn press_while_it_builds(scene: &Scene, args: &[&str]) -> Ran {
     let ran = end(child);
     assert_eq!(ran.code, Some(130), "{ran}");
     let pid = std::fs::read_to_string(&mark).unwrap();
-    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "the build is still there");
+    assert!(
+        !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(),
+        "the build is still there"
+    );
     ran
 }
 
@@ -81,15 +117,34 @@ fn press_while_it_builds(scene: &Scene, args: &[&str]) -> Ran {
 fn ctrl_c_while_a_build_is_tried_in_a_copy_leaves_no_process() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
-    press_while_it_builds(&scene, &["replay", "--from-round", "1", "--reply", "agent-config/other"]);
+    scene
+        .project
+        .write("agent-config/other", MENDS_IT.as_bytes())
+        .unwrap();
+    press_while_it_builds(
+        &scene,
+        &[
+            "replay",
+            "--from-round",
+            "1",
+            "--reply",
+            "agent-config/other",
+        ],
+    );
 }
 
 #[test]
 fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
     let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
     let origin = scene.server.origin();
-    let args = ["--base-url", origin, "--sandbox", "off", "--model", "gemini-test"];
+    let args = [
+        "--base-url",
+        origin,
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+    ];
     let ran = press_while_it_builds(&scene, &args);
     let run = scene.runs().pop().unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();
@@ -98,5 +153,8 @@ fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
          put them back with: code-commit undo {name}\n"
     );
     assert!(ran.err.contains(&help), "{ran}");
-    assert_eq!(scene.project.status().unwrap(), " M build.sh\n M src/greet.sh\n?? README.md\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M build.sh\n M src/greet.sh\n?? README.md\n"
+    );
 }

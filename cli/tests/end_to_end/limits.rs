@@ -25,7 +25,9 @@ fn scene(replies: &[&str]) -> Scene {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::File::create(folder.join("config.toml"))
         .unwrap()
-        .write_all(b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n")
+        .write_all(
+            b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n",
+        )
         .unwrap();
     scene
 }
@@ -77,11 +79,23 @@ fn the_last_allowed_call_is_made_and_the_next_is_not() {
 #[test]
 fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
     let scene = scene(&[MENDS_IT]);
-    let flags = ["--build-command", "sh -c 'echo begun; exec sleep 60'", "--build-timeout", "1s"];
+    let flags = [
+        "--build-command",
+        "sh -c 'echo begun; exec sleep 60'",
+        "--build-timeout",
+        "1s",
+    ];
     let ran = scene.commit(&[&flags[..], &["--rounds", "1"]].concat());
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("the build fails: it ran out of time and was killed"), "{ran}");
-    assert!(ran.err.contains("--build-timeout gives it more time"), "{ran}");
+    assert!(
+        ran.err
+            .contains("the build fails: it ran out of time and was killed"),
+        "{ran}"
+    );
+    assert!(
+        ran.err.contains("--build-timeout gives it more time"),
+        "{ran}"
+    );
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     begun
     no exit code: the build ran out of time and was killed
@@ -91,23 +105,50 @@ fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
 #[test]
 fn a_build_that_prints_too_much_says_so_and_names_its_flag() {
     let scene = scene(&[MENDS_IT, MENDS_IT]);
-    let flags = ["--build-command", "echo far too much", "--build-output-limit"];
+    let flags = [
+        "--build-command",
+        "echo far too much",
+        "--build-output-limit",
+    ];
     let ran = scene.commit(&[&flags[..], &["8B", "--rounds", "1"]].concat());
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("--build-output-limit lets it print more"), "{ran}");
-    assert_eq!(scene.commit(&[&flags[..], &["1KiB"]].concat()).code, Some(0));
+    assert!(
+        ran.err.contains("--build-output-limit lets it print more"),
+        "{ran}"
+    );
+    assert_eq!(
+        scene.commit(&[&flags[..], &["1KiB"]].concat()).code,
+        Some(0)
+    );
 }
 
 #[test]
 fn a_build_that_starts_too_many_processes_says_so_and_names_its_flag() {
     let scene = scene(&[MENDS_IT]);
     let build = "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait'";
-    let ran = scene.commit(&["--build-command", build, "--build-processes", "10", "--rounds", "1"]);
+    let ran = scene.commit(&[
+        "--build-command",
+        build,
+        "--build-processes",
+        "10",
+        "--rounds",
+        "1",
+    ]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("the build fails: it started too many processes and was killed"), "{ran}");
-    assert!(ran.err.contains("--build-processes lets it start more"), "{ran}");
+    assert!(
+        ran.err
+            .contains("the build fails: it started too many processes and was killed"),
+        "{ran}"
+    );
+    assert!(
+        ran.err.contains("--build-processes lets it start more"),
+        "{ran}"
+    );
     let said = scene.recorded("1-build.txt");
-    assert!(said.ends_with("no exit code: the build started too many processes and was killed\n"), "{said}");
+    assert!(
+        said.ends_with("no exit code: the build started too many processes and was killed\n"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -115,25 +156,50 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one_and_can_be_replayed() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
     let ran = scene.commit(&["--max-calls", "2"]);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{ran}");
+    assert!(
+        ran.err
+            .contains("go on with the same settings: code-commit resume"),
+        "{ran}"
+    );
 
     let same_limit = scene.run(&["resume"]);
     assert_eq!(same_limit.code, Some(4), "{same_limit}");
     assert_eq!(scene.server.requests().len(), 2);
     let higher = scene.run(&["resume", "--max-calls", "3"]);
     assert_eq!(higher.code, Some(0), "{higher}");
-    assert_eq!(scene.server.requests().len(), 3, "an answered call was asked for twice");
-    assert_eq!(scene.run(&["resume"]).code, Some(7), "a run that is done does not go on");
+    assert_eq!(
+        scene.server.requests().len(),
+        3,
+        "an answered call was asked for twice"
+    );
+    assert_eq!(
+        scene.run(&["resume"]).code,
+        Some(7),
+        "a run that is done does not go on"
+    );
     let replayed = scene.run(&["replay"]);
     assert_eq!(replayed.code, Some(0), "{replayed}");
     let shown = scene.run(&["show"]);
-    assert!(shown.out.contains("round 3  the run was stopped, and continued here\n"), "{shown}");
+    assert!(
+        shown
+            .out
+            .contains("round 3  the run was stopped, and continued here\n"),
+        "{shown}"
+    );
 }
 
 /// The code that the summary gives, and the exit code.
 fn ended(scene: &Scene, ran: &Ran) -> (Option<i32>, String) {
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
-    (ran.code, summary.pointer("/cause/code").unwrap().as_str().unwrap().to_owned())
+    (
+        ran.code,
+        summary
+            .pointer("/cause/code")
+            .unwrap()
+            .as_str()
+            .unwrap()
+            .to_owned(),
+    )
 }
 
 #[test]
@@ -143,14 +209,28 @@ fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
     for (more, wanted, flag, requests) in [
         (&["--max-time", "1s"][..], "limit-time", "--max-time", 1),
         (&["--call-limit", "1s"], "timeout", "--call-limit", 1),
-        (&["--call-limit", "1s", "--max-time", "1h"], "timeout", "--call-limit", 1),
+        (
+            &["--call-limit", "1s", "--max-time", "1h"],
+            "timeout",
+            "--call-limit",
+            1,
+        ),
         (&["--timeout", "1s"], "idle", "--timeout", 3),
         (&["--timeout", "1s", "--no-stream"], "idle", "--timeout", 1),
-        (&["--call-limit", "1s", "--no-stream"], "timeout", "--call-limit", 1),
+        (
+            &["--call-limit", "1s", "--no-stream"],
+            "timeout",
+            "--call-limit",
+            1,
+        ),
     ] {
         let scene = Scene::new(Script::new([silent()]));
         let ran = scene.commit(more);
-        assert_eq!(ended(&scene, &ran), (Some(4), wanted.to_owned()), "{more:?}: {ran}");
+        assert_eq!(
+            ended(&scene, &ran),
+            (Some(4), wanted.to_owned()),
+            "{more:?}: {ran}"
+        );
         assert_eq!(scene.server.requests().len(), requests, "{more:?}: {ran}");
         assert!(ran.out.contains(flag), "{more:?}: {ran}");
     }
@@ -158,25 +238,48 @@ fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
 
 #[test]
 fn a_quota_that_is_reset_later_than_a_run_waits_ends_it_with_the_time_at_which_to_come_again() {
-    let daily = Step { quota_id: Some("GenerateRequestsPerDayPerProject".into()), ..Step::status(429) };
+    let daily = Step {
+        quota_id: Some("GenerateRequestsPerDayPerProject".into()),
+        ..Step::status(429)
+    };
     let daily = daily.header("date", "Mon, 23 Nov 2026 05:59:30 GMT");
     for (quota, more) in [
         (Step::status(429).header("retry-after", "7230"), &[][..]),
-        (Step::status(429).header("retry-after", "7230"), &["--wait", "1h"]),
-        (Step::status(429).header("retry-after", "7230"), &["--wait", "9h", "--max-time", "1h"]),
+        (
+            Step::status(429).header("retry-after", "7230"),
+            &["--wait", "1h"],
+        ),
+        (
+            Step::status(429).header("retry-after", "7230"),
+            &["--wait", "9h", "--max-time", "1h"],
+        ),
         (daily, &[]),
     ] {
         let scene = Scene::new(Script::new([quota]));
         let ran = scene.commit(more);
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{more:?}: {ran}");
-        assert!(ran.out.contains("help: come again at 20"), "{more:?}: {ran}");
-        assert!(ran.out.contains("or let the run wait with --wait 2h2m"), "{more:?}: {ran}");
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(4), 1),
+            "{more:?}: {ran}"
+        );
+        assert!(
+            ran.out.contains("help: come again at 20"),
+            "{more:?}: {ran}"
+        );
+        assert!(
+            ran.out.contains("or let the run wait with --wait 2h2m"),
+            "{more:?}: {ran}"
+        );
     }
 }
 
 /// An answer that takes at least six seconds and is never silent for two.
 fn trickle() -> Step {
-    let step = Step { pieces: Some(12), chunk_delay_ms: 500, ..Step::text(MENDS_IT) };
+    let step = Step {
+        pieces: Some(12),
+        chunk_delay_ms: 500,
+        ..Step::text(MENDS_IT)
+    };
     step.usage(json!({"promptTokenCount": 1000, "candidatesTokenCount": 100}))
 }
 
@@ -184,27 +287,49 @@ fn trickle() -> Step {
 fn a_call_may_take_as_long_as_it_streams() {
     let scene = Scene::new(Script::new([trickle()]));
     let ran = scene.commit(&["--timeout", "2s"]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(0), 1),
+        "{ran}"
+    );
 }
 
 #[test]
 fn a_call_that_still_streams_ends_at_its_own_limit() {
     let scene = Scene::new(Script::new([trickle()]));
     let ran = scene.commit(&["--call-limit", "3s"]);
-    assert_eq!(ended(&scene, &ran), (Some(4), "timeout".to_owned()), "{ran}");
-    assert!(ran.out.contains("allow a longer call with --call-limit"), "{ran}");
+    assert_eq!(
+        ended(&scene, &ran),
+        (Some(4), "timeout".to_owned()),
+        "{ran}"
+    );
+    assert!(
+        ran.out.contains("allow a longer call with --call-limit"),
+        "{ran}"
+    );
     assert_eq!(scene.server.requests().len(), 1, "{ran}");
 }
 
 #[test]
 fn the_time_of_a_call_that_a_limit_ended_counts_when_the_run_goes_on() {
-    let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead), priced(MENDS_IT)]));
+    let scene = Scene::new(Script::new([
+        Step::text("").hang(Hang::BeforeHead),
+        priced(MENDS_IT),
+    ]));
     assert_eq!(scene.commit(&["--max-time", "2s"]).code, Some(4));
     // What the run did besides the call took some of the two seconds and does not count.
     let passed = scene.run_keyed(&["resume", "--max-time", "1s"]);
-    assert_eq!((passed.code, scene.server.requests().len()), (Some(4), 1), "{passed}");
+    assert_eq!(
+        (passed.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{passed}"
+    );
     let higher = scene.run_keyed(&["resume", "--max-time", "1h"]);
-    assert_eq!((higher.code, scene.server.requests().len()), (Some(0), 2), "{higher}");
+    assert_eq!(
+        (higher.code, scene.server.requests().len()),
+        (Some(0), 2),
+        "{higher}"
+    );
 }
 
 #[test]
@@ -230,19 +355,35 @@ fn each_limit_ends_the_run_with_exit_code_4_before_it_is_passed() {
         let scene = scene(&[BREAKS_THE_BUILD; 4]);
         let ran = scene.commit(&[limit, value]);
         assert_eq!(ran.code, Some(4), "{limit} {value}: {ran}");
-        let calls_made =
-            scene.server.requests().iter().filter(|request| !request.path.contains("countTokens")).count();
+        let calls_made = scene
+            .server
+            .requests()
+            .iter()
+            .filter(|request| !request.path.contains("countTokens"))
+            .count();
         assert_eq!(calls_made, calls, "{limit} {value}: {ran}");
-        assert!(scene.recorded("events.jsonl").contains(&format!("\"{code}\"")), "{ran}");
+        assert!(
+            scene
+                .recorded("events.jsonl")
+                .contains(&format!("\"{code}\"")),
+            "{ran}"
+        );
     }
 }
 
 #[test]
 fn a_run_that_a_limit_kept_from_its_first_call_goes_on_under_a_higher_one() {
-    for (limit, low, high) in [("--max-tokens", "1500", "9000"), ("--max-cost", "0.001", "1")] {
+    for (limit, low, high) in [
+        ("--max-tokens", "1500", "9000"),
+        ("--max-cost", "0.001", "1"),
+    ] {
         let scene = scene(&[MENDS_IT]);
         let ran = scene.commit(&[limit, low]);
-        assert!(ran.err.contains("go on with the same settings: code-commit resume"), "{limit}: {ran}");
+        assert!(
+            ran.err
+                .contains("go on with the same settings: code-commit resume"),
+            "{limit}: {ran}"
+        );
         let higher = scene.run_keyed(&["resume", limit, high]);
         assert_eq!(higher.code, Some(0), "{limit}: {higher}");
     }
@@ -279,11 +420,22 @@ fn a_run_that_goes_on_counts_what_was_spent_before() {
     // As if it had been killed in its first build.
     let journal = scene.runs().pop().unwrap().join("events.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
-    let cut: String = text.split_inclusive('\n').take_while(|line| !line.contains("\"built\"")).collect();
-    std::fs::File::create(&journal).unwrap().write_all(cut.as_bytes()).unwrap();
+    let cut: String = text
+        .split_inclusive('\n')
+        .take_while(|line| !line.contains("\"built\""))
+        .collect();
+    std::fs::File::create(&journal)
+        .unwrap()
+        .write_all(cut.as_bytes())
+        .unwrap();
     let resumed = scene.run_keyed(&["resume"]);
     assert_eq!(resumed.code, Some(4), "{resumed}");
-    assert!(resumed.out.contains("1 call was made, and there may be no more"), "{resumed}");
+    assert!(
+        resumed
+            .out
+            .contains("1 call was made, and there may be no more"),
+        "{resumed}"
+    );
     assert_eq!(scene.server.requests().len(), 1);
 }
 
@@ -298,12 +450,21 @@ fn who_has_applied_something_since_names_the_run_to_go_on_with() {
     let applied = scene.run(&["apply", "agent-config/reply"]);
     assert_eq!(applied.code, Some(0), "{applied}");
     let ran = scene.run(&["resume", "--max-calls", "2"]);
-    assert!(ran.code == Some(7) && ran.err.contains("-commit (just now); to continue one"), "{ran}");
+    assert!(
+        ran.code == Some(7) && ran.err.contains("-commit (just now); to continue one"),
+        "{ran}"
+    );
     let runs = scene.runs();
-    let run = runs.iter().find(|run| run.to_string_lossy().ends_with("-commit")).unwrap();
+    let run = runs
+        .iter()
+        .find(|run| run.to_string_lossy().ends_with("-commit"))
+        .unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();
     let changed = scene.run(&["resume", name, "--max-calls", "2"]);
-    assert!(changed.code == Some(3) && changed.err.contains("was stopped: other.txt"), "{changed}");
+    assert!(
+        changed.code == Some(3) && changed.err.contains("was stopped: other.txt"),
+        "{changed}"
+    );
     let ran = scene.run(&["resume", name, "--max-calls", "2", "--force"]);
     assert_eq!(ran.code, Some(0), "{ran}");
 }
@@ -312,7 +473,8 @@ fn who_has_applied_something_since_names_the_run_to_go_on_with() {
 #[test]
 fn a_run_ends_in_time_whatever_its_build_leaves() {
     let sparse = "#!/bin/sh\ntruncate -s 12G one.bin two.bin\n";
-    let nested = "#!/bin/sh\ni=0; while [ $i -lt 1500 ]; do mkdir d && cd d && : > f; i=$((i+1)); done\n";
+    let nested =
+        "#!/bin/sh\ni=0; while [ $i -lt 1500 ]; do mkdir d && cd d && : > f; i=$((i+1)); done\n";
     std::thread::scope(|scope| {
         for build in [sparse, nested] {
             for sandbox in ["auto", "off"] {
@@ -323,9 +485,16 @@ fn a_run_ends_in_time_whatever_its_build_leaves() {
 }
 
 fn ends_in_time(build: &str, sandbox: &str) {
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("model", "old\n")];
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("model", "old\n"),
+    ];
     let scene = Scene::with_files(&files, Script::new([Step::text("^^^model\nnew\n^^^end\n")]));
-    scene.project.write("agent-config/query.txt", b"change the model\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change the model\n")
+        .unwrap();
     let [model @ .., _, _] = &scene.flags();
     let more = ["--sandbox", sandbox, "--max-time", "6s"];
     let began = Instant::now();
@@ -335,15 +504,36 @@ fn ends_in_time(build: &str, sandbox: &str) {
     assert!(began.elapsed() < Duration::from_secs(40), "{case}");
     if ran.code == Some(0) {
         // So fast that it was judged in time.
-        assert!(build.contains("mkdir") && ran.err.contains("it was restored"), "{case}");
+        assert!(
+            build.contains("mkdir") && ran.err.contains("it was restored"),
+            "{case}"
+        );
         return;
     }
-    assert_eq!(ended(&scene, &ran), (Some(4), "limit-time".to_owned()), "{case}");
-    let made = if build.contains("mkdir") { "d/d/d/f" } else { "two.bin" };
+    assert_eq!(
+        ended(&scene, &ran),
+        (Some(4), "limit-time".to_owned()),
+        "{case}"
+    );
+    let made = if build.contains("mkdir") {
+        "d/d/d/f"
+    } else {
+        "two.bin"
+    };
     assert!(!scene.project.root().join(made).exists(), "{case}");
-    let entries = std::fs::read_dir(&scene.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
-    let left: Vec<PathBuf> = entries.filter(|path| path.display().to_string().contains("/left-")).collect();
-    let places = left.iter().flat_map(|left| ["", "2", "view/upper"].map(|part| left.join(part).join(made)));
-    assert_eq!(places.filter(|place| place.exists()).count(), 1, "{left:?} {case}");
+    let entries = std::fs::read_dir(&scene.runs()[0])
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let left: Vec<PathBuf> = entries
+        .filter(|path| path.display().to_string().contains("/left-"))
+        .collect();
+    let places = left
+        .iter()
+        .flat_map(|left| ["", "2", "view/upper"].map(|part| left.join(part).join(made)));
+    assert_eq!(
+        places.filter(|place| place.exists()).count(),
+        1,
+        "{left:?} {case}"
+    );
     assert!(ran.out.contains("they are whole in"), "{case}");
 }

@@ -35,11 +35,20 @@ impl Proxy {
     /// Started once it says so; none, and a loud line, where it is not installed.
     fn start(folder: &Path) -> Option<Self> {
         let Some(packages) = std::env::var_os("CODE_COMMIT_TEST_LITELLM") else {
-            eprintln!("SKIPPED: runs through LiteLLM's proxy, because CODE_COMMIT_TEST_LITELLM is not set");
+            eprintln!(
+                "SKIPPED: runs through LiteLLM's proxy, because CODE_COMMIT_TEST_LITELLM is not set"
+            );
             return None;
         };
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-        let too_long = Step::status(400).code("context_length_exceeded").message("maximum context length");
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port()
+            .to_string();
+        let too_long = Step::status(400)
+            .code("context_length_exceeded")
+            .message("maximum context length");
         let answers = Script::new([])
             .rule("up-limited", Step::status(429))
             .rule("up-long", too_long)
@@ -47,7 +56,11 @@ impl Proxy {
             .rule("WORK ORDER", Step::text(&greet(GOOD)))
             .rule("POST", Step::text(MENDS_IT));
         let service = Server::start(answers).unwrap();
-        std::fs::write(folder.join("proxy.yaml"), config(service.origin()).to_string()).unwrap();
+        std::fs::write(
+            folder.join("proxy.yaml"),
+            config(service.origin()).to_string(),
+        )
+        .unwrap();
         let program = Path::new(&packages).join("bin/litellm");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let environment: [(&str, OsString); 4] = [
@@ -59,7 +72,14 @@ impl Proxy {
         ];
         let mut child = Command::new("python3")
             .arg(program)
-            .args(["--config", "proxy.yaml", "--host", "127.0.0.1", "--port", &port])
+            .args([
+                "--config",
+                "proxy.yaml",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                &port,
+            ])
             .current_dir(folder)
             .env_clear()
             .envs(environment)
@@ -68,16 +88,26 @@ impl Proxy {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut said = BufReader::new(child.stderr.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
         let is_up = said.any(|line| line.contains("Uvicorn running on"));
         assert!(is_up, "the proxy ended: {:?}", child.try_wait());
         // It would block on a pipe that nobody reads.
         std::thread::spawn(move || said.for_each(drop));
-        Some(Self { child, origin: format!("http://127.0.0.1:{port}"), _service: service })
+        Some(Self {
+            child,
+            origin: format!("http://127.0.0.1:{port}"),
+            _service: service,
+        })
     }
 
     fn base(&self, provider: &str) -> String {
-        if provider == "anthropic" { self.origin.clone() } else { format!("{}/v1", self.origin) }
+        if provider == "anthropic" {
+            self.origin.clone()
+        } else {
+            format!("{}/v1", self.origin)
+        }
     }
 }
 
@@ -85,11 +115,13 @@ impl Proxy {
 /// or by chat completions.
 fn config(service: &str) -> Value {
     let passed_on = |name: &str, kind: &str| {
-        let parameters = json!({ "model": kind, "api_key": "none", "api_base": format!("{service}/v1") });
+        let parameters =
+            json!({ "model": kind, "api_key": "none", "api_base": format!("{service}/v1") });
         json!({ "model_name": name, "litellm_params": parameters })
     };
     let model = |name: &str, response: &str| {
-        let parameters = json!({ "model": "openai/x", "api_key": "none", "mock_response": response });
+        let parameters =
+            json!({ "model": "openai/x", "api_key": "none", "mock_response": response });
         json!({ "model_name": name, "litellm_params": parameters })
     };
     json!({
@@ -123,16 +155,39 @@ fn commit(proxy: &Proxy, provider: &str, models: &str, more: &[&str]) -> Ran {
 
 fn order(proxy: &Proxy, provider: &str, model: &str) -> Ran {
     let scene = order::Scene::scripted(&FILES, Script::new([]));
-    let (file, out, base) = (scene.beside("order.json"), scene.beside("out"), proxy.base(provider));
-    let (file, out, model) = (file.to_str().unwrap(), out.to_str().unwrap(), format!("{provider}/{model}"));
-    let args = ["order", "run", "--work-order", file, "--out", out, "--sandbox", "off"];
-    Ran::of(scene.program(&[&args[..], &["--base-url", &base, "--llm-model", &model]].concat()).envs(KEYS))
+    let (file, out, base) = (
+        scene.beside("order.json"),
+        scene.beside("out"),
+        proxy.base(provider),
+    );
+    let (file, out, model) = (
+        file.to_str().unwrap(),
+        out.to_str().unwrap(),
+        format!("{provider}/{model}"),
+    );
+    let args = [
+        "order",
+        "run",
+        "--work-order",
+        file,
+        "--out",
+        out,
+        "--sandbox",
+        "off",
+    ];
+    Ran::of(
+        scene
+            .program(&[&args[..], &["--base-url", &base, "--llm-model", &model]].concat())
+            .envs(KEYS),
+    )
 }
 
 #[test]
 fn runs_and_orders_go_through_a_proxy_of_three_dialects_and_its_errors_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(proxy) = Proxy::start(folder.path()) else { return };
+    let Some(proxy) = Proxy::start(folder.path()) else {
+        return;
+    };
     for provider in PROVIDERS {
         let models = match provider {
             "openai-responses" => [["passed-on"; 2], ["translated"; 2]],
@@ -146,17 +201,34 @@ fn runs_and_orders_go_through_a_proxy_of_three_dialects_and_its_errors_are_named
             let ran = order(&proxy, provider, proposal);
             assert_eq!(ran.code, Some(0), "{provider}/{proposal}: {ran}");
         }
-        let (change, passed) = (models[0][0], if provider == "openai-responses" { "passed-" } else { "" });
+        let (change, passed) = (
+            models[0][0],
+            if provider == "openai-responses" {
+                "passed-"
+            } else {
+                ""
+            },
+        );
 
-        for (model, code) in [("limited", "rate-limited"), ("long", "too-large"), ("broken", "server")] {
+        for (model, code) in [
+            ("limited", "rate-limited"),
+            ("long", "too-large"),
+            ("broken", "server"),
+        ] {
             let model = format!("{provider}/{passed}{model}");
             // No time for a retry.
             let ran = commit(&proxy, provider, &model, &["--call-limit", "1s", "--json"]);
             assert_eq!(ran.code, Some(4), "{model}: {ran}");
-            assert!(ran.out.contains(&format!(r#""code":"{code}""#)), "{model}: {ran}");
+            assert!(
+                ran.out.contains(&format!(r#""code":"{code}""#)),
+                "{model}: {ran}"
+            );
         }
         let models = format!("{provider}/{passed}long,{provider}/{change}");
         let ran = commit(&proxy, provider, &models, &[]);
-        assert!(ran.code == Some(0) && ran.err.contains("is asked instead"), "{ran}");
+        assert!(
+            ran.code == Some(0) && ran.err.contains("is asked instead"),
+            "{ran}"
+        );
     }
 }

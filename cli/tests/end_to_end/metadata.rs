@@ -37,8 +37,13 @@ const OTHER: &str = "^^^other.txt\nnew\n^^^end\n";
 
 /// An access list with one named user, as the kernel stores it: version 2, then tag, permissions and ID of each entry.
 fn access_list() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] =
-        [(0x01, 6, u32::MAX), (0x02, 4, 4321), (0x04, 4, u32::MAX), (0x10, 4, u32::MAX), (0x20, 0, u32::MAX)];
+    let entries: [(u16, u16, u32); 5] = [
+        (0x01, 6, u32::MAX),
+        (0x02, 4, 4321),
+        (0x04, 4, u32::MAX),
+        (0x10, 4, u32::MAX),
+        (0x20, 0, u32::MAX),
+    ];
     let mut list = 2_u32.to_le_bytes().to_vec();
     for (tag, permissions, id) in entries {
         list.extend(tag.to_le_bytes());
@@ -55,7 +60,10 @@ fn adorn(root: &Path) -> bool {
         rustix::fs::setxattr(root.join(path), name, value, XattrFlags::empty())
     };
     if set("a.txt", NOTE, b"mine").is_err() || set("a.txt", ACCESS_LIST, &access_list()).is_err() {
-        eprintln!("SKIPPED: no extended attributes or access lists on {}", root.display());
+        eprintln!(
+            "SKIPPED: no extended attributes or access lists on {}",
+            root.display()
+        );
         return false;
     }
     set("b.txt", NOTE, b"mine").unwrap();
@@ -70,7 +78,12 @@ fn adorn(root: &Path) -> bool {
     }
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     for path in ["a.txt", "still.txt", "l2.txt"] {
-        fs::File::options().append(true).open(root.join(path)).unwrap().set_modified(old).unwrap();
+        fs::File::options()
+            .append(true)
+            .open(root.join(path))
+            .unwrap()
+            .set_modified(old)
+            .unwrap();
     }
     true
 }
@@ -87,19 +100,47 @@ fn facts(root: &Path) -> BTreeMap<&'static str, String> {
     let owner = |path: &str| stat(path).map(|found| (found.uid(), found.gid()));
     let time = |path: &str| stat(path).map(|found| found.mtime());
     let text = |path: &str| fs::read_to_string(root.join(path)).ok();
-    let is_linked = stat("l1.txt").map(|found| found.ino()) == stat("l2.txt").map(|found| found.ino());
+    let is_linked =
+        stat("l1.txt").map(|found| found.ino()) == stat("l2.txt").map(|found| found.ino());
     BTreeMap::from([
-        ("0 contents", format!("{:?}", ["a.txt", "b.txt", "c.txt", "l1.txt", "shared/x.txt"].map(text))),
-        ("1 bits of files", format!("{:?}", ["a.txt", "b.txt"].map(mode))),
+        (
+            "0 contents",
+            format!(
+                "{:?}",
+                ["a.txt", "b.txt", "c.txt", "l1.txt", "shared/x.txt"].map(text)
+            ),
+        ),
+        (
+            "1 bits of files",
+            format!("{:?}", ["a.txt", "b.txt"].map(mode)),
+        ),
         ("2 bits of folders", format!("{:?}", mode("shared"))),
-        ("3 attributes, edited in place", format!("{:?}", attribute("a.txt", NOTE))),
-        ("3 attributes, replaced", format!("{:?}", attribute("b.txt", NOTE))),
-        ("4 access list, edited in place", format!("{:?}", attribute("a.txt", ACCESS_LIST))),
-        ("4 access list, replaced", format!("{:?}", attribute("b.txt", ACCESS_LIST))),
+        (
+            "3 attributes, edited in place",
+            format!("{:?}", attribute("a.txt", NOTE)),
+        ),
+        (
+            "3 attributes, replaced",
+            format!("{:?}", attribute("b.txt", NOTE)),
+        ),
+        (
+            "4 access list, edited in place",
+            format!("{:?}", attribute("a.txt", ACCESS_LIST)),
+        ),
+        (
+            "4 access list, replaced",
+            format!("{:?}", attribute("b.txt", ACCESS_LIST)),
+        ),
         ("5 owner", format!("{:?}", ["a.txt", "c.txt"].map(owner))),
-        ("6 time of what was restored", format!("{:?}", time("a.txt"))),
+        (
+            "6 time of what was restored",
+            format!("{:?}", time("a.txt")),
+        ),
         ("7 time of what was not", format!("{:?}", time("still.txt"))),
-        ("8 empty folders", format!("{:?} {:?}", mode("sticky"), mode("made"))),
+        (
+            "8 empty folders",
+            format!("{:?} {:?}", mode("sticky"), mode("made")),
+        ),
         ("9 hard link", format!("{is_linked}")),
         ("9 the other name", format!("{:?}", text("l2.txt"))),
     ])
@@ -108,8 +149,11 @@ fn facts(root: &Path) -> BTreeMap<&'static str, String> {
 /// What a way back loses.
 fn lost(before: &BTreeMap<&'static str, String>, root: &Path) -> String {
     let now = facts(root);
-    let lost: Vec<&str> =
-        before.iter().filter(|(kind, was)| now[*kind] != **was).map(|(kind, _)| *kind).collect();
+    let lost: Vec<&str> = before
+        .iter()
+        .filter(|(kind, was)| now[*kind] != **was)
+        .map(|(kind, _)| *kind)
+        .collect();
     lost.join("; ")
 }
 
@@ -120,7 +164,10 @@ fn project(reply: &str, build: &str) -> Option<(Scene, Facts)> {
     let build = format!("#!/bin/sh\n{build}");
     let files = [&FILES[..], &[("build.sh", &*build)]].concat();
     let scene = Scene::with_files(&files, Script::new([Step::text(reply)]));
-    scene.project.write("agent-config/query.txt", b"change a\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change a\n")
+        .unwrap();
     if !adorn(scene.project.root()) {
         return None;
     }
@@ -131,7 +178,14 @@ fn project(reply: &str, build: &str) -> Option<(Scene, Facts)> {
 }
 
 fn run(scene: &Scene, sandbox: &str, more: &[&str]) -> Option<Ran> {
-    let model = ["--model", "gemini-test", "--base-url", scene.server.origin(), "--sandbox", sandbox];
+    let model = [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        sandbox,
+    ];
     let ran = scene.run_keyed(&[&model[..], more].concat());
     if sandbox == "auto" && !ran.err.contains("sandbox: namespaces") {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
@@ -148,34 +202,59 @@ fn undone(scene: &Scene, before: &Facts) -> String {
 
 #[test]
 fn undo_of_a_reply() {
-    let Some((scene, before)) = project(REPLY, "") else { return };
-    let Some(ran) = run(&scene, "off", &[]) else { return };
+    let Some((scene, before)) = project(REPLY, "") else {
+        return;
+    };
+    let Some(ran) = run(&scene, "off", &[]) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     let warnings = scene.warnings("apply");
-    assert!(warnings.iter().any(|text| text.contains("l1.txt: it was replaced")), "{ran}");
+    assert!(
+        warnings
+            .iter()
+            .any(|text| text.contains("l1.txt: it was replaced")),
+        "{ran}"
+    );
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
 }
 
 #[test]
 fn undo_of_a_build_in_a_view() {
-    let Some((scene, before)) = project(OTHER, DEEDS) else { return };
-    let Some(ran) = run(&scene, "auto", &[]) else { return };
+    let Some((scene, before)) = project(OTHER, DEEDS) else {
+        return;
+    };
+    let Some(ran) = run(&scene, "auto", &[]) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
 }
 
 #[test]
 fn undo_of_a_build_in_the_tree() {
-    let Some((scene, before)) = project(OTHER, DEEDS) else { return };
-    let Some(ran) = run(&scene, "off", &[]) else { return };
+    let Some((scene, before)) = project(OTHER, DEEDS) else {
+        return;
+    };
+    let Some(ran) = run(&scene, "off", &[]) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored; 9 hard link");
 }
 
 #[test]
 fn restore_after_a_failure() {
-    let Some((scene, before)) = project(REPLY, &format!("{DEEDS}exit 1\n")) else { return };
-    let Some(ran) = run(&scene, "auto", &["--rounds", "1", "--on-failure", "restore"]) else { return };
+    let Some((scene, before)) = project(REPLY, &format!("{DEEDS}exit 1\n")) else {
+        return;
+    };
+    let Some(ran) = run(
+        &scene,
+        "auto",
+        &["--rounds", "1", "--on-failure", "restore"],
+    ) else {
+        return;
+    };
     assert_eq!(ran.code, Some(1), "{ran}");
     insta::assert_snapshot!(lost(&before, scene.project.root()), @"6 time of what was restored");
 }
@@ -184,24 +263,49 @@ fn restore_after_a_failure() {
 #[test]
 fn sealed_files() {
     let once = "test -e once && exit 0\ntouch once\necho built > a.txt\necho built > t; mv t b.txt\necho built > l1.txt\n";
-    let Some((scene, before)) = project(OTHER, once) else { return };
-    let protect = ["--protect", "a.txt", "--protect", "b.txt", "--protect", "l1.txt"];
-    let Some(ran) = run(&scene, "off", &protect) else { return };
+    let Some((scene, before)) = project(OTHER, once) else {
+        return;
+    };
+    let protect = [
+        "--protect",
+        "a.txt",
+        "--protect",
+        "b.txt",
+        "--protect",
+        "l1.txt",
+    ];
+    let Some(ran) = run(&scene, "off", &protect) else {
+        return;
+    };
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(lost(&before, scene.project.root()), @"9 hard link; 9 the other name");
 }
 
 /// An order whose command does all that, and fails or passes.
-fn ordered(reply: &str, passes: bool, sandbox: &str, keep: bool) -> Option<(order::Scene, Facts, Ran)> {
+fn ordered(
+    reply: &str,
+    passes: bool,
+    sandbox: &str,
+    keep: bool,
+) -> Option<(order::Scene, Facts, Ran)> {
     let answer = order::greet(reply);
     let scene = order::Scene::scripted(&order::FILES, Script::new([Step::text(&answer)]));
     for (path, text) in FILES.iter().filter(|(path, _)| *path != ".gitignore") {
         scene.project.write(path, text.as_bytes()).unwrap();
     }
     if keep {
-        scene.project.write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n").unwrap();
+        scene
+            .project
+            .write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n")
+            .unwrap();
     }
-    scene.project.write("deeds.sh", format!("{DEEDS}exit {}\n", i32::from(!passes)).as_bytes()).unwrap();
+    scene
+        .project
+        .write(
+            "deeds.sh",
+            format!("{DEEDS}exit {}\n", i32::from(!passes)).as_bytes(),
+        )
+        .unwrap();
     scene.place_order(&json!({ "acceptance_commands": ["sh deeds.sh"] }));
     if !adorn(scene.root()) {
         return None;
@@ -222,7 +326,9 @@ fn ordered(reply: &str, passes: bool, sandbox: &str, keep: bool) -> Option<(orde
 fn the_rollback_of_an_order() {
     let mut all = String::new();
     for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, false, sandbox, false) else { return };
+        let Some((scene, before, ran)) = ordered(order::GOOD, false, sandbox, false) else {
+            return;
+        };
         assert_eq!(ran.code, Some(1), "{ran}");
         all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
     }
@@ -236,7 +342,9 @@ fn the_rollback_of_an_order() {
 fn an_order_that_passes_and_restores_by_products() {
     let mut all = String::new();
     for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, false) else { return };
+        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, false) else {
+            return;
+        };
         assert_eq!(ran.code, Some(0), "{ran}");
         all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
     }
@@ -250,10 +358,16 @@ fn an_order_that_passes_and_restores_by_products() {
 fn undo_of_kept_by_products() {
     let mut all = String::new();
     for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, true) else { return };
+        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, true) else {
+            return;
+        };
         assert_eq!(ran.code, Some(0), "{ran}");
         let undone = Ran::of(&mut scene.program(&["undo"]));
-        all += &format!("{sandbox}: {:?} {}\n", undone.code, lost(&before, scene.root()));
+        all += &format!(
+            "{sandbox}: {:?} {}\n",
+            undone.code,
+            lost(&before, scene.root())
+        );
     }
     insta::assert_snapshot!(all, @r"
     off: Some(0) 6 time of what was restored; 9 hard link

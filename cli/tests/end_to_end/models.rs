@@ -38,7 +38,10 @@ fn the_openai_dialect_is_spoken_to_the_address_of_its_variable() {
     assert_eq!(ran.code, Some(0), "{ran}");
     for request in scene.server.requests() {
         assert_eq!(request.path, "/v1/chat/completions");
-        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        assert_eq!(
+            request.header("authorization"),
+            Some(format!("Bearer {KEY}").as_str())
+        );
         assert_eq!(request.json()["model"], "gpt-test");
     }
     assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
@@ -48,7 +51,10 @@ fn the_openai_dialect_is_spoken_to_the_address_of_its_variable() {
 fn a_local_server_wants_no_key_and_gets_none() {
     let scene = Scene::with_replies([MENDS_IT]);
     let url = format!("{}/v1", scene.server.origin());
-    let ran = scene.openai(&["--base-url", &url], &[("GEMINI_API_KEY", "AIzaSyAnother-key-000000000")]);
+    let ran = scene.openai(
+        &["--base-url", &url],
+        &[("GEMINI_API_KEY", "AIzaSyAnother-key-000000000")],
+    );
     assert_eq!(ran.code, Some(0), "{ran}");
     assert_eq!(scene.server.requests()[0].header("authorization"), None);
     assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), None);
@@ -56,7 +62,12 @@ fn a_local_server_wants_no_key_and_gets_none() {
 
 #[test]
 fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_repaired() {
-    for body in ["[]", "{}", r#"{"choices":[]}"#, r#"{"choices":[{"message":{"content":"words"}}]}"#] {
+    for body in [
+        "[]",
+        "{}",
+        r#"{"choices":[]}"#,
+        r#"{"choices":[{"message":{"content":"words"}}]}"#,
+    ] {
         let scene = Scene::new(Script::new([Step::body(body), Step::text(MENDS_IT)]));
         let url = format!("{}/v1", scene.server.origin());
         let ran = scene.openai(&["--base-url", &url, "--no-stream", "--json"], &[]);
@@ -71,37 +82,67 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
     let scene = Scene::with_replies([MENDS_IT]);
     let url = "http://models.invalid/v1";
     // Nothing leaves this machine: the proxy is not there, and no second try begins within the time.
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
     let proxy = [("HTTP_PROXY", closed.as_str()), ("OPENAI_API_KEY", KEY)];
     let ran = scene.openai(&["--base-url", url, "--call-limit", "1s"], &proxy);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(
-        ran.err.contains("warning: http://models.invalid/v1 is not encrypted: the key and the code"),
+        ran.err
+            .contains("warning: http://models.invalid/v1 is not encrypted: the key and the code"),
         "{ran}"
     );
-    assert!(ran.out.contains(&format!("cannot connect to the proxy {closed}")), "{ran}");
+    assert!(
+        ran.out
+            .contains(&format!("cannot connect to the proxy {closed}")),
+        "{ran}"
+    );
     assert!(ran.out.contains("help: start the proxy"), "{ran}");
 
-    let local = scene.openai(&["--base-url", &format!("{}/v1", scene.server.origin())], &[]);
+    let local = scene.openai(
+        &["--base-url", &format!("{}/v1", scene.server.origin())],
+        &[],
+    );
     assert_eq!(local.code, Some(0), "{local}");
     assert!(!local.err.contains("not encrypted"), "{local}");
 }
 
 #[test]
 fn a_base_url_without_its_version_is_told_with_a_hint() {
-    let not_found = Step { status: Some(404), ..Step::body("404 page not found") };
+    let not_found = Step {
+        status: Some(404),
+        ..Step::body("404 page not found")
+    };
     let scene = Scene::new(Script::new([not_found]));
     let ran = scene.openai(&["--base-url", scene.server.origin()], &[]);
     assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.out.contains("does not lead to the API: 404 page not found"), "{ran}");
+    assert!(
+        ran.out
+            .contains("does not lead to the API: 404 page not found"),
+        "{ran}"
+    );
     assert!(ran.out.contains("help: add /v1 to the base URL"), "{ran}");
 }
 
 #[test]
 fn a_prompt_that_the_service_blocks_ends_the_run_as_blocked() {
     let scene = Scene::new(Script::new([Step::status(400).code("content_filter")]));
-    let ran = scene.openai(&["--base-url", &format!("{}/v1", scene.server.origin()), "--json"], &[]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
+    let ran = scene.openai(
+        &[
+            "--base-url",
+            &format!("{}/v1", scene.server.origin()),
+            "--json",
+        ],
+        &[],
+    );
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{ran}"
+    );
     assert!(ran.out.contains(r#""code":"blocked""#), "{ran}");
 }
 
@@ -126,8 +167,16 @@ fn a_dialect_that_is_configured_goes_before_what_the_address_makes_likely() {
 fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
     let scene = Scene::with_replies([]);
     let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
-    scene.project.write("agent-config/replies.txt", replies.as_bytes()).unwrap();
-    let ran = scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]);
+    scene
+        .project
+        .write("agent-config/replies.txt", replies.as_bytes())
+        .unwrap();
+    let ran = scene.run(&[
+        "--model",
+        "scripted/agent-config/replies.txt",
+        "--sandbox",
+        "off",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("Done after 2 rounds"), "{ran}");
 }
@@ -135,47 +184,104 @@ fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
 #[test]
 fn a_script_that_was_at_its_end_is_gone_on_with_by_the_replies_that_were_added() {
     let scene = Scene::with_replies([]);
-    let script = |text: &str| scene.project.write("agent-config/replies.txt", text.as_bytes()).unwrap();
+    let script = |text: &str| {
+        scene
+            .project
+            .write("agent-config/replies.txt", text.as_bytes())
+            .unwrap()
+    };
     script(BREAKS_THE_BUILD);
-    let ran = scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]);
-    assert!(ran.code == Some(4) && ran.out.contains("help: add replies to the script"), "{ran}");
-    assert_eq!(scene.run(&["resume"]).code, Some(4), "nothing was added yet");
+    let ran = scene.run(&[
+        "--model",
+        "scripted/agent-config/replies.txt",
+        "--sandbox",
+        "off",
+    ]);
+    assert!(
+        ran.code == Some(4) && ran.out.contains("help: add replies to the script"),
+        "{ran}"
+    );
+    assert_eq!(
+        scene.run(&["resume"]).code,
+        Some(4),
+        "nothing was added yet"
+    );
     script(&format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"));
     let resumed = scene.run(&["resume"]);
-    assert!(resumed.code == Some(0) && resumed.out.contains("Done after 2 rounds"), "{resumed}");
+    assert!(
+        resumed.code == Some(0) && resumed.out.contains("Done after 2 rounds"),
+        "{resumed}"
+    );
 }
 
 #[test]
 fn a_run_can_be_the_model_of_another() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let run = scene.runs().pop().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+    let run = scene
+        .runs()
+        .pop()
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     let again = scene.run(&["--model", &format!("recorded/{run}"), "--sandbox", "off"]);
     assert_eq!(again.code, Some(0), "{again}");
-    assert_eq!(scene.server.requests().len(), 2, "the recorded run asked the service");
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(
+        scene.server.requests().len(),
+        2,
+        "the recorded run asked the service"
+    );
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M src/greet.sh\n?? README.md\n"
+    );
 }
 
 #[test]
 fn a_script_or_a_run_that_is_not_there_is_refused() {
     let scene = Scene::with_replies([]);
-    insta::assert_snapshot!("no_script", scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"]));
-    insta::assert_snapshot!("no_recorded_run", scene.run(&["--model", "recorded/none", "--sandbox", "off"]));
+    insta::assert_snapshot!(
+        "no_script",
+        scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"])
+    );
+    insta::assert_snapshot!(
+        "no_recorded_run",
+        scene.run(&["--model", "recorded/none", "--sandbox", "off"])
+    );
 }
 
 #[test]
 fn the_anthropic_dialect_repeats_a_beginning_that_is_marked_for_its_cache() {
     let cached = Step::text(MENDS_IT).usage(json!({"cache_read_input_tokens": 900_000}));
     let scene = Scene::new(Script::new([Step::text(BREAKS_THE_BUILD), cached]));
-    let environment = [("ANTHROPIC_API_KEY", KEY), ("ANTHROPIC_BASE_URL", scene.server.origin())];
-    let args = ["--sandbox", "off", "--model", "claude-sonnet-4-6", "--max-cost", "90"];
+    let environment = [
+        ("ANTHROPIC_API_KEY", KEY),
+        ("ANTHROPIC_BASE_URL", scene.server.origin()),
+    ];
+    let args = [
+        "--sandbox",
+        "off",
+        "--model",
+        "claude-sonnet-4-6",
+        "--max-cost",
+        "90",
+    ];
     let ran = scene.run_with(&args, &environment);
     assert_eq!(ran.code, Some(0), "{ran}");
     let seen = scene.server.requests();
-    let blocks: Vec<_> = seen.iter().map(|seen| seen.json()["messages"][0]["content"].clone()).collect();
+    let blocks: Vec<_> = seen
+        .iter()
+        .map(|seen| seen.json()["messages"][0]["content"].clone())
+        .collect();
     for (seen, blocks) in seen.iter().zip(&blocks) {
-        assert_eq!((seen.path.as_str(), seen.header("x-api-key")), ("/v1/messages", Some(KEY)));
+        assert_eq!(
+            (seen.path.as_str(), seen.header("x-api-key")),
+            ("/v1/messages", Some(KEY))
+        );
         assert_eq!(seen.json()["max_tokens"], 64_000);
         assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
     }
@@ -201,12 +307,19 @@ fn with_provider(script: Script) -> Scene {
 #[test]
 fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_price() {
     let scene = with_provider(Script::new([Step::text(MENDS_IT)]));
-    let others =
-        [("OPENAI_API_KEY", "sk-another-key-000000000"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+    let others = [
+        ("OPENAI_API_KEY", "sk-another-key-000000000"),
+        ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+    ];
     let refused = scene.run_with(&["--sandbox", "off"], &others);
-    assert!(refused.code == Some(3) && refused.err.contains("there is no key for local/llama"), "{refused}");
     assert!(
-        refused.err.contains("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt"),
+        refused.code == Some(3) && refused.err.contains("there is no key for local/llama"),
+        "{refused}"
+    );
+    assert!(
+        refused
+            .err
+            .contains("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt"),
         "{refused}"
     );
 
@@ -214,8 +327,14 @@ fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_p
     let ran = scene.run_with(&["--sandbox", "off", "--max-cost", "900"], &keyed);
     assert_eq!(ran.code, Some(0), "{ran}");
     let seen = scene.server.requests();
-    assert_eq!(seen[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
-    assert_eq!((seen[0].path.as_str(), &seen[0].json()["model"]), ("/v1/chat/completions", &"llama".into()));
+    assert_eq!(
+        seen[0].header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
+    assert_eq!(
+        (seen[0].path.as_str(), &seen[0].json()["model"]),
+        ("/v1/chat/completions", &"llama".into())
+    );
     assert!(ran.out.contains("$0."), "the price is known: {ran}");
     assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
 }
@@ -225,7 +344,10 @@ fn a_key_of_a_provider_of_ones_own_is_redacted_wherever_it_is_echoed() {
     let echo = Step::status(400).message(&format!("what is {KEY}?"));
     let scene = with_provider(Script::new([echo]));
     let ran = scene.run_with(&["--sandbox", "off"], &[("LOCAL_KEY", KEY)]);
-    assert!(ran.code == Some(4) && !ran.to_string().contains(KEY), "{ran}");
+    assert!(
+        ran.code == Some(4) && !ran.to_string().contains(KEY),
+        "{ran}"
+    );
     assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
 }
 
@@ -236,8 +358,16 @@ fn a_provider_of_a_project_needs_trust() {
         "[providers.local]\ndialect = \"openai\"\nbase_url = \"{}/v1\"\nkey_env = \"OPENAI_API_KEY\"\n",
         scene.server.origin()
     );
-    scene.project.write("code-commit.toml", provider.as_bytes()).unwrap();
-    let run = || scene.run_with(&["--sandbox", "off", "--model", "local/llama"], &[("OPENAI_API_KEY", KEY)]);
+    scene
+        .project
+        .write("code-commit.toml", provider.as_bytes())
+        .unwrap();
+    let run = || {
+        scene.run_with(
+            &["--sandbox", "off", "--model", "local/llama"],
+            &[("OPENAI_API_KEY", KEY)],
+        )
+    };
     insta::assert_snapshot!("untrusted_provider", run());
     assert_eq!(scene.server.requests().len(), 0);
     assert_eq!(scene.run(&["trust", "--yes"]).code, Some(0));
@@ -248,7 +378,10 @@ fn a_provider_of_a_project_needs_trust() {
 fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
     let scene = Scene::with_replies([]);
     scene.user_file("[providers.odd]\ndialect = \"morse\"\nbase_url = \"http://127.0.0.1:1\"\n");
-    insta::assert_snapshot!("unknown_dialect", scene.run(&["--sandbox", "off", "--model", "odd/m"]));
+    insta::assert_snapshot!(
+        "unknown_dialect",
+        scene.run(&["--sandbox", "off", "--model", "odd/m"])
+    );
 }
 
 #[test]
@@ -256,16 +389,32 @@ fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let url = format!("{}/v1", scene.server.origin());
     for stream in ["--stream", "--no-stream"] {
-        let args = ["--sandbox", "off", "--model", "openai-responses/gpt-test", stream];
+        let args = [
+            "--sandbox",
+            "off",
+            "--model",
+            "openai-responses/gpt-test",
+            stream,
+        ];
         let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
         // The second run finds the script at its end: what counts is what it was asked.
-        assert_eq!(ran.code, Some(if stream == "--stream" { 0 } else { 4 }), "{ran}");
+        assert_eq!(
+            ran.code,
+            Some(if stream == "--stream" { 0 } else { 4 }),
+            "{ran}"
+        );
     }
     for request in scene.server.requests() {
         assert_eq!(request.path, "/v1/responses");
-        assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
         assert_eq!(
-            (&request.json()["store"], request.json().get("previous_response_id")),
+            request.header("authorization"),
+            Some(format!("Bearer {KEY}").as_str())
+        );
+        assert_eq!(
+            (
+                &request.json()["store"],
+                request.json().get("previous_response_id")
+            ),
             (&json!(false), None)
         );
     }
@@ -286,36 +435,77 @@ fn two_services(script: Script) -> (Scene, [(&'static str, String); 5]) {
 }
 
 fn of_two(scene: &Scene, environment: &[(&'static str, String); 5], more: &[&str]) -> Ran {
-    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let environment = environment
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
     scene.run_with(&[&["--sandbox", "off"], more].concat(), &environment)
 }
 
 fn paths(scene: &Scene) -> Vec<String> {
     let requests = scene.server.requests();
-    requests.iter().map(|seen| seen.path.split(['?', ':']).next().unwrap_or_default().to_owned()).collect()
+    requests
+        .iter()
+        .map(|seen| {
+            seen.path
+                .split(['?', ':'])
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect()
 }
 
 /// A daily quota that is used up.
 fn no_quota() -> Step {
-    Step { quota_id: Some("GenerateRequestsPerDayPerProject".into()), ..Step::status(429) }
+    Step {
+        quota_id: Some("GenerateRequestsPerDayPerProject".into()),
+        ..Step::status(429)
+    }
 }
 
-const TWO: [&str; 2] = ["--model", "gemini/gemini-3.8-flash,anthropic/claude-sonnet-4-6"];
+const TWO: [&str; 2] = [
+    "--model",
+    "gemini/gemini-3.8-flash,anthropic/claude-sonnet-4-6",
+];
 
 #[test]
 fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_green() {
-    let steps = [Step::text(BREAKS_THE_BUILD), no_quota(), Step::text(MENDS_IT)];
+    let steps = [
+        Step::text(BREAKS_THE_BUILD),
+        no_quota(),
+        Step::text(MENDS_IT),
+    ];
     let (scene, environment) = two_services(Script::new(steps));
-    let ran = of_two(&scene, &environment, &[&TWO[..], &["--max-cost", "90"]].concat());
+    let ran = of_two(
+        &scene,
+        &environment,
+        &[&TWO[..], &["--max-cost", "90"]].concat(),
+    );
     assert_eq!(ran.code, Some(0), "{ran}");
     let gemini = "/v1beta/models/gemini-3.8-flash";
     assert_eq!(paths(&scene), [gemini, gemini, "/v1/messages"]);
-    assert!(ran.err.contains("gemini/gemini-3.8-flash gave no reply (daily quota used up"), "{ran}");
-    assert!(ran.err.contains("anthropic/claude-sonnet-4-6 is asked instead"), "{ran}");
+    assert!(
+        ran.err
+            .contains("gemini/gemini-3.8-flash gave no reply (daily quota used up"),
+        "{ran}"
+    );
+    assert!(
+        ran.err
+            .contains("anthropic/claude-sonnet-4-6 is asked instead"),
+        "{ran}"
+    );
     assert!(!ran.err.contains("replied in the place of"), "{ran}");
-    let journal = scene.record().into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap().1;
+    let journal = scene
+        .record()
+        .into_iter()
+        .find(|(path, _)| path.ends_with("events.jsonl"))
+        .unwrap()
+        .1;
     assert!(journal.contains(r#""code":"other-model""#), "{journal}");
-    assert!(journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#), "{journal}");
+    assert!(
+        journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#),
+        "{journal}"
+    );
     assert_eq!(scene.run(&["replay"]).code, Some(0));
 }
 
@@ -323,7 +513,11 @@ fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_gr
 fn a_key_that_is_wrong_is_not_passed_over() {
     let (scene, environment) = two_services(Script::new([Step::status(403)]));
     let ran = of_two(&scene, &environment, &TWO);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{ran}");
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -332,7 +526,10 @@ fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
         Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
     let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
     let ran = of_two(&scene, &environment, &TWO);
-    assert!(ran.code == Some(0) && ran.err.contains("is too large for the model"), "{ran}");
+    assert!(
+        ran.code == Some(0) && ran.err.contains("is too large for the model"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -342,7 +539,12 @@ fn each_repair_is_asked_of_a_stronger_model() {
         Step::text(BREAKS_THE_BUILD),
         Step::text(MENDS_IT),
     ]));
-    let escalate = ["--model", "gemini-3.8-flash", "--escalate", "gemini-3.1-pro-preview,claude-opus-4-8"];
+    let escalate = [
+        "--model",
+        "gemini-3.8-flash",
+        "--escalate",
+        "gemini-3.1-pro-preview,claude-opus-4-8",
+    ];
     let ran = of_two(&scene, &environment, &escalate);
     assert_eq!(ran.code, Some(0), "{ran}");
     let models = "/v1beta/models";
@@ -354,32 +556,70 @@ fn each_repair_is_asked_of_a_stronger_model() {
             "/v1/messages".into()
         ]
     );
-    assert!(ran.err.contains("asking anthropic/claude-opus-4-8"), "{ran}");
+    assert!(
+        ran.err.contains("asking anthropic/claude-opus-4-8"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn the_limit_on_money_needs_the_price_of_every_model() {
     let (scene, environment) = two_services(Script::new([]));
-    let unknown = ["--model", "gemini-3.8-flash", "--escalate", "gemini-of-next-year", "--max-cost", "1"];
+    let unknown = [
+        "--model",
+        "gemini-3.8-flash",
+        "--escalate",
+        "gemini-of-next-year",
+        "--max-cost",
+        "1",
+    ];
     let ran = of_two(&scene, &environment, &unknown);
-    assert!(ran.code == Some(3) && ran.err.contains("gemini/gemini-of-next-year: the price"), "{ran}");
+    assert!(
+        ran.code == Some(3) && ran.err.contains("gemini/gemini-of-next-year: the price"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn one_base_url_is_not_for_models_of_two_providers() {
     let (scene, environment) = two_services(Script::new([]));
-    let ran = of_two(&scene, &environment, &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat());
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
+    let ran = of_two(
+        &scene,
+        &environment,
+        &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat(),
+    );
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(2), 0),
+        "{ran}"
+    );
     let said = "--base-url is one server, and the models are those of anthropic and gemini";
     assert!(ran.err.contains(said), "{ran}");
 
     // The same dialect, but another key.
     let scene = with_provider(Script::new([]));
     let origin = format!("{}/v1", scene.server.origin());
-    let args = ["--sandbox", "off", "--model", "local/llama,openai/gpt-6-sol", "--base-url", &origin];
-    let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("LOCAL_KEY", "local-key-0000")]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(2), 0), "{ran}");
-    assert!(ran.err.contains("the models are those of local and openai"), "{ran}");
+    let args = [
+        "--sandbox",
+        "off",
+        "--model",
+        "local/llama,openai/gpt-6-sol",
+        "--base-url",
+        &origin,
+    ];
+    let ran = scene.run_with(
+        &args,
+        &[("OPENAI_API_KEY", KEY), ("LOCAL_KEY", "local-key-0000")],
+    );
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(2), 0),
+        "{ran}"
+    );
+    assert!(
+        ran.err.contains("the models are those of local and openai"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -387,13 +627,29 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
     let counted = Step::body(r#"{"input_tokens": 900}"#);
     let script = Script::new([Step::text(MENDS_IT)]).rule("/v1/messages/count_tokens", counted);
     let (scene, environment) = two_services(script);
-    let models = ["--model", "claude-opus-4-8,gemini-3.8-flash", "--max-cost", "0.5"];
+    let models = [
+        "--model",
+        "claude-opus-4-8,gemini-3.8-flash",
+        "--max-cost",
+        "0.5",
+    ];
     let ran = of_two(&scene, &environment, &models);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("claude-opus-4-8 gave no reply ($0.00 of $0.50 are spent"), "{ran}");
-    let asked = scene.server.requests().iter().map(|seen| seen.path.clone()).collect::<Vec<_>>();
     assert!(
-        asked.last().is_some_and(|path| path.starts_with("/v1beta/models/gemini-3.8-flash:")),
+        ran.err
+            .contains("claude-opus-4-8 gave no reply ($0.00 of $0.50 are spent"),
+        "{ran}"
+    );
+    let asked = scene
+        .server
+        .requests()
+        .iter()
+        .map(|seen| seen.path.clone())
+        .collect::<Vec<_>>();
+    assert!(
+        asked
+            .last()
+            .is_some_and(|path| path.starts_with("/v1beta/models/gemini-3.8-flash:")),
         "{asked:?}"
     );
 }
@@ -405,20 +661,40 @@ fn each_file_of_a_list_is_continued_where_the_run_left_it() {
     script("agent-config/a.txt", BREAKS_THE_BUILD);
     script("agent-config/b.txt", BREAKS_THE_BUILD);
     let models = "scripted/agent-config/a.txt,scripted/agent-config/b.txt";
-    assert_eq!(scene.run(&["--model", models, "--sandbox", "off"]).code, Some(4));
-    script("agent-config/b.txt", &format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"));
+    assert_eq!(
+        scene.run(&["--model", models, "--sandbox", "off"]).code,
+        Some(4)
+    );
+    script(
+        "agent-config/b.txt",
+        &format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"),
+    );
     let resumed = scene.run(&["resume"]);
-    assert!(resumed.code == Some(0) && resumed.out.contains("Done after 3 rounds"), "{resumed}");
+    assert!(
+        resumed.code == Some(0) && resumed.out.contains("Done after 3 rounds"),
+        "{resumed}"
+    );
 }
 
 #[test]
 fn a_run_that_went_on_with_another_model_is_resumed_without_paying_again() {
-    let steps =
-        [no_quota(), Step::text(BREAKS_THE_BUILD), no_quota(), Step::status(403), Step::text(MENDS_IT)];
+    let steps = [
+        no_quota(),
+        Step::text(BREAKS_THE_BUILD),
+        no_quota(),
+        Step::status(403),
+        Step::text(MENDS_IT),
+    ];
     let (scene, environment) = two_services(Script::new(steps));
     assert_eq!(of_two(&scene, &environment, &TWO).code, Some(4));
     assert_eq!(scene.server.requests().len(), 4);
-    let environment = environment.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let environment = environment
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
     let resumed = scene.run_with(&["resume"], &environment);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 5), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(0), 5),
+        "{resumed}"
+    );
 }

@@ -17,7 +17,13 @@ while [ \"$(date +%s)\" -lt \"$end\" ]; do :; done
 fn scene(configuration: &str) -> Scene {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.project.write("build.sh", LONG).unwrap();
-    files::write(&scene.project.beside().join(".config/code-commit/config.toml"), configuration);
+    files::write(
+        &scene
+            .project
+            .beside()
+            .join(".config/code-commit/config.toml"),
+        configuration,
+    );
     scene
 }
 
@@ -27,7 +33,9 @@ fn told(scene: &Scene) -> Option<String> {
 }
 
 fn configuration(after: &str) -> String {
-    format!("[notify]\ncommand = \"sh -c 'printf %s \\\"$1\\\" > ../told' notify\"\nafter = \"{after}\"\n")
+    format!(
+        "[notify]\ncommand = \"sh -c 'printf %s \\\"$1\\\" > ../told' notify\"\nafter = \"{after}\"\n"
+    )
 }
 
 #[test]
@@ -50,14 +58,23 @@ fn a_shorter_run_is_not_told() {
 fn a_command_that_fails_is_a_warning_and_the_exit_code_is_that_of_the_run() {
     let scene = scene("[notify]\ncommand = \"false\"\nafter = \"1s\"\n");
     let ran = scene.commit(&[]);
-    assert!(ran.code == Some(0) && ran.err.contains("notify.command: `false` "), "{ran}");
+    assert!(
+        ran.code == Some(0) && ran.err.contains("notify.command: `false` "),
+        "{ran}"
+    );
 }
 
 #[test]
 fn a_cloned_repository_starts_no_command() {
     let scene = scene("[notify]\nafter = \"1s\"\n");
-    scene.project.write("code-commit.toml", configuration("1s").as_bytes()).unwrap();
+    scene
+        .project
+        .write("code-commit.toml", configuration("1s").as_bytes())
+        .unwrap();
     let ran = scene.commit(&[]);
-    assert!(ran.code == Some(0) && ran.err.contains("notify.command"), "{ran}");
+    assert!(
+        ran.code == Some(0) && ran.err.contains("notify.command"),
+        "{ran}"
+    );
     assert_eq!(told(&scene), None);
 }

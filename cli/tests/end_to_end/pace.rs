@@ -41,16 +41,35 @@ fn soon() -> String {
 
 #[test]
 fn a_limit_in_the_middle_of_a_spec_is_waited_out_and_its_session_goes_on() {
-    let half = format!("echo half > src.txt; tool Write src.txt; {}", limited(&soon()));
+    let half = format!(
+        "echo half > src.txt; tool Write src.txt; {}",
+        limited(&soon())
+    );
     let scene = Spec::new(&[PLAN, &half, DONE, APPROVE]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{ran}");
     let id = |call| {
-        scene.arguments(call).lines().skip_while(|arg| *arg != "--session-id").nth(1).unwrap().to_owned()
+        scene
+            .arguments(call)
+            .lines()
+            .skip_while(|arg| *arg != "--session-id")
+            .nth(1)
+            .unwrap()
+            .to_owned()
     };
-    assert!(scene.arguments(3).contains(&format!("--resume\n{}\n", id(2))), "{}", scene.arguments(3));
+    assert!(
+        scene
+            .arguments(3)
+            .contains(&format!("--resume\n{}\n", id(2))),
+        "{}",
+        scene.arguments(3)
+    );
     assert_eq!(scene.prompt(3), GO_ON);
-    assert!(ran.err.contains("the agent has used up its quota: limit; waiting until 20"), "{ran}");
+    assert!(
+        ran.err
+            .contains("the agent has used up its quota: limit; waiting until 20"),
+        "{ran}"
+    );
     assert!(!ran.err.contains("paid twice"), "{ran}");
 }
 
@@ -61,21 +80,46 @@ fn a_limit_in_the_middle_of_a_phase_is_waited_out_and_its_session_goes_on() {
          {{\"message\":\"usage limit reached|'{}'\"}},\"stats\":{{}}}}'; exit 173",
         soon()
     );
-    let scene = Phase::new(&[("builder-1", &half), ("builder-2", "cp \"$HOME/args\" resumed; report done")]);
+    let scene = Phase::new(&[
+        ("builder-1", &half),
+        ("builder-2", "cp \"$HOME/args\" resumed; report done"),
+    ]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let arguments = scene.read("src/resumed");
-    assert!(arguments.contains("--resume\ns-builder-1\n") && arguments.contains(GO_ON), "{arguments}");
-    assert!(ran.err.contains("waiting until 20") && !ran.err.contains("paid twice"), "{ran}");
+    assert!(
+        arguments.contains("--resume\ns-builder-1\n") && arguments.contains(GO_ON),
+        "{arguments}"
+    );
+    assert!(
+        ran.err.contains("waiting until 20") && !ran.err.contains("paid twice"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let half = format!("echo half > src.txt; tool Write src.txt; {}", limited("1"));
     let scene = Spec::new(&[PLAN, &half, DONE, APPROVE]);
-    let args = ["spec", "run", "--focus", "Add X", "--json", "--sandbox", "off"];
-    let mut run = scene.command(&args, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    for line in BufReader::new(run.stdout.take().unwrap()).lines().map_while(Result::ok) {
+    let args = [
+        "spec",
+        "run",
+        "--focus",
+        "Add X",
+        "--json",
+        "--sandbox",
+        "off",
+    ];
+    let mut run = scene
+        .command(&args, &[])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    for line in BufReader::new(run.stdout.take().unwrap())
+        .lines()
+        .map_while(Result::ok)
+    {
         let event: Value = serde_json::from_str(&line).unwrap();
         if event["event"] == "QuotaWaitStart" {
             scene.write("mine.txt", "a person's\n");
@@ -84,7 +128,10 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(said.contains("its turn is done anew, and what it has used is paid twice"), "{said}");
+    assert!(
+        said.contains("its turn is done anew, and what it has used is paid twice"),
+        "{said}"
+    );
     assert!(
         scene.prompt(3).contains("Add X") && !scene.arguments(3).contains("--resume"),
         "{}",
@@ -98,7 +145,10 @@ fn a_limit_that_lasts_longer_than_anybody_waits_ends_the_run_and_says_when_to_co
     let scene = Spec::new(&[PLAN, &limited(&FAR.to_string())]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{ran}");
-    assert!(ran.err.contains("come again at 20") && ran.err.contains("--wait"), "{ran}");
+    assert!(
+        ran.err.contains("come again at 20") && ran.err.contains("--wait"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -107,17 +157,48 @@ fn another_model_of_the_agent_works_where_one_is_out_of_quota_or_refuses() {
     let scene = Spec::new(&[&limited(&FAR.to_string()), PLAN, refused, DONE, APPROVE]);
     let ran = scene.spec(&["run", "--focus", "Add X", "--model", "large,small"]);
     assert_eq!((ran.code, scene.calls()), (Some(0), 5), "{ran}");
-    let model =
-        |call| scene.arguments(call).lines().skip_while(|arg| *arg != "--model").nth(1).unwrap().to_owned();
-    assert_eq!((1..6).map(model).collect::<Vec<_>>().join(" "), "large small large small large");
-    assert!(ran.err.contains("refused to answer: I may not; Claude Code with small works instead"), "{ran}");
+    let model = |call| {
+        scene
+            .arguments(call)
+            .lines()
+            .skip_while(|arg| *arg != "--model")
+            .nth(1)
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        (1..6).map(model).collect::<Vec<_>>().join(" "),
+        "large small large small large"
+    );
+    assert!(
+        ran.err
+            .contains("refused to answer: I may not; Claude Code with small works instead"),
+        "{ran}"
+    );
     for nameless in [["--model", "a,"], ["--escalate", ""]] {
         let ran = scene.spec(&[&["run", "--focus", "X"], &nameless[..]].concat());
-        assert_eq!((ran.code, ran.err.contains("a model has no name")), (Some(3), true), "{ran}");
+        assert_eq!(
+            (ran.code, ran.err.contains("a model has no name")),
+            (Some(3), true),
+            "{ran}"
+        );
     }
-    let unequal = scene.spec(&["run", "--focus", "X", "--agent", "claude,codex", "--model", "a,b,c"]);
+    let unequal = scene.spec(&[
+        "run",
+        "--focus",
+        "X",
+        "--agent",
+        "claude,codex",
+        "--model",
+        "a,b,c",
+    ]);
     assert_eq!(unequal.code, Some(3), "{unequal}");
-    assert!(unequal.err.contains("--agent names 2 agents, and --model 3 models"), "{unequal}");
+    assert!(
+        unequal
+            .err
+            .contains("--agent names 2 agents, and --model 3 models"),
+        "{unequal}"
+    );
 }
 
 #[test]
@@ -133,10 +214,25 @@ fn another_model_builds_a_phase_and_a_stronger_one_repairs_it() {
         ("builder-3", model),
     ]);
     let nameless = scene.run(&["run", "-b", "gemini-a,,gemini-b"]);
-    assert_eq!((nameless.code, nameless.err.contains("a model has no name")), (Some(3), true), "{nameless}");
-    let ran = scene.run(&["run", "-b", "gemini-a,gemini-b", "-v", "gemini-a", "--escalate", "gemini-strong"]);
+    assert_eq!(
+        (nameless.code, nameless.err.contains("a model has no name")),
+        (Some(3), true),
+        "{nameless}"
+    );
+    let ran = scene.run(&[
+        "run",
+        "-b",
+        "gemini-a,gemini-b",
+        "-v",
+        "gemini-a",
+        "--escalate",
+        "gemini-strong",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.read("src/models"), "gemini-a\ngemini-b\ngemini-strong\n");
+    assert_eq!(
+        scene.read("src/models"),
+        "gemini-a\ngemini-b\ngemini-strong\n"
+    );
 }
 
 #[test]
@@ -144,9 +240,15 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
     let answers = Script::new([])
         .rule("gemini-a", Step::default().finish("SAFETY"))
         .rule("gemini-b", Step::text("^^^a.txt\nnew\n^^^end\n"));
-    let files = [("build.sh", "#!/bin/sh\ngrep -q new a.txt\n"), (".gitignore", "/agent-config\n")];
+    let files = [
+        ("build.sh", "#!/bin/sh\ngrep -q new a.txt\n"),
+        (".gitignore", "/agent-config\n"),
+    ];
     let scene = Commit::with_files(&files, answers);
-    scene.project.write("agent-config/query.txt", b"change it\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change it\n")
+        .unwrap();
     let server: &Server = &scene.server;
     let ran: Ran = scene.run_keyed(&[
         "--model",
@@ -159,7 +261,8 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
     ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
-        ran.err.contains("the service withheld the reply (safety)); gemini/gemini-b is asked instead"),
+        ran.err
+            .contains("the service withheld the reply (safety)); gemini/gemini-b is asked instead"),
         "{ran}"
     );
 }
@@ -196,14 +299,31 @@ fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
         .map(|name| (name, "key-that-opens-nothing-78"));
     for (status, wanted) in FAULTS {
         let service = || Script::new([]).rule("POST ", Step::status(status).message("no"));
-        let patience = ["--call-limit", "1s", "--sandbox", "off", "--json", "--base-url"];
+        let patience = [
+            "--call-limit",
+            "1s",
+            "--sandbox",
+            "off",
+            "--json",
+            "--base-url",
+        ];
         for model in models {
             let scene = Commit::new(service());
-            let base =
-                format!("{}{}", scene.server.origin(), if model.starts_with("openai") { "/v1" } else { "" });
+            let base = format!(
+                "{}{}",
+                scene.server.origin(),
+                if model.starts_with("openai") {
+                    "/v1"
+                } else {
+                    ""
+                }
+            );
             assert_eq!(scene.run(&["init", "--implement"]).code, Some(0));
             for which in [&[][..], &["implement"]] {
-                let ran = scene.run_with(&[which, &patience, &[&base, "--model", model]].concat(), &keys);
+                let ran = scene.run_with(
+                    &[which, &patience, &[&base, "--model", model]].concat(),
+                    &keys,
+                );
                 assert_eq!(
                     (ran.code, word(&ran).as_str()),
                     (Some(4), wanted),
@@ -213,7 +333,11 @@ fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
         }
         let scene = Order::scripted(&FILES, service());
         let ran = scene.run(&["--call-limit", "1s", "--json"]);
-        assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "order {status}: {ran}");
+        assert_eq!(
+            (ran.code, word(&ran).as_str()),
+            (Some(4), wanted),
+            "order {status}: {ran}"
+        );
     }
 }
 
@@ -241,17 +365,30 @@ fn broken(agent: &str, status: u16) -> String {
 fn a_fault_of_an_agents_service_has_the_same_word() {
     for agent in ["claude", "gemini", "codex"] {
         let (spec, phase) = (Spec::new(&[]), Phase::new(&[]));
-        phase.write(".env", "GEMINI_API_KEY=k\nANTHROPIC_API_KEY=k\nCODEX_API_KEY=k\n");
+        phase.write(
+            ".env",
+            "GEMINI_API_KEY=k\nANTHROPIC_API_KEY=k\nCODEX_API_KEY=k\n",
+        );
         for (status, wanted) in FAULTS {
             for bin in [spec.home().join("bin"), phase.at("bin")] {
                 files::write_program(&bin.join(agent), broken(agent, status));
             }
-            let args = ["run", "--new", "--focus", "X", "--agent", agent, "--wait", "1s", "--json"];
+            let args = [
+                "run", "--new", "--focus", "X", "--agent", agent, "--wait", "1s", "--json",
+            ];
             let ran = spec.spec(&args);
-            assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "spec {agent} {status}: {ran}");
+            assert_eq!(
+                (ran.code, word(&ran).as_str()),
+                (Some(4), wanted),
+                "spec {agent} {status}: {ran}"
+            );
             let model = format!("{agent}/m");
             let ran = phase.run(&["run", "--new", "--model", &model, "--wait", "1s", "--json"]);
-            assert_eq!((ran.code, word(&ran).as_str()), (Some(4), wanted), "phase {agent} {status}: {ran}");
+            assert_eq!(
+                (ran.code, word(&ran).as_str()),
+                (Some(4), wanted),
+                "phase {agent} {status}: {ran}"
+            );
         }
     }
 }

@@ -20,40 +20,107 @@ const HOSTILE: &str =
 #[track_caller]
 fn assert_quiet(seen: &Seen) {
     assert_eq!(seen.messages, [""; 0], "{}", seen.file);
-    assert!(seen.requests.iter().all(|url| url.starts_with("file://")), "{:?}", seen.requests);
-    assert_eq!((seen.requests.len(), seen.dialogs), (1, 0), "{:?}", seen.requests);
+    assert!(
+        seen.requests.iter().all(|url| url.starts_with("file://")),
+        "{:?}",
+        seen.requests
+    );
+    assert_eq!(
+        (seen.requests.len(), seen.dialogs),
+        (1, 0),
+        "{:?}",
+        seen.requests
+    );
     assert_eq!(seen.findings, [""; 0], "{}", seen.file);
     for (look, too_wide) in &seen.too_wide {
-        assert_eq!(too_wide, &[""; 0], "{look} of {} scrolls sideways", seen.file);
+        assert_eq!(
+            too_wide, &[""; 0],
+            "{look} of {} scrolls sideways",
+            seen.file
+        );
     }
     assert!(seen.too_wide.contains_key("narrow"), "{}", seen.file);
     assert_eq!(seen.folded, [""; 0], "{} in print", seen.file);
-    assert!(seen.keyboard["first"].as_str().is_some_and(|text| text.starts_with("Skip to")), "{}", seen.file);
+    assert!(
+        seen.keyboard["first"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("Skip to")),
+        "{}",
+        seen.file
+    );
     for key in ["unfolded", "side"] {
         assert_ne!(seen.keyboard[key], false, "{key} of {}", seen.file);
     }
     assert_ne!(seen.keyboard["inline"], true, "{}", seen.file);
     assert!(seen.without_script["heading"] == true && seen.without_script["filter"] == false);
-    assert_eq!(seen.without_script["button"], false, "a button that does nothing");
+    assert_eq!(
+        seen.without_script["button"], false,
+        "a button that does nothing"
+    );
 }
 
 #[test]
 fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
     let pages = Pages::new();
     five_loops(&pages);
-    let Some(seen) = look(&pages.all()) else { return };
+    let Some(seen) = look(&pages.all()) else {
+        return;
+    };
     for (name, wanted) in [
-        ("commit", &["reply refused", "dot-git", "build failed", "got 'Hello, !'", "+2", "Query"][..]),
+        (
+            "commit",
+            &[
+                "reply refused",
+                "dot-git",
+                "build failed",
+                "got 'Hello, !'",
+                "+2",
+                "Query",
+            ][..],
+        ),
         ("implement", &["build passed", "Round 2"]),
-        ("order", &["PASS", "Put a comma behind hello.", "committed as", "Attempt 2", "src/greet.sh"]),
-        ("phase", &["The builder agent (gemini-test)", "Iteration 2", "src/app", "committed as"]),
-        ("spec", &["Add X", "APPROVED", "src.txt", "Iteration 1", "committed as"]),
+        (
+            "order",
+            &[
+                "PASS",
+                "Put a comma behind hello.",
+                "committed as",
+                "Attempt 2",
+                "src/greet.sh",
+            ],
+        ),
+        (
+            "phase",
+            &[
+                "The builder agent (gemini-test)",
+                "Iteration 2",
+                "src/app",
+                "committed as",
+            ],
+        ),
+        (
+            "spec",
+            &[
+                "Add X",
+                "APPROVED",
+                "src.txt",
+                "Iteration 1",
+                "committed as",
+            ],
+        ),
         ("all", &["Success by loop", "Cost by day", "Cost by model"]),
     ] {
-        let seen = seen.iter().find(|seen| seen.file == format!("{name}.html")).unwrap();
+        let seen = seen
+            .iter()
+            .find(|seen| seen.file == format!("{name}.html"))
+            .unwrap();
         assert_quiet(seen);
         for text in wanted {
-            assert!(seen.text.contains(text), "{name} shows no {text:?}:\n{}", seen.text);
+            assert!(
+                seen.text.contains(text),
+                "{name} shows no {text:?}:\n{}",
+                seen.text
+            );
         }
     }
 }
@@ -62,25 +129,42 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
 fn hostile_names_and_output_stay_text_in_a_browser() {
     let files = [
         (".gitignore", "/agent-config\n"),
-        ("build.sh", "#!/bin/sh\ncat hostile\nprintf '\\033[31mred\\033[0m\\033]0;title\\007\\n'\nexit 1\n"),
+        (
+            "build.sh",
+            "#!/bin/sh\ncat hostile\nprintf '\\033[31mred\\033[0m\\033]0;title\\007\\n'\nexit 1\n",
+        ),
         ("hostile", HOSTILE),
     ];
     let name = "a<img src=x onerror=alert(3)>.txt";
     let reply = format!("^^^{name}\n{HOSTILE}\n^^^end\n");
     let scene = Scene::with_files(
         &files,
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&reply)]),
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+            &reply,
+        )]),
     );
-    assert_eq!(scene.commit(&["-m", HOSTILE, "--rounds", "1"]).code, Some(1));
+    assert_eq!(
+        scene.commit(&["-m", HOSTILE, "--rounds", "1"]).code,
+        Some(1)
+    );
     let pages = Pages::new();
     pages.make("run", &scene, &["page"]);
     pages.make("all", &scene, &["page", "--all"]);
     let html = fs::read_to_string(&pages.all()[1]).unwrap();
-    assert!(!html.contains("<img") && !html.contains("<script>alert"), "{html}");
-    let Some(seen) = look(&pages.all()) else { return };
+    assert!(
+        !html.contains("<img") && !html.contains("<script>alert"),
+        "{html}"
+    );
+    let Some(seen) = look(&pages.all()) else {
+        return;
+    };
     for seen in &seen {
         assert_quiet(seen);
-        assert!(seen.text.contains("<script>alert(1)</script>"), "{}", seen.text);
+        assert!(
+            seen.text.contains("<script>alert(1)</script>"),
+            "{}",
+            seen.text
+        );
     }
     assert!(seen.iter().any(|seen| seen.text.contains(name)));
 }
@@ -90,8 +174,12 @@ fn hundreds_of_runs_can_be_sorted_and_filtered() {
     let (pages, count) = (Pages::new(), chosen("PAGE_RUNS", 200));
     let runs: Vec<Run> = (0..count).map(invented).collect();
     pages.keep("all", &code_commit_page::all("project", &runs, &|_| None));
-    let Some(seen) = look(&pages.all()) else { return };
-    let [seen] = &seen[..] else { panic!("{} pages", seen.len()) };
+    let Some(seen) = look(&pages.all()) else {
+        return;
+    };
+    let [seen] = &seen[..] else {
+        panic!("{} pages", seen.len())
+    };
     assert_quiet(seen);
     assert_eq!(
         (&seen.keyboard["sorted"], &seen.keyboard["shown"]),
@@ -105,35 +193,53 @@ fn hundreds_of_runs_can_be_sorted_and_filtered() {
 
 fn invented(number: usize) -> Run {
     let kinds = ["commit", "implement", "order", "phase", "spec"];
-    let verdicts = [("done", Some(true)), ("attempts used up", Some(false)), ("not finished", None)];
+    let verdicts = [
+        ("done", Some(true)),
+        ("attempts used up", Some(false)),
+        ("not finished", None),
+    ];
     let (verdict, is_good) = verdicts[number % 3];
     let [hours, cents] = [number, number % 7].map(|small| u32::try_from(small).unwrap());
     let usage = code_commit_engine::ModelUsage {
         model: format!("model-{}", number % 4),
         ..code_commit_engine::ModelUsage::default()
     };
-    let call = Call { usage: vec![usage], cost_usd: Some(f64::from(cents) / 100.0), ..Call::default() };
+    let call = Call {
+        usage: vec![usage],
+        cost_usd: Some(f64::from(cents) / 100.0),
+        ..Call::default()
+    };
     let from_ms = 1_790_000_000_000 - i64::from(hours) * 7_200_000;
-    let step = Step { round: 1, from_ms, to_ms: from_ms + 4_000, what: What::Call(Box::new(call)) };
+    let step = Step {
+        round: 1,
+        from_ms,
+        to_ms: from_ms + 4_000,
+        what: What::Call(Box::new(call)),
+    };
     Run {
         name: format!("run-{number:04}"),
         kind: kinds[number % 5].to_owned(),
         verdict: verdict.to_owned(),
         is_good,
         query: format!("Make the {number}th thing work, and say so in the changelog"),
-        steps: Steps { all: vec![step], from_ms, to_ms: from_ms + 4_000, ..Steps::default() },
+        steps: Steps {
+            all: vec![step],
+            from_ms,
+            to_ms: from_ms + 4_000,
+            ..Steps::default()
+        },
         ..Run::default()
     }
 }
 
 #[test]
 fn ten_megabytes_of_output_are_bounded_and_named() {
-    let build =
-        "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
+    let build = "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
     let files = [(".gitignore", "/agent-config\n"), ("build.sh", build)];
-    let script = code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-        "^^^a.txt\nx\n^^^end\n",
-    )]);
+    let script =
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+            "^^^a.txt\nx\n^^^end\n",
+        )]);
     let scene = Scene::with_files(&files, script);
     assert_eq!(scene.commit(&["-m", "x", "--rounds", "1"]).code, Some(1));
     let pages = Pages::new();
@@ -148,17 +254,32 @@ fn ten_megabytes_of_output_are_bounded_and_named() {
 fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
     let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let before = scene.project.git(&["status", "--porcelain", "--ignored"]).unwrap();
+    let before = scene
+        .project
+        .git(&["status", "--porcelain", "--ignored"])
+        .unwrap();
     let ran = scene.run(&["page"]);
-    assert!(ran.code == Some(0) && ran.out.starts_with("<!doctype html>"), "{ran}");
+    assert!(
+        ran.code == Some(0) && ran.out.starts_with("<!doctype html>"),
+        "{ran}"
+    );
     let file = scene.project.beside().join("page.html");
     let ran = scene.run(&["page", "--all", "-o", file.to_str().unwrap(), "--json"]);
     let event: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(event["event"], "page");
     assert_eq!(event["bytes"], fs::metadata(&file).unwrap().len());
-    assert_eq!(scene.project.git(&["status", "--porcelain", "--ignored"]).unwrap(), before);
+    assert_eq!(
+        scene
+            .project
+            .git(&["status", "--porcelain", "--ignored"])
+            .unwrap(),
+        before
+    );
     let ran = scene.run(&["page", "--json"]);
-    assert!(ran.code == Some(2) && ran.err.contains("name a file with '--output'"), "{ran}");
+    assert!(
+        ran.code == Some(2) && ran.err.contains("name a file with '--output'"),
+        "{ran}"
+    );
     let ran = scene.run(&["page", "no-such-run"]);
     insta::assert_snapshot!(ran.err, @"
     error: no run named no-such-run was made here
@@ -169,10 +290,15 @@ fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
 #[test]
 fn a_key_in_a_file_of_the_project_is_not_on_the_page() {
     use crate::scenes::commit::KEY;
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", "#!/bin/sh\n"), ("a.txt", "old\n")];
-    let script = code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-        "^^^a.txt\nnew\n^^^end\n",
-    )]);
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\n"),
+        ("a.txt", "old\n"),
+    ];
+    let script =
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+            "^^^a.txt\nnew\n^^^end\n",
+        )]);
     let scene = Scene::with_files(&files, script);
     assert_eq!(scene.commit(&["-m", "x"]).code, Some(0));
     let undo = scene.runs()[0].join("undo/1");

@@ -42,10 +42,17 @@ impl Work {
     fn command(&self) -> Command {
         match self {
             Self::Commit(scene, sandbox) => {
-                let model = ["--model", "gemini-test", "--base-url", scene.server.origin()];
+                let model = [
+                    "--model",
+                    "gemini-test",
+                    "--base-url",
+                    scene.server.origin(),
+                ];
                 scene.keyed(&[&model[..], &["--sandbox", sandbox]].concat(), &[])
             }
-            Self::Order(scene, sandbox) => scene.command(&["--sandbox", sandbox, "--max-attempts", "2"]),
+            Self::Order(scene, sandbox) => {
+                scene.command(&["--sandbox", sandbox, "--max-attempts", "2"])
+            }
         }
     }
 
@@ -85,7 +92,9 @@ fn users_files(count: usize, has_untracked: bool) -> Contents {
         1 if has_untracked => format!("untracked/{}/{number}", number % 7),
         _ => format!("committed/{}/{number}", number % 7),
     };
-    (0..count).map(|number| (name(number), content(number))).collect()
+    (0..count)
+        .map(|number| (name(number), content(number)))
+        .collect()
 }
 
 /// The lines of a command of the project.
@@ -112,21 +121,46 @@ fn work(dice: &mut Dice, is_order: bool, users: &Contents) -> Work {
     let (work, committed) = if is_order {
         let second = Script::new([]).rule("got: hello; you", Step::text(&greet(GOOD)));
         let scene = Order::scripted(&ORDER_FILES, second.rule("POST ", Step::text(&greet(BAD))));
-        scene.place_order(&json!({ "acceptance_commands": ["sh tests/deeds.sh", "sh tests/run.sh"] }));
-        scene.project.write(".gitignore", b"/ignored/\n*.o\n").unwrap();
-        scene.project.write("tests/deeds.sh", deeds.as_bytes()).unwrap();
-        (Work::Order(Box::new(scene), sandbox), ["tests", ".gitignore", "committed"].as_slice())
+        scene.place_order(
+            &json!({ "acceptance_commands": ["sh tests/deeds.sh", "sh tests/run.sh"] }),
+        );
+        scene
+            .project
+            .write(".gitignore", b"/ignored/\n*.o\n")
+            .unwrap();
+        scene
+            .project
+            .write("tests/deeds.sh", deeds.as_bytes())
+            .unwrap();
+        (
+            Work::Order(Box::new(scene), sandbox),
+            ["tests", ".gitignore", "committed"].as_slice(),
+        )
     } else {
         let build = format!("#!/bin/sh\n{deeds}grep good model || {{ echo it is bad; exit 1; }}\n");
-        let files = [(".gitignore", "/agent-config\n*.o\n"), ("build.sh", &*build), ("model", "old\n")];
+        let files = [
+            (".gitignore", "/agent-config\n*.o\n"),
+            ("build.sh", &*build),
+            ("model", "old\n"),
+        ];
         let second = Script::new([]).rule("it is bad\\n", Step::text("^^^model\ngood\n^^^end\n"));
-        let scene =
-            Commit::with_files(&files, second.rule("POST ", Step::text("^^^model\nbetter\n^^^end\n")));
-        scene.project.write("agent-config/query.txt", b"make it good\n").unwrap();
-        (Work::Commit(Box::new(scene), sandbox), ["committed"].as_slice())
+        let scene = Commit::with_files(
+            &files,
+            second.rule("POST ", Step::text("^^^model\nbetter\n^^^end\n")),
+        );
+        scene
+            .project
+            .write("agent-config/query.txt", b"make it good\n")
+            .unwrap();
+        (
+            Work::Commit(Box::new(scene), sandbox),
+            ["committed"].as_slice(),
+        )
     };
     let project = work.project();
-    users.iter().for_each(|(path, content)| project.write(path, content.as_bytes()).unwrap());
+    users
+        .iter()
+        .for_each(|(path, content)| project.write(path, content.as_bytes()).unwrap());
     project.git(&[&["add"], committed].concat()).unwrap();
     project.git(&["commit", "-qm", "the user's files"]).unwrap();
     work
@@ -165,9 +199,15 @@ fn person(project: &Project, server: &Server, seed: usize, stop: &Receiver<()>) 
 fn save(root: &Path, path: &str, content: &str, by_rename: bool) {
     let path = root.join(path);
     let folder = path.parent().unwrap();
-    let written = if by_rename { folder.join(".being-saved") } else { path.clone() };
+    let written = if by_rename {
+        folder.join(".being-saved")
+    } else {
+        path.clone()
+    };
     // A rollback may move the folder away at this moment; an editor tries again.
-    while fs::create_dir_all(folder).and_then(|()| fs::write(&written, content)).is_err()
+    while fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&written, content))
+        .is_err()
         || (by_rename && fs::rename(&written, &path).is_err())
     {}
 }
@@ -179,7 +219,9 @@ fn found(project: &Project) -> BTreeSet<Vec<u8>> {
         for entry in fs::read_dir(folder).unwrap().flatten() {
             match entry.file_type().unwrap() {
                 kind if kind.is_dir() => todo.push(entry.path()),
-                kind if kind.is_file() => found.extend(first_line(&fs::read(entry.path()).unwrap())),
+                kind if kind.is_file() => {
+                    found.extend(first_line(&fs::read(entry.path()).unwrap()))
+                }
                 _ => {}
             }
         }
@@ -190,18 +232,31 @@ fn found(project: &Project) -> BTreeSet<Vec<u8>> {
         .output()
         .unwrap();
     let blobs = Regex::new(r"(?-u) blob \d+\n(<<\d+>>\n)").unwrap();
-    found.extend(blobs.captures_iter(&objects.stdout).map(|blob| blob[1].to_owned()));
+    found.extend(
+        blobs
+            .captures_iter(&objects.stdout)
+            .map(|blob| blob[1].to_owned()),
+    );
     found
 }
 
 fn first_line(content: &[u8]) -> Option<Vec<u8>> {
-    content
-        .starts_with(b"<<")
-        .then(|| content.split_inclusive(|byte| *byte == b'\n').next().unwrap().to_owned())
+    content.starts_with(b"<<").then(|| {
+        content
+            .split_inclusive(|byte| *byte == b'\n')
+            .next()
+            .unwrap()
+            .to_owned()
+    })
 }
 
 /// Runs the command while the person works, killed a few times, then to its end; the places of the kills.
-fn disturbed(work: &Work, dice: &mut Dice, most: usize, places: &[(String, usize)]) -> (Vec<String>, Ran) {
+fn disturbed(
+    work: &Work,
+    dice: &mut Dice,
+    most: usize,
+    places: &[(String, usize)],
+) -> (Vec<String>, Ran) {
     let log = work.project().beside().join("strace");
     let mut killed = Vec::new();
     while killed.len() < most {
@@ -240,8 +295,11 @@ fn case(seed: usize, is_order: bool, most: usize, places: &[(String, usize)]) ->
     let checked = work.run(&["rollup"]);
     assert_eq!(checked.code, Some(0), "{case}\n{checked}");
     let found = found(work.project());
-    let lost: Vec<_> =
-        users.iter().chain(&saved).filter(|(_, content)| !found.contains(content.as_bytes())).collect();
+    let lost: Vec<_> = users
+        .iter()
+        .chain(&saved)
+        .filter(|(_, content)| !found.contains(content.as_bytes()))
+        .collect();
     assert!(lost.is_empty(), "{case}\n{undone}\nlost: {lost:?}");
     // Whoever commits in the middle of a rollback has decided about the tree; then the rest stays in `left-…`.
     let is_decided = ran.err.contains("is not rolled back");
@@ -252,9 +310,15 @@ fn case(seed: usize, is_order: bool, most: usize, places: &[(String, usize)]) ->
             !is_changed(*number) && work.project().read(path).ok().as_ref() != Some(content)
         })
         .collect();
-    assert!(is_decided || moved.is_empty(), "{case}\n{undone}\nnot where it was: {moved:?}");
+    assert!(
+        is_decided || moved.is_empty(),
+        "{case}\n{undone}\nnot where it was: {moved:?}"
+    );
     let state = work.project().root().join(".git/code-commit");
-    let left = ["txn", "view"].map(|name| state.join(name)).into_iter().filter(|path| path.exists());
+    let left = ["txn", "view"]
+        .map(|name| state.join(name))
+        .into_iter()
+        .filter(|path| path.exists());
     assert_eq!(left.count(), 0, "{case}\n{undone}");
     killed.len()
 }
@@ -266,7 +330,10 @@ fn campaign(is_order: bool) {
     let (wanted, first) = (chosen("PERSON_KILLS", KILLS), chosen("PERSON_SEED", 1));
     let users = users_files(chosen("PERSON_FILES", FILES), !is_order);
     let undisturbed = work(&mut Dice::of(first), is_order, &users);
-    let places = places(&undisturbed.project().beside().join("strace"), &undisturbed.command());
+    let places = places(
+        &undisturbed.project().beside().join("strace"),
+        &undisturbed.command(),
+    );
     let mut kills = 0;
     for seed in first.. {
         if kills >= wanted {
@@ -274,7 +341,10 @@ fn campaign(is_order: bool) {
         }
         kills += case(seed, is_order, KILLS_IN_A_ROW.min(wanted - kills), &places);
     }
-    eprintln!("{kills} kills, each at one of {} system calls", places.len());
+    eprintln!(
+        "{kills} kills, each at one of {} system calls",
+        places.len()
+    );
 }
 
 #[test]

@@ -15,12 +15,21 @@ use crate::scenes::{files, program::Ran};
 /// Fails if the plan, the journal or a pre-image's manifest of the run names one of these folders.
 #[track_caller]
 fn assert_names_no_place(run: &Path, places: &[&Path]) {
-    let is_contract = |name: &str| ["run.json", "events.jsonl"].contains(&name) || name.starts_with("undo/");
+    let is_contract =
+        |name: &str| ["run.json", "events.jsonl"].contains(&name) || name.starts_with("undo/");
     let record = files::named(run);
-    assert!(record.iter().any(|(name, _)| name == "events.jsonl"), "{record:?}");
+    assert!(
+        record.iter().any(|(name, _)| name == "events.jsonl"),
+        "{record:?}"
+    );
     for (name, text) in record.iter().filter(|(name, _)| is_contract(name)) {
-        for place in places.iter().flat_map(|place| [place.to_path_buf(), place.canonicalize().unwrap()]) {
-            let line = text.lines().find(|line| line.contains(&place.display().to_string()));
+        for place in places
+            .iter()
+            .flat_map(|place| [place.to_path_buf(), place.canonicalize().unwrap()])
+        {
+            let line = text
+                .lines()
+                .find(|line| line.contains(&place.display().to_string()));
             assert_eq!(line, None, "{name} names {}", place.display());
         }
     }
@@ -29,7 +38,8 @@ fn assert_names_no_place(run: &Path, places: &[&Path]) {
 #[track_caller]
 fn assert_all_name_no_place(runs: &[PathBuf], places: &[&Path]) {
     assert!(!runs.is_empty());
-    runs.iter().for_each(|run| assert_names_no_place(run, places));
+    runs.iter()
+        .for_each(|run| assert_names_no_place(run, places));
 }
 
 #[test]
@@ -38,7 +48,14 @@ fn the_record_of_the_default_loop_names_no_place() {
     let build = "#!/bin/sh\necho made > gen.txt; echo more >> .gitignore; sh test.sh\n";
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     let beside = scene.project.beside().display().to_string();
-    let ran = scene.commit(&["--readable", "docs", "--writable", "cache", "--readable", &beside]);
+    let ran = scene.commit(&[
+        "--readable",
+        "docs",
+        "--writable",
+        "cache",
+        "--readable",
+        &beside,
+    ]);
     assert!(matches!(ran.code, Some(0 | 1)), "{ran}");
     let own = [scene.project.root()];
     assert_all_name_no_place(&scene.runs(), &own);
@@ -47,8 +64,20 @@ fn the_record_of_the_default_loop_names_no_place() {
 #[test]
 fn the_record_of_the_first_loop_names_no_place() {
     let scene = Commit::new(Script::new([BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-    let ran = scene.run_keyed(&["implement", "--base-url", scene.server.origin(), "--sandbox", "off"]);
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
+    let ran = scene.run_keyed(&[
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+    ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let mut runs = files::entries(scene.project.root().join("logs"));
     runs.retain(|path| path.is_dir());
@@ -59,11 +88,17 @@ fn the_record_of_the_first_loop_names_no_place() {
 fn the_record_of_an_order_names_no_place() {
     let outside = proposal("../out/x", None, "x");
     for (replies, more) in [
-        (vec![outside, greet(BAD), greet(GOOD)], &["--max-attempts", "3"][..]),
+        (
+            vec![outside, greet(BAD), greet(GOOD)],
+            &["--max-attempts", "3"][..],
+        ),
         (vec![greet(BAD)], &["--max-attempts", "1", "--commit"]),
         (vec![greet(GOOD)], &["--commit"]),
     ] {
-        let scene = Order::scripted(&FILES, Script::new(replies.iter().map(|reply| Step::text(reply))));
+        let scene = Order::scripted(
+            &FILES,
+            Script::new(replies.iter().map(|reply| Step::text(reply))),
+        );
         let ran = scene.run(more);
         assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
         assert_all_name_no_place(&scene.runs(), &[scene.project.beside()]);

@@ -60,7 +60,10 @@ every_project! {
 
 #[test]
 fn every_folder_of_projects_has_a_test() {
-    let listed: Vec<&str> = LISTED.iter().map(|name| name.trim_start_matches('p')).collect();
+    let listed: Vec<&str> = LISTED
+        .iter()
+        .map(|name| name.trim_start_matches('p'))
+        .collect();
     assert_eq!(projects::names().unwrap(), listed);
 }
 
@@ -70,7 +73,11 @@ fn a_rust_a_python_and_a_c_project_pass_in_the_default_sandbox() {
         skip("projects in the default sandbox", &reason.to_string());
         return;
     }
-    for name in ["p006_new_nested_folders", "p017_ten_thousand_lines", "p029_the_build_makes_files"] {
+    for name in [
+        "p006_new_nested_folders",
+        "p017_ten_thousand_lines",
+        "p029_the_build_makes_files",
+    ] {
         prove(name, "auto");
     }
 }
@@ -78,27 +85,63 @@ fn a_rust_a_python_and_a_c_project_pass_in_the_default_sandbox() {
 /// Runs the project through all of its replies to green and back again.
 fn prove(name: &str, sandbox: &str) {
     let sample = Sample::open(name.trim_start_matches('p')).unwrap();
-    if let Some(missing) = sample.settings.needs.iter().find(|program| !is_installed(program)) {
+    if let Some(missing) = sample
+        .settings
+        .needs
+        .iter()
+        .find(|program| !is_installed(program))
+    {
         skip(name, &format!("{missing} is not installed"));
         return;
     }
     let server = Server::start(sample.script().unwrap()).unwrap();
-    let scene = Scene { project: sample.lay_out().unwrap(), server };
+    let scene = Scene {
+        project: sample.lay_out().unwrap(),
+        server,
+    };
     let Scene { project, server } = &scene;
     run(&scene, &["rollup"]);
-    let flags = ["--model", "gemini-test", "--base-url", server.origin(), "--sandbox", sandbox];
+    let flags = [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        server.origin(),
+        "--sandbox",
+        sandbox,
+    ];
     let said = run(&scene, &flags);
-    assert_eq!(server.steps_left(), 0, "{name}: not every reply was asked for\n{said}");
-    same(&sample, project, &sample.after().unwrap(), &format!("after the run:\n{said}"));
+    assert_eq!(
+        server.steps_left(),
+        0,
+        "{name}: not every reply was asked for\n{said}"
+    );
+    same(
+        &sample,
+        project,
+        &sample.after().unwrap(),
+        &format!("after the run:\n{said}"),
+    );
     for wanted in &sample.settings.says {
-        assert!(said.contains(wanted), "{name}: the person does not read {wanted:?} in\n{said}");
+        assert!(
+            said.contains(wanted),
+            "{name}: the person does not read {wanted:?} in\n{said}"
+        );
     }
     told(&sample, server);
     // There is nothing to undo where nothing was changed, which the comparison shows.
     let undone = Ran::of(&mut scene.keyed(&["undo"], &[]));
     assert!(matches!(undone.code, Some(0 | 7)), "{undone}");
-    same(&sample, project, &sample.before().unwrap(), &format!("after undo:\n{undone}"));
-    assert_eq!(project.status().unwrap(), "", "{name}: git sees a change after undo");
+    same(
+        &sample,
+        project,
+        &sample.before().unwrap(),
+        &format!("after undo:\n{undone}"),
+    );
+    assert_eq!(
+        project.status().unwrap(),
+        "",
+        "{name}: git sees a change after undo"
+    );
 }
 
 /// What the model has to know stands in some prompt after the first.
@@ -108,12 +151,19 @@ fn told(sample: &Sample, server: &Server) {
         .iter()
         .skip(1)
         .map(|request| {
-            request.json()["contents"][0]["parts"][0]["text"].as_str().unwrap_or_default().to_owned()
+            request.json()["contents"][0]["parts"][0]["text"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
         })
         .collect();
     for wanted in &sample.settings.tells {
         let is_told = prompts.iter().any(|prompt| prompt.contains(wanted));
-        assert!(is_told, "the model does not read {wanted:?} in\n{}", prompts.join("\n=====\n"));
+        assert!(
+            is_told,
+            "the model does not read {wanted:?} in\n{}",
+            prompts.join("\n=====\n")
+        );
     }
 }
 
@@ -131,11 +181,15 @@ fn run(scene: &Scene, args: &[&str]) -> String {
 
 /// Where rustup and cargo keep what they need, also when HOME is another.
 fn rust_homes() -> impl Iterator<Item = (&'static str, PathBuf)> {
-    [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")].into_iter().filter_map(|(name, folder)| {
-        let set = std::env::var_os(name).map(PathBuf::from);
-        let usual = std::env::var_os("HOME").map(|home| Path::new(&home).join(folder));
-        set.or(usual).filter(|path| path.is_dir()).map(|path| (name, path))
-    })
+    [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")]
+        .into_iter()
+        .filter_map(|(name, folder)| {
+            let set = std::env::var_os(name).map(PathBuf::from);
+            let usual = std::env::var_os("HOME").map(|home| Path::new(&home).join(folder));
+            set.or(usual)
+                .filter(|path| path.is_dir())
+                .map(|path| (name, path))
+        })
 }
 
 fn is_installed(program: &str) -> bool {

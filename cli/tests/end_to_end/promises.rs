@@ -47,7 +47,10 @@ fn check(of: &str, promise: &str, verdict: fn(&Loop) -> Verdict) {
         (None, Err(seen)) => panic!("{of} does not keep {promise}: {seen}"),
         (Some(_), Ok(())) => panic!("{of} keeps {promise} now: take it out of GAPS"),
         (Some((_, _, known, _)), Err(seen)) => {
-            assert!(seen.contains(known), "{of}, {promise}: not the gap {known:?}: {seen}");
+            assert!(
+                seen.contains(known),
+                "{of}, {promise}: not the gap {known:?}: {seen}"
+            );
         }
     }
 }
@@ -60,15 +63,33 @@ fn gap(of: &str, promise: &str) -> Option<&'static Gap> {
 fn table() {
     let names: Vec<&str> = LOOPS.iter().map(|row| row.name).collect();
     assert_eq!(names, CELLS, "each loop has its tests");
-    let cells = || PROMISES.iter().flat_map(|promise| names.iter().map(|of| (*of, *promise)));
+    let cells = || {
+        PROMISES
+            .iter()
+            .flat_map(|promise| names.iter().map(|of| (*of, *promise)))
+    };
     for (of, promise, ..) in GAPS {
-        let rows = GAPS.iter().filter(|gap| (gap.0, gap.1) == (*of, *promise)).count();
-        assert!(rows == 1 && cells().any(|cell| cell == (*of, *promise)), "{of}, {promise}");
+        let rows = GAPS
+            .iter()
+            .filter(|gap| (gap.0, gap.1) == (*of, *promise))
+            .count();
+        assert!(
+            rows == 1 && cells().any(|cell| cell == (*of, *promise)),
+            "{of}, {promise}"
+        );
     }
-    eprintln!("| promise | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    eprintln!(
+        "| promise | {} |\n|---|{}",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
     for promise in PROMISES {
-        let row: Vec<&str> = names.iter().map(|of| gap(of, promise).map_or("✓", |_| "gap")).collect();
+        let row: Vec<&str> = names
+            .iter()
+            .map(|of| gap(of, promise).map_or("✓", |_| "gap"))
+            .collect();
         eprintln!("| {promise} | {} |", row.join(" | "));
     }
-    GAPS.iter().for_each(|(of, promise, _, lacks)| eprintln!("- {of}, {promise}: {lacks}"));
+    GAPS.iter()
+        .for_each(|(of, promise, _, lacks)| eprintln!("- {of}, {promise}: {lacks}"));
 }

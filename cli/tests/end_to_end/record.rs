@@ -17,7 +17,10 @@ fn four_rounds() -> Script {
         format!("^^^src/greet.sh\n{line}\n^^^end\n^^^made/by-{number}.txt\n{number}\n^^^end\n")
     };
     Script::new([])
-        .rule("round 3 was here", Step::text(&format!("{MENDS_IT}^^^made/by-1.txt\n^^^delete\n")))
+        .rule(
+            "round 3 was here",
+            Step::text(&format!("{MENDS_IT}^^^made/by-1.txt\n^^^delete\n")),
+        )
         .rule("round 2 was here", Step::text(&reply(3)))
         .rule("round 1 was here", Step::text(&reply(2)))
         .rule("generateContent", Step::text(&reply(1)))
@@ -29,7 +32,9 @@ fn lines(journal: &Path) -> usize {
 }
 
 fn count(text: &str, what: &str) -> usize {
-    text.lines().filter(|line| line.contains(&format!("\"what\":\"{what}\""))).count()
+    text.lines()
+        .filter(|line| line.contains(&format!("\"what\":\"{what}\"")))
+        .count()
 }
 
 /// Runs until the journal has `after` lines, kills the program with SIGKILL, and goes on. Whether there was something to go on with.
@@ -44,7 +49,9 @@ fn kill_and_resume(after: usize) -> bool {
         .unwrap();
     loop {
         let journal = scene.runs().pop().map(|run| run.join("events.jsonl"));
-        if journal.is_some_and(|journal| lines(&journal) >= after) || child.try_wait().unwrap().is_some() {
+        if journal.is_some_and(|journal| lines(&journal) >= after)
+            || child.try_wait().unwrap().is_some()
+        {
             break;
         }
         std::thread::yield_now();
@@ -58,16 +65,27 @@ fn kill_and_resume(after: usize) -> bool {
     if journal.contains("\"what\":\"ended\"") {
         assert_eq!(resumed.code, Some(7), "{resumed}");
     } else {
-        assert_eq!(resumed.code, Some(0), "killed after {after} lines: {resumed}\n{journal}");
+        assert_eq!(
+            resumed.code,
+            Some(0),
+            "killed after {after} lines: {resumed}\n{journal}"
+        );
     }
     let asked_in_all = count(&scene.recorded("events.jsonl"), "asked");
-    assert_eq!(asked_in_all - asked, 4 - answered, "an answered call was asked for again");
+    assert_eq!(
+        asked_in_all - asked,
+        4 - answered,
+        "an answered call was asked for again"
+    );
     assert!(
         scene.server.requests().len() <= asked_in_all,
         "a call was made that the record does not know of"
     );
     let tree = scene.project.status().unwrap();
-    assert_eq!(tree, " M src/greet.sh\n?? README.md\n?? made/by-2.txt\n?? made/by-3.txt\n", "after {after}");
+    assert_eq!(
+        tree, " M src/greet.sh\n?? README.md\n?? made/by-2.txt\n?? made/by-3.txt\n",
+        "after {after}"
+    );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "", "undone, after {after}");
     !journal.contains("\"what\":\"ended\"")
@@ -91,7 +109,12 @@ fn a_build_that_is_killed_with_its_harness_leaves_nothing() {
         let door = root.join("agent-config/door");
         mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
         let quiet = std::process::Stdio::null;
-        let mut child = scene.keyed(&scene.flags(), &[]).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+        let mut child = scene
+            .keyed(&scene.flags(), &[])
+            .stdout(quiet())
+            .stderr(quiet())
+            .spawn()
+            .unwrap();
         while !root.join("src/.gitignore").exists() {
             assert!(child.try_wait().unwrap().is_none(), "it came to an end");
             std::thread::yield_now();
@@ -99,21 +122,36 @@ fn a_build_that_is_killed_with_its_harness_leaves_nothing() {
         child.kill().unwrap();
         child.wait().unwrap();
         std::fs::remove_file(door).unwrap();
-        let next = if goes_on { scene.run_keyed(&["resume"]) } else { scene.run(&["undo"]) };
+        let next = if goes_on {
+            scene.run_keyed(&["resume"])
+        } else {
+            scene.run(&["undo"])
+        };
         assert_eq!(next.code, Some(0), "{next}");
         assert!(
-            next.err.contains("was killed while a command of it ran; what that had changed was restored"),
+            next.err.contains(
+                "was killed while a command of it ran; what that had changed was restored"
+            ),
             "{next}"
         );
         let tree = scene.project.status().unwrap();
         if goes_on {
-            assert!(tree.contains(" D tests/") && tree.contains("?? src/new/"), "{tree}");
+            assert!(
+                tree.contains(" D tests/") && tree.contains("?? src/new/"),
+                "{tree}"
+            );
             assert!(!root.join("src/.gitignore").exists() && !root.join("planted").exists());
             assert_eq!(scene.run(&["undo"]).code, Some(0));
         }
         assert_eq!(scene.project.status().unwrap(), "", "undone");
-        let left = ["src/new", "src/new/hidden", "planted", "planted/.git", "planted/.git/config"]
-            .map(|path| root.join(path).exists());
+        let left = [
+            "src/new",
+            "src/new/hidden",
+            "planted",
+            "planted/.git",
+            "planted/.git/config",
+        ]
+        .map(|path| root.join(path).exists());
         assert_eq!(left, [false; 5], "{next}");
     }
 }
@@ -126,7 +164,10 @@ fn a_run_killed_after_any_line_of_its_journal_goes_on_without_paying_twice() {
         resumed += u32::from(kill_and_resume(after));
     }
     println!("killed 21 times, went on {resumed} times, every answered call paid for once");
-    assert!(resumed >= 15, "most kills came too late to prove anything: {resumed}");
+    assert!(
+        resumed >= 15,
+        "most kills came too late to prove anything: {resumed}"
+    );
 }
 
 #[test]
@@ -157,14 +198,19 @@ fn a_record_that_somebody_has_changed_is_not_replayed() {
         .unwrap();
     let ran = scene.run(&["replay"]);
     assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("is not the file that was recorded"), "{ran}");
+    assert!(
+        ran.err.contains("is not the file that was recorded"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let forged = scene.recorded("events.jsonl").replacen("\"what\"", "\"that\"", 1);
+    let forged = scene
+        .recorded("events.jsonl")
+        .replacen("\"what\"", "\"that\"", 1);
     std::fs::File::create(scene.runs().pop().unwrap().join("events.jsonl"))
         .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
         .unwrap();
@@ -178,7 +224,11 @@ fn a_replay_without_a_place_for_its_copy_is_refused_with_a_hint() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run_with(&["replay"], &[("TMPDIR", "/nonexistent")]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.err.contains(" help: check that TMPDIR or /tmp is writable"), "{ran}");
+    assert!(
+        ran.err
+            .contains(" help: check that TMPDIR or /tmp is writable"),
+        "{ran}"
+    );
     assert_eq!(scene.run(&["replay"]).code, Some(0));
 }
 
@@ -186,21 +236,45 @@ fn a_replay_without_a_place_for_its_copy_is_refused_with_a_hint() {
 fn each_run_that_is_listed_says_which_loop_made_it() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer with files.\n").unwrap();
-    let args =
-        ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer with files.\n",
+        )
+        .unwrap();
+    let args = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+    ];
     let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
-    scene.project.write("agent-config/reply.txt", BREAKS_THE_BUILD.as_bytes()).unwrap();
-    assert_eq!(scene.run(&["apply", "agent-config/reply.txt"]).code, Some(0));
+    scene
+        .project
+        .write("agent-config/reply.txt", BREAKS_THE_BUILD.as_bytes())
+        .unwrap();
+    assert_eq!(
+        scene.run(&["apply", "agent-config/reply.txt"]).code,
+        Some(0)
+    );
     let listed = scene.run(&["runs", "--json"]);
     let loops: Vec<String> = listed
         .out
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["loop"].to_string())
         .collect();
-    assert_eq!(loops, ["\"apply\"", "\"implement\"", "\"commit\""], "{listed}");
-    let shown: serde_json::Value = serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
+    assert_eq!(
+        loops,
+        ["\"apply\"", "\"implement\"", "\"commit\""],
+        "{listed}"
+    );
+    let shown: serde_json::Value =
+        serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
     assert_eq!(shown["loop"], "apply");
 }
 
@@ -232,14 +306,24 @@ fn what_a_path_was_refused_for_is_in_the_replayed_project_too() {
     symlink("/etc", root.join("link")).unwrap();
     scene.project.commit("a link").unwrap();
     let pipe = rustix::fs::FileType::Fifo;
-    rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), pipe, rustix::fs::Mode::RWXU, 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        root.join("pipe"),
+        pipe,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
     std::fs::hard_link(root.join("build.sh"), root.join("twin.sh")).unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run(&["replay"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let scene = Scene::with_replies(refused.iter().map(String::as_str).skip(3).chain([MENDS_IT]));
     scene.project.git(&["init", "-q", "nested"]).unwrap();
-    scene.project.write(".git/info/exclude", b"excluded.txt\n").unwrap();
+    scene
+        .project
+        .write(".git/info/exclude", b"excluded.txt\n")
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ran = scene.run(&["replay"]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -247,8 +331,12 @@ fn what_a_path_was_refused_for_is_in_the_replayed_project_too() {
 
 #[test]
 fn a_path_that_is_ignored_now_is_the_first_difference() {
-    let ran =
-        replayed_after(|scene| scene.project.write(".gitignore", b"/agent-config\n/README.md\n").unwrap());
+    let ran = replayed_after(|scene| {
+        scene
+            .project
+            .write(".gitignore", b"/agent-config\n/README.md\n")
+            .unwrap()
+    });
     insta::assert_snapshot!(ran, @"
     exit 1
     --- out
@@ -264,7 +352,10 @@ fn what_has_the_place_of_a_file_or_a_folder_now_does_not_stand_in_the_way_of_a_r
     let ran = replayed_after(|scene| {
         let root = scene.project.root();
         std::fs::remove_file(root.join("README.md")).unwrap();
-        scene.project.write("README.md/mine.txt", b"mine\n").unwrap();
+        scene
+            .project
+            .write("README.md/mine.txt", b"mine\n")
+            .unwrap();
         std::fs::remove_dir_all(root.join("src")).unwrap();
         scene.project.write("src", b"mine\n").unwrap();
     });
@@ -290,7 +381,10 @@ fn a_tree_that_cannot_be_put_back_as_it_was_is_the_first_difference() {
 fn a_difference_as_json_is_one_object() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write(".gitignore", b"/agent-config\n/README.md\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/agent-config\n/README.md\n")
+        .unwrap();
     insta::assert_snapshot!(scene.run(&["replay", "--json"]), @r#"
     exit 1
     --- out
@@ -302,12 +396,25 @@ fn a_difference_as_json_is_one_object() {
 #[test]
 fn what_the_project_holds_elsewhere_has_no_say_in_a_replay() {
     let ran = replayed_after(|scene| {
-        scene.project.write("build.sh", b"#!/bin/sh\necho something else; exit 7\n").unwrap();
-        scene.project.write("src/greet.sh", b"# mine, since the run\n").unwrap();
-        scene.project.write("agent-config/query.txt", b"something else\n").unwrap();
+        scene
+            .project
+            .write("build.sh", b"#!/bin/sh\necho something else; exit 7\n")
+            .unwrap();
+        scene
+            .project
+            .write("src/greet.sh", b"# mine, since the run\n")
+            .unwrap();
+        scene
+            .project
+            .write("agent-config/query.txt", b"something else\n")
+            .unwrap();
     });
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("the same prompts, the same files, the same end"), "{ran}");
+    assert!(
+        ran.out
+            .contains("the same prompts, the same files, the same end"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -316,10 +423,15 @@ fn a_prompt_that_was_changed_in_the_record_is_named_and_nothing_is_replayed() {
         let ran = replayed_after(|scene| {
             let path = scene.runs().pop().unwrap().join(prompt);
             let text = scene.recorded(prompt).replacen("the", "THE", 1);
-            std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), text.as_bytes()).unwrap();
+            std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), text.as_bytes())
+                .unwrap();
         });
         assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{ran}");
-        assert!(ran.err.contains(&format!("{prompt} is not the file that was recorded")), "{ran}");
+        assert!(
+            ran.err
+                .contains(&format!("{prompt} is not the file that was recorded")),
+            "{ran}"
+        );
     }
 }
 
@@ -328,19 +440,38 @@ fn another_reply_to_the_last_round_is_judged_and_built_on_what_came_before() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let ask = |reply: &str| {
-        scene.project.write("agent-config/other", reply.as_bytes()).unwrap();
-        scene.run(&["replay", "--from-round", "2", "--reply", "agent-config/other"])
+        scene
+            .project
+            .write("agent-config/other", reply.as_bytes())
+            .unwrap();
+        scene.run(&[
+            "replay",
+            "--from-round",
+            "2",
+            "--reply",
+            "agent-config/other",
+        ])
     };
     insta::assert_snapshot!("what_if_refused", ask(TOUCHES_GIT));
     insta::assert_snapshot!("what_if_no_reply", ask("^^^src/greet.sh\necho\n"));
     insta::assert_snapshot!("what_if_broken", ask("^^^src/greet.sh\necho bye\n^^^end\n"));
     insta::assert_snapshot!("what_if_passes", ask(MENDS_IT));
-    scene.project.write("build.sh", b"#!/bin/sh\necho the build of today; exit 7\n").unwrap();
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\necho the build of today; exit 7\n")
+        .unwrap();
     let today = ask(MENDS_IT);
     assert_eq!(today.code, Some(1), "{today}");
-    assert!(today.out.contains("the build of today\nexit code: 7"), "{today}");
+    assert!(
+        today.out.contains("the build of today\nexit code: 7"),
+        "{today}"
+    );
     scene.project.git(&["checkout", "-q", "build.sh"]).unwrap();
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n", "the tree was touched");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M src/greet.sh\n?? README.md\n",
+        "the tree was touched"
+    );
     assert_eq!((scene.runs().len(), scene.server.requests().len()), (1, 2));
 }
 
@@ -348,8 +479,14 @@ fn another_reply_to_the_last_round_is_judged_and_built_on_what_came_before() {
 fn what_if_the_model_had_answered_otherwise() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
-    scene.project.write("agent-config/bad", TOUCHES_GIT.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/other", MENDS_IT.as_bytes())
+        .unwrap();
+    scene
+        .project
+        .write("agent-config/bad", TOUCHES_GIT.as_bytes())
+        .unwrap();
     let args = |file| ["replay", "--from-round", "1", "--reply", file];
     let better = scene.run(&args("agent-config/other"));
     insta::assert_snapshot!(better, @"
@@ -366,21 +503,49 @@ fn what_if_the_model_had_answered_otherwise() {
     ");
     let worse = scene.run(&args("agent-config/bad"));
     assert_eq!(worse.code, Some(1), "{worse}");
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M src/greet.sh\n?? README.md\n"
+    );
 }
 
 #[test]
 fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/replies.txt", MENDS_IT.as_bytes()).unwrap();
-    scene.project.write("agent-config/other", TOUCHES_GIT.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/replies.txt", MENDS_IT.as_bytes())
+        .unwrap();
+    scene
+        .project
+        .write("agent-config/other", TOUCHES_GIT.as_bytes())
+        .unwrap();
     assert_eq!(
-        scene.run(&["--model", "scripted/agent-config/replies.txt", "--sandbox", "off"]).code,
+        scene
+            .run(&[
+                "--model",
+                "scripted/agent-config/replies.txt",
+                "--sandbox",
+                "off"
+            ])
+            .code,
         Some(0)
     );
     std::fs::remove_file(scene.project.root().join("agent-config/replies.txt")).unwrap();
     let ask = |more: &[&str]| {
-        scene.run(&[&["replay", "--from-round", "1", "--reply", "agent-config/other"], more].concat())
+        scene.run(
+            &[
+                &[
+                    "replay",
+                    "--from-round",
+                    "1",
+                    "--reply",
+                    "agent-config/other",
+                ],
+                more,
+            ]
+            .concat(),
+        )
     };
     assert!(ask(&[]).out.ends_with("the reply would be refused\n"));
     let refused: serde_json::Value = serde_json::from_str(&ask(&["--json"]).out).unwrap();
@@ -388,7 +553,10 @@ fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
         (&refused["applied"]["what"], &refused["built"]),
         (&"rejected".into(), &serde_json::Value::Null)
     );
-    scene.project.write("agent-config/other", MENDS_IT.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/other", MENDS_IT.as_bytes())
+        .unwrap();
     assert_eq!(ask(&[]).code, Some(0));
 }
 
@@ -396,10 +564,23 @@ fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
 fn an_empty_list_of_runs_is_not_taken_for_one_of_no_runs() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
-    std::fs::File::create(scene.project.root().join(".git/code-commit/known-runs.json")).unwrap();
+    std::fs::File::create(
+        scene
+            .project
+            .root()
+            .join(".git/code-commit/known-runs.json"),
+    )
+    .unwrap();
     let refused = scene.commit(&["--key", "k"]);
-    assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 1), "{refused}");
-    assert!(refused.err.contains("known-runs.json") && refused.err.contains("remove it"), "{refused}");
+    assert_eq!(
+        (refused.code, scene.server.requests().len()),
+        (Some(3), 1),
+        "{refused}"
+    );
+    assert!(
+        refused.err.contains("known-runs.json") && refused.err.contains("remove it"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -422,13 +603,23 @@ fn nothing_behind_a_link_is_copied_for_a_replay() {
 fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("reply", b"^^^x.txt\nx\n^^^end\n").unwrap();
+    scene
+        .project
+        .write("reply", b"^^^x.txt\nx\n^^^end\n")
+        .unwrap();
     assert_eq!(scene.run(&["apply", "reply"]).code, Some(0));
     // As a harness leaves it that was killed before its set was in place.
-    let applied = scene.runs().into_iter().find(|run| run.display().to_string().ends_with("-apply")).unwrap();
+    let applied = scene
+        .runs()
+        .into_iter()
+        .find(|run| run.display().to_string().ends_with("-apply"))
+        .unwrap();
     std::fs::remove_file(applied.join("undo/1/manifest.json")).unwrap();
     let listed = scene.run(&["runs"]);
-    assert!(listed.out.contains("-apply  nothing was done, rounds 0\n"), "{listed}");
+    assert!(
+        listed.out.contains("-apply  nothing was done, rounds 0\n"),
+        "{listed}"
+    );
     assert!(scene.run(&["undo"]).out.contains("restored src/greet.sh"));
 }
 
@@ -443,9 +634,15 @@ fn runs_and_show_tell_that_a_run_was_undone() {
     [STAMP]-commit  done, rounds 1, cost unknown, [TIME], undone since  The tests in tests/greet_test.sh fail. Make greet say the na…
     --- err
     ");
-    assert!(scene.run(&["show"]).out.starts_with("[STAMP]-commit, undone since\n"));
+    assert!(
+        scene
+            .run(&["show"])
+            .out
+            .starts_with("[STAMP]-commit, undone since\n")
+    );
     for command in ["runs", "show"] {
-        let line: serde_json::Value = serde_json::from_str(&scene.run(&[command, "--json"]).out).unwrap();
+        let line: serde_json::Value =
+            serde_json::from_str(&scene.run(&[command, "--json"]).out).unwrap();
         assert_eq!(line["undone"], true, "{command}");
     }
 }
@@ -498,7 +695,8 @@ fn runs_and_show_tell_what_happened() {
      }
     --- err
     "#);
-    let object: serde_json::Value = serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
+    let object: serde_json::Value =
+        serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
     assert_eq!(object["files"][0]["path"], "README.md");
     assert_eq!(object["facts"].as_array().unwrap().len(), 16);
 }
@@ -520,13 +718,19 @@ fn a_run_that_is_over_is_not_gone_on_with() {
 #[test]
 fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    let build =
-        scene.project.read("build.sh").unwrap().replacen('\n', "\necho precious >> src/greet.sh\n", 1);
+    let build = scene.project.read("build.sh").unwrap().replacen(
+        '\n',
+        "\necho precious >> src/greet.sh\n",
+        1,
+    );
     scene.project.write("build.sh", build.as_bytes()).unwrap();
     scene.project.commit("a build that writes").unwrap();
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("the build changed: M src/greet.sh\n"), "{ran}");
+    assert!(
+        ran.err.contains("the build changed: M src/greet.sh\n"),
+        "{ran}"
+    );
     let folder = scene.runs().pop().unwrap().join("undo/2");
     let old = std::fs::read_dir(folder)
         .unwrap()
@@ -537,22 +741,39 @@ fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
 #[test]
 fn of_a_file_that_was_removed_between_two_writes_nobody_says_that_it_is_kept() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    scene.project.write("build.sh", b"#!/bin/sh\nrm src/greet.sh\nexit 1\n").unwrap();
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\nrm src/greet.sh\nexit 1\n")
+        .unwrap();
     let ran = scene.commit(&["--rounds", "2"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("the build changed: D src/greet.sh\n"), "{ran}");
+    assert!(
+        ran.err.contains("the build changed: D src/greet.sh\n"),
+        "{ran}"
+    );
     assert!(!ran.err.contains("is kept in"), "{ran}");
     let prompt = std::fs::read_to_string(scene.runs().pop().unwrap().join("2-query.txt")).unwrap();
-    assert!(prompt.contains("[code-commit] The build itself changed:\nD src/greet.sh\n"), "{prompt}");
+    assert!(
+        prompt.contains("[code-commit] The build itself changed:\nD src/greet.sh\n"),
+        "{prompt}"
+    );
 }
 
 #[test]
 fn fixed_replies_go_on_where_they_were() {
     let scene = Scene::with_replies([]);
     let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
-    scene.project.write("agent-config/replies.txt", replies.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/replies.txt", replies.as_bytes())
+        .unwrap();
     let model = "scripted/agent-config/replies.txt";
-    assert_eq!(scene.run(&["--model", model, "--sandbox", "off", "--max-calls", "1"]).code, Some(4));
+    assert_eq!(
+        scene
+            .run(&["--model", model, "--sandbox", "off", "--max-calls", "1"])
+            .code,
+        Some(4)
+    );
     let resumed = scene.run(&["resume", "--max-calls", "2"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
 }
@@ -561,7 +782,13 @@ fn fixed_replies_go_on_where_they_were() {
 fn a_run_that_was_refused_before_its_first_step_is_not_the_newest() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("agent-config/query.txt", format!("Use {KEY} for it.\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write(
+            "agent-config/query.txt",
+            format!("Use {KEY} for it.\n").as_bytes(),
+        )
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(3));
     assert!(scene.run(&["undo"]).out.contains("src/greet.sh"));
 }
@@ -570,7 +797,11 @@ fn a_run_that_was_refused_before_its_first_step_is_not_the_newest() {
 fn a_run_is_named_by_the_path_that_its_last_line_shows_too() {
     let scene = Scene::with_replies([MENDS_IT, TOUCHES_GIT, MENDS_IT]);
     let (first, second) = (scene.commit(&[]), scene.commit(&[]));
-    assert_eq!((first.code, second.code), (Some(0), Some(0)), "{first}{second}");
+    assert_eq!(
+        (first.code, second.code),
+        (Some(0), Some(0)),
+        "{first}{second}"
+    );
     // The older one: the newest is meant without a name.
     let whole = &scene.runs()[0];
     let name = whole.file_name().unwrap().to_str().unwrap();
@@ -579,12 +810,20 @@ fn a_run_is_named_by_the_path_that_its_last_line_shows_too() {
         let ran = scene.run(&["show", named]);
         (ran.code, ran.out.contains("round 2"))
     };
-    for named in
-        [name, &path, &format!("./{path}/"), &format!("{path}/summary.json"), whole.to_str().unwrap()]
-    {
+    for named in [
+        name,
+        &path,
+        &format!("./{path}/"),
+        &format!("{path}/summary.json"),
+        whole.to_str().unwrap(),
+    ] {
         assert_eq!(shown(named), (Some(0), false), "{named}");
     }
-    for other in ["agent-config/logs", "agent-config/logs/none", &format!("elsewhere/{name}")] {
+    for other in [
+        "agent-config/logs",
+        "agent-config/logs/none",
+        &format!("elsewhere/{name}"),
+    ] {
         assert_eq!(shown(other), (Some(3), false), "{other}");
     }
 }
@@ -596,15 +835,25 @@ fn a_run_whose_build_script_is_gone_does_not_go_on_to_pay_for_its_repair() {
     assert_eq!(ran.code, Some(4), "{ran}");
     std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
     let resumed = scene.run_keyed(&["resume", "--max-calls", "9", "--force"]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(3), 1), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(3), 1),
+        "{resumed}"
+    );
     assert!(resumed.err.contains("there is no build.sh"), "{resumed}");
 }
 
 #[test]
 fn runs_tell_what_was_asked_what_it_cost_and_how_long_it_took() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let query = format!("\n  Make\u{200b} it say hello, {}\nand more\n", "please ".repeat(20));
-    scene.project.write("agent-config/query.txt", query.as_bytes()).unwrap();
+    let query = format!(
+        "\n  Make\u{200b} it say hello, {}\nand more\n",
+        "please ".repeat(20)
+    );
+    scene
+        .project
+        .write("agent-config/query.txt", query.as_bytes())
+        .unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     insta::assert_snapshot!(scene.run(&["runs"]), @r"
     exit 0
@@ -612,7 +861,17 @@ fn runs_tell_what_was_asked_what_it_cost_and_how_long_it_took() {
     [STAMP]-commit  done, rounds 1, cost unknown, [TIME]  Make\u{200b} it say hello, please please please please please pleas…
     --- err
     ");
-    let json: serde_json::Value = serde_json::from_str(scene.run(&["runs", "--json"]).out.trim()).unwrap();
-    assert!(json["query"].as_str().unwrap().starts_with("Make\u{200b} it say hello, please "), "{json}");
-    assert!(json["elapsed_ms"].is_u64() && json["cost_usd"].is_null(), "{json}");
+    let json: serde_json::Value =
+        serde_json::from_str(scene.run(&["runs", "--json"]).out.trim()).unwrap();
+    assert!(
+        json["query"]
+            .as_str()
+            .unwrap()
+            .starts_with("Make\u{200b} it say hello, please "),
+        "{json}"
+    );
+    assert!(
+        json["elapsed_ms"].is_u64() && json["cost_usd"].is_null(),
+        "{json}"
+    );
 }

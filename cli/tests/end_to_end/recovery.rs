@@ -17,7 +17,11 @@ use crate::travel::killed_order;
 const DOOR: &str = "agent-config/door";
 
 fn quiet(command: &mut Command) -> Child {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 fn name(run: &std::path::Path) -> String {
@@ -27,8 +31,9 @@ fn name(run: &std::path::Path) -> String {
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says then.
 fn stopped(files: &[(&str, &str)], then: &[&str]) -> Scene {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps =
-        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
+        .into_iter()
+        .chain(then.iter().map(|text| Step::text(text)));
     let scene = Scene::with_files(files, Script::new(steps));
     let mut child = quiet(&mut scene.keyed(&scene.flags(), &[]));
     scene.server.wait_for_requests(2);
@@ -75,8 +80,14 @@ fn an_older_run_that_is_killed_in_its_build_is_settled_by_the_next_command() {
     killed_in_its_build(&scene, &mut scene.keyed(&["resume", &old, "--force"], &[]));
     let undone = scene.run(&["undo", &old]);
     assert_eq!(undone.code, Some(0), "{undone}");
-    assert!(undone.err.contains("was killed while a command of it ran"), "{undone}");
-    assert!(!scene.project.root().join("src/.gitignore").exists(), "{undone}");
+    assert!(
+        undone.err.contains("was killed while a command of it ran"),
+        "{undone}"
+    );
+    assert!(
+        !scene.project.root().join("src/.gitignore").exists(),
+        "{undone}"
+    );
     assert_eq!(scene.project.status().unwrap(), "", "{undone}");
 }
 
@@ -93,11 +104,20 @@ fn a_run_whose_state_is_in_the_tree_is_settled_too() {
     if if_mounted(mounts).is_none() {
         return;
     }
-    killed_in_its_build(&scene, &mut mounted(APART, root, &scene.keyed(&scene.flags(), &[])));
-    assert!(root.join(".code-commit/lock").exists(), "the state is not in the tree");
+    killed_in_its_build(
+        &scene,
+        &mut mounted(APART, root, &scene.keyed(&scene.flags(), &[])),
+    );
+    assert!(
+        root.join(".code-commit/lock").exists(),
+        "the state is not in the tree"
+    );
     let undone = Ran::of(&mut mounted(APART, root, &scene.command(&["undo"], &[])));
     assert_eq!(undone.code, Some(0), "{undone}");
-    assert!(undone.err.contains("was killed while a command of it ran"), "{undone}");
+    assert!(
+        undone.err.contains("was killed while a command of it ran"),
+        "{undone}"
+    );
     assert!(!root.join("src/.gitignore").exists(), "{undone}");
     assert_eq!(scene.project.status().unwrap(), "", "{undone}");
 }
@@ -107,7 +127,11 @@ fn a_run_whose_own_changes_were_taken_out_is_not_gone_on_with() {
     let taken_out: [&[&[&str]]; 3] = [
         &[&["restore", "."]],
         &[&["stash", "-q"]],
-        &[&["add", "-A"], &["commit", "-q", "-m", "it"], &["revert", "--no-edit", "HEAD"]],
+        &[
+            &["add", "-A"],
+            &["commit", "-q", "-m", "it"],
+            &["revert", "--no-edit", "HEAD"],
+        ],
     ];
     for gits in taken_out {
         let scene = stopped(&FILES, &[MENDS_IT]);
@@ -115,8 +139,15 @@ fn a_run_whose_own_changes_were_taken_out_is_not_gone_on_with() {
             scene.project.git(git).unwrap();
         }
         let refused = scene.run_keyed(&["resume"]);
-        assert_eq!((refused.code, scene.server.requests().len()), (Some(3), 2), "{gits:?}: {refused}");
-        assert!(refused.err.contains("was stopped: src/greet.sh"), "{gits:?}: {refused}");
+        assert_eq!(
+            (refused.code, scene.server.requests().len()),
+            (Some(3), 2),
+            "{gits:?}: {refused}"
+        );
+        assert!(
+            refused.err.contains("was stopped: src/greet.sh"),
+            "{gits:?}: {refused}"
+        );
         assert!(!files::text(&scene.project.root().join("src/greet.sh")).contains("world"));
     }
 }
@@ -126,9 +157,11 @@ fn a_run_whose_undo_was_killed_is_not_gone_on_with() {
     let mut reverted = 0;
     for number in 1.. {
         let scene = stopped(&FILES, &[MENDS_IT]);
-        let Some(undone) =
-            injected(&scene, &format!("renameat,renameat2:signal=KILL:when={number}"), &["undo"])
-        else {
+        let Some(undone) = injected(
+            &scene,
+            &format!("renameat,renameat2:signal=KILL:when={number}"),
+            &["undo"],
+        ) else {
             return;
         };
         // The next command finishes what the killed one has begun, or takes it back.
@@ -136,8 +169,15 @@ fn a_run_whose_undo_was_killed_is_not_gone_on_with() {
         if scene.project.status().unwrap().is_empty() {
             reverted += 1;
             let refused = scene.run_keyed(&["resume"]);
-            assert!(matches!(refused.code, Some(3 | 7)), "renameat {number}: {refused}");
-            assert_eq!(scene.server.requests().len(), 2, "renameat {number}: {refused}");
+            assert!(
+                matches!(refused.code, Some(3 | 7)),
+                "renameat {number}: {refused}"
+            );
+            assert_eq!(
+                scene.server.requests().len(),
+                2,
+                "renameat {number}: {refused}"
+            );
         }
         if undone.code.is_some() {
             break;
@@ -149,16 +189,30 @@ fn a_run_whose_undo_was_killed_is_not_gone_on_with() {
 #[test]
 fn a_run_that_was_killed_right_after_it_restored_the_tree_goes_on_to_its_end() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD]);
-    assert_eq!(scene.commit(&["--rounds", "1", "--on-failure", "restore"]).code, Some(1));
+    assert_eq!(
+        scene
+            .commit(&["--rounds", "1", "--on-failure", "restore"])
+            .code,
+        Some(1)
+    );
     let journal = scene.runs()[0].join("events.jsonl");
     let text = files::text(&journal);
-    let before: String =
-        text.split_inclusive('\n').take_while(|line| !line.contains("\"what\":\"restored\"")).collect();
-    assert!(before.len() < text.len() && before.contains("\"what\":\"built\""), "{text}");
+    let before: String = text
+        .split_inclusive('\n')
+        .take_while(|line| !line.contains("\"what\":\"restored\""))
+        .collect();
+    assert!(
+        before.len() < text.len() && before.contains("\"what\":\"built\""),
+        "{text}"
+    );
     let file = std::fs::File::options().write(true).open(journal).unwrap();
     file.set_len(before.len() as u64).unwrap();
     let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(1), 1), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(1), 1),
+        "{resumed}"
+    );
     assert_eq!(scene.project.status().unwrap(), "");
 }
 
@@ -169,28 +223,49 @@ fn a_run_that_holds_nothing_is_not_warned_of_and_does_not_stay() {
     let scene = Scene::new(Script::new([Step::status(401), Step::text(MENDS_IT)]));
     let unanswered = scene.commit(&[]);
     assert_eq!(unanswered.code, Some(4), "{unanswered}");
-    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"another query\n")
+        .unwrap();
     let next = scene.commit(&[]);
     assert_eq!(next.code, Some(0), "{next}");
     assert!(!next.err.contains("is not finished"), "{next}");
     let cleaned = scene.run(&["clean", "--keep", "0"]);
-    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+    assert_eq!(
+        (cleaned.code, scene.runs().len()),
+        (Some(0), 0),
+        "{cleaned}"
+    );
 }
 
 #[test]
 fn the_advice_to_undo_an_unfinished_run_works_where_it_changed_nothing_yet() {
-    let steps = [Step::text(TOUCHES_GIT), Step::status(401), Step::text(MENDS_IT)];
+    let steps = [
+        Step::text(TOUCHES_GIT),
+        Step::status(401),
+        Step::text(MENDS_IT),
+    ];
     let scene = Scene::new(Script::new(steps));
     assert_eq!(scene.commit(&[]).code, Some(4));
     let old = name(&scene.runs()[0]);
-    scene.project.write("agent-config/query.txt", b"another query\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"another query\n")
+        .unwrap();
     let next = scene.keyed(&scene.flags(), &[]).output().unwrap();
     let said = String::from_utf8(next.stderr).unwrap();
-    assert!(said.contains(&format!("code-commit undo {old} takes it back")), "{said}");
+    assert!(
+        said.contains(&format!("code-commit undo {old} takes it back")),
+        "{said}"
+    );
     let undone = scene.run(&["undo", &old]);
     assert_eq!(undone.code, Some(0), "{undone}");
     let cleaned = scene.run(&["clean", "--keep", "0"]);
-    assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{cleaned}");
+    assert_eq!(
+        (cleaned.code, scene.runs().len()),
+        (Some(0), 0),
+        "{cleaned}"
+    );
 }
 
 #[test]
@@ -201,12 +276,21 @@ fn undo_without_a_name_after_a_run_that_changed_nothing_names_the_one_that_did()
     }
     let undone = scene.command(&["undo"], &[]).output().unwrap();
     let said = String::from_utf8(undone.stderr).unwrap();
-    assert_eq!(undone.status.code(), Some(7), "{said}{}", String::from_utf8_lossy(&undone.stdout));
-    assert!(said.contains(&format!("code-commit undo {}\n", name(&scene.runs()[0]))), "{said}");
+    assert_eq!(
+        undone.status.code(),
+        Some(7),
+        "{said}{}",
+        String::from_utf8_lossy(&undone.stdout)
+    );
+    assert!(
+        said.contains(&format!("code-commit undo {}\n", name(&scene.runs()[0]))),
+        "{said}"
+    );
 }
 
 /// Calls that change what is on disk.
-const CHANGES: &str = "trace=/^(mkdir|rename|unlink|rmdir|link|symlink|fsync|fdatasync|ftruncate|connect)";
+const CHANGES: &str =
+    "trace=/^(mkdir|rename|unlink|rmdir|link|symlink|fsync|fdatasync|ftruncate|connect)";
 
 /// Sends a signal at each [`every`]th of a command's calls that change something, in a scene of its own each; `judge` sees what is left.
 /// Without the calls after the first connection: that is to the model.
@@ -225,7 +309,9 @@ fn at_each_change(
     let (trace, mut counts) = (files::text(&log), BTreeMap::new());
     let mut places = Vec::new();
     for line in trace.lines().take_while(|line| !line.contains("AF_INET")) {
-        let Some((call, _)) = line.split_once('(') else { continue };
+        let Some((call, _)) = line.split_once('(') else {
+            continue;
+        };
         let count: &mut usize = counts.entry(call).or_default();
         *count += 1;
         if !line.contains("= -1 ") {
@@ -234,7 +320,10 @@ fn at_each_change(
     }
     assert!(places.len() > 1, "it changed nothing: {trace}");
     for (line, call, count) in places.into_iter().step_by(every()) {
-        let (scene, inject) = (scene(), format!("inject={call}:signal={signal}:when={count}"));
+        let (scene, inject) = (
+            scene(),
+            format!("inject={call}:signal={signal}:when={count}"),
+        );
         quietly(&mut traced(&log, &command(&scene), &["-e", &inject]));
         judge(&scene, line);
     }
@@ -256,12 +345,18 @@ fn left_over(scene: &Scene) -> Vec<String> {
         "trusted",
     ];
     let is_stale = |name: &String| !own.contains(&name.as_str()) && !name.starts_with("20");
-    let below =
-        |folder: &str| files::entries(scene.project.root().join(folder)).into_iter().map(|path| name(&path));
+    let below = |folder: &str| {
+        files::entries(scene.project.root().join(folder))
+            .into_iter()
+            .map(|path| name(&path))
+    };
     let logs = below("agent-config/logs")
         .chain(below(".git/code-commit/imported"))
         .chain(below(".git/code-commit/runs"));
-    below(".git/code-commit").chain(logs).filter(is_stale).collect()
+    below(".git/code-commit")
+        .chain(logs)
+        .filter(is_stale)
+        .collect()
 }
 
 #[test]
@@ -288,7 +383,12 @@ fn a_run_that_was_stopped_before_its_first_prompt_is_resumed_and_leaves_nothing_
                     (Some(0), 1),
                     "{signal} {place}: {done}"
                 );
-                assert_eq!(scene.runs().len(), 1, "{signal} {place}: {:?}", scene.runs());
+                assert_eq!(
+                    scene.runs().len(),
+                    1,
+                    "{signal} {place}: {:?}",
+                    scene.runs()
+                );
                 assert_eq!(left_over(scene), [""; 0], "{signal} {place}");
             },
         );
@@ -308,10 +408,18 @@ fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
         |scene| scene.command(&["clean", "--keep", "0"], &[]),
         |scene, place| {
             if let Some(run) = scene.runs().pop().filter(|run| name(run).starts_with("20")) {
-                assert_eq!(scene.run(&["show"]).code, Some(0), "{place}: half of {run:?} is there");
+                assert_eq!(
+                    scene.run(&["show"]).code,
+                    Some(0),
+                    "{place}: half of {run:?} is there"
+                );
             }
             let cleaned = scene.run(&["clean", "--keep", "0"]);
-            assert_eq!((cleaned.code, scene.runs().len()), (Some(0), 0), "{place}: {cleaned}");
+            assert_eq!(
+                (cleaned.code, scene.runs().len()),
+                (Some(0), 0),
+                "{place}: {cleaned}"
+            );
             assert_eq!(left_over(scene), [""; 0], "{place}");
         },
     );
@@ -325,7 +433,10 @@ fn an_import_and_an_export_that_were_killed_leave_nothing() {
         assert_eq!(scene.commit(&[]).code, Some(0));
         std::fs::create_dir(temporary(&scene)).unwrap();
         let bundle = scene.project.beside().join("run.bundle");
-        assert_eq!(scene.run(&["export", "-o", bundle.to_str().unwrap()]).code, Some(0));
+        assert_eq!(
+            scene.run(&["export", "-o", bundle.to_str().unwrap()]).code,
+            Some(0)
+        );
         scene
     };
     for command in [&["import"][..], &["export", "-o"]] {
@@ -353,6 +464,15 @@ fn the_copies_of_an_order_that_was_killed_go_with_the_next_command() {
     let scene = killed_order();
     let copies = scene.runs()[0].join("before");
     assert!(copies.exists(), "{:?}", files::names(&scene.runs()[0]));
-    let cleaned = Ran::of(&mut program(scene.root(), scene.project.beside(), &["clean", "--keep", "9"], &[]));
-    assert_eq!((cleaned.code, copies.exists()), (Some(0), false), "{cleaned}");
+    let cleaned = Ran::of(&mut program(
+        scene.root(),
+        scene.project.beside(),
+        &["clean", "--keep", "9"],
+        &[],
+    ));
+    assert_eq!(
+        (cleaned.code, copies.exists()),
+        (Some(0), false),
+        "{cleaned}"
+    );
 }

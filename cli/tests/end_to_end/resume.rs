@@ -17,12 +17,17 @@ use crate::scenes::program::{Ran, interrupt};
 /// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
 fn stopped(then: &[&str]) -> Scene {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps =
-        [Step::text(BREAKS_THE_BUILD), thinks].into_iter().chain(then.iter().map(|text| Step::text(text)));
+    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
+        .into_iter()
+        .chain(then.iter().map(|text| Step::text(text)));
     let scene = Scene::new(Script::new(steps));
     let args = scene.flags();
     let mut command = scene.keyed(&args, &[]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(2);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -42,21 +47,34 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
     let scene = stopped(&[MENDS_IT, MENDS_IT]);
     let old = scene.runs().pop().unwrap();
     assert_eq!(scene.commit(&["--new"]).code, Some(0));
-    let journal = File::options().append(true).open(old.join("events.jsonl")).unwrap();
+    let journal = File::options()
+        .append(true)
+        .open(old.join("events.jsonl"))
+        .unwrap();
     let long_ago = journal.metadata().unwrap().modified().unwrap() - Duration::from_hours(75);
     journal.set_modified(long_ago).unwrap();
     let refused = scene.keyed(&["resume"], &[]).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
-    assert_eq!((refused.status.code(), scene.server.requests().len()), (Some(7), 3), "{said}");
+    assert_eq!(
+        (refused.status.code(), scene.server.requests().len()),
+        (Some(7), 3),
+        "{said}"
+    );
     let older = format!(
         " help: older unfinished runs: {} (3 days ago); to continue one: code-commit resume RUN\n",
         name(&old)
     );
-    assert!(said.contains(" is over\n") && said.contains(&older), "{said}");
+    assert!(
+        said.contains(" is over\n") && said.contains(&older),
+        "{said}"
+    );
     assert_eq!(resume(&scene, &[&name(&old), "--force"]).code, Some(0));
     assert_eq!(scene.server.requests().len(), 4);
     let over = resume(&scene, &[]);
-    assert!(over.code == Some(7) && !over.err.contains("older"), "{over}");
+    assert!(
+        over.code == Some(7) && !over.err.contains("older"),
+        "{over}"
+    );
 }
 
 #[test]
@@ -68,7 +86,8 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
         scene.project.git(&["commit", "-q", "-m", "mine"]).unwrap();
     };
     let write = |scene: &Scene, file: &str| scene.project.write(file, b"false\n").unwrap();
-    let remove = |scene: &Scene, file: &str| std::fs::remove_file(scene.project.root().join(file)).unwrap();
+    let remove =
+        |scene: &Scene, file: &str| std::fs::remove_file(scene.project.root().join(file)).unwrap();
     let changes: [(&str, &Change); 5] = [
         ("src/greet.sh", &write),
         ("build.sh", &write),
@@ -81,7 +100,10 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
         change(&scene, file);
         let refused = resume(&scene, &[]);
         let wanted = format!("was stopped: {file}\n");
-        assert!(refused.code == Some(3) && refused.err.contains(&wanted), "{file}: {refused}");
+        assert!(
+            refused.code == Some(3) && refused.err.contains(&wanted),
+            "{file}: {refused}"
+        );
         assert!(refused.err.contains("-commit --force"), "{refused}");
         assert_eq!(scene.server.requests().len(), 2, "{file}");
         assert_ne!(resume(&scene, &["--force"]).code, Some(3), "{file}");
@@ -90,15 +112,26 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
 
 #[test]
 fn a_run_that_goes_on_under_another_configuration_of_git_says_so_in_one_line() {
-    let warns = |ran: &Ran| ran.err.lines().filter(|line| line.contains("since the run began")).count();
+    let warns = |ran: &Ran| {
+        ran.err
+            .lines()
+            .filter(|line| line.contains("since the run began"))
+            .count()
+    };
     let scene = stopped(&[MENDS_IT]);
     let same = resume(&scene, &[]);
     assert_eq!((same.code, warns(&same)), (Some(0), 0), "{same}");
     let scene = stopped(&[MENDS_IT]);
     let plan: serde_json::Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
-    assert!(plan["trusted"]["git"].as_str().unwrap().ends_with("/git"), "{plan}");
+    assert!(
+        plan["trusted"]["git"].as_str().unwrap().ends_with("/git"),
+        "{plan}"
+    );
     scene.project.git(&["config", "core.abbrev", "9"]).unwrap();
-    scene.project.write(".git/info/exclude", b"/nothing\n").unwrap();
+    scene
+        .project
+        .write(".git/info/exclude", b"/nothing\n")
+        .unwrap();
     let other = resume(&scene, &[]);
     assert_eq!((other.code, warns(&other)), (Some(0), 1), "{other}");
     let warning = "warning: changed since the run began: git's configuration, git's excludes\n";
@@ -110,7 +143,11 @@ fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
     let scene = stopped(&[MENDS_IT]);
     scene.project.commit("as far as it came").unwrap();
     let resumed = resume(&scene, &[]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), 3), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(0), 3),
+        "{resumed}"
+    );
 }
 
 #[test]
@@ -132,23 +169,38 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
         return;
     }
     let whole = Scene::with_replies([MENDS_IT]);
-    let places = places(&whole.project.beside().join("strace"), &whole.keyed(&whole.flags(), &[]));
-    let calls = places.iter().filter(|(call, _)| call == "getdents64").count();
+    let places = places(
+        &whole.project.beside().join("strace"),
+        &whole.keyed(&whole.flags(), &[]),
+    );
+    let calls = places
+        .iter()
+        .filter(|(call, _)| call == "getdents64")
+        .count();
     let mut made = 0;
     // Backwards, from the last call to the first one after the run's end.
     for number in (1..=calls).rev() {
         let scene = Scene::with_replies([MENDS_IT]);
         let args = scene.flags();
-        let Some(ran) = injected(&scene, &format!("getdents64:signal=KILL:when={number}"), &args) else {
+        let Some(ran) = injected(
+            &scene,
+            &format!("getdents64:signal=KILL:when={number}"),
+            &args,
+        ) else {
             return;
         };
         // strace ends as what it has killed.
         if ran.code.is_some() {
             continue;
         }
-        let record = if scene.runs().is_empty() { Vec::new() } else { scene.record() };
-        let has_ended =
-            |(file, text): &(String, String)| file == "events.jsonl" && text.contains("\"what\":\"ended\"");
+        let record = if scene.runs().is_empty() {
+            Vec::new()
+        } else {
+            scene.record()
+        };
+        let has_ended = |(file, text): &(String, String)| {
+            file == "events.jsonl" && text.contains("\"what\":\"ended\"")
+        };
         if !record.iter().any(has_ended) {
             break;
         }
@@ -158,9 +210,14 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
         made += 1;
         let command = ["runs", "show", "costs", "undo"][made % 4];
         assert_eq!(scene.run(&[command]).code, Some(0), "{command}");
-        let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+        let summary: serde_json::Value =
+            serde_json::from_str(&scene.recorded("summary.json")).unwrap();
         let files = summary["files"].as_array().unwrap().len();
-        assert_eq!((&summary["outcome"], &summary["rounds_asked"]), (&"done".into(), &1.into()), "{summary}");
+        assert_eq!(
+            (&summary["outcome"], &summary["rounds_asked"]),
+            (&"done".into(), &1.into()),
+            "{summary}"
+        );
         assert_eq!(files, 2, "{summary}");
     }
     assert!(made > 0, "no kill hit the end of a run");
@@ -174,17 +231,39 @@ fn mends_it_silently() -> String {
 #[test]
 fn resuming_implement_makes_no_empty_file_for_words_to_the_user() {
     for signal in [Signal::INT, Signal::KILL] {
-        let steps = [Step::text("").hang(Hang::BeforeHead), Step::text(&mends_it_silently())];
+        let steps = [
+            Step::text("").hang(Hang::BeforeHead),
+            Step::text(&mends_it_silently()),
+        ];
         let scene = Scene::new(Script::new(steps));
-        scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-        let args = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+        scene
+            .project
+            .write(
+                "agent-config/gemini-system-prompt.txt",
+                b"Answer in fences.\n",
+            )
+            .unwrap();
+        let args = [
+            "implement",
+            "--base-url",
+            scene.server.origin(),
+            "--sandbox",
+            "off",
+        ];
         let mut command = scene.keyed(&args, &[]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         scene.server.wait_for_requests(1);
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait().unwrap();
         let resumed = resume(&scene, &[]);
         assert_eq!(resumed.code, Some(0), "{signal:?}: {resumed}");
-        assert!(!scene.project.root().join("llm-user-output.txt").exists(), "{signal:?}");
+        assert!(
+            !scene.project.root().join("llm-user-output.txt").exists(),
+            "{signal:?}"
+        );
     }
 }

@@ -29,11 +29,19 @@ const SAY_IT_LOUD: Deed = deed(&["again", "-m", "Say it loud."], 0, (LOUD, None)
 const REDO: Deed = deed(&["redo"], 0, (LOUD, None));
 const UNDO_A_FILE: Deed = deed(&["undo", "@", "lines.txt"], 0, (QUIET, None));
 const LOOK: Deed = deed(&["diff", "@"], 0, (LOUD, None));
-const IN_FRENCH: Deed = deed(&["again", "--review", "-m", "In French, too."], 9, (LOUD, Some("un\n")));
+const IN_FRENCH: Deed = deed(
+    &["again", "--review", "-m", "In French, too."],
+    9,
+    (LOUD, Some("un\n")),
+);
 const REJECT_A_FILE: Deed = deed(&["review", "@", "--reject", "french.txt"], 0, (LOUD, None));
 const PAGES: Deed = deed(&["page", "--all", "-o", "site"], 0, (LOUD, None));
 
-const fn deed(words: &'static [&'static str], code: i32, then: (&'static str, Option<&'static str>)) -> Deed {
+const fn deed(
+    words: &'static [&'static str],
+    code: i32,
+    then: (&'static str, Option<&'static str>),
+) -> Deed {
     Deed { words, code, then }
 }
 
@@ -61,7 +69,13 @@ impl Session {
         let scene = Scene::with_files(&files, loud.rule("enerateContent", Step::text(&made)));
         let mut dice = Dice::of(seed);
         let killed = (0..KILLS).map(|_| dice.below(9)).collect();
-        Self { scene, dice, killed, step: 0, story: format!("SESSION_SEED={seed}\n") }
+        Self {
+            scene,
+            dice,
+            killed,
+            step: 0,
+            story: format!("SESSION_SEED={seed}\n"),
+        }
     }
 
     fn command(&self, deed: &Deed) -> std::process::Command {
@@ -79,8 +93,12 @@ impl Session {
     /// The answers in the record, and the calls of the model.
     fn answers_and_calls(&self) -> (usize, usize) {
         let runs = self.scene.runs();
-        let journals = runs.iter().filter_map(|run| fs::read_to_string(run.join("events.jsonl")).ok());
-        let answers = journals.map(|text| text.matches("\"what\":\"answered\"").count()).sum();
+        let journals = runs
+            .iter()
+            .filter_map(|run| fs::read_to_string(run.join("events.jsonl")).ok());
+        let answers = journals
+            .map(|text| text.matches("\"what\":\"answered\"").count())
+            .sum();
         (answers, self.scene.server.requests().len())
     }
 
@@ -93,7 +111,11 @@ impl Session {
         let before = self.answers_and_calls();
         // A run that has begun is resumed.
         let has_begun = self.scene.runs().len() > runs;
-        let mut command = if has_begun { self.scene.keyed(&["resume"], &[]) } else { self.command(deed) };
+        let mut command = if has_begun {
+            self.scene.keyed(&["resume"], &[])
+        } else {
+            self.command(deed)
+        };
         let mut ran = Ran::of(&mut command);
         // Killed while it wrote a file that was not committed: what was put back there looks like a change of somebody's.
         if has_begun && ran.err.contains("the tree has changed since") {
@@ -156,12 +178,26 @@ fn a_session_that_is_killed_twice_loses_nothing_and_pays_for_nothing_twice() {
         session.does(&MAKE);
         session.does(&SAY_IT_LOUD);
         let half = LOUD.replacen("ONE!", "ONE", 1);
-        let Some(()) = session.types(&["undo", "--patch"], "y\nn\n", (&half, None)) else { return };
-        for deed in [REDO, UNDO_A_FILE, REDO, LOOK, IN_FRENCH, REJECT_A_FILE, PAGES] {
+        let Some(()) = session.types(&["undo", "--patch"], "y\nn\n", (&half, None)) else {
+            return;
+        };
+        for deed in [
+            REDO,
+            UNDO_A_FILE,
+            REDO,
+            LOOK,
+            IN_FRENCH,
+            REJECT_A_FILE,
+            PAGES,
+        ] {
             session.does(&deed);
         }
         let calls = session.scene.server.requests().len();
-        assert!((3..=3 + KILLS).contains(&calls), "{calls} calls: {}", session.story);
+        assert!(
+            (3..=3 + KILLS).contains(&calls),
+            "{calls} calls: {}",
+            session.story
+        );
         assert_eq!(session.scene.runs().len(), 3, "{}", session.story);
     }
 }

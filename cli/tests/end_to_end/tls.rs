@@ -19,9 +19,13 @@ const HASHED: &str = "ce275665.0";
 fn serve(listener: &TcpListener) -> std::io::Result<()> {
     let certificate = CertificateDer::from_pem_file(format!("{TLS}self-signed.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{TLS}localhost-key.pem")).unwrap();
-    let config =
-        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
-    let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ));
+    let config = config
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth();
     let config = Arc::new(config.with_single_cert(vec![certificate], key).unwrap());
     let connection = rustls::ServerConnection::new(config).unwrap();
     let mut stream = rustls::StreamOwned::new(connection, listener.accept()?.0);
@@ -38,22 +42,48 @@ fn the_certificates_of_the_system_count_and_the_file_that_is_named_takes_their_p
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(format!("{TLS}self-signed.pem"), folder.path().join(HASHED)).unwrap();
     let folder = folder.path().to_str().unwrap();
-    let (own, other) = (format!("{TLS}self-signed.pem"), format!("{TLS}authority.pem"));
+    let (own, other) = (
+        format!("{TLS}self-signed.pem"),
+        format!("{TLS}authority.pem"),
+    );
     let scene = Scene::new(Script::new([]));
     for (environment, is_trusted) in [
         (&[][..], false),
         (&[("SSL_CERT_DIR", folder)], true),
         (&[("SSL_CERT_FILE", &*own)], true),
-        (&[("SSL_CERT_DIR", folder), ("SSL_CERT_FILE", &*other)], false),
+        (
+            &[("SSL_CERT_DIR", folder), ("SSL_CERT_FILE", &*other)],
+            false,
+        ),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let base = format!(
+            "https://localhost:{}",
+            listener.local_addr().unwrap().port()
+        );
         let server = std::thread::spawn(move || serve(&listener));
-        let args = ["doctor", "--online", "--sandbox", "off", "--base-url", &base];
-        let ran =
-            scene.run_with(&args, &[&[("GEMINI_API_KEY", "AIza-of-no-use-at-all")], environment].concat());
-        assert_eq!(server.join().unwrap().is_ok(), is_trusted, "{environment:?}: {ran}");
-        assert_eq!(ran.out.contains("key and model work"), is_trusted, "{environment:?}: {ran}");
+        let args = [
+            "doctor",
+            "--online",
+            "--sandbox",
+            "off",
+            "--base-url",
+            &base,
+        ];
+        let ran = scene.run_with(
+            &args,
+            &[&[("GEMINI_API_KEY", "AIza-of-no-use-at-all")], environment].concat(),
+        );
+        assert_eq!(
+            server.join().unwrap().is_ok(),
+            is_trusted,
+            "{environment:?}: {ran}"
+        );
+        assert_eq!(
+            ran.out.contains("key and model work"),
+            is_trusted,
+            "{environment:?}: {ran}"
+        );
         let why = "the certificate is neither trusted itself nor signed by a trusted authority";
         assert_eq!(ran.out.contains(why), !is_trusted, "{environment:?}: {ran}");
     }

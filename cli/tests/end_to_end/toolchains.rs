@@ -25,7 +25,10 @@ const NOT_UNDER_LANDLOCK: [(&str, &str); 10] = [
     ("test_http_server_on_localhost", "no loopback"),
     ("test_loopback_with_asyncio", "no loopback"),
     ("test_manager", "no unix sockets"),
-    ("test_new_file_at_the_root", "nothing new at the root of the tree"),
+    (
+        "test_new_file_at_the_root",
+        "nothing new at the root of the tree",
+    ),
     ("test_pool", SHARED_MEMORY),
     ("test_semaphore", SHARED_MEMORY),
     ("test_shared_memory", SHARED_MEMORY),
@@ -44,7 +47,8 @@ impl Project {
 fn path() -> OsString {
     let installed = std::env::var_os(INSTALLED).unwrap_or_default();
     let system = search_path();
-    std::env::join_paths(std::env::split_paths(&system).chain(std::env::split_paths(&installed))).unwrap()
+    std::env::join_paths(std::env::split_paths(&system).chain(std::env::split_paths(&installed)))
+        .unwrap()
 }
 
 fn with_path(mut command: Command) -> Command {
@@ -54,8 +58,13 @@ fn with_path(mut command: Command) -> Command {
 
 /// The tests that failed, by pytest's own summary.
 fn failed(ran: &Ran) -> Vec<&str> {
-    let lines = ran.out.lines().filter_map(|line| line.strip_prefix("FAILED ")?.split_once("::"));
-    let mut names: Vec<&str> = lines.filter_map(|(_, rest)| rest.split_whitespace().next()).collect();
+    let lines = ran
+        .out
+        .lines()
+        .filter_map(|line| line.strip_prefix("FAILED ")?.split_once("::"));
+    let mut names: Vec<&str> = lines
+        .filter_map(|(_, rest)| rest.split_whitespace().next())
+        .collect();
     names.sort_unstable();
     names
 }
@@ -67,7 +76,11 @@ const CANNOT: [(&str, &str, &str); 3] = [
         "Non-readable settings",
         "Debian's settings may hold passwords, and a file cannot be hidden, only closed",
     ),
-    ("Gradle", "usable local IP", "it talks to itself over loopback"),
+    (
+        "Gradle",
+        "usable local IP",
+        "it talks to itself over loopback",
+    ),
     (
         "Gradle",
         "Failed to create parent directory",
@@ -77,11 +90,21 @@ const CANNOT: [(&str, &str, &str); 3] = [
 
 /// The line with which a needed program says its version.
 fn version((program, args): &(&str, &[&str])) -> Option<String> {
-    let mut asked = with_path(tool(program, Path::new("/"), Path::new("/nonexistent"), args));
-    let output = asked.output().ok().filter(|output| output.status.success())?;
-    let said =
-        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    said.lines().find(|line| line.contains(|letter: char| letter.is_ascii_digit())).map(str::to_owned)
+    let mut asked = with_path(tool(
+        program,
+        Path::new("/"),
+        Path::new("/nonexistent"),
+        args,
+    ));
+    let output = asked
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    said.lines()
+        .find(|line| line.contains(|letter: char| letter.is_ascii_digit()))
+        .map(str::to_owned)
 }
 
 /// The versions of what a project needs; none if something is missing, which is said.
@@ -89,7 +112,11 @@ fn versions(project: &Project) -> Option<String> {
     let versions: Option<Vec<String>> = project.needs.iter().map(version).collect();
     if versions.is_none() {
         let names: Vec<&str> = project.needs.iter().map(|(program, _)| *program).collect();
-        eprintln!("SKIPPED: {}, because one of {} is not installed", project.name, names.join(", "));
+        eprintln!(
+            "SKIPPED: {}, because one of {} is not installed",
+            project.name,
+            names.join(", ")
+        );
     }
     versions.map(|versions| versions.join(", "))
 }
@@ -104,18 +131,32 @@ fn works(mode: Mode) -> bool {
 }
 
 fn check(scene: &Scene, args: &[&str]) -> Ran {
-    scene.ran(&mut with_path(scene.command(&[&["check"], args].concat(), &[])))
+    scene.ran(&mut with_path(
+        scene.command(&[&["check"], args].concat(), &[]),
+    ))
 }
 
 fn scene(project: &Project) -> Scene {
     let ignored = (".gitignore", "/agent-config\n/target\n");
     let own = project.files.iter().any(|(name, _)| *name == ignored.0);
-    let files: Vec<_> = project.files.iter().copied().chain(Some(ignored).filter(|_| !own)).collect();
+    let files: Vec<_> = project
+        .files
+        .iter()
+        .copied()
+        .chain(Some(ignored).filter(|_| !own))
+        .collect();
     let scene = Scene::with_files(&files, Script::new([]));
     for words in project.before {
-        let [program, args @ ..] = *words else { continue };
+        let [program, args @ ..] = *words else {
+            continue;
+        };
         let root = scene.project.root();
-        let done = Ran::of(&mut with_path(tool(program, root, scene.project.beside(), args)));
+        let done = Ran::of(&mut with_path(tool(
+            program,
+            root,
+            scene.project.beside(),
+            args,
+        )));
         assert_eq!(done.code, Some(0), "{done}");
     }
     scene
@@ -126,13 +167,23 @@ fn init_writes_a_build_script_that_passes_check() {
     if !works(Mode::Auto) {
         return;
     }
-    for project in PROJECTS.iter().filter(|project| versions(project).is_some()) {
+    for project in PROJECTS
+        .iter()
+        .filter(|project| versions(project).is_some())
+    {
         let scene = scene(project);
         std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
         let made = scene.run(&["init"]);
-        assert!(made.out.contains("build.sh: builds and tests with "), "{}: {made}", project.name);
+        assert!(
+            made.out.contains("build.sh: builds and tests with "),
+            "{}: {made}",
+            project.name
+        );
         let is_possible = !project.is_ordinary() || works(Mode::Namespaces);
-        let ran = check(&scene, &["--sandbox", if is_possible { "auto" } else { "off" }]);
+        let ran = check(
+            &scene,
+            &["--sandbox", if is_possible { "auto" } else { "off" }],
+        );
         assert_eq!(ran.code, Some(0), "{}: {ran}", project.name);
     }
 }
@@ -140,8 +191,9 @@ fn init_writes_a_build_script_that_passes_check() {
 /// What came of a check: the words for the table, or a fault.
 fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
     let is_weak = rung == "landlock";
-    let cannot =
-        CANNOT.iter().find(|(name, sign, _)| is_weak && *name == project.name && ran.out.contains(sign));
+    let cannot = CANNOT
+        .iter()
+        .find(|(name, sign, _)| is_weak && *name == project.name && ran.out.contains(sign));
     let not: Vec<&str> = NOT_UNDER_LANDLOCK
         .iter()
         .filter(|_| is_weak && project.is_ordinary())
@@ -152,7 +204,11 @@ fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
         (Some(0), _) if not.is_empty() => Ok("green".to_owned()),
         (Some(1), None) if !not.is_empty() && failed(ran) == not => {
             let all = ORDINARY.matches("\ndef test_").count();
-            Ok(format!("{} of {all} tests pass, not {}", all - not.len(), not.join(", ")))
+            Ok(format!(
+                "{} of {all} tests pass, not {}",
+                all - not.len(),
+                not.join(", ")
+            ))
         }
         _ => Err(format!("{} in {rung}: {ran}", project.name)),
     }
@@ -160,14 +216,19 @@ fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
 
 #[test]
 fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
-    let rungs: Vec<_> =
-        [("namespaces", Mode::Namespaces), ("bwrap", Mode::Bwrap), ("landlock", Mode::Landlock)]
-            .into_iter()
-            .filter(|(_, mode)| works(*mode))
-            .collect();
+    let rungs: Vec<_> = [
+        ("namespaces", Mode::Namespaces),
+        ("bwrap", Mode::Bwrap),
+        ("landlock", Mode::Landlock),
+    ]
+    .into_iter()
+    .filter(|(_, mode)| works(*mode))
+    .collect();
     let mut faults = Vec::new();
     for project in &PROJECTS {
-        let Some(versions) = versions(project) else { continue };
+        let Some(versions) = versions(project) else {
+            continue;
+        };
         for (rung, _) in &rungs {
             let ran = check(&scene(project), &["--sandbox", rung]);
             let verdict = verdict(project, rung, &ran).unwrap_or_else(|fault| {
@@ -182,11 +243,20 @@ fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
 
 #[test]
 fn under_landlock_shared_memory_works_where_it_is_opened() {
-    let ordinary = PROJECTS.iter().find(|project| project.is_ordinary()).unwrap();
+    let ordinary = PROJECTS
+        .iter()
+        .find(|project| project.is_ordinary())
+        .unwrap();
     if versions(ordinary).is_none() || !works(Mode::Landlock) {
         return;
     }
-    let ran = check(&scene(ordinary), &["--sandbox", "landlock", "--writable", "/dev/shm"]);
-    let expected = NOT_UNDER_LANDLOCK.iter().filter(|(_, why)| *why != SHARED_MEMORY).map(|(name, _)| *name);
+    let ran = check(
+        &scene(ordinary),
+        &["--sandbox", "landlock", "--writable", "/dev/shm"],
+    );
+    let expected = NOT_UNDER_LANDLOCK
+        .iter()
+        .filter(|(_, why)| *why != SHARED_MEMORY)
+        .map(|(name, _)| *name);
     assert_eq!(failed(&ran), expected.collect::<Vec<_>>(), "{ran}");
 }

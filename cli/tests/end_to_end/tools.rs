@@ -37,7 +37,10 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
     ");
     assert!(scene.project.status().unwrap().contains("?? build.sh"));
     assert!(!scene.project.status().unwrap().contains("agent-config"));
-    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"Say you.\n")
+        .unwrap();
     scene.project.commit("prepared").unwrap();
     insta::assert_snapshot!(scene.run_keyed(&["init"]), @r"
     exit 0
@@ -49,9 +52,19 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
       2. code-commit rollup && code-commit
     --- err
     ");
-    scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
-    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(3), "nobody makes the roll-up unasked");
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n")
+        .unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"Say you.\n")
+        .unwrap();
+    assert_eq!(
+        scene.commit(&[]).code,
+        Some(3),
+        "nobody makes the roll-up unasked"
+    );
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -105,34 +118,80 @@ fn init_makes_the_system_prompt_that_implement_asks_for() {
         code_commit_fixtures::server::Script::new([reply]),
     );
     let key = [("GEMINI_API_KEY", KEY)];
-    let implement = ["implement", "--base-url", scene.server.origin(), "--sandbox", "off"];
+    let implement = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+    ];
     assert_eq!(scene.run(&["init"]).code, Some(0));
-    scene.project.write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n").unwrap();
-    scene.project.write("agent-config/query.txt", b"Say you.\n").unwrap();
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n")
+        .unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"Say you.\n")
+        .unwrap();
     let refused = scene.run_with(&implement, &key);
-    assert!(refused.code == Some(3) && refused.err.contains("code-commit init --implement"), "{refused}");
+    assert!(
+        refused.code == Some(3) && refused.err.contains("code-commit init --implement"),
+        "{refused}"
+    );
     let made = scene.run(&["init", "--implement"]);
-    assert!(made.out.contains("agent-config/gemini-system-prompt.txt: teaches the model"), "{made}");
-    assert!(made.out.contains("code-commit rollup && code-commit implement\n"), "{made}");
+    assert!(
+        made.out
+            .contains("agent-config/gemini-system-prompt.txt: teaches the model"),
+        "{made}"
+    );
+    assert!(
+        made.out
+            .contains("code-commit rollup && code-commit implement\n"),
+        "{made}"
+    );
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
     let ran = scene.run_with(&implement, &key);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let mut run =
-        std::fs::read_dir(scene.project.root().join("logs")).unwrap().map(|entry| entry.unwrap().path());
-    let asked = std::fs::read_to_string(run.find(|path| path.is_dir()).unwrap().join("query-1.txt")).unwrap();
-    for fence in ["&&&start", "%%%start", "$$$start", "^^^src/main.rs", "^^^delete", "^^^^end"] {
+    let mut run = std::fs::read_dir(scene.project.root().join("logs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let asked =
+        std::fs::read_to_string(run.find(|path| path.is_dir()).unwrap().join("query-1.txt"))
+            .unwrap();
+    for fence in [
+        "&&&start",
+        "%%%start",
+        "$$$start",
+        "^^^src/main.rs",
+        "^^^delete",
+        "^^^^end",
+    ] {
         assert!(asked.contains(fence), "{fence}: {asked}");
     }
     // What a person has written stays, at the root as well.
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"mine\n").unwrap();
-    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything already exists"));
+    scene
+        .project
+        .write("agent-config/gemini-system-prompt.txt", b"mine\n")
+        .unwrap();
+    assert!(
+        scene
+            .run(&["init", "--implement"])
+            .out
+            .starts_with("everything already exists")
+    );
     let root = scene.project.root();
     std::fs::rename(
         root.join("agent-config/gemini-system-prompt.txt"),
         root.join("gemini-system-prompt.txt"),
     )
     .unwrap();
-    assert!(scene.run(&["init", "--implement"]).out.starts_with("everything already exists"));
+    assert!(
+        scene
+            .run(&["init", "--implement"])
+            .out
+            .starts_with("everything already exists")
+    );
 }
 
 #[test]
@@ -140,8 +199,10 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
     let scene = Scene::with_replies([]);
     let elsewhere = scene.project.beside().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    let (rules, config) =
-        (scene.project.root().join(".gitignore"), scene.project.root().join("agent-config"));
+    let (rules, config) = (
+        scene.project.root().join(".gitignore"),
+        scene.project.root().join("agent-config"),
+    );
     std::fs::remove_file(&rules).unwrap();
     symlink(elsewhere.join("rules"), &rules).unwrap();
     assert_eq!(scene.run(&["init"]).code, Some(3));
@@ -150,7 +211,10 @@ fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
     symlink(&elsewhere, &config).unwrap();
     for command in ["init", "rollup"] {
         let ran = scene.run(&[command]);
-        assert!(ran.code == Some(3) && ran.err.contains("agent-config is a symlink"), "{ran}");
+        assert!(
+            ran.code == Some(3) && ran.err.contains("agent-config is a symlink"),
+            "{ran}"
+        );
     }
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
 }
@@ -168,7 +232,9 @@ fn a_roll_up_follows_no_link_either_where_openat2_is_denied() {
     // An old kernel, and a container that denies the call.
     for error in ["ENOSYS", "EPERM"] {
         let scene = with_a_folder_that_became_a_link();
-        let Some(ran) = injected(&scene, &format!("openat2:error={error}"), &["rollup"]) else { return };
+        let Some(ran) = injected(&scene, &format!("openat2:error={error}"), &["rollup"]) else {
+            return;
+        };
         assert!(ran.code == Some(0) && ran.was_hit, "{error}: {}", ran.words);
         no_diary(&scene);
     }
@@ -177,8 +243,14 @@ fn a_roll_up_follows_no_link_either_where_openat2_is_denied() {
 /// What git tracks in `src` is behind a link, outside of the project.
 fn with_a_folder_that_became_a_link() -> Scene {
     let scene = Scene::with_replies([]);
-    let (inside, outside) = (scene.project.root().join("src"), scene.project.beside().join("elsewhere"));
-    scene.project.write("src/notes.txt", b"somebody's diary\n").unwrap();
+    let (inside, outside) = (
+        scene.project.root().join("src"),
+        scene.project.beside().join("elsewhere"),
+    );
+    scene
+        .project
+        .write("src/notes.txt", b"somebody's diary\n")
+        .unwrap();
     scene.project.git(&["add", "."]).unwrap();
     std::fs::rename(&inside, &outside).unwrap();
     symlink(&outside, &inside).unwrap();
@@ -187,18 +259,33 @@ fn with_a_folder_that_became_a_link() -> Scene {
 
 fn no_diary(scene: &Scene) {
     let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
-    assert!(rollup.contains("--- FILE build.sh ---") && !rollup.contains("diary"), "{rollup}");
+    assert!(
+        rollup.contains("--- FILE build.sh ---") && !rollup.contains("diary"),
+        "{rollup}"
+    );
 }
 
 #[test]
 fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
     let scene = Scene::with_replies([]);
     let mut command = scene.command(&["guard", "--json", "--stdin"], &[]);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"\"a.txt\"\n\"\xff\"\n").unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"\"a.txt\"\n\"\xff\"\n")
+        .unwrap();
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.code() == Some(3) && told.contains("line 2 is not a JSON string"), "{told}");
+    assert!(
+        done.status.code() == Some(3) && told.contains("line 2 is not a JSON string"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -206,27 +293,54 @@ fn two_paths_for_guard_that_are_not_utf8_stay_two() {
     let scene = Scene::with_replies([]);
     let names = [b"a\xff".as_slice(), b"a\xfe", b"a\\xff"]
         .map(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes);
-    let done = scene.command(&["guard", "--json"], &[]).args(names).output().unwrap();
+    let done = scene
+        .command(&["guard", "--json"], &[])
+        .args(names)
+        .output()
+        .unwrap();
     let told = String::from_utf8(done.stdout).unwrap();
-    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let told: Vec<_> = told.iter().map(|line| (line["path"].as_str(), line["code"].as_str())).collect();
-    let [odd, other, text] = [("a\\xff", "not-utf8"), ("a\\xfe", "not-utf8"), ("a\\xff", "backslash")];
-    assert_eq!(told, [odd, other, text].map(|(path, code)| (Some(path), Some(code))));
+    let told: Vec<Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|line| (line["path"].as_str(), line["code"].as_str()))
+        .collect();
+    let [odd, other, text] = [
+        ("a\\xff", "not-utf8"),
+        ("a\\xfe", "not-utf8"),
+        ("a\\xff", "backslash"),
+    ];
+    assert_eq!(
+        told,
+        [odd, other, text].map(|(path, code)| (Some(path), Some(code)))
+    );
 }
 
 #[test]
 fn apply_says_what_a_replaced_file_has_lost_and_undo_brings_it_back() {
     let scene = Scene::with_replies([]);
     let tool = scene.project.root().join("tool.sh");
-    let modes = |mode| std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(mode)).unwrap();
+    let modes =
+        |mode| std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(mode)).unwrap();
     scene.project.write("tool.sh", b"one\n").unwrap();
-    scene.project.write("reply", b"^^^tool.sh\ntwo\n^^^end\n").unwrap();
+    scene
+        .project
+        .write("reply", b"^^^tool.sh\ntwo\n^^^end\n")
+        .unwrap();
     modes(0o4755);
     let lost = "tool.sh: the set-user-ID, set-group-ID or sticky bit was dropped";
     let applied = scene.run(&["apply", "reply"]);
-    assert!(applied.code == Some(0) && applied.err.contains(lost), "{applied}");
+    assert!(
+        applied.code == Some(0) && applied.err.contains(lost),
+        "{applied}"
+    );
     let undone = scene.run(&["undo"]);
-    assert!(undone.code == Some(0) && !undone.err.contains(lost), "{undone}");
+    assert!(
+        undone.code == Some(0) && !undone.err.contains(lost),
+        "{undone}"
+    );
     let mode = std::fs::metadata(&tool).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o4755);
 }
@@ -234,10 +348,21 @@ fn apply_says_what_a_replaced_file_has_lost_and_undo_brings_it_back() {
 #[test]
 fn a_rule_that_is_taken_back_further_down_does_not_hide_keys() {
     let scene = Scene::with_replies([]);
-    scene.project.write(".gitignore", b"/agent-config\n!/agent-config/\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/agent-config\n!/agent-config/\n")
+        .unwrap();
     let ran = scene.commit(&[]);
-    assert!(ran.code == Some(3) && ran.err.contains("no line /agent-config"), "{ran}");
-    assert!(scene.run(&["init"]).out.contains(".gitignore: added /agent-config"));
+    assert!(
+        ran.code == Some(3) && ran.err.contains("no line /agent-config"),
+        "{ran}"
+    );
+    assert!(
+        scene
+            .run(&["init"])
+            .out
+            .contains(".gitignore: added /agent-config")
+    );
 }
 
 #[test]
@@ -262,20 +387,42 @@ fn a_demo_without_a_place_for_its_project_is_refused() {
     let scene = Scene::with_replies([]);
     let nowhere = scene.project.beside().join("nowhere").display().to_string();
     let ran = scene.run_with(&["demo"], &[("TMPDIR", &nowhere)]);
-    assert!(ran.code == Some(3) && ran.err.contains("check that TMPDIR or /tmp is writable"), "{ran}");
+    assert!(
+        ran.code == Some(3) && ran.err.contains("check that TMPDIR or /tmp is writable"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn the_demo_says_as_json_where_its_project_is_kept() {
     let scene = Scene::with_replies([]);
     let temporary = scene.project.beside().display().to_string();
-    let done =
-        scene.command(&["demo", "--sandbox", "off", "--json"], &[("TMPDIR", &temporary)]).output().unwrap();
+    let done = scene
+        .command(
+            &["demo", "--sandbox", "off", "--json"],
+            &[("TMPDIR", &temporary)],
+        )
+        .output()
+        .unwrap();
     let out = String::from_utf8(done.stdout).unwrap();
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let [.., summary, kept] = lines.as_slice() else { panic!("{out}") };
-    assert_eq!((&summary["event"], &kept["event"]), (&"summary".into(), &"kept".into()), "{out}");
-    assert!(std::path::Path::new(kept["folder"].as_str().unwrap()).join("build.sh").is_file(), "{out}");
+    let lines: Vec<Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let [.., summary, kept] = lines.as_slice() else {
+        panic!("{out}")
+    };
+    assert_eq!(
+        (&summary["event"], &kept["event"]),
+        (&"summary".into(), &"kept".into()),
+        "{out}"
+    );
+    assert!(
+        std::path::Path::new(kept["folder"].as_str().unwrap())
+            .join("build.sh")
+            .is_file(),
+        "{out}"
+    );
 }
 
 #[test]
@@ -296,7 +443,10 @@ fn parse_prints_one_object_about_a_good_reply() {
     let scene = Scene::with_replies([]);
     scene
         .project
-        .write("reply", b"^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n")
+        .write(
+            "reply",
+            b"^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n",
+        )
         .unwrap();
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 0
@@ -318,7 +468,10 @@ fn parse_prints_one_object_about_a_good_reply() {
 #[test]
 fn parse_points_at_everything_that_is_wrong() {
     let scene = Scene::with_replies([]);
-    scene.project.write("reply", b"^^^a.txt\none\n\n&&&start\nhello\n").unwrap();
+    scene
+        .project
+        .write("reply", b"^^^a.txt\none\n\n&&&start\nhello\n")
+        .unwrap();
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 1
     --- out
@@ -396,14 +549,35 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
     let scene = Scene::with_replies([]);
     scene
         .project
-        .write("agent-config/reply", b"^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n")
+        .write(
+            "agent-config/reply",
+            b"^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n",
+        )
         .unwrap();
-    scene.project.write("agent-config/bad", b"^^^a.txt\none\n^^^end\n^^^build.sh\n^^^delete\n").unwrap();
-    insta::assert_snapshot!("apply_refused", scene.run(&["apply", "--json", "agent-config/bad"]));
-    insta::assert_snapshot!("apply_dry", scene.run(&["apply", "--dry-run", "agent-config/reply"]));
+    scene
+        .project
+        .write(
+            "agent-config/bad",
+            b"^^^a.txt\none\n^^^end\n^^^build.sh\n^^^delete\n",
+        )
+        .unwrap();
+    insta::assert_snapshot!(
+        "apply_refused",
+        scene.run(&["apply", "--json", "agent-config/bad"])
+    );
+    insta::assert_snapshot!(
+        "apply_dry",
+        scene.run(&["apply", "--dry-run", "agent-config/reply"])
+    );
     assert_eq!(scene.project.status().unwrap(), "");
-    insta::assert_snapshot!("apply_json", scene.run(&["apply", "--json", "agent-config/reply"]));
-    assert_eq!(scene.project.status().unwrap(), " D src/greet.sh\n?? a.txt\n");
+    insta::assert_snapshot!(
+        "apply_json",
+        scene.run(&["apply", "--json", "agent-config/reply"])
+    );
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " D src/greet.sh\n?? a.txt\n"
+    );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "");
 }
@@ -412,13 +586,26 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
 fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
     let scene = Scene::with_replies([]);
     let paths: Vec<String> = (0..100).map(|number| format!("d{number}/f")).collect();
-    paths.iter().for_each(|path| scene.project.write(path, b"old\n").unwrap());
+    paths
+        .iter()
+        .for_each(|path| scene.project.write(path, b"old\n").unwrap());
     scene.project.commit("folders").unwrap();
-    let reply: String = paths.iter().map(|path| format!("^^^{path}\nnew\n^^^end\n")).collect();
-    scene.project.write("agent-config/reply", reply.as_bytes()).unwrap();
-    let guard: Vec<&str> = std::iter::once("guard").chain(paths.iter().map(String::as_str)).collect();
-    for args in [&["apply", "agent-config/reply"][..], &["apply", "--dry-run", "agent-config/reply"], &guard]
-    {
+    let reply: String = paths
+        .iter()
+        .map(|path| format!("^^^{path}\nnew\n^^^end\n"))
+        .collect();
+    scene
+        .project
+        .write("agent-config/reply", reply.as_bytes())
+        .unwrap();
+    let guard: Vec<&str> = std::iter::once("guard")
+        .chain(paths.iter().map(String::as_str))
+        .collect();
+    for args in [
+        &["apply", "agent-config/reply"][..],
+        &["apply", "--dry-run", "agent-config/reply"],
+        &guard,
+    ] {
         let limited = ["/bin/sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"];
         let ran = scene.ran(&mut below(limited, &scene.command(args, &[])));
         assert_eq!(ran.code, Some(3), "{args:?}: {ran}");
@@ -427,13 +614,19 @@ fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
             "{args:?}: {ran}"
         );
     }
-    assert_eq!((scene.runs().len(), scene.project.status().unwrap().as_str()), (0, ""));
+    assert_eq!(
+        (scene.runs().len(), scene.project.status().unwrap().as_str()),
+        (0, "")
+    );
 }
 
 #[test]
 fn a_report_that_cannot_be_printed_is_no_success() {
     let scene = Scene::with_replies([]);
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
     let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(0), "there was nothing to print");
     let commands: [&[&str]; 7] = [
@@ -446,24 +639,48 @@ fn a_report_that_cannot_be_printed_is_no_success() {
         &["--help"],
     ];
     for command in commands {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         let done = scene.command(command, &[]).stdout(full).output().unwrap();
         assert_eq!(done.status.code(), Some(70), "{command:?}");
         let said = String::from_utf8(done.stderr).unwrap();
         let error = "error: cannot write to standard output: No space left on device";
         assert!(said.contains(error), "{command:?}: {said}");
     }
-    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let status = scene.command(&["rollup"], &[]).stderr(full).status().unwrap();
-    assert_eq!(status.code(), Some(0), "nothing is lost on standard error that was asked for");
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = scene
+        .command(&["rollup"], &[])
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(
+        status.code(),
+        Some(0),
+        "nothing is lost on standard error that was asked for"
+    );
 }
 
 #[test]
 fn a_report_that_cannot_be_printed_changes_no_verdict() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let run = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    let run = [
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+    ];
     for args in [&run[..], &["undo"]] {
-        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
         let done = scene.keyed(args, &[]).stdout(full).output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(0), "{args:?}: {said}");
@@ -485,8 +702,16 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
     .unwrap();
     scene.project.git(&["add", "."]).unwrap();
     let ran = scene.run(&["rollup"]);
-    assert!(ran.err.contains("warning: left out: src/link (symbolic links: 1)"), "{ran}");
-    assert!(ran.err.contains("warning: left out: odd\\xff (names that are not UTF-8: 1)"), "{ran}");
+    assert!(
+        ran.err
+            .contains("warning: left out: src/link (symbolic links: 1)"),
+        "{ran}"
+    );
+    assert!(
+        ran.err
+            .contains("warning: left out: odd\\xff (names that are not UTF-8: 1)"),
+        "{ran}"
+    );
     let closed = root.join("src/greet.sh");
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&closed).is_err() {
@@ -499,7 +724,10 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
 #[test]
 fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
     let scene = Scene::with_replies([]);
-    scene.project.write("src/client.sh", format!("key={KEY}\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write("src/client.sh", format!("key={KEY}\n").as_bytes())
+        .unwrap();
     scene.project.git(&["add", "."]).unwrap();
     let without_key = scene.run(&["rollup"]);
     assert!(!without_key.err.contains("API key"), "{without_key}");
@@ -514,32 +742,61 @@ fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
 #[test]
 fn errors_that_are_not_listed_are_counted() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/reply", "^^^end\n".repeat(1500).as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/reply", "^^^end\n".repeat(1500).as_bytes())
+        .unwrap();
     let ran = scene.run(&["parse", "agent-config/reply"]);
     assert!(ran.err.ends_with("and 500 more errors\n"), "{}", ran.err);
     let ran = scene.run(&["parse", "--json", "agent-config/reply"]);
     let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
-    assert_eq!((value["errors"].as_array().unwrap().len(), &value["more"]), (1000, &500.into()));
+    assert_eq!(
+        (value["errors"].as_array().unwrap().len(), &value["more"]),
+        (1000, &500.into())
+    );
 }
 
 #[test]
 fn a_reply_that_changes_nothing_says_why_and_leaves_no_run() {
     let scene = Scene::with_replies([]);
-    scene.project.write("agent-config/reply", b"$$$start\nIt greets already.\n$$$end\n").unwrap();
+    scene
+        .project
+        .write(
+            "agent-config/reply",
+            b"$$$start\nIt greets already.\n$$$end\n",
+        )
+        .unwrap();
     let ran = scene.run(&["apply", "agent-config/reply"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("It greets already.") && !ran.err.contains("undo with"), "{ran}");
+    assert!(
+        ran.out.contains("It greets already.") && !ran.err.contains("undo with"),
+        "{ran}"
+    );
     assert_eq!(scene.run(&["undo"]).code, Some(7));
 }
 
 #[test]
 fn a_line_ending_style_that_changes_is_told() {
     let scene = Scene::with_replies([]);
-    scene.project.write("dos.txt", "\u{feff}one\r\ntwo\r\n".as_bytes()).unwrap();
-    scene.project.write("agent-config/reply", b"^^^dos.txt\none\ntwo\n^^^end\n").unwrap();
+    scene
+        .project
+        .write("dos.txt", "\u{feff}one\r\ntwo\r\n".as_bytes())
+        .unwrap();
+    scene
+        .project
+        .write("agent-config/reply", b"^^^dos.txt\none\ntwo\n^^^end\n")
+        .unwrap();
     let ran = scene.run(&["apply", "agent-config/reply"]);
-    assert!(ran.err.contains("`dos.txt` had lines that end in CRLF; now it has LF."), "{ran}");
-    assert!(ran.err.contains("`dos.txt` began with a byte order mark, which is gone."), "{ran}");
+    assert!(
+        ran.err
+            .contains("`dos.txt` had lines that end in CRLF; now it has LF."),
+        "{ran}"
+    );
+    assert!(
+        ran.err
+            .contains("`dos.txt` began with a byte order mark, which is gone."),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -554,22 +811,36 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
 
     For more information, try '--help'.
     "#);
-    let lines = [vec!["nosuch", "--json"], vec!["spec", "--json"], vec!["show", "one", "two", "--json"]];
+    let lines = [
+        vec!["nosuch", "--json"],
+        vec!["spec", "--json"],
+        vec!["show", "one", "two", "--json"],
+    ];
     for line in lines {
         let ran = scene.run_keyed(&line);
         let told: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
-        assert_eq!((&told["event"], &told["exit"]), (&"error".into(), &2.into()), "{ran}");
+        assert_eq!(
+            (&told["event"], &told["exit"]),
+            (&"error".into(), &2.into()),
+            "{ran}"
+        );
         assert_eq!(ran.code, Some(2), "{ran}");
     }
     let clean = scene.run(&["clean", "--json"]);
     let told: serde_json::Value = serde_json::from_str(clean.out.trim()).unwrap();
-    let missing =
-        "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>|--caches>";
+    let missing = "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>|--caches>";
     assert_eq!(told["message"], missing);
     let with_key = scene.run_keyed(&["--json", KEY]);
-    assert!(!with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"), "{with_key}");
+    assert!(
+        !with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"),
+        "{with_key}"
+    );
     let a_path = scene.run(&["guard", "--nosuch", "--", "--json"]);
-    assert_eq!((a_path.code, a_path.out.as_str()), (Some(2), ""), "{a_path}");
+    assert_eq!(
+        (a_path.code, a_path.out.as_str()),
+        (Some(2), ""),
+        "{a_path}"
+    );
 }
 
 #[test]
@@ -588,11 +859,20 @@ fn tools_without_anything_to_tell_still_print_an_object() {
 fn a_roll_up_names_what_it_leaves_out_for_its_size_and_for_secrets_in_it() {
     let scene = Scene::with_replies([]);
     let token = format!("gh{}_{}", "p", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY3zA5");
-    scene.project.write("src/client.sh", format!("TOKEN={token}\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write("src/client.sh", format!("TOKEN={token}\n").as_bytes())
+        .unwrap();
     for number in 0..12 {
-        scene.project.write(&format!("a/{number}.lock/Cargo.lock"), b"x").unwrap();
+        scene
+            .project
+            .write(&format!("a/{number}.lock/Cargo.lock"), b"x")
+            .unwrap();
     }
-    scene.project.write("z/data.json", &vec![b' '; (1 << 20) + 1]).unwrap();
+    scene
+        .project
+        .write("z/data.json", &vec![b' '; (1 << 20) + 1])
+        .unwrap();
     scene.project.git(&["add", "."]).unwrap();
     let ran = scene.run(&["rollup"]);
     for line in [
@@ -603,5 +883,8 @@ fn a_roll_up_names_what_it_leaves_out_for_its_size_and_for_secrets_in_it() {
         assert!(ran.err.contains(line), "{line}: {ran}");
     }
     let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
-    assert!(!rollup.contains(&token) && !rollup.contains("--- FILE src/client.sh"), "{rollup}");
+    assert!(
+        !rollup.contains(&token) && !rollup.contains("--- FILE src/client.sh"),
+        "{rollup}"
+    );
 }

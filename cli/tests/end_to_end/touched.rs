@@ -25,9 +25,16 @@ const BUILD: &str = "#!/bin/sh\ntouch notes.txt notes.o\necho built > a.txt\nech
 
 /// A project with files that git does not know, and others that it ignores.
 fn scene() -> Scene {
-    let files = [(".gitignore", "/agent-config\n*.o\n"), ("build.sh", BUILD), ("model", "old\n")];
+    let files = [
+        (".gitignore", "/agent-config\n*.o\n"),
+        ("build.sh", BUILD),
+        ("model", "old\n"),
+    ];
     let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
-    scene.project.write("agent-config/query.txt", b"change the model\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change the model\n")
+        .unwrap();
     for (path, texts) in FILES {
         scene.project.write(path, texts[0].as_bytes()).unwrap();
     }
@@ -35,7 +42,15 @@ fn scene() -> Scene {
 }
 
 fn args(scene: &Scene) -> Vec<String> {
-    ["--model", "gemini-test", "--base-url", scene.server.origin(), "--no-stream"].map(str::to_owned).to_vec()
+    [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        scene.server.origin(),
+        "--no-stream",
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 fn command(scene: &Scene) -> Command {
@@ -46,7 +61,10 @@ fn command(scene: &Scene) -> Command {
 /// Whole, and not one of them gone.
 fn all_are_whole(scene: &Scene, case: &str) {
     for (path, texts) in FILES {
-        let now = scene.project.read(path).unwrap_or_else(|_| "(gone)".to_owned());
+        let now = scene
+            .project
+            .read(path)
+            .unwrap_or_else(|_| "(gone)".to_owned());
         assert!(texts.contains(&&*now), "{path} is {now:?}: {case}");
     }
 }
@@ -55,7 +73,9 @@ fn all_are_whole(scene: &Scene, case: &str) {
 fn renames(scene: &Scene) -> Vec<(String, usize)> {
     let log = scene.project.beside().join("strace");
     let all = places(&log, &command(scene));
-    all.into_iter().filter(|(call, _)| call.starts_with("rename") || call.starts_with("unlink")).collect()
+    all.into_iter()
+        .filter(|(call, _)| call.starts_with("rename") || call.starts_with("unlink"))
+        .collect()
 }
 
 #[test]
@@ -68,7 +88,11 @@ fn a_touched_file_survives_a_kill() {
         let inject = format!("inject={call}:signal=KILL:when={count}");
         let log = scene.project.beside().join("strace");
         let case = format!("killed at {call} {count}");
-        if !is_killed(quietly(&mut traced(&log, &command(&scene), &["-e", &inject]))) {
+        if !is_killed(quietly(&mut traced(
+            &log,
+            &command(&scene),
+            &["-e", &inject],
+        ))) {
             continue;
         }
         all_are_whole(&scene, &case);
@@ -79,13 +103,18 @@ fn a_touched_file_survives_a_kill() {
 
 #[test]
 fn a_touched_file_survives_a_disk_without_room() {
-    let renames = renames(&scene()).into_iter().filter(|(call, _)| call.starts_with("rename"));
+    let renames = renames(&scene())
+        .into_iter()
+        .filter(|(call, _)| call.starts_with("rename"));
     for (call, count) in renames.step_by(every()) {
         let scene = scene();
         let case = format!("ENOSPC at {call} {count}");
         let args = args(&scene);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let Some(ran) = injected(&scene, &format!("{call}:error=ENOSPC:when={count}"), &args) else { return };
+        let Some(ran) = injected(&scene, &format!("{call}:error=ENOSPC:when={count}"), &args)
+        else {
+            return;
+        };
         all_are_whole(&scene, &format!("{case}: {}", ran.words));
         let resumed = scene.run_keyed(&["resume"]);
         all_are_whole(&scene, &format!("{case}, then resumed: {resumed}"));
@@ -93,7 +122,10 @@ fn a_touched_file_survives_a_disk_without_room() {
     let scene = scene();
     let ran = scene.ran(&mut command(&scene));
     assert_eq!(
-        (ran.code, fs::metadata(scene.project.root().join("made/x")).is_ok()),
+        (
+            ran.code,
+            fs::metadata(scene.project.root().join("made/x")).is_ok()
+        ),
         (Some(0), true),
         "{ran}"
     );
@@ -148,9 +180,12 @@ fn what_a_person_saves_while_a_check_runs_survives_it() {
             .map(|word| word.trim_end_matches(';'));
         let kept = named.map(files::entries).unwrap_or_default();
         for path in theirs {
-            let mut places =
-                [root.clone()].into_iter().chain(kept.iter().cloned()).map(|place| place.join(path));
-            let is_theirs = |place: PathBuf| fs::read_to_string(place).is_ok_and(|text| text == "theirs\n");
+            let mut places = [root.clone()]
+                .into_iter()
+                .chain(kept.iter().cloned())
+                .map(|place| place.join(path));
+            let is_theirs =
+                |place: PathBuf| fs::read_to_string(place).is_ok_and(|text| text == "theirs\n");
             assert!(places.any(is_theirs), "{path} is lost, {sandbox}: {said}");
         }
     }
@@ -160,9 +195,16 @@ fn what_a_person_saves_while_a_check_runs_survives_it() {
 #[test]
 fn a_file_larger_than_the_memory_is_changed_and_undone() {
     let build = "#!/bin/sh\necho built >> big.bin\n";
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build), ("model", "old\n")];
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("model", "old\n"),
+    ];
     let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
-    scene.project.write("agent-config/query.txt", b"change the model\n").unwrap();
+    scene
+        .project
+        .write("agent-config/query.txt", b"change the model\n")
+        .unwrap();
     let big = scene.project.root().join("big.bin");
     let len = 128 << 20;
     fs::File::create(&big).unwrap().set_len(len).unwrap();
@@ -174,5 +216,9 @@ fn a_file_larger_than_the_memory_is_changed_and_undone() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("M big.bin"), "{ran}");
     let undone = limited(&scene.command(&["undo"], &[]));
-    assert_eq!((undone.code, fs::metadata(&big).unwrap().len()), (Some(0), len), "{undone}");
+    assert_eq!(
+        (undone.code, fs::metadata(&big).unwrap().len()),
+        (Some(0), len),
+        "{undone}"
+    );
 }

@@ -36,7 +36,14 @@ fn elsewhere(root: &Path, args: &[&str], environment: &[(&str, &str)]) -> Ran {
 
 /// A copy of the project's commit at another path.
 fn cloned(from: &Path, to: &Path) {
-    let done = tool("git", from, from, &["clone", "-q", ".", to.to_str().unwrap()]).output().unwrap();
+    let done = tool(
+        "git",
+        from,
+        from,
+        &["clone", "-q", ".", to.to_str().unwrap()],
+    )
+    .output()
+    .unwrap();
     assert!(done.status.success(), "{done:?}");
 }
 
@@ -74,8 +81,13 @@ fn repacked(file: &Path, edit: impl FnOnce(&Path, &mut Value)) -> PathBuf {
     edit(scratch.path(), &mut about);
     let manifest = Manifest::new(about, Survey::of(&folder).unwrap()).to_bytes();
     let other = file.with_extension("other");
-    code_commit_bundle::pack(&folder, &manifest, opened.signature.as_deref(), File::create(&other).unwrap())
-        .unwrap();
+    code_commit_bundle::pack(
+        &folder,
+        &manifest,
+        opened.signature.as_deref(),
+        File::create(&other).unwrap(),
+    )
+    .unwrap();
     other
 }
 
@@ -88,10 +100,18 @@ fn change(run: &Path, name: &str, from: &str, to: &str) {
 
 /// An order that was killed while its last command waited for a file named `go-on` beside the repository.
 pub fn killed_order() -> Order {
-    let scene = Order::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
+    let scene = Order::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
+    );
     let wait = format!("sh -c '{AFTER}touch stray; test -e ../go-on || sleep 600'");
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
-    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .command(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -119,7 +139,8 @@ fn an_order_that_was_killed_is_finished_on_another_path_and_no_answer_is_paid_fo
         let imported = elsewhere(&root, &args, &[]);
         assert_eq!(imported.code, Some(0), "{}", imported.err);
         assert!(
-            imported.out.contains("(order), tree ") && imported.out.contains(", not finished, not signed"),
+            imported.out.contains("(order), tree ")
+                && imported.out.contains(", not finished, not signed"),
             "{}",
             imported.out
         );
@@ -152,7 +173,11 @@ fn an_order_that_was_killed_is_finished_on_another_path_and_no_answer_is_paid_fo
             elsewhere(&root, &same, &identity)
         };
         assert_eq!(finished.code, Some(0), "{}{}", finished.out, finished.err);
-        assert!(finished.out.starts_with("PASS (success) after 1 attempt\n"), "{}", finished.out);
+        assert!(
+            finished.out.starts_with("PASS (success) after 1 attempt\n"),
+            "{}",
+            finished.out
+        );
         assert_eq!(files::text(&root.join("src/greet.sh")), GOOD);
         assert_eq!(scene.server.requests().len(), asked, "trusted: {trusted}");
     }
@@ -162,14 +187,26 @@ fn an_order_that_was_killed_is_finished_on_another_path_and_no_answer_is_paid_fo
 /// clone of its project in `there`.
 fn stopped(there: &Path) -> (Commit, PathBuf, PathBuf) {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let scene = Commit::new(Script::new([Step::text(BREAKS_THE_BUILD), thinks, Step::text(MENDS_IT)]));
+    let scene = Commit::new(Script::new([
+        Step::text(BREAKS_THE_BUILD),
+        thinks,
+        Step::text(MENDS_IT),
+    ]));
     let args = [&scene.flags()[..], &["--no-check"]].concat();
-    let mut child = scene.keyed(&args, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .keyed(&args, &[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(2);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let file = scene.project.beside().join("run.bundle");
-    assert_eq!(scene.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    assert_eq!(
+        scene.run(&["export", "-o", file.to_str().unwrap()]).code,
+        Some(0)
+    );
     let root = there.join("clone");
     cloned(scene.project.root(), &root);
     (scene, file, root)
@@ -184,14 +221,28 @@ fn an_imported_run_begins_only_on_its_own_tree_and_after_the_preflight_of_any_ru
     let name = imported.out.split(':').next().unwrap();
     let refused = |args: &[&str], environment: &[(&str, &str)], why: &str| {
         let ran = elsewhere(&root, &[&["resume", name], args].concat(), environment);
-        assert!(ran.code == Some(3) && ran.err.contains(why), "{why}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.code == Some(3) && ran.err.contains(why),
+            "{why}: {}{}",
+            ran.out,
+            ran.err
+        );
     };
     refused(&[], &[], "GEMINI_API_KEY");
     files::write(&root.join("README.md"), "mine\n");
-    refused(&[], &key, "began with another tree: not committed here: README.md\n");
+    refused(
+        &[],
+        &key,
+        "began with another tree: not committed here: README.md\n",
+    );
     for args in [&["add", "README.md"][..], &["commit", "-q", "-m", "mine"]] {
         let mut git = tool("git", &root, &root, args);
-        for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {
+        for name in [
+            "GIT_AUTHOR_NAME",
+            "GIT_AUTHOR_EMAIL",
+            "GIT_COMMITTER_NAME",
+            "GIT_COMMITTER_EMAIL",
+        ] {
             git.env(name, "me");
         }
         assert!(git.status().unwrap().success());
@@ -206,9 +257,14 @@ fn an_imported_run_begins_only_on_its_own_tree_and_after_the_preflight_of_any_ru
 
     let forced = elsewhere(&root, &["resume", name, "--force"], &key);
     assert_eq!(forced.code, Some(0), "{}{}", forced.out, forced.err);
-    let run = files::entries(root.join("agent-config/logs")).pop().unwrap();
+    let run = files::entries(root.join("agent-config/logs"))
+        .pop()
+        .unwrap();
     let plan: Value = serde_json::from_str(&files::text(&run.join("run.json"))).unwrap();
-    assert_eq!((&plan["no_check"], &plan["query_from"]), (&json!(true), &json!("agent-config/query.txt")));
+    assert_eq!(
+        (&plan["no_check"], &plan["query_from"]),
+        (&json!(true), &json!("agent-config/query.txt"))
+    );
 }
 
 #[test]
@@ -217,14 +273,28 @@ fn a_record_that_is_imported_again_is_the_one_that_is_here() {
     let (_scene, file, root) = stopped(there.path());
     let mut names = Vec::new();
     for more in [&[][..], &["--trust"], &[]] {
-        let ran = elsewhere(&root, &[&["import", file.to_str().unwrap(), "--json"], more].concat(), &[]);
+        let ran = elsewhere(
+            &root,
+            &[&["import", file.to_str().unwrap(), "--json"], more].concat(),
+            &[],
+        );
         let said: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
         names.push((said["run"].clone(), said["believed"].clone()));
     }
-    assert!(names.iter().all(|(name, _)| *name == names[0].0), "{names:?}");
+    assert!(
+        names.iter().all(|(name, _)| *name == names[0].0),
+        "{names:?}"
+    );
     let believed: Vec<&Value> = names.iter().map(|(_, believed)| believed).collect();
-    assert_eq!(believed, [&Value::Null, &json!("--trust"), &json!("--trust")], "trust is not taken back");
-    assert_eq!(files::entries(root.join(".git/code-commit/imported")).len(), 1);
+    assert_eq!(
+        believed,
+        [&Value::Null, &json!("--trust"), &json!("--trust")],
+        "trust is not taken back"
+    );
+    assert_eq!(
+        files::entries(root.join(".git/code-commit/imported")).len(),
+        1
+    );
 }
 
 #[test]
@@ -239,8 +309,13 @@ fn a_signature_does_not_vouch_for_an_altered_record_that_was_imported_before() {
     let root = there.path().join("clone");
     cloned(scene.project.root(), &root);
     let import = |file: &Path| {
-        let args =
-            ["import", file.to_str().unwrap(), "--allowed-signers", allowed.to_str().unwrap(), "--json"];
+        let args = [
+            "import",
+            file.to_str().unwrap(),
+            "--allowed-signers",
+            allowed.to_str().unwrap(),
+            "--json",
+        ];
         let ran = elsewhere(&root, &args, &[]);
         assert_eq!(ran.code, Some(0), "{ran}");
         let said: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
@@ -253,7 +328,10 @@ fn a_signature_does_not_vouch_for_an_altered_record_that_was_imported_before() {
     assert!(believed.is_null() && plan.contains("evil.sh"));
     let (believed, plan) = import(&signed);
     assert_eq!(believed, "max@example.invalid");
-    assert!(!plan.contains("evil.sh"), "the signature is one of another plan");
+    assert!(
+        !plan.contains("evil.sh"),
+        "the signature is one of another plan"
+    );
 }
 
 /// The newest run once more, without a signature.
@@ -278,7 +356,11 @@ fn a_bundle_does_not_say_itself_which_files_may_be_missing() {
         files::write(&run.join("withheld.json"), stored.to_string());
     });
     let refused = verify(&other, &[]);
-    assert!(refused.code == Some(1) && refused.out.contains("a withheld.json of its own"), "{}", refused.out);
+    assert!(
+        refused.code == Some(1) && refused.out.contains("a withheld.json of its own"),
+        "{}",
+        refused.out
+    );
 }
 
 #[test]
@@ -288,10 +370,18 @@ fn a_run_that_came_without_its_prompts_leaves_without_them() {
     assert_eq!(scene.run(&["import", file.to_str().unwrap()]).code, Some(0));
     let folder = files::entries(scene.project.root().join(".git/code-commit/imported")).remove(0);
     let again = scene.project.beside().join("again.bundle");
-    let ran = scene.run(&["export", folder.to_str().unwrap(), "-o", again.to_str().unwrap()]);
+    let ran = scene.run(&[
+        "export",
+        folder.to_str().unwrap(),
+        "-o",
+        again.to_str().unwrap(),
+    ]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let manifest =
-        |file: &Path| code_commit_bundle::open(&mut File::open(file).unwrap(), None).unwrap().manifest;
+    let manifest = |file: &Path| {
+        code_commit_bundle::open(&mut File::open(file).unwrap(), None)
+            .unwrap()
+            .manifest
+    };
     assert_eq!(manifest(&again).withheld, manifest(&file).withheld);
     assert_eq!(manifest(&again).files, manifest(&file).files);
     assert_eq!(verify(&again, &[]).code, Some(0));
@@ -304,14 +394,34 @@ fn a_signature_that_is_bad_and_one_that_nobody_here_can_judge_are_different_thin
     let (own, allowed) = key(&beside, "max");
     let allowed = allowed.to_str().unwrap();
     let file = exported(&scene, &["--sign", own.to_str().unwrap()]);
-    let both = format!("eve@example.invalid,max@example.invalid {}", files::text(&own.with_extension("pub")));
+    let both = format!(
+        "eve@example.invalid,max@example.invalid {}",
+        files::text(&own.with_extension("pub"))
+    );
     files::write(&beside.join("both"), both);
-    let known = verify(&file, &["--allowed-signers", beside.join("both").to_str().unwrap()]);
-    assert!(known.out.ends_with(", signed by eve@example.invalid\n"), "{}", known.out);
+    let known = verify(
+        &file,
+        &["--allowed-signers", beside.join("both").to_str().unwrap()],
+    );
+    assert!(
+        known.out.ends_with(", signed by eve@example.invalid\n"),
+        "{}",
+        known.out
+    );
 
     let nowhere = tempfile::tempdir().unwrap();
-    let judge = ["verify", file.to_str().unwrap(), "--allowed-signers", allowed];
-    let mut without = program(nowhere.path(), nowhere.path(), &judge, &[("PATH", "/nowhere")]);
+    let judge = [
+        "verify",
+        file.to_str().unwrap(),
+        "--allowed-signers",
+        allowed,
+    ];
+    let mut without = program(
+        nowhere.path(),
+        nowhere.path(),
+        &judge,
+        &[("PATH", "/nowhere")],
+    );
     let ran = Ran::of(&mut without);
     assert!(
         ran.code == Some(3) && ran.err.contains("cannot judge the signature: "),
@@ -319,8 +429,18 @@ fn a_signature_that_is_bad_and_one_that_nobody_here_can_judge_are_different_thin
         ran.out,
         ran.err
     );
-    let lost = verify(&file, &["--allowed-signers", nowhere.path().join("list").to_str().unwrap()]);
-    assert!(lost.code == Some(3) && lost.err.contains("cannot judge the signature: "), "{}", lost.err);
+    let lost = verify(
+        &file,
+        &[
+            "--allowed-signers",
+            nowhere.path().join("list").to_str().unwrap(),
+        ],
+    );
+    assert!(
+        lost.code == Some(3) && lost.err.contains("cannot judge the signature: "),
+        "{}",
+        lost.err
+    );
 }
 
 #[test]
@@ -329,16 +449,34 @@ fn a_key_with_a_passphrase_signs_through_an_agent_and_otherwise_the_message_says
     let beside = scene.project.beside().to_owned();
     let (own, allowed) = key(&beside, "max");
     let mut change = Command::new("ssh-keygen");
-    let changed = change.args(["-q", "-p", "-P", "", "-N", "open sesame", "-f"]).arg(&own).output().unwrap();
+    let changed = change
+        .args(["-q", "-p", "-P", "", "-N", "open sesame", "-f"])
+        .arg(&own)
+        .output()
+        .unwrap();
     assert!(changed.status.success(), "{changed:?}");
     assert_eq!(scene.commit(&[]).code, Some(0));
     let file = beside.join("run.bundle");
-    let export = ["export", "-o", file.to_str().unwrap(), "--sign", own.to_str().unwrap()];
+    let export = [
+        "export",
+        "-o",
+        file.to_str().unwrap(),
+        "--sign",
+        own.to_str().unwrap(),
+    ];
     let refused = scene.run(&export);
-    assert!(refused.code == Some(3) && refused.err.contains("has to be in an agent: ssh-add "), "{refused}");
+    assert!(
+        refused.code == Some(3) && refused.err.contains("has to be in an agent: ssh-add "),
+        "{refused}"
+    );
 
     let socket = beside.join("agent");
-    let mut agent = Command::new("ssh-agent").arg("-D").arg("-a").arg(&socket).spawn().unwrap();
+    let mut agent = Command::new("ssh-agent")
+        .arg("-D")
+        .arg("-a")
+        .arg(&socket)
+        .spawn()
+        .unwrap();
     while !socket.exists() {
         assert!(agent.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -349,7 +487,10 @@ fn a_key_with_a_passphrase_signs_through_an_agent_and_otherwise_the_message_says
     let added = Command::new("ssh-add")
         .arg(&own)
         .env("SSH_AUTH_SOCK", &socket)
-        .envs([("SSH_ASKPASS_REQUIRE", "force"), ("SSH_ASKPASS", says.to_str().unwrap())])
+        .envs([
+            ("SSH_ASKPASS_REQUIRE", "force"),
+            ("SSH_ASKPASS", says.to_str().unwrap()),
+        ])
         .output()
         .unwrap();
     assert!(added.status.success(), "{added:?}");
@@ -358,20 +499,35 @@ fn a_key_with_a_passphrase_signs_through_an_agent_and_otherwise_the_message_says
     agent.wait().unwrap();
     assert_eq!(signed.code, Some(0), "{signed}");
     let judged = verify(&file, &["--allowed-signers", allowed.to_str().unwrap()]);
-    assert!(judged.out.ends_with(", signed by max@example.invalid\n"), "{}", judged.out);
+    assert!(
+        judged.out.ends_with(", signed by max@example.invalid\n"),
+        "{}",
+        judged.out
+    );
 }
 
 #[test]
 fn a_run_of_the_default_loop_is_begun_anew_elsewhere_with_the_answers_that_were_paid_for() {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let scene = Commit::new(Script::new([Step::text(BREAKS_THE_BUILD), thinks, Step::text(MENDS_IT)]));
+    let scene = Commit::new(Script::new([
+        Step::text(BREAKS_THE_BUILD),
+        thinks,
+        Step::text(MENDS_IT),
+    ]));
     let mut command = scene.keyed(&scene.flags(), &[]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(2);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let file = scene.project.beside().join("run.bundle");
-    assert_eq!(scene.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    assert_eq!(
+        scene.run(&["export", "-o", file.to_str().unwrap()]).code,
+        Some(0)
+    );
     let there = tempfile::tempdir().unwrap();
     let root = there.path().join("clone");
     cloned(scene.project.root(), &root);
@@ -380,11 +536,33 @@ fn a_run_of_the_default_loop_is_begun_anew_elsewhere_with_the_answers_that_were_
     let name = imported.out.split(':').next().unwrap();
     let resumed = elsewhere(&root, &["resume", name], &[("GEMINI_API_KEY", COMMIT_KEY)]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
-    assert!(resumed.err.contains("with 1 reply that need not be paid for again"), "{}", resumed.err);
-    assert!(resumed.out.contains("Done after 2 rounds: the build passes."), "{}", resumed.out);
-    assert_eq!(scene.server.requests().len(), 3, "only the second round is asked for");
-    assert_eq!(elsewhere(&root, &["undo"], &[]).code, Some(0), "the run that was made here");
-    let status = tool("git", &root, &root, &["status", "--porcelain"]).output().unwrap();
+    assert!(
+        resumed
+            .err
+            .contains("with 1 reply that need not be paid for again"),
+        "{}",
+        resumed.err
+    );
+    assert!(
+        resumed
+            .out
+            .contains("Done after 2 rounds: the build passes."),
+        "{}",
+        resumed.out
+    );
+    assert_eq!(
+        scene.server.requests().len(),
+        3,
+        "only the second round is asked for"
+    );
+    assert_eq!(
+        elsewhere(&root, &["undo"], &[]).code,
+        Some(0),
+        "the run that was made here"
+    );
+    let status = tool("git", &root, &root, &["status", "--porcelain"])
+        .output()
+        .unwrap();
     assert_eq!(String::from_utf8_lossy(&status.stdout), "");
 }
 
@@ -397,10 +575,22 @@ fn an_imported_run_is_shown_and_replayed_and_nothing_of_it_is_put_into_the_tree(
     cloned(scene.project.root(), &root);
     let imported = elsewhere(&root, &["import", file.to_str().unwrap()], &[]);
     let name = imported.out.split(':').next().unwrap().to_owned();
-    assert!(imported.err.contains("not signed by a trusted signer"), "{}", imported.err);
+    assert!(
+        imported.err.contains("not signed by a trusted signer"),
+        "{}",
+        imported.err
+    );
     let ran = |args: &[&str]| elsewhere(&root, args, &[]);
-    assert!(ran(&["runs"]).out.contains(", imported  The tests in "), "{}", ran(&["runs"]).out);
-    assert!(ran(&["show", &name]).out.contains("round 2"), "{}", ran(&["show", &name]).out);
+    assert!(
+        ran(&["runs"]).out.contains(", imported  The tests in "),
+        "{}",
+        ran(&["runs"]).out
+    );
+    assert!(
+        ran(&["show", &name]).out.contains("round 2"),
+        "{}",
+        ran(&["show", &name]).out
+    );
     let replayed = ran(&["replay", &name]);
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
     for (args, code) in [
@@ -408,12 +598,18 @@ fn an_imported_run_is_shown_and_replayed_and_nothing_of_it_is_put_into_the_tree(
         (vec!["undo"], 7),
         (vec!["resume"], 7),
         (vec!["show"], 7),
-        (vec!["replay", &name, "--from-round", "1", "--reply", "build.sh"], 3),
+        (
+            vec!["replay", &name, "--from-round", "1", "--reply", "build.sh"],
+            3,
+        ),
     ] {
         let ran = ran(&args);
         assert_eq!(ran.code, Some(code), "{args:?}: {}{}", ran.out, ran.err);
     }
-    assert!(ran(&["costs"]).out.contains("No call of a model"), "others paid for it");
+    assert!(
+        ran(&["costs"]).out.contains("No call of a model"),
+        "others paid for it"
+    );
     assert_eq!(ran(&["clean", "--keep", "0"]).code, Some(0));
     assert_eq!(ran(&["runs"]).out, "");
 }
@@ -429,21 +625,40 @@ fn a_signature_is_judged_by_the_list_of_allowed_signers_and_by_ssh_keygen_itself
     assert!(good.out.starts_with("intact: "), "{}", good.out);
     assert!(
         good.out.contains("-commit (commit), tree ")
-            && good.out.ends_with(", done, signed by max@example.invalid\n"),
+            && good
+                .out
+                .ends_with(", done, signed by max@example.invalid\n"),
         "{}",
         good.out
     );
-    assert!(verify(&file, &[]).out.ends_with("signed; --allowed-signers FILE says by whom\n"));
+    assert!(
+        verify(&file, &[])
+            .out
+            .ends_with("signed; --allowed-signers FILE says by whom\n")
+    );
     let bad = verify(&file, &["--allowed-signers", others.to_str().unwrap()]);
     assert_eq!(bad.code, Some(1), "{}", bad.out);
-    assert!(bad.out.ends_with("signed by nobody in the list of allowed signers\n"), "{}", bad.out);
+    assert!(
+        bad.out
+            .ends_with("signed by nobody in the list of allowed signers\n"),
+        "{}",
+        bad.out
+    );
 
     let opened = code_commit_bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
     let signature = beside.join("manifest.sig");
     files::write(&signature, opened.signature.unwrap());
     files::write(&beside.join("manifest"), opened.manifest_bytes);
     let accepted = Command::new("ssh-keygen")
-        .args(["-Y", "verify", "-n", "code-commit-run", "-I", "max@example.invalid", "-f"])
+        .args([
+            "-Y",
+            "verify",
+            "-n",
+            "code-commit-run",
+            "-I",
+            "max@example.invalid",
+            "-f",
+        ])
         .arg(&allowed)
         .arg("-s")
         .arg(&signature)
@@ -455,12 +670,26 @@ fn a_signature_is_judged_by_the_list_of_allowed_signers_and_by_ssh_keygen_itself
     let other = repacked(&file, |run, _| files::write(&run.join("more.txt"), "more"));
     let forged = verify(&other, &["--allowed-signers", allowed.to_str().unwrap()]);
     let bad = "its signature is not one of its manifest\n";
-    assert!(forged.code == Some(1) && forged.out.ends_with(bad), "{}", forged.out);
-    let refused =
-        scene.run(&["import", other.to_str().unwrap(), "--allowed-signers", allowed.to_str().unwrap()]);
-    assert!(refused.code == Some(3) && refused.err.contains(bad), "{refused}");
+    assert!(
+        forged.code == Some(1) && forged.out.ends_with(bad),
+        "{}",
+        forged.out
+    );
+    let refused = scene.run(&[
+        "import",
+        other.to_str().unwrap(),
+        "--allowed-signers",
+        allowed.to_str().unwrap(),
+    ]);
+    assert!(
+        refused.code == Some(3) && refused.err.contains(bad),
+        "{refused}"
+    );
 
-    let git = format!("[gpg \"ssh\"]\n\tallowedSignersFile = {}\n", allowed.display());
+    let git = format!(
+        "[gpg \"ssh\"]\n\tallowedSignersFile = {}\n",
+        allowed.display()
+    );
     let there = tempfile::tempdir().unwrap();
     let root = there.path().join("clone");
     cloned(scene.project.root(), &root);
@@ -477,7 +706,11 @@ fn an_unsigned_bundle_is_intact_but_not_vouched_for() {
     let file = exported(&scene, &[]);
     assert!(verify(&file, &[]).out.ends_with(", done, not signed\n"));
     let demanded = verify(&file, &["--allowed-signers", allowed.to_str().unwrap()]);
-    assert!(demanded.code == Some(1) && demanded.out.ends_with(": not signed\n"), "{}", demanded.out);
+    assert!(
+        demanded.code == Some(1) && demanded.out.ends_with(": not signed\n"),
+        "{}",
+        demanded.out
+    );
     let json = verify(&file, &["--json"]);
     let said: Value = serde_json::from_str(&json.out).unwrap();
     assert_eq!(
@@ -494,17 +727,41 @@ fn a_bundle_that_says_something_else_than_its_record_is_refused() {
     let scene = Commit::with_replies([MENDS_IT]);
     let file = exported(&scene, &[]);
     let edits: [(&str, &Edit, &str); 7] = [
-        ("the outcome", &|_, about| about["outcome"] = json!("stuck"), "does not say what its record says"),
-        ("the name", &|_, about| about["run"] = json!("../../x"), "no name that a folder could have"),
-        ("a hidden name", &|_, about| about["run"] = json!(".git"), "no name that a folder could have"),
-        ("a line", &|run, _| change(run, "events.jsonl", "\"answered\"", "\"unanswered\""), "not intact"),
+        (
+            "the outcome",
+            &|_, about| about["outcome"] = json!("stuck"),
+            "does not say what its record says",
+        ),
+        (
+            "the name",
+            &|_, about| about["run"] = json!("../../x"),
+            "no name that a folder could have",
+        ),
+        (
+            "a hidden name",
+            &|_, about| about["run"] = json!(".git"),
+            "no name that a folder could have",
+        ),
+        (
+            "a line",
+            &|run, _| change(run, "events.jsonl", "\"answered\"", "\"unanswered\""),
+            "not intact",
+        ),
         (
             "a reply",
             &|run, _| change(run, "1-response.txt", "greet", "grett"),
             "is not the file that was recorded",
         ),
-        ("no plan", &|run, _| fs::remove_file(run.join("run.json")).unwrap(), "not intact"),
-        ("no journal", &|run, _| fs::remove_file(run.join("events.jsonl")).unwrap(), "not intact"),
+        (
+            "no plan",
+            &|run, _| fs::remove_file(run.join("run.json")).unwrap(),
+            "not intact",
+        ),
+        (
+            "no journal",
+            &|run, _| fs::remove_file(run.join("events.jsonl")).unwrap(),
+            "not intact",
+        ),
     ];
     for (what, edit, why) in edits {
         let other = repacked(&file, edit);
@@ -530,7 +787,12 @@ fn a_bundle_that_says_something_else_than_its_record_is_refused() {
 fn pre_images_of_files_that_no_run_may_write_are_not_imported() {
     let scene = Commit::with_replies([MENDS_IT]);
     let file = exported(&scene, &[]);
-    for path in ["../../stolen", "/etc/passwd", ".git/hooks/pre-commit", "a/../../b"] {
+    for path in [
+        "../../stolen",
+        "/etc/passwd",
+        ".git/hooks/pre-commit",
+        "a/../../b",
+    ] {
         let other = repacked(&file, |run, _| {
             let manifest = run.join("undo/1/manifest.json");
             let mut value: Value = serde_json::from_str(&files::text(&manifest)).unwrap();
@@ -549,17 +811,30 @@ fn pre_images_of_files_that_no_run_may_write_are_not_imported() {
 fn an_export_that_would_carry_a_key_names_the_file_and_writes_nothing() {
     const SECRET: &str = "AIzaSyOld-key-in-a-file-of-the-project-12";
     let scene = Commit::with_replies([MENDS_IT]);
-    let script = format!("# {SECRET}\n{}", scene.project.read("src/greet.sh").unwrap());
-    scene.project.write("src/greet.sh", script.as_bytes()).unwrap();
+    let script = format!(
+        "# {SECRET}\n{}",
+        scene.project.read("src/greet.sh").unwrap()
+    );
+    scene
+        .project
+        .write("src/greet.sh", script.as_bytes())
+        .unwrap();
     scene.project.commit("a key is committed").unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let file = scene.project.beside().join("run.bundle");
     let export = ["export", "-o", file.to_str().unwrap()];
     let refused = scene.run_with(&export, &[("GEMINI_API_KEY", SECRET)]);
     assert_eq!(refused.code, Some(3), "{refused}");
-    assert!(refused.err.contains("/undo/1/") && refused.err.contains(".old holds an API key"), "{refused}");
+    assert!(
+        refused.err.contains("/undo/1/") && refused.err.contains(".old holds an API key"),
+        "{refused}"
+    );
     assert!(!refused.err.contains(SECRET) && !file.exists());
-    assert_eq!(scene.run(&export).code, Some(0), "nobody knows that it is a key");
+    assert_eq!(
+        scene.run(&export).code,
+        Some(0),
+        "nobody knows that it is a key"
+    );
 }
 
 #[test]
@@ -567,41 +842,82 @@ fn prompts_stay_behind_where_that_is_asked_for_and_their_hashes_do_not() {
     let scene = Commit::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let file = exported(&scene, &["--without-prompts"]);
     let opened = code_commit_bundle::open(&mut File::open(&file).unwrap(), None).unwrap();
-    let withheld: Vec<&str> = opened.manifest.withheld.iter().map(|item| item.name.as_str()).collect();
+    let withheld: Vec<&str> = opened
+        .manifest
+        .withheld
+        .iter()
+        .map(|item| item.name.as_str())
+        .collect();
     assert_eq!(withheld, ["1-query.txt", "2-query.txt"]);
     let hash = code_commit_logging::sha256_hex(scene.recorded("1-query.txt").as_bytes());
     assert_eq!(opened.manifest.withheld[0].sha256, hash);
-    assert!(opened.manifest.files.iter().all(|item| !item.name.ends_with("query.txt")));
+    assert!(
+        opened
+            .manifest
+            .files
+            .iter()
+            .all(|item| !item.name.ends_with("query.txt"))
+    );
     assert_eq!(verify(&file, &[]).code, Some(0));
     let imported = scene.run(&["import", file.to_str().unwrap()]);
     assert_eq!(imported.code, Some(0), "{imported}");
     let folder = files::entries(scene.project.root().join(".git/code-commit/imported")).remove(0);
     let shown = scene.run(&["show", folder.to_str().unwrap()]);
-    assert!(shown.code == Some(0) && shown.out.contains("round 2"), "{shown}");
+    assert!(
+        shown.code == Some(0) && shown.out.contains("round 2"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_bundle_is_an_archive_that_other_programs_read() {
     let scene = Commit::with_replies([MENDS_IT]);
     let file = exported(&scene, &[]);
-    let mut zstd = Command::new("zstd").args(["-dc"]).arg(&file).stdout(Stdio::piped()).spawn().unwrap();
-    let listed = Command::new("tar").arg("-tf").arg("-").stdin(zstd.stdout.take().unwrap()).output().unwrap();
+    let mut zstd = Command::new("zstd")
+        .args(["-dc"])
+        .arg(&file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let listed = Command::new("tar")
+        .arg("-tf")
+        .arg("-")
+        .stdin(zstd.stdout.take().unwrap())
+        .output()
+        .unwrap();
     assert!(zstd.wait().unwrap().success());
     let names = String::from_utf8(listed.stdout).unwrap();
-    assert!(names.starts_with("manifest.json\nfiles/1-build.txt\n"), "{names}");
+    assert!(
+        names.starts_with("manifest.json\nfiles/1-build.txt\n"),
+        "{names}"
+    );
     let again = scene.project.beside().join("again.bundle");
-    assert_eq!(scene.run(&["export", "-o", again.to_str().unwrap()]).code, Some(0));
-    assert_eq!(fs::read(file).unwrap(), fs::read(again).unwrap(), "the same run is the same file");
+    assert_eq!(
+        scene.run(&["export", "-o", again.to_str().unwrap()]).code,
+        Some(0)
+    );
+    assert_eq!(
+        fs::read(file).unwrap(),
+        fs::read(again).unwrap(),
+        "the same run is the same file"
+    );
 }
 
 #[test]
 fn runs_of_phases_and_of_specs_are_carried_too() {
-    let phase = Phase::new(&[("builder-1", "echo one > app"), ("verifier-1", ": > failed_specs.md")]);
+    let phase = Phase::new(&[
+        ("builder-1", "echo one > app"),
+        ("verifier-1", ": > failed_specs.md"),
+    ]);
     assert_eq!(phase.run(&["run"]).code, Some(0));
     let file = phase.at("phase.bundle");
     let ran = phase.code_commit(&["export", "-o", file.to_str().unwrap()], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(verify(&file, &[]).out.contains("-phase1 (phase), done, not signed"));
+    assert!(
+        verify(&file, &[])
+            .out
+            .contains("-phase1 (phase), done, not signed")
+    );
 
     let spec = Spec::new(&[PLAN, DONE, APPROVE]);
     assert_eq!(spec.run().code, Some(0));

@@ -136,8 +136,11 @@ fn reply_of_commit(plan: &Plan) -> String {
         }
     }
     if let Some((path, old, new)) = &plan.reply.edit {
-        write!(reply, "^^^edit {path}\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n^^^end\n")
-            .unwrap();
+        write!(
+            reply,
+            "^^^edit {path}\n<<<<<<< SEARCH\n{old}=======\n{new}>>>>>>> REPLACE\n^^^end\n"
+        )
+        .unwrap();
     }
     if let Some(path) = &plan.reply.refused {
         write!(reply, "^^^{path}\nevil\n^^^end\n").unwrap();
@@ -147,8 +150,16 @@ fn reply_of_commit(plan: &Plan) -> String {
 
 fn reply_of_order(plan: &Plan) -> String {
     let base = |path: &str| plan.base.text(path).map_or(NOTHING.to_owned(), sha256);
-    let changes = plan.reply.changes.iter().map(|(path, text)| (path.clone(), text.clone()));
-    let refused = plan.reply.refused.iter().map(|path| (path.clone(), Some("evil\n".to_owned())));
+    let changes = plan
+        .reply
+        .changes
+        .iter()
+        .map(|(path, text)| (path.clone(), text.clone()));
+    let refused = plan
+        .reply
+        .refused
+        .iter()
+        .map(|path| (path.clone(), Some("evil\n".to_owned())));
     let writes: Vec<_> = changes
         .chain(refused)
         .map(|(path, text)| json!({ "path": path, "base_sha256": base(&path), "content": text }))
@@ -160,15 +171,22 @@ fn reply_of_order(plan: &Plan) -> String {
 fn make(plan: &Plan, project: &Project) {
     let root = project.root();
     fs::remove_file(root.join(".gitignore")).unwrap();
-    plan.base.make(root, |path| !plan.untracked.contains(path) && plan.rules.accounts_for(path));
+    plan.base.make(root, |path| {
+        !plan.untracked.contains(path) && plan.rules.accounts_for(path)
+    });
     project.commit("the tree").unwrap();
     for path in &plan.rules.forced {
         let mut git = Command::new("git");
-        git.args(["--literal-pathspecs", "add", "-f", "--"]).arg(on_disk(Path::new("."), path));
+        git.args(["--literal-pathspecs", "add", "-f", "--"])
+            .arg(on_disk(Path::new("."), path));
         assert!(git.current_dir(root).status().unwrap().success());
     }
-    project.git(&["commit", "-q", "--allow-empty", "-m", "what is ignored"]).unwrap();
-    plan.base.make(root, |path| plan.untracked.contains(path) || !plan.rules.accounts_for(path));
+    project
+        .git(&["commit", "-q", "--allow-empty", "-m", "what is ignored"])
+        .unwrap();
+    plan.base.make(root, |path| {
+        plan.untracked.contains(path) || !plan.rules.accounts_for(path)
+    });
     // What is made in a folder needs its permissions.
     plan.base.make(root, |path| plan.base.is_folder(path));
 }
@@ -177,11 +195,17 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
     let script = tree::bytes(&plan.script(leaves_ignored));
     match plan.family {
         Family::Commit { .. } => {
-            let ignored = [(".gitignore", "/agent-config\n"), ("build.sh", "#!/bin/sh\n")];
+            let ignored = [
+                (".gitignore", "/agent-config\n"),
+                ("build.sh", "#!/bin/sh\n"),
+            ];
             let answers = Script::new([]).rule("POST ", Step::text(&reply_of_commit(plan)));
             let scene = Commit::with_files(&ignored, answers);
             scene.project.write("build.sh", &script).unwrap();
-            scene.project.write("agent-config/query.txt", b"change it\n").unwrap();
+            scene
+                .project
+                .write("agent-config/query.txt", b"change it\n")
+                .unwrap();
             make(plan, &scene.project);
             assert_eq!(scene.run(&["rollup"]).code, Some(0));
             Scene::Commit(scene)
@@ -201,7 +225,10 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
             }));
             if keeps {
                 fs::create_dir_all(scene.beside(".config/code-commit")).unwrap();
-                scene.place(".config/code-commit/config.toml", b"[order]\nbyproducts = \"keep\"\n");
+                scene.place(
+                    ".config/code-commit/config.toml",
+                    b"[order]\nbyproducts = \"keep\"\n",
+                );
             }
             Scene::Order(scene)
         }
@@ -216,15 +243,29 @@ impl Case {
         (0..4).for_each(|_| _ = dice.below(2));
         let rung = RUNGS[seed % RUNGS.len()];
         let is_root = rustix::process::geteuid().is_root();
-        let user = if is_root && dice.below(3) == 0 { NOBODY } else { rustix::process::geteuid().as_raw() };
+        let user = if is_root && dice.below(3) == 0 {
+            NOBODY
+        } else {
+            rustix::process::geteuid().as_raw()
+        };
         let family = match (campaign, dice.below(3) == 0) {
             (Campaign::Commit, restores) => Family::Commit { restores },
             (Campaign::Order, keeps) => Family::Order { keeps },
             (Campaign::Turn, is_builders) => {
-                let of_spec = pick(&mut dice, &[Role::Planning, Role::Implementing, Role::Reviewing]);
+                let of_spec = pick(
+                    &mut dice,
+                    &[Role::Planning, Role::Implementing, Role::Reviewing],
+                );
                 // Landlock is refused for phases.
-                let role = if is_builders && rung != "landlock" { Role::Builder } else { of_spec };
-                Family::Turn(Turn { role, protects: dice.below(2) == 0 })
+                let role = if is_builders && rung != "landlock" {
+                    Role::Builder
+                } else {
+                    of_spec
+                };
+                Family::Turn(Turn {
+                    role,
+                    protects: dice.below(2) == 0,
+                })
             }
         };
         let (is_order, is_turn) = (campaign == Campaign::Order, campaign == Campaign::Turn);
@@ -243,10 +284,26 @@ impl Case {
         };
         let plan = Plan::new(&mut dice, family, limits);
         let scene = scene(&plan, leaves_ignored);
-        let mut case = Self { seed, rung, user, plan, fault: Fault::None, has_person, scene };
+        let mut case = Self {
+            seed,
+            rung,
+            user,
+            plan,
+            fault: Fault::None,
+            has_person,
+            scene,
+        };
         if kind >= 4 && strace_works() {
-            let is_phase = matches!(family, Family::Turn(Turn { role: Role::Builder, .. }));
-            let all = places.entry((campaign, is_phase, rung)).or_insert_with(|| places_of(family, rung));
+            let is_phase = matches!(
+                family,
+                Family::Turn(Turn {
+                    role: Role::Builder,
+                    ..
+                })
+            );
+            let all = places
+                .entry((campaign, is_phase, rung))
+                .or_insert_with(|| places_of(family, rung));
             case.fault = fault(&mut dice, kind, all);
         }
         case
@@ -256,8 +313,20 @@ impl Case {
     fn command(&self) -> Command {
         match &self.scene {
             Scene::Commit(scene) => {
-                let mut args = vec!["--model", "gemini-test", "--base-url", scene.server.origin()];
-                args.extend(["--sandbox", self.rung, "--rounds", "1", "--edits", "--no-stream"]);
+                let mut args = vec![
+                    "--model",
+                    "gemini-test",
+                    "--base-url",
+                    scene.server.origin(),
+                ];
+                args.extend([
+                    "--sandbox",
+                    self.rung,
+                    "--rounds",
+                    "1",
+                    "--edits",
+                    "--no-stream",
+                ]);
                 if self.plan.family == (Family::Commit { restores: true }) {
                     args.extend(["--on-failure", "restore"]);
                 }
@@ -311,12 +380,24 @@ impl Case {
         let beside = self.scene.project().beside();
         if rustix::process::geteuid().is_root() {
             let owner = format!("{0}:{0}", self.user);
-            assert!(Command::new("chown").args(["-hR", &owner]).arg(beside).status().unwrap().success());
+            assert!(
+                Command::new("chown")
+                    .args(["-hR", &owner])
+                    .arg(beside)
+                    .status()
+                    .unwrap()
+                    .success()
+            );
         }
         let (stop, stopped) = channel();
         let (ran, saved) = thread::scope(|scope| {
-            let person =
-                scope.spawn(move || if self.has_person { self.person(&stopped) } else { Saved::new() });
+            let person = scope.spawn(move || {
+                if self.has_person {
+                    self.person(&stopped)
+                } else {
+                    Saved::new()
+                }
+            });
             let ran = self.disturbed();
             stop.send(()).unwrap_or(());
             (ran, person.join().unwrap())
@@ -326,9 +407,15 @@ impl Case {
             return None;
         }
         if let (Scene::Turn(scene), Family::Turn(turn)) = (&self.scene, self.plan.family) {
-            return Some(self.after_turn(scene, turn, &ran, &saved).finish(&saved, beside));
+            return Some(
+                self.after_turn(scene, turn, &ran, &saved)
+                    .finish(&saved, beside),
+            );
         }
-        let mut found = Differences { said: format!("--- the run\n{ran}\n"), text: String::new() };
+        let mut found = Differences {
+            said: format!("--- the run\n{ran}\n"),
+            text: String::new(),
+        };
         let is_order = matches!(self.scene, Scene::Order(_));
         let (ends, stages) = (self.plan.ends(), self.plan.stages());
         // Said in time: the disk failed when a file had to be copied.
@@ -338,18 +425,29 @@ impl Case {
         let is_disturbed = !matches!(self.fault, Fault::None) || !saved.is_empty();
         if !is_disturbed {
             found.expect("the exit code", ran.code == Some(self.plan.exit_code()));
-            found.compare("after the run", &self.tree(), std::slice::from_ref(&ends), &saved, self);
+            found.compare(
+                "after the run",
+                &self.tree(),
+                std::slice::from_ref(&ends),
+                &saved,
+                self,
+            );
         }
         let mut is_ended = matches!(ran.code, Some(0 | 1));
         if is_disturbed {
             if is_order && !is_ended {
                 let again = self.as_user(&self.command(), &[]);
-                is_ended = matches!(again.code, Some(0 | 1)) || again.err.contains("already finished");
-                found.said.push_str(&format!("--- the order again\n{again}\n"));
+                is_ended =
+                    matches!(again.code, Some(0 | 1)) || again.err.contains("already finished");
+                found
+                    .said
+                    .push_str(&format!("--- the order again\n{again}\n"));
                 found.expect("the order goes on", is_ended || !saved.is_empty());
             } else {
                 let next = self.as_user(&self.program(&["rollup"]), &[]);
-                found.said.push_str(&format!("--- the next command\n{next}\n"));
+                found
+                    .said
+                    .push_str(&format!("--- the next command\n{next}\n"));
                 found.expect("recovery", next.code == Some(0) || is_order);
             }
             let allowed = if is_ended && is_order {
@@ -367,7 +465,10 @@ impl Case {
         if !is_refused {
             found.expect("undo", matches!(undone.code, Some(0 | 7)));
             let judged = self.plan.rules.judge(&self.plan.replied, &self.plan.built);
-            let mut before = Expected { tree: self.plan.reverted(&judged), loose: judged.loose };
+            let mut before = Expected {
+                tree: self.plan.reverted(&judged),
+                loose: judged.loose,
+            };
             if self.plan.reply.refused.is_some() {
                 before = Expected::exactly(self.plan.base.clone());
             }
@@ -421,13 +522,24 @@ impl Case {
     }
 
     fn shown(&self) -> String {
-        let Self { seed, rung, user, plan, fault, has_person, .. } = self;
+        let Self {
+            seed,
+            rung,
+            user,
+            plan,
+            fault,
+            has_person,
+            ..
+        } = self;
         let mut shown = format!(
             "TREE_SEED={seed} {:?} on {rung} as {user}, {fault:?}, person {has_person}, passes {}\n",
             plan.family, plan.passes
         );
         for (path, node) in &plan.base.0 {
-            let kind = match (plan.untracked.contains(path), plan.rules.forced.contains(path)) {
+            let kind = match (
+                plan.untracked.contains(path),
+                plan.rules.forced.contains(path),
+            ) {
                 (true, _) => "untracked ",
                 (_, true) => "tracked by force ",
                 _ => "",
@@ -459,17 +571,41 @@ impl Differences {
     /// The differences with what the program printed; empty if there are none.
     fn finish(mut self, saved: &Saved, beside: &Path) -> String {
         let there = contents(beside);
-        for (path, text) in saved.iter().filter(|(_, text)| !there.contains(text.as_str())) {
-            writeln!(self.text, "lost: {text:?}, which the person saved in {path:?}").unwrap();
+        for (path, text) in saved
+            .iter()
+            .filter(|(_, text)| !there.contains(text.as_str()))
+        {
+            writeln!(
+                self.text,
+                "lost: {text:?}, which the person saved in {path:?}"
+            )
+            .unwrap();
         }
-        if self.text.is_empty() { self.text } else { format!("{}\n{}", self.text, self.said) }
+        if self.text.is_empty() {
+            self.text
+        } else {
+            format!("{}\n{}", self.text, self.said)
+        }
     }
 
     /// Compares with each tree that may be there, and says how the nearest one differs.
-    fn compare(&mut self, when: &str, tree: &Tree, allowed: &[Expected], saved: &Saved, case: &Case) {
+    fn compare(
+        &mut self,
+        when: &str,
+        tree: &Tree,
+        allowed: &[Expected],
+        saved: &Saved,
+        case: &Case,
+    ) {
         let tops: BTreeSet<&str> = saved.keys().map(|path| top(path)).collect();
         let all = allowed.iter().map(|expected| {
-            differing(tree, expected, case, &tops, allowed.len() > 1 || when == "after undo")
+            differing(
+                tree,
+                expected,
+                case,
+                &tops,
+                allowed.len() > 1 || when == "after undo",
+            )
         });
         let nearest = all.min_by_key(Vec::len).unwrap_or_default();
         for line in nearest {
@@ -486,7 +622,10 @@ fn differing(
     persons: &BTreeSet<&str>,
     was_disturbed: bool,
 ) -> Vec<String> {
-    let (is, must) = (tree.clone().without_empty_folders(), expected.tree.clone().without_empty_folders());
+    let (is, must) = (
+        tree.clone().without_empty_folders(),
+        expected.tree.clone().without_empty_folders(),
+    );
     let plan = &case.plan;
     let all: BTreeSet<&String> = is.paths().chain(must.paths()).collect();
     let is_fine = |path: &str| {
@@ -508,20 +647,33 @@ fn differing(
             return true;
         }
         if plan.rules.accounts_for(path) {
-            return matches!(is.or(must), Some(Node::Folder(_))) && holds_only_ignored(case, tree, path);
+            return matches!(is.or(must), Some(Node::Folder(_)))
+                && holds_only_ignored(case, tree, path);
         }
         // What passes is built once more without the changes; only a view forgets what that does to ignored files.
         let is_built_again = plan.passes
             && matches!(plan.family, Family::Commit { .. })
             && matches!(case.rung, "off" | "landlock");
         // A rollback of an order restores small ignored files.
-        let is_loose = expected.loose.contains(path) || was_disturbed || is_rolled_back || is_built_again;
+        let is_loose =
+            expected.loose.contains(path) || was_disturbed || is_rolled_back || is_built_again;
         is_loose
             && (is.is_none()
-                || [plan.base.get(path), plan.replied.get(path), plan.built.get(path)].contains(&is)
+                || [
+                    plan.base.get(path),
+                    plan.replied.get(path),
+                    plan.built.get(path),
+                ]
+                .contains(&is)
                 || (is_built_again && plan.moments.iter().any(|moment| moment.get(path) == is)))
     };
-    let line = |path: &&String| format!("{path:?} is {:?}, but must be {:?}", is.get(path), must.get(path));
+    let line = |path: &&String| {
+        format!(
+            "{path:?} is {:?}, but must be {:?}",
+            is.get(path),
+            must.get(path)
+        )
+    };
     all.iter().filter(|path| !is_fine(path)).map(line).collect()
 }
 
@@ -537,7 +689,9 @@ fn as_git_has_it(node: &Node) -> Node {
 /// Whether a folder is there only for what git ignores.
 fn holds_only_ignored(case: &Case, tree: &Tree, folder: &str) -> bool {
     let inner = tree.at_or_below(folder);
-    inner.iter().all(|path| tree.is_folder(path) || !case.plan.rules.accounts_for(path))
+    inner
+        .iter()
+        .all(|path| tree.is_folder(path) || !case.plan.rules.accounts_for(path))
 }
 
 /// One copy of the program for all cases, which every user may start.
@@ -546,7 +700,10 @@ fn program_in_reach() -> &'static Path {
     let (_, program) = COPY.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let copied = in_reach(&program(Path::new("/"), Path::new("/"), &[], &[]), folder.path());
+        let copied = in_reach(
+            &program(Path::new("/"), Path::new("/"), &[], &[]),
+            folder.path(),
+        );
         let program = PathBuf::from(copied.get_program());
         (folder, program)
     });
@@ -556,13 +713,18 @@ fn program_in_reach() -> &'static Path {
 /// As editors do: in place, or by a rename. Whether it is saved: the folder may be gone by now.
 fn save(place: &Path, text: &str, by_rename: bool, user: u32) -> bool {
     let folder = place.parent().unwrap();
-    if fs::create_dir_all(folder).is_err() || fs::symlink_metadata(place).is_ok_and(|found| !found.is_file())
+    if fs::create_dir_all(folder).is_err()
+        || fs::symlink_metadata(place).is_ok_and(|found| !found.is_file())
     {
         return false;
     }
     let own = |path: &Path| drop(std::os::unix::fs::chown(path, Some(user), Some(user)));
     own(folder);
-    let written = if by_rename { folder.join(BEING_SAVED) } else { place.to_owned() };
+    let written = if by_rename {
+        folder.join(BEING_SAVED)
+    } else {
+        place.to_owned()
+    };
     if fs::write(&written, text).is_err() {
         return false;
     }
@@ -606,7 +768,15 @@ fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
     );
     let scene = scene(&plan, true);
     let log = scene.project().beside().join("strace");
-    let case = Case { seed: 0, rung, user: 0, plan, fault: Fault::None, has_person: false, scene };
+    let case = Case {
+        seed: 0,
+        rung,
+        user: 0,
+        plan,
+        fault: Fault::None,
+        has_person: false,
+        scene,
+    };
     places(&log, &case.command())
 }
 
@@ -615,16 +785,25 @@ fn fault(dice: &mut Dice, kind: usize, places: &[(String, usize)]) -> Fault {
         let (call, count) = pick(dice, places);
         return Fault::Kill(call, count);
     }
-    let disk: Vec<&(String, usize)> =
-        places.iter().filter(|(call, _)| DISK.contains(&call.as_str())).collect();
+    let disk: Vec<&(String, usize)> = places
+        .iter()
+        .filter(|(call, _)| DISK.contains(&call.as_str()))
+        .collect();
     // Each kind of call as often, since there are few renames among all the reads.
     let calls: BTreeSet<&String> = disk.iter().map(|(call, _)| call).collect();
     let call = pick(dice, &calls.into_iter().collect::<Vec<_>>()).clone();
-    let of_call: Vec<usize> =
-        disk.iter().filter(|(other, _)| *other == call).map(|(_, count)| *count).collect();
+    let of_call: Vec<usize> = disk
+        .iter()
+        .filter(|(other, _)| *other == call)
+        .map(|(_, count)| *count)
+        .collect();
     let when = pick(dice, &of_call);
     let from_then_on = if dice.below(4) == 0 { "+" } else { "" };
-    Fault::Disk(call, pick(dice, &["EIO", "ENOSPC"]), format!("{when}{from_then_on}"))
+    Fault::Disk(
+        call,
+        pick(dice, &["EIO", "ENOSPC"]),
+        format!("{when}{from_then_on}"),
+    )
 }
 
 fn campaign(campaign: Campaign) {
@@ -633,7 +812,9 @@ fn campaign(campaign: Campaign) {
     let (mut places, mut tally, mut failed) = (Places::new(), BTreeMap::new(), Vec::new());
     for seed in first..first + cases.max(1) {
         let case = Case::new(seed, campaign, &mut places);
-        let Some(differences) = case.differences() else { continue };
+        let Some(differences) = case.differences() else {
+            continue;
+        };
         *tally.entry((case.rung, case.user)).or_insert(0) += 1;
         if !differences.is_empty() {
             let failure = format!("{}\n{differences}", case.shown());
@@ -642,7 +823,12 @@ fn campaign(campaign: Campaign) {
         }
     }
     eprintln!("cases by rung and user: {tally:?}, {} differ", failed.len());
-    assert!(failed.is_empty(), "{} cases differ, the first of them:\n{}", failed.len(), failed[0]);
+    assert!(
+        failed.is_empty(),
+        "{} cases differ, the first of them:\n{}",
+        failed.len(),
+        failed[0]
+    );
 }
 
 #[test]

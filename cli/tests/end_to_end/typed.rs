@@ -11,7 +11,12 @@ const SCRIPT: &str = "/usr/bin/script";
 
 /// Runs the program with these words, which hold no blanks, and types `input`. Both streams are one, as on any terminal. None, and a
 /// loud line, where script(1) is not installed.
-pub fn run(scene: &Scene, words: &[&str], environment: &[(&str, &str)], input: &str) -> Option<Ran> {
+pub fn run(
+    scene: &Scene,
+    words: &[&str],
+    environment: &[(&str, &str)],
+    input: &str,
+) -> Option<Ran> {
     if !Path::new(SCRIPT).exists() {
         skipped();
         return None;
@@ -20,8 +25,17 @@ pub fn run(scene: &Scene, words: &[&str], environment: &[(&str, &str)], input: &
     let mut script = Command::new(SCRIPT);
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
     surrounded(&mut script, &scene.keyed(&[], environment));
-    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let mut child = script
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     let done = Ran::from(child.wait_with_output().unwrap());
     Some(done.map(|text| text.replace("\r\n", "\n")))
 }

@@ -35,8 +35,14 @@ fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() 
     let scene = Scene::with_replies([MENDS_IT]);
     let build = scene.project.root().join("build.sh");
     let cases = [
-        ("#!/bin/sh\r\nexit 0\r\n", "build.sh has CRLF line endings, so it cannot run"),
-        ("#! /no/such/shell -e\nexit 0\n", "build.sh needs /no/such/shell, which does not exist"),
+        (
+            "#!/bin/sh\r\nexit 0\r\n",
+            "build.sh has CRLF line endings, so it cannot run",
+        ),
+        (
+            "#! /no/such/shell -e\nexit 0\n",
+            "build.sh needs /no/such/shell, which does not exist",
+        ),
     ];
     for (script, told) in cases {
         scene.project.write("build.sh", script.as_bytes()).unwrap();
@@ -51,7 +57,9 @@ fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() 
 #[test]
 fn more_files_than_descriptors_are_undone() {
     let scene = Scene::with_replies([]);
-    let reply: String = (0..300).map(|number| format!("^^^many/{number}\nx\n^^^end\n")).collect();
+    let reply: String = (0..300)
+        .map(|number| format!("^^^many/{number}\nx\n^^^end\n"))
+        .collect();
     let file = scene.project.beside().join("reply.txt");
     std::fs::write(&file, reply).unwrap();
     let applied = scene.run(&["apply", file.to_str().unwrap()]);
@@ -107,14 +115,30 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_
     let model = "gemini-3.8-flash";
     let whole = || Step::text(MENDS_IT);
     let scene = Scene::new(Script::new([whole().cut_after(200), whole()]));
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off", "--model", model];
+    let args = [
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "--model",
+        model,
+    ];
     let ran = scene.run_keyed(&args);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("cost $0.0010 and at most $0.2481 for 1 lost call"), "{ran}");
+    assert!(
+        ran.out
+            .contains("cost $0.0010 and at most $0.2481 for 1 lost call"),
+        "{ran}"
+    );
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
     assert_eq!(summary["cost_usd"], serde_json::Value::Null);
     let costs = scene.run(&["costs"]);
-    assert!(costs.out.contains("(1 without usage, at most $0.2491 in all)"), "{costs}");
+    assert!(
+        costs
+            .out
+            .contains("(1 without usage, at most $0.2491 in all)"),
+        "{costs}"
+    );
 }
 
 #[test]
@@ -122,14 +146,22 @@ fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
     let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("the reply contains no text; trying again in"), "{ran}");
+    assert!(
+        ran.err
+            .contains("the reply contains no text; trying again in"),
+        "{ran}"
+    );
 }
 
 #[test]
 fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
     let scene = Scene::with_replies([]);
     let file = scene.project.beside().join("reply.txt");
-    std::fs::write(&file, format!("^^^{KEY}\n{KEY}\n^^^end\n&&&start\n{KEY}\n&&&end\n")).unwrap();
+    std::fs::write(
+        &file,
+        format!("^^^{KEY}\n{KEY}\n^^^end\n&&&start\n{KEY}\n&&&end\n"),
+    )
+    .unwrap();
     let reply = file.to_str().unwrap();
     for args in [
         vec!["parse", reply],
@@ -159,7 +191,10 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
     // In KiB: before the run has begun, and where the build prints more.
     for (limit, code) in [(16, 3), (4096, 70)] {
         let scene = Scene::with_replies([MENDS_IT]);
-        scene.project.write("build.sh", b"#!/bin/sh\nhead -c 6000000 /dev/zero\n").unwrap();
+        scene
+            .project
+            .write("build.sh", b"#!/bin/sh\nhead -c 6000000 /dev/zero\n")
+            .unwrap();
         let limited = ["prlimit", &format!("--fsize={}", limit << 10)];
         let ran = scene.ran(&mut below(limited, &scene.keyed(&scene.flags(), &[])));
         assert_eq!(ran.code, Some(code), "{limit} KiB: {ran}");
@@ -171,11 +206,26 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
 fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
     for limit in [12, 14, 16, 18, 20, 40] {
         let scene = Scene::with_replies([MENDS_IT]);
-        let args = ["--base-url", scene.server.origin(), "--model", "gemini-test"];
+        let args = [
+            "--base-url",
+            scene.server.origin(),
+            "--model",
+            "gemini-test",
+        ];
         let limited = ["sh", "-c", "ulimit -n $0; exec \"$@\"", &limit.to_string()];
         let ran = scene.ran(&mut below(limited, &scene.keyed(&args, &[])));
-        assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{limit}: {ran}");
-        assert!(!ran.err.contains("--sandbox off") && !ran.err.contains("Landlock"), "{limit}: {ran}");
-        assert!(limit < 16 || ran.err.contains("ulimit -n 1024"), "{limit}: {ran}");
+        assert_eq!(
+            (ran.code, scene.server.requests().len()),
+            (Some(3), 0),
+            "{limit}: {ran}"
+        );
+        assert!(
+            !ran.err.contains("--sandbox off") && !ran.err.contains("Landlock"),
+            "{limit}: {ran}"
+        );
+        assert!(
+            limit < 16 || ran.err.contains("ulimit -n 1024"),
+            "{limit}: {ran}"
+        );
     }
 }

@@ -42,7 +42,12 @@ impl Kept {
     fn of(format: &Path, of: &str) -> Self {
         let stage = Stage::of(of);
         let run = stage.put(&format.join(of));
-        Self { stage, run, bundle: format.join(of).join("bundle"), is_newest: format == newest() }
+        Self {
+            stage,
+            run,
+            bundle: format.join(of).join("bundle"),
+            is_newest: format == newest(),
+        }
     }
 
     fn name(&self) -> &str {
@@ -69,7 +74,9 @@ impl Kept {
 
 fn each(check: impl Fn(&Kept, &str)) {
     for format in formats() {
-        LOOPS.iter().for_each(|of| check(&Kept::of(&format, of), of));
+        LOOPS
+            .iter()
+            .for_each(|of| check(&Kept::of(&format, of), of));
     }
 }
 
@@ -77,7 +84,9 @@ fn each(check: impl Fn(&Kept, &str)) {
 #[track_caller]
 fn is_refused(ran: &Ran, why: &str, help: &str) {
     let lines: Vec<&str> = ran.err.lines().collect();
-    let [.., error, hint] = &lines[..] else { panic!("{ran}") };
+    let [.., error, hint] = &lines[..] else {
+        panic!("{ran}")
+    };
     assert_eq!(ran.code, Some(3), "{ran}");
     assert!(error.starts_with("error: ") && error.contains(why), "{ran}");
     assert!(hint.starts_with(" help: ") && hint.contains(help), "{ran}");
@@ -87,11 +96,17 @@ fn is_refused(ran: &Ran, why: &str, help: &str) {
 fn runs_of_every_format_are_shown() {
     each(|kept, of| {
         let page = kept.ran(&["page", kept.name()]);
-        assert!(page.code == Some(0) && page.out.contains(kept.name()), "{of}: {page}");
+        assert!(
+            page.code == Some(0) && page.out.contains(kept.name()),
+            "{of}: {page}"
+        );
         assert!(!page.out.contains("damaged"), "{of}: {page}");
         for args in [&["show", kept.name()][..], &["runs"]] {
             let ran = kept.ran(args);
-            assert!(ran.code == Some(0) && ran.out.contains(kept.name()), "{of}: {ran}");
+            assert!(
+                ran.code == Some(0) && ran.out.contains(kept.name()),
+                "{of}: {ran}"
+            );
         }
     });
 }
@@ -104,7 +119,10 @@ fn bundles_of_every_format_are_verified_and_made() {
         assert_eq!(exported.code, Some(0), "{of}: {exported}");
         for bundle in [&own, &kept.bundle] {
             let verified = kept.ran(&["verify", bundle.to_str().unwrap()]);
-            assert!(verified.code == Some(0) && verified.out.starts_with("intact: "), "{of}: {verified}");
+            assert!(
+                verified.code == Some(0) && verified.out.starts_with("intact: "),
+                "{of}: {verified}"
+            );
         }
     });
 }
@@ -156,7 +174,10 @@ fn a_newer_format_is_named() {
         assert_ne!(newer, text);
         fs::write(&plan, newer).unwrap();
         let bundle = kept.run.with_file_name("own");
-        for args in [&["page", kept.name()][..], &["export", kept.name(), "-o", bundle.to_str().unwrap()]] {
+        for args in [
+            &["page", kept.name()][..],
+            &["export", kept.name(), "-o", bundle.to_str().unwrap()],
+        ] {
             is_refused(&kept.ran(args), "a newer version", "");
         }
     }
@@ -170,7 +191,9 @@ fn shape(place: &str, value: &Value, into: &mut BTreeSet<String>) {
                 shape(&format!("{place}.{name}"), value, into);
             }
         }
-        Value::Array(elements) => elements.iter().for_each(|value| shape(&format!("{place}[]"), value, into)),
+        Value::Array(elements) => elements
+            .iter()
+            .for_each(|value| shape(&format!("{place}[]"), value, into)),
         Value::Null => {}
         other @ (Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
             let kind = if other.is_string() {
@@ -189,7 +212,10 @@ fn shape(place: &str, value: &Value, into: &mut BTreeSet<String>) {
 fn shape_of(run: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (name, text) in files::named(run) {
-        if Path::new(&name).extension().is_some_and(|kind| kind == "json") && !name.ends_with("response.json")
+        if Path::new(&name)
+            .extension()
+            .is_some_and(|kind| kind == "json")
+            && !name.ends_with("response.json")
         {
             shape(&name, &serde_json::from_str(&text).unwrap(), &mut found);
         }
@@ -210,12 +236,18 @@ fn a_changed_format_has_a_new_number_and_a_fixture() {
         let fresh = tempfile::tempdir().unwrap();
         Stage::of(of).record(fresh.path());
         let run = |kept: &Path| files::entries(kept.join("run")).pop().unwrap();
-        let plan: Value = serde_json::from_str(&files::text(&run(fresh.path()).join("run.json"))).unwrap();
-        let fixture = records().join(format!("v{}", plan["record_format"])).join(of);
+        let plan: Value =
+            serde_json::from_str(&files::text(&run(fresh.path()).join("run.json"))).unwrap();
+        let fixture = records()
+            .join(format!("v{}", plan["record_format"]))
+            .join(of);
         if std::env::var_os("RECORD_FIXTURES").is_some() && !fixture.exists() {
             files::copy(fresh.path(), &fixture);
         }
-        assert!(fixture.exists(), "record a fixture of the new format: RECORD_FIXTURES=1");
+        assert!(
+            fixture.exists(),
+            "record a fixture of the new format: RECORD_FIXTURES=1"
+        );
         assert_eq!(fixture, newest().join(of));
         let (now, then) = (shape_of(&run(fresh.path())), shape_of(&run(&fixture)));
         let differs: Vec<&String> = now.symmetric_difference(&then).collect();

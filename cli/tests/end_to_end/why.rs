@@ -12,7 +12,10 @@ use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 /// The build passes once some file says so.
 const FILES: [(&str, &str); 3] = [
     (".gitignore", "/agent-config\n"),
-    ("build.sh", "#!/bin/sh\ngrep -qr '^whole$' text || { echo not whole; exit 1; }\n"),
+    (
+        "build.sh",
+        "#!/bin/sh\ngrep -qr '^whole$' text || { echo not whole; exit 1; }\n",
+    ),
     ("agent-config/query.txt", "Write more.\n"),
 ];
 
@@ -46,12 +49,31 @@ fn run(scene: &Scene, replies: &[String], code: i32) -> String {
 fn run_with(scene: &Scene, replies: &[String], code: i32, more: &[&str]) -> String {
     let rounds = replies.len().to_string();
     let script = replies.join("--- next reply ---\n");
-    scene.project.write("agent-config/replies.txt", script.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/replies.txt", script.as_bytes())
+        .unwrap();
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    let words = ["--new", "--model", MODEL, "--sandbox", "off", "--rounds", &rounds];
+    let words = [
+        "--new",
+        "--model",
+        MODEL,
+        "--sandbox",
+        "off",
+        "--rounds",
+        &rounds,
+    ];
     let ran = scene.run(&[&words, more].concat());
     assert_eq!(ran.code, Some(code), "{ran}");
-    scene.runs().pop().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
+    scene
+        .runs()
+        .pop()
+        .unwrap()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// For every line: the run and the round, or neither.
@@ -61,7 +83,10 @@ fn origins(ran: &Ran) -> Vec<(Option<String>, Option<u64>)> {
         let range: Value = serde_json::from_str(line).unwrap();
         let at = |place: usize| usize::try_from(range["lines"][place].as_u64().unwrap()).unwrap();
         assert_eq!(at(0), origins.len() + 1, "{range}");
-        let origin = (range["run"].as_str().map(str::to_owned), range["round"].as_u64());
+        let origin = (
+            range["run"].as_str().map(str::to_owned),
+            range["round"].as_u64(),
+        );
         origins.resize(at(1), origin);
     }
     origins
@@ -74,7 +99,8 @@ fn commit(project: &Project, message: &str) {
 #[test]
 fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     let scene = Scene::with_files(&FILES, Script::new([]));
-    let write = |path: &str, text: &Text| scene.project.write(path, text.text().as_bytes()).unwrap();
+    let write =
+        |path: &str, text: &Text| scene.project.write(path, text.text().as_bytes()).unwrap();
     let mut text = Text(Vec::new());
     text.put("human", 95, 0);
     write("text/story.txt", &text);
@@ -98,7 +124,10 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     commit(&scene.project, "a longer story");
 
     // Another name, and edits.
-    scene.project.git(&["mv", "text/story.txt", "text/tale.txt"]).unwrap();
+    scene
+        .project
+        .git(&["mv", "text/story.txt", "text/tale.txt"])
+        .unwrap();
     for at in [0, 35, 70] {
         text.0[at] = format!("human anew {at}");
     }
@@ -116,14 +145,26 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     let edit = format!(
         "^^^edit text/tale.txt\n<<<<<<< SEARCH\n{anchor}\n=======\n{third}\n>>>>>>> REPLACE\n^^^end\n"
     );
-    scene.project.write("code-commit.toml", b"edits = true\n").unwrap();
+    scene
+        .project
+        .write("code-commit.toml", b"edits = true\n")
+        .unwrap();
     let third = run(&scene, &[edit], 0);
-    text.0.splice(80..81, ["third:1 a", "third:1 b", "third:1 c", &anchor, "third:1"].map(str::to_owned));
+    text.0.splice(
+        80..81,
+        ["third:1 a", "third:1 b", "third:1 c", &anchor, "third:1"].map(str::to_owned),
+    );
     let on_disk = |text: &Text| {
         Text(
             text.0
                 .iter()
-                .map(|line| if line == "third:1" { "whole".to_owned() } else { line.clone() })
+                .map(|line| {
+                    if line == "third:1" {
+                        "whole".to_owned()
+                    } else {
+                        line.clone()
+                    }
+                })
                 .collect(),
         )
     };
@@ -134,8 +175,13 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     // The same on top of what somebody else has done, under another name.
     let git = |args: &[&str]| scene.project.git(args).unwrap();
     git(&["checkout", "-q", "-b", "other", "HEAD~2"]);
-    let mut theirs: Vec<String> =
-        scene.project.read("text/story.txt").unwrap().lines().map(str::to_owned).collect();
+    let mut theirs: Vec<String> = scene
+        .project
+        .read("text/story.txt")
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     let more = (0..7).map(|number| format!("human of another branch {number}"));
     theirs.splice(5..5, more.clone());
     write("text/story.txt", &Text(theirs));
@@ -143,7 +189,10 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     git(&["checkout", "-q", "main"]);
     git(&["rebase", "-q", "other"]);
     text.0.splice(5..5, more);
-    assert_eq!(scene.project.read("text/tale.txt").unwrap(), on_disk(&text).text());
+    assert_eq!(
+        scene.project.read("text/tale.txt").unwrap(),
+        on_disk(&text).text()
+    );
 
     // Not committed: a run, and a person behind it.
     let mut last = on_disk(&text);
@@ -153,11 +202,19 @@ fn two_hundred_lines_are_traced_through_edits_commits_renames_and_a_rebase() {
     text.put("human", 6, 60);
     write("text/tale.txt", &on_disk(&text));
 
-    let names = [("first", first), ("second", second), ("third", third), ("fourth", fourth)];
+    let names = [
+        ("first", first),
+        ("second", second),
+        ("third", third),
+        ("fourth", fourth),
+    ];
     let expected = |line: &String| {
         let who = line.split(' ').next().unwrap_or_default();
         let (who, round) = who.split_once(':').unwrap_or((who, ""));
-        let run = names.iter().find(|(name, _)| *name == who).map(|(_, run)| run.clone());
+        let run = names
+            .iter()
+            .find(|(name, _)| *name == who)
+            .map(|(_, run)| run.clone());
         (run, round.parse().ok())
     };
     let expected: Vec<_> = text.0.iter().map(expected).collect();
@@ -180,7 +237,11 @@ fn one_line_is_explained_with_what_was_refused_and_built_before() {
     ]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let greet = scene.project.read("src/greet.sh").unwrap();
-    let number = greet.lines().position(|line| line.contains("world")).unwrap() + 1;
+    let number = greet
+        .lines()
+        .position(|line| line.contains("world"))
+        .unwrap()
+        + 1;
     let ran = scene.run(&["why", &format!("src/greet.sh:{number}")]);
     insta::assert_snapshot!(ran);
     let whole = scene.run(&["why", "src/greet.sh"]);
@@ -192,14 +253,24 @@ fn one_line_is_explained_with_what_was_refused_and_built_before() {
 fn a_line_of_an_order_names_its_verdict_also_after_another_commit() {
     let scene = Order::with(&[&greet(GOOD)]);
     assert_eq!(scene.run(&["--commit"]).code, Some(0));
-    scene.project.git(&["commit", "-q", "--amend", "-m", "said otherwise"]).unwrap();
+    scene
+        .project
+        .git(&["commit", "-q", "--amend", "-m", "said otherwise"])
+        .unwrap();
     let ran = Ran::of(&mut scene.program(&["why", "src/greet.sh:2", "--json"]));
     let said: Value = serde_json::from_str(&ran.out).unwrap();
     let names = |key: &str| said[key].clone();
-    assert_eq!((names("loop"), names("verdict"), names("round")), (json!("order"), json!("PASS"), json!(1)));
+    assert_eq!(
+        (names("loop"), names("verdict"), names("round")),
+        (json!("order"), json!("PASS"), json!(1))
+    );
     assert_eq!(names("query"), json!("Greet with a comma"));
     let first = Ran::of(&mut scene.program(&["why", "src/greet.sh:1"]));
-    assert!(first.out.contains("no run recorded here made it, commit "), "{}", first.out);
+    assert!(
+        first.out.contains("no run recorded here made it, commit "),
+        "{}",
+        first.out
+    );
     assert_eq!(ORDER[2].0, "src/greet.sh");
 }
 
@@ -210,8 +281,19 @@ fn a_line_that_an_agent_wrote_is_known_by_the_commit_of_its_run() {
     assert_eq!(scene.run().code, Some(0));
     let ran = Ran::of(&mut scene.command(&["why", "src.txt", "--json"], &[]));
     let said: Value = serde_json::from_str(ran.out.lines().next().unwrap_or_default()).unwrap();
-    assert_eq!((&said["loop"], &said["outcome"]), (&json!("spec"), &json!("done")), "{}{}", ran.out, ran.err);
-    assert!(said["by"].as_str().is_some_and(|by| by.starts_with("turn ")), "{said}");
+    assert_eq!(
+        (&said["loop"], &said["outcome"]),
+        (&json!("spec"), &json!("done")),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert!(
+        said["by"]
+            .as_str()
+            .is_some_and(|by| by.starts_with("turn ")),
+        "{said}"
+    );
 }
 
 #[test]
@@ -229,7 +311,10 @@ fn what_is_no_line_of_a_file_is_refused() {
         let ran = scene.run(&["why", place]);
         let code = if place.starts_with(".git") { 0 } else { 3 };
         assert!(ran.code == Some(code), "{place}: {ran}");
-        assert!(ran.err.contains(why) || ran.out.contains(why), "{place}: {ran}");
+        assert!(
+            ran.err.contains(why) || ran.out.contains(why),
+            "{place}: {ran}"
+        );
     }
     scene.project.write("new:1", b"mine\n").unwrap();
     let new = scene.run(&["why", "new:1"]);
@@ -243,7 +328,10 @@ fn a_record_that_was_changed_says_nothing() {
     let run = scene.runs().pop().unwrap();
     std::fs::write(run.join("1-response.txt"), "other").unwrap();
     let ran = scene.run(&["why", "src/greet.sh"]);
-    assert!(ran.err.contains("was changed, so it says nothing here\n"), "{ran}");
+    assert!(
+        ran.err.contains("was changed, so it says nothing here\n"),
+        "{ran}"
+    );
     assert!(!ran.out.contains("round 1"), "{ran}");
 }
 
@@ -285,26 +373,59 @@ impl Noted {
 
     /// Puts lines of a person into the file that is checked out, and stages them.
     fn put(&self, lines: &[&str], behind: usize) {
-        let mut text = Text(self.scene.project.read(STORY).unwrap().lines().map(str::to_owned).collect());
-        text.0.splice(behind..behind, lines.iter().map(|line| (*line).to_owned()));
-        self.scene.project.write(STORY, text.text().as_bytes()).unwrap();
+        let mut text = Text(
+            self.scene
+                .project
+                .read(STORY)
+                .unwrap()
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+        );
+        text.0
+            .splice(behind..behind, lines.iter().map(|line| (*line).to_owned()));
+        self.scene
+            .project
+            .write(STORY, text.text().as_bytes())
+            .unwrap();
         self.git(&["add", STORY]);
     }
 
     /// A clone of a branch, with or without the commits of the others.
     fn cloned(&self, branch: &str, alone: &str) -> std::path::PathBuf {
         let folder = self.scene.project.beside().join(format!("{branch}{alone}"));
-        self.git(&["clone", "-q", "--no-local", alone, "-b", branch, ".", folder.to_str().unwrap()]);
+        self.git(&[
+            "clone",
+            "-q",
+            "--no-local",
+            alone,
+            "-b",
+            branch,
+            ".",
+            folder.to_str().unwrap(),
+        ]);
         folder
     }
 
     fn fetch(&self, folder: &std::path::Path) {
         let notes = "refs/notes/code-commit:refs/notes/code-commit";
-        self.git(&["-C", folder.to_str().unwrap(), "fetch", "-q", "origin", notes]);
+        self.git(&[
+            "-C",
+            folder.to_str().unwrap(),
+            "fetch",
+            "-q",
+            "origin",
+            notes,
+        ]);
     }
 
     fn why(&self, folder: &std::path::Path, words: &[&str]) -> Ran {
-        Ran::of(&mut program(folder, self.scene.project.beside(), &[&["why"], words].concat(), &[]))
+        Ran::of(&mut program(
+            folder,
+            self.scene.project.beside(),
+            &[&["why"], words].concat(),
+            &[],
+        ))
     }
 
     #[track_caller]
@@ -321,7 +442,9 @@ impl Noted {
         self.fetch(&folder);
         let text = std::fs::read_to_string(folder.join(STORY)).unwrap();
         let run = |line: &str| {
-            let at = ["first", "second"].iter().position(|who| line.starts_with(who));
+            let at = ["first", "second"]
+                .iter()
+                .position(|who| line.starts_with(who));
             (at.map(|at| self.runs[at].clone()), None)
         };
         let expected: Vec<_> = text.lines().map(run).collect();
@@ -346,11 +469,24 @@ fn a_clone_without_records_learns_from_notes_which_run_made_a_line_also_of_rewri
 
     noted.git(&["checkout", "-q", "-b", "amended"]);
     noted.put(&["human, before the commit was amended"], 20);
-    noted.git(&[&REWRITE[..], &["commit", "-q", "--amend", "-m", "other words"]].concat());
+    noted.git(
+        &[
+            &REWRITE[..],
+            &["commit", "-q", "--amend", "-m", "other words"],
+        ]
+        .concat(),
+    );
     noted.check("amended");
 
     noted.git(&["checkout", "-q", "-b", "folded", "main"]);
-    let fold = ["-c", "sequence.editor=sed -i 2s/pick/fixup/", "rebase", "-q", "-i", "HEAD~2"];
+    let fold = [
+        "-c",
+        "sequence.editor=sed -i 2s/pick/fixup/",
+        "rebase",
+        "-q",
+        "-i",
+        "HEAD~2",
+    ];
     noted.git(&[&REWRITE[..], &fold].concat());
     noted.check("folded");
 
@@ -371,8 +507,13 @@ fn a_clone_without_records_learns_from_notes_which_run_made_a_line_also_of_rewri
 #[test]
 fn a_line_that_a_person_copied_from_a_run_is_not_the_runs() {
     let noted = Noted::new();
-    let lines: Vec<&str> =
-        noted.text.0.iter().filter(|line| line.starts_with("second")).map(String::as_str).collect();
+    let lines: Vec<&str> = noted
+        .text
+        .0
+        .iter()
+        .filter(|line| line.starts_with("second"))
+        .map(String::as_str)
+        .collect();
     noted.put(&lines, 43);
     noted.git(&["commit", "-q", "-m", "said twice"]);
     let folder = noted.cloned("main", ALONE_OR_NOT[0]);
@@ -388,12 +529,21 @@ fn a_clone_without_notes_says_how_to_fetch_them_and_asks_nobody() {
     let place = format!("{STORY}:11");
     let fetch = "git fetch origin refs/notes/code-commit:refs/notes/code-commit";
     let without = noted.why(&folder, &[&place]);
-    assert!(without.out.contains("no run recorded here made it") && without.err.contains(fetch), "{without}");
+    assert!(
+        without.out.contains("no run recorded here made it") && without.err.contains(fetch),
+        "{without}"
+    );
     noted.fetch(&folder);
     let with = noted.why(&folder, &[&place]);
-    assert!(with.out.contains(&noted.runs[1]) && with.out.contains(MODEL) && with.err.is_empty(), "{with}");
+    assert!(
+        with.out.contains(&noted.runs[1]) && with.out.contains(MODEL) && with.err.is_empty(),
+        "{with}"
+    );
     let person = noted.why(&folder, &[&format!("{STORY}:1")]);
-    assert!(person.out.contains("no run recorded here made it") && person.err.is_empty(), "{person}");
+    assert!(
+        person.out.contains("no run recorded here made it") && person.err.is_empty(),
+        "{person}"
+    );
 }
 
 #[test]
@@ -401,10 +551,18 @@ fn of_a_noted_line_no_other_record_is_read() {
     let noted = Noted::new();
     let place = format!("{STORY}:11");
     let before = noted.scene.run(&["why", &place]);
-    let other = noted.scene.runs().into_iter().find(|run| run.ends_with(&noted.runs[0])).unwrap();
+    let other = noted
+        .scene
+        .runs()
+        .into_iter()
+        .find(|run| run.ends_with(&noted.runs[0]))
+        .unwrap();
     std::fs::write(other.join("1-response.txt"), "other").unwrap();
     let after = noted.scene.run(&["why", &place]);
-    assert!(after.err.is_empty() && after.out.contains("round 1"), "{after}");
+    assert!(
+        after.err.is_empty() && after.out.contains("round 1"),
+        "{after}"
+    );
     assert_eq!(after.out, before.out);
 }
 
@@ -416,5 +574,8 @@ fn doctor_names_the_command_that_lets_a_rebase_take_notes_along() {
     assert!(lost.out.contains(command), "{lost}");
     noted.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     let kept = noted.scene.run(&["doctor"]);
-    assert!(!kept.out.contains(command) && kept.out.contains("notes"), "{kept}");
+    assert!(
+        !kept.out.contains(command) && kept.out.contains("notes"),
+        "{kept}"
+    );
 }

@@ -21,7 +21,11 @@ pub struct Descent {
 impl Descent {
     /// Starts in this folder; `need` are the permissions required in each folder below.
     pub fn from(here: OwnedFd, need: Mode) -> Self {
-        Self { here, need, above: Vec::new() }
+        Self {
+            here,
+            need,
+            above: Vec::new(),
+        }
     }
 
     /// One folder down.
@@ -34,7 +38,9 @@ impl Descent {
 
     /// Back to the folder above; gives the name of the one that was left. None at the top.
     pub fn leave(&mut self) -> io::Result<Option<OsString>> {
-        let Some((device, inode, name)) = self.above.pop() else { return Ok(None) };
+        let Some((device, inode, name)) = self.above.pop() else {
+            return Ok(None);
+        };
         let up = openat(&self.here, "..", FOLDER, Mode::empty())?;
         let data = fstat(&up)?;
         if (data.st_dev, data.st_ino) != (device, inode) {

@@ -37,7 +37,10 @@ pub struct At<P> {
 impl<P> At<P> {
     /// `file` in `place`.
     pub fn new(place: P, file: impl Into<String>) -> Self {
-        Self { place, file: file.into() }
+        Self {
+            place,
+            file: file.into(),
+        }
     }
 }
 

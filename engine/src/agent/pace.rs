@@ -31,8 +31,11 @@ impl Agents {
 
     /// The agents to ask in turn, by number: 0, then the others, then the stronger ones, as lists of models are asked.
     fn order(self, repairs: u32) -> Vec<u32> {
-        let skipped =
-            if repairs == 0 { self.stronger } else { (repairs - 1).min(self.stronger.saturating_sub(1)) };
+        let skipped = if repairs == 0 {
+            self.stronger
+        } else {
+            (repairs - 1).min(self.stronger.saturating_sub(1))
+        };
         let stronger = (skipped..self.stronger).map(|number| 1 + self.others + number);
         stronger.chain(0..=self.others).collect()
     }
@@ -66,7 +69,13 @@ pub struct Pace {
 impl Pace {
     /// After this many failures of the work itself.
     pub fn new(agents: Agents, repairs: u32) -> Self {
-        Self { order: agents.order(repairs), at: 0, waits: 0, soonest: None, sessions: BTreeMap::new() }
+        Self {
+            order: agents.order(repairs),
+            at: 0,
+            waits: 0,
+            soonest: None,
+            sessions: BTreeMap::new(),
+        }
     }
 
     fn choice(&self) -> u32 {
@@ -77,7 +86,11 @@ impl Pace {
     #[must_use]
     pub fn lead<P: Project>(&self, turn: Turn<P>) -> Turn<P> {
         let choice = self.choice();
-        Turn { choice, goes_on: self.sessions.get(&choice).cloned(), ..turn }
+        Turn {
+            choice,
+            goes_on: self.sessions.get(&choice).cloned(),
+            ..turn
+        }
     }
 
     /// After an attempt has ended.
@@ -105,7 +118,11 @@ impl Pace {
             Some(until_unix) if self.waits < QUOTA_WAITS => {
                 let at_least_secs = 1 << self.waits;
                 self.waits += 1;
-                Next::Wait(Wait { until_unix, at_least_secs, why: end.said.clone() })
+                Next::Wait(Wait {
+                    until_unix,
+                    at_least_secs,
+                    why: end.said.clone(),
+                })
             }
             Some(_) | None => Next::Judge,
         }
@@ -115,7 +132,8 @@ impl Pace {
     fn keep(&mut self, choice: u32, turned: &Turned) {
         let session = turned.session.clone();
         self.sessions.remove(&choice);
-        self.sessions.extend(session.map(|session| (choice, session)));
+        self.sessions
+            .extend(session.map(|session| (choice, session)));
     }
 }
 
@@ -125,9 +143,15 @@ mod tests {
 
     #[test]
     fn agents_are_asked_as_models_are() {
-        let agents = Agents { others: 1, stronger: 2 };
+        let agents = Agents {
+            others: 1,
+            stronger: 2,
+        };
         let orders: Vec<_> = (0..4).map(|repairs| agents.order(repairs)).collect();
-        assert_eq!(orders, [vec![0, 1], vec![2, 3, 0, 1], vec![3, 0, 1], vec![3, 0, 1]]);
+        assert_eq!(
+            orders,
+            [vec![0, 1], vec![2, 3, 0, 1], vec![3, 0, 1], vec![3, 0, 1]]
+        );
         assert_eq!(Agents::default().order(3), [0]);
     }
 }

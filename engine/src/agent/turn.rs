@@ -41,7 +41,14 @@ fn is_first(choice: &u32) -> bool {
 impl<P: Project> Turn<P> {
     /// The first attempt of the role's first agent.
     pub fn new(role: P::Role, prompt: Arc<str>, system: Option<String>, session: Session) -> Self {
-        Self { role, prompt, system, session, choice: 0, goes_on: None }
+        Self {
+            role,
+            prompt,
+            system,
+            session,
+            choice: 0,
+            goes_on: None,
+        }
     }
 }
 

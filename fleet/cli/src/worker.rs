@@ -24,12 +24,21 @@ struct Flags {
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The socket of the gateway
-    #[arg(long, value_name = "PATH", default_value = "/run/code-commit-fleet/gateway.sock")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/code-commit-fleet/gateway.sock"
+    )]
     socket: PathBuf,
     /// A gateway on another machine, instead of the socket; its token is in `CODE_COMMIT_FLEET_TOKEN`
     #[arg(long, value_name = "HOST:PORT", requires = "token")]
     gateway: Option<String>,
-    #[arg(long, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
+    #[arg(
+        long,
+        env = "CODE_COMMIT_FLEET_TOKEN",
+        hide = true,
+        hide_env_values = true
+    )]
     token: Option<String>,
     /// The authority of the gateway's certificate, in PEM; its program trusts this authority instead of the system's
     #[arg(long, value_name = "FILE")]
@@ -38,7 +47,11 @@ struct Flags {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8718")]
     models: String,
     /// A folder of its own, for mirrors and work trees
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/code-commit-worker")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "/var/lib/code-commit-worker"
+    )]
     folder: PathBuf,
     /// The program that carries out orders
     #[arg(long, value_name = "PATH", default_value = "code-commit")]
@@ -71,18 +84,42 @@ async fn main() -> ExitCode {
 }
 
 async fn run(flags: Flags) -> anyhow::Result<()> {
-    let Flags { name, socket, gateway, token, tls_ca, models, folder, program, slots, memory } = flags;
+    let Flags {
+        name,
+        socket,
+        gateway,
+        token,
+        tls_ca,
+        models,
+        folder,
+        program,
+        slots,
+        memory,
+    } = flags;
     let endpoint = match (gateway, token) {
         (Some(address), Some(token)) => Endpoint::Tcp { address, token },
         _ => Endpoint::Unix(socket),
     };
-    let slots = slots.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
+    let slots = slots
+        .or_else(|| std::thread::available_parallelism().ok())
+        .map_or(1, NonZero::get);
     let name = name.unwrap_or_else(|| std::process::id().to_string());
     let folder = std::path::absolute(&folder).context("the folder has no absolute path")?;
-    let authority =
-        tls_ca.map(std::path::absolute).transpose().context("the authority has no absolute path")?;
+    let authority = tls_ca
+        .map(std::path::absolute)
+        .transpose()
+        .context("the authority has no absolute path")?;
     let memory = memory.map(|mebibytes| mebibytes << 20);
-    let setup = Setup { name, endpoint, authority, models, folder, program, slots, memory };
+    let setup = Setup {
+        name,
+        endpoint,
+        authority,
+        models,
+        folder,
+        program,
+        slots,
+        memory,
+    };
     let (tell, wish) = watch::channel(Wish::Work);
     let mut signals = signal(SignalKind::terminate()).context("SIGTERM cannot be caught")?;
     tokio::spawn(async move {

@@ -47,11 +47,19 @@ struct GenerationConfig {
 
 impl Body {
     fn max_output(&self) -> Option<u64> {
-        let config = self.generation_config.as_ref().and_then(|config| config.max_output_tokens);
-        [self.max_tokens, self.max_completion_tokens, self.max_output_tokens, config]
-            .into_iter()
-            .flatten()
-            .min()
+        let config = self
+            .generation_config
+            .as_ref()
+            .and_then(|config| config.max_output_tokens);
+        [
+            self.max_tokens,
+            self.max_completion_tokens,
+            self.max_output_tokens,
+            config,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 }
 
@@ -62,24 +70,47 @@ impl Question {
         if body.is_empty() != (path.kind == Kind::Description) {
             return None;
         }
-        let fields: Body =
-            if body.is_empty() { Body::default() } else { serde_json::from_slice(body).ok()? };
-        let model = service.model(path.model.or(fields.model.as_deref())?).ok()?;
+        let fields: Body = if body.is_empty() {
+            Body::default()
+        } else {
+            serde_json::from_slice(body).ok()?
+        };
+        let model = service
+            .model(path.model.or(fields.model.as_deref())?)
+            .ok()?;
         let mut hash = Sha256::new();
         hash.update(path.without_query);
         hash.update([0]);
         hash.update(body);
-        let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let most = price_of(&model).and_then(|price| most(&price, service, &fields, body.len() as u64));
+        let sha256 = hash
+            .finalize()
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let most =
+            price_of(&model).and_then(|price| most(&price, service, &fields, body.len() as u64));
         let (is_free, max_output) = (path.kind != Kind::Answer, fields.max_output());
-        Some(Self { format: path.format, model, is_free, sha256, max_output, most })
+        Some(Self {
+            format: path.format,
+            model,
+            is_free,
+            sha256,
+            max_output,
+            most,
+        })
     }
 }
 
 /// No tokenizer makes more tokens than there are bytes.
 fn most(price: &Price, service: &Service, body: &Body, bytes: u64) -> Option<Nanodollars> {
-    let output = body.max_output().or(price.max_output).or(service.provider.max_output)?;
-    let candidates = body.generation_config.as_ref().and_then(|config| config.candidate_count);
+    let output = body
+        .max_output()
+        .or(price.max_output)
+        .or(service.provider.max_output)?;
+    let candidates = body
+        .generation_config
+        .as_ref()
+        .and_then(|config| config.candidate_count);
     let answers = body.n.or(candidates).unwrap_or(1);
     let plain = Usage {
         input_tokens: Some(bytes),
@@ -87,8 +118,14 @@ fn most(price: &Price, service: &Service, body: &Body, bytes: u64) -> Option<Nan
         ..Usage::default()
     };
     // Writing to a cache may cost more than not to.
-    let cached = Usage { cache_write_tokens: Some(bytes), ..plain };
-    let usd = price.cost(&plain)?.as_usd().max(price.cost(&cached)?.as_usd());
+    let cached = Usage {
+        cache_write_tokens: Some(bytes),
+        ..plain
+    };
+    let usd = price
+        .cost(&plain)?
+        .as_usd()
+        .max(price.cost(&cached)?.as_usd());
     Nanodollars::from_usd(usd)
 }
 
@@ -103,7 +140,10 @@ pub(crate) fn cost(model: &ModelId, served: Option<&str>, usage: &Usage) -> Opti
 }
 
 fn priced(model: &ModelId, served: Option<&str>) -> Option<Price> {
-    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string();
+    let today = jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+        .to_string();
     let today = Day::try_from(today).ok()?;
     Prices::built_in().of(model, served, &today).cloned()
 }
@@ -119,7 +159,9 @@ mod tests {
     }
 
     fn most_usd(path: &str, body: &str) -> Option<String> {
-        question(path, body)?.most.map(|most| format!("{:.7}", most.as_usd()))
+        question(path, body)?
+            .most
+            .map(|most| format!("{:.7}", most.as_usd()))
     }
 
     #[test]
@@ -134,43 +176,82 @@ mod tests {
             "the model's own limit of 65,536 tokens"
         );
         let claude = r#"{"model":"claude-fable-5-1","max_tokens":1000000}"#;
-        assert_eq!(most_usd("/v1/messages", claude).as_deref(), Some("50.0006125"), "cache writes cost more");
+        assert_eq!(
+            most_usd("/v1/messages", claude).as_deref(),
+            Some("50.0006125"),
+            "cache writes cost more"
+        );
         for path in ["/chat/completions", "/responses"] {
             let model = question(path, r#"{"model":"gpt-x"}"#).unwrap().model;
-            assert_eq!((model.provider(), model.name()), ("openai", "gpt-x"), "{path}");
+            assert_eq!(
+                (model.provider(), model.name()),
+                ("openai", "gpt-x"),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn an_unknown_price_is_not_a_price_of_zero() {
-        assert_eq!(most_usd("/v1beta/models/nobody-knows:generateContent", "{}"), None);
+        assert_eq!(
+            most_usd("/v1beta/models/nobody-knows:generateContent", "{}"),
+            None
+        );
     }
 
     #[test]
     fn several_answers_cost_several_times_as_much() {
         let path = "/v1beta/models/gemini-2.5-pro:generateContent";
-        let one = question(path, r#"{"generationConfig":{"maxOutputTokens":1000}}"#).unwrap().most.unwrap();
+        let one = question(path, r#"{"generationConfig":{"maxOutputTokens":1000}}"#)
+            .unwrap()
+            .most
+            .unwrap();
         for four in [
             r#"{"generationConfig":{"maxOutputTokens":1000,"candidateCount":4}}"#,
             r#"{"generation_config":{"max_output_tokens":1000,"candidate_count":4}}"#,
         ] {
-            assert!(question(path, four).unwrap().most.unwrap().0 > 3 * one.0, "{four}");
+            assert!(
+                question(path, four).unwrap().most.unwrap().0 > 3 * one.0,
+                "{four}"
+            );
         }
     }
 
     #[test]
     fn only_what_is_not_billed_is_free() {
-        assert!(question("/v1beta/models/gemini-2.5-pro:countTokens", "{}").unwrap().is_free);
-        assert!(question("/v1beta/models/gemini-2.5-pro", "").unwrap().is_free);
-        assert!(question("/v1/messages/count_tokens", r#"{"model":"claude-fable-5-1"}"#).unwrap().is_free);
+        assert!(
+            question("/v1beta/models/gemini-2.5-pro:countTokens", "{}")
+                .unwrap()
+                .is_free
+        );
+        assert!(
+            question("/v1beta/models/gemini-2.5-pro", "")
+                .unwrap()
+                .is_free
+        );
+        assert!(
+            question(
+                "/v1/messages/count_tokens",
+                r#"{"model":"claude-fable-5-1"}"#
+            )
+            .unwrap()
+            .is_free
+        );
         assert!(question("/v1/models/claude-fable-5-1", "").unwrap().is_free);
-        assert!(!question("/v1/messages", r#"{"model":"claude-fable-5-1"}"#).unwrap().is_free);
+        assert!(
+            !question("/v1/messages", r#"{"model":"claude-fable-5-1"}"#)
+                .unwrap()
+                .is_free
+        );
     }
 
     #[test]
     fn the_hash_is_that_of_path_and_body() {
         let sha256 = |path, body| question(path, body).unwrap().sha256;
-        let (a, b) = ("/v1beta/models/a:generateContent", "/v1beta/models/b:generateContent");
+        let (a, b) = (
+            "/v1beta/models/a:generateContent",
+            "/v1beta/models/b:generateContent",
+        );
         assert_eq!(sha256(a, "{}"), sha256(a, "{}"));
         assert_ne!(sha256(a, "{}"), sha256(b, "{}"));
         assert_ne!(sha256(a, "{}"), sha256(a, "{ }"));
@@ -178,9 +259,12 @@ mod tests {
 
     #[test]
     fn what_is_no_request_of_a_known_format_is_none() {
-        for (path, body) in
-            [("/v1/files", "{}"), ("/v1/messages", "{}"), ("/responses", "no"), ("/v1beta/models/", "")]
-        {
+        for (path, body) in [
+            ("/v1/files", "{}"),
+            ("/v1/messages", "{}"),
+            ("/responses", "no"),
+            ("/v1beta/models/", ""),
+        ] {
             assert!(question(path, body).is_none(), "{path}");
         }
     }

@@ -25,11 +25,22 @@ pub(crate) struct Agents(Mutex<Vec<Agent>>);
 impl Agents {
     fn take(&self) -> Agent {
         let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.unwrap_or_else(|| Agent::new(Network::default(), Limits { body: LARGEST, ..Limits::default() }))
+        idle.unwrap_or_else(|| {
+            Agent::new(
+                Network::default(),
+                Limits {
+                    body: LARGEST,
+                    ..Limits::default()
+                },
+            )
+        })
     }
 
     fn keep(&self, agent: Agent) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(agent);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(agent);
     }
 }
 
@@ -76,32 +87,62 @@ pub(crate) fn forward(agents: &Agents, call: &Call, relay: &Relay, head: Begun) 
 }
 
 fn exchange(agent: &Agent, call: &Call, relay: &Relay, begun: Begun) -> Ended {
-    let Call { service, question, target, body } = call;
+    let Call {
+        service,
+        question,
+        target,
+        body,
+    } = call;
     let dialect = service.dialect(question.format, &question.model);
     let post = dialect.post(&Request::default(), None);
     // The product's own headers and key, around the program's own body.
-    let post = post.map(|post| Post { url: service.base.join(target), body: Arc::clone(body), ..post });
+    let post = post.map(|post| Post {
+        url: service.base.join(target),
+        body: Arc::clone(body),
+        ..post
+    });
     let mut exchange = match post.and_then(|post| agent.send(&post, None, &mut Blind)) {
         Ok(exchange) => exchange,
         Err(error) => {
-            let outcome = if error.spend() == Spend::Nothing { refused(&error) } else { Outcome::Unknown };
+            let outcome = if error.spend() == Spend::Nothing {
+                refused(&error)
+            } else {
+                Outcome::Unknown
+            };
             // The program may be gone.
             let _ = begun.send(Err(error));
-            return Ended { outcome, failure: None, is_cut: true };
+            return Ended {
+                outcome,
+                failure: None,
+                is_cut: true,
+            };
         }
     };
     let head = exchange.head.clone();
     let _ = begun.send(Ok(head.clone()));
     if head.status != 200 {
-        let body = exchange.read_beginning(LONGEST_ERROR, &mut Blind).unwrap_or_default();
+        let body = exchange
+            .read_beginning(LONGEST_ERROR, &mut Blind)
+            .unwrap_or_default();
         let failure = dialect.failure(&head, &body);
         let _ = relay.send(Piece::Bytes(body.into()));
-        return Ended { outcome: refused(&failure), failure: Some(failure), is_cut: false };
+        return Ended {
+            outcome: refused(&failure),
+            failure: Some(failure),
+            is_cut: false,
+        };
     }
-    let mut passing = Passing { relay, body: Vec::new() };
+    let mut passing = Passing {
+        relay,
+        body: Vec::new(),
+    };
     if question.is_free {
         let is_cut = exchange.read_to_end(LARGEST, &mut passing).is_err();
-        return Ended { outcome: metering::nothing(), failure: None, is_cut };
+        return Ended {
+            outcome: metering::nothing(),
+            failure: None,
+            is_cut,
+        };
     }
     answer(&mut exchange, question, &*dialect, passing)
 }
@@ -112,7 +153,11 @@ fn refused(error: &CallError) -> Outcome {
         error,
         CallError::BadRequest { .. } | CallError::TooLarge { .. } | CallError::NotFound { .. }
     );
-    if is_its_own { Outcome::Failed } else { Outcome::OutOfOrder }
+    if is_its_own {
+        Outcome::Failed
+    } else {
+        Outcome::OutOfOrder
+    }
 }
 
 /// Reads an answer as the client does that it is passed on to: what is of use to the one must be kept by the other.
@@ -122,18 +167,36 @@ fn answer(
     dialect: &dyn Dialect,
     mut passing: Passing<'_>,
 ) -> Ended {
-    let request = Request { max_output_tokens: question.max_output, ..Request::default() };
-    let first = Try { time_left: None, continuation: None, text: "" };
+    let request = Request {
+        max_output_tokens: question.max_output,
+        ..Request::default()
+    };
+    let first = Try {
+        time_left: None,
+        continuation: None,
+        text: "",
+    };
     match read_answer(exchange, dialect, &request, first, &mut passing) {
         Ok(answer) => {
             let content_type = exchange.head.header("content-type").unwrap_or_default();
             let outcome = metering::outcome(question, content_type, passing.body, &answer.reply);
-            Ended { outcome, failure: None, is_cut: false }
+            Ended {
+                outcome,
+                failure: None,
+                is_cut: false,
+            }
         }
         // The service did work, and nobody knows how much.
         Err(_) => {
-            let is_whole = matches!(exchange.next(Some(Duration::ZERO), &mut passing), Ok(Next::End));
-            Ended { outcome: Outcome::Unknown, failure: None, is_cut: !is_whole }
+            let is_whole = matches!(
+                exchange.next(Some(Duration::ZERO), &mut passing),
+                Ok(Next::End)
+            );
+            Ended {
+                outcome: Outcome::Unknown,
+                failure: None,
+                is_cut: !is_whole,
+            }
         }
     }
 }

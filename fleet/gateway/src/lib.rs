@@ -86,9 +86,23 @@ struct Gateway {
 
 /// Serves until `end` turns true, then ends what is under way.
 pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyhow::Result<()> {
-    let Setup { terms, socket, remote, models, tls, services, interval, retain, patience, calls } = setup;
+    let Setup {
+        terms,
+        socket,
+        remote,
+        models,
+        tls,
+        services,
+        interval,
+        retain,
+        patience,
+        calls,
+    } = setup;
     let gateway = Arc::new(Gateway {
-        id: store.gateway().await.context("the gateway cannot be announced")?,
+        id: store
+            .gateway()
+            .await
+            .context("the gateway cannot be announced")?,
         store,
         terms,
         services,
@@ -109,16 +123,23 @@ pub async fn run(store: Store, setup: Setup, end: watch::Receiver<bool>) -> anyh
         tokio::spawn(collect(Arc::clone(&gateway), days.into()));
     }
     let local = unix(&socket)?;
-    let asked =
-        || workers::router(&gateway).layer(from_fn(people::workers_only)).merge(people::router(&gateway));
-    let near = asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_socket));
+    let asked = || {
+        workers::router(&gateway)
+            .layer(from_fn(people::workers_only))
+            .merge(people::router(&gateway))
+    };
+    let near = asked().layer(from_fn_with_state(
+        Arc::clone(&gateway),
+        people::with_socket,
+    ));
     let workers = axum::serve(local, near).with_graceful_shutdown(ended(end.clone()));
     let models = axum::serve(Doors::new(models, tls.clone()), models::router(&gateway))
         .with_graceful_shutdown(ended(end.clone()));
     let far = async {
         match remote {
             Some(listener) => {
-                let router = asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_token));
+                let router =
+                    asked().layer(from_fn_with_state(Arc::clone(&gateway), people::with_token));
                 axum::serve(Doors::new(listener, tls), router)
                     .with_graceful_shutdown(ended(end.clone()))
                     .await
@@ -149,7 +170,10 @@ async fn ended(mut end: watch::Receiver<bool>) {
 async fn listen(gateway: Arc<Gateway>) {
     loop {
         if let Err(error) = gateway.store.listen(Arc::clone(&gateway.news)).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the database does not tell of news");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the database does not tell of news"
+            );
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
@@ -163,7 +187,10 @@ async fn collect(gateway: Arc<Gateway>, days: i32) {
         match gateway.store.collect(days).await {
             Ok(bytes) => tracing::info!(days, bytes, "removed what is old"),
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "cannot remove what is old");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot remove what is old"
+                );
             }
         }
     }
@@ -173,10 +200,19 @@ async fn collect(gateway: Arc<Gateway>, days: i32) {
 async fn sweep(gateway: Arc<Gateway>) {
     const LONGEST: Duration = Duration::from_secs(1);
     loop {
-        let next = gateway.store.until_next().await.ok().flatten().unwrap_or(LONGEST);
+        let next = gateway
+            .store
+            .until_next()
+            .await
+            .ok()
+            .flatten()
+            .unwrap_or(LONGEST);
         tokio::time::sleep(next.clamp(Duration::from_millis(20), LONGEST)).await;
         if let Err(error) = gateway.store.sweep(&gateway.terms).await {
-            tracing::warn!(error = &error as &dyn std::error::Error, "cannot do what is due");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "cannot do what is due"
+            );
         }
     }
 }
@@ -186,7 +222,11 @@ async fn beat(gateway: Arc<Gateway>) {
     let mut ticks = tokio::time::interval(gateway.patience / 6);
     loop {
         ticks.tick().await;
-        match gateway.store.gateway_beat(gateway.id, gateway.patience).await {
+        match gateway
+            .store
+            .gateway_beat(gateway.id, gateway.patience)
+            .await
+        {
             Ok(0) => {}
             Ok(calls) => {
                 tracing::warn!(calls, "a gateway died; its open calls count as spent");

@@ -10,7 +10,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
-use code_commit_fleet_store::{CallId, Fence, Kept, Nanodollars, Need, Outcome, Reserved, StoreError};
+use code_commit_fleet_store::{
+    CallId, Fence, Kept, Nanodollars, Need, Outcome, Reserved, StoreError,
+};
 use code_commit_llm::http::{Head, Stopwatch};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
@@ -44,7 +46,13 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
 
 async fn page(State(gateway): State<Arc<Gateway>>) -> Result<Response, Failed> {
     // Each of them has a share of its front.
-    let waiting = gateway.fronts.lock().await.values().map(|front| Arc::strong_count(front) - 1).sum();
+    let waiting = gateway
+        .fronts
+        .lock()
+        .await
+        .values()
+        .map(|front| Arc::strong_count(front) - 1)
+        .sum();
     let page = gateway.seen.page(&gateway.store.snapshot().await?, waiting);
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], page).into_response())
 }
@@ -65,15 +73,32 @@ async fn model(
     if gateway.store.holds(token).await? == Fence::Gone {
         return Ok(gateway.gone());
     }
-    let unknown = || refuse(StatusCode::NOT_FOUND, "the gateway does not pass this request on");
-    let (head, body) = request.into_parts();
-    let Some(path) = target(&head.uri).and_then(Path::read) else { return Ok(unknown()) };
-    let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
-        return Ok(refuse(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"));
+    let unknown = || {
+        refuse(
+            StatusCode::NOT_FOUND,
+            "the gateway does not pass this request on",
+        )
     };
-    let Some((service, question)) = gateway.read(&path, &body) else { return Ok(unknown()) };
+    let (head, body) = request.into_parts();
+    let Some(path) = target(&head.uri).and_then(Path::read) else {
+        return Ok(unknown());
+    };
+    let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
+        return Ok(refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the request is too large",
+        ));
+    };
+    let Some((service, question)) = gateway.read(&path, &body) else {
+        return Ok(unknown());
+    };
     let target = target(&head.uri).unwrap_or_default().to_owned();
-    let call = Arc::new(Call { service, question, target, body: Arc::new(body.into()) });
+    let call = Arc::new(Call {
+        service,
+        question,
+        target,
+        body: Arc::new(body.into()),
+    });
     gateway.answer(token, call).await
 }
 
@@ -86,7 +111,10 @@ fn target(uri: &Uri) -> Option<&str> {
 impl Gateway {
     fn read(&self, path: &Path<'_>, body: &[u8]) -> Option<(Service, Question)> {
         let provider = path.format.provider();
-        let service = self.services.iter().find(|service| service.provider.name == provider)?;
+        let service = self
+            .services
+            .iter()
+            .find(|service| service.provider.name == provider)?;
         Some((service.clone(), Question::read(path, service, body)?))
     }
 
@@ -96,14 +124,18 @@ impl Gateway {
         loop {
             let news = self.news.notified();
             // Taken before the money is, so that those who wait here hold none.
-            let Ok(turn) = Arc::clone(&self.calls).acquire_owned().await else { return Ok(broken()) };
+            let Ok(turn) = Arc::clone(&self.calls).acquire_owned().await else {
+                return Ok(broken());
+            };
             if call.question.is_free {
                 return Ok(Arc::clone(&self).call(None, call, turn).await);
             }
             // Not a part of this request, which ends where the program does: an open call that nobody makes would block its
             // order for as long as this gateway lives.
             let made = tokio::spawn(Arc::clone(&self).reserve(token, Arc::clone(&call), turn));
-            let Ok(made) = made.await else { return Ok(broken()) };
+            let Ok(made) = made.await else {
+                return Ok(broken());
+            };
             let (word, response) = match made? {
                 Ok(response) => return Ok(response),
                 Err(Reserved::InFlight) => {
@@ -122,11 +154,18 @@ impl Gateway {
                 }
                 Err(Reserved::Held { scope, left }) => {
                     let left = left.as_usd();
-                    ("held", later(GLANCE, &format!("other calls hold what is left of {scope}: ${left:.4}")))
+                    (
+                        "held",
+                        later(
+                            GLANCE,
+                            &format!("other calls hold what is left of {scope}: ${left:.4}"),
+                        ),
+                    )
                 }
-                Err(Reserved::Wait(wait)) => {
-                    ("wait", later(wait, "the fleet's turn with this model has not come"))
-                }
+                Err(Reserved::Wait(wait)) => (
+                    "wait",
+                    later(wait, "the fleet's turn with this model has not come"),
+                ),
                 Err(Reserved::Kept(kept)) => ("kept", answered(kept)),
                 Err(Reserved::Refused { scope, left }) => {
                     ("refused", over_budget(&scope, left, call.question.most))
@@ -155,7 +194,9 @@ impl Gateway {
             longest_wait: PATIENCE,
         };
         let reserved = self.store.reserve(self.id, &need).await?;
-        let Reserved::Open(id) = reserved else { return Ok(Err(reserved)) };
+        let Reserved::Open(id) = reserved else {
+            return Ok(Err(reserved));
+        };
         Ok(Ok(self.call(Some(id), call, turn).await))
     }
 
@@ -174,10 +215,15 @@ impl Gateway {
             let clock = Stopwatch::start();
             let made = move || forward(&gateway.agents, &made, &passed_on, begun);
             // A call that panicked was made, and nobody knows what it cost.
-            let cut = Ended { outcome: Outcome::Unknown, failure: None, is_cut: true };
+            let cut = Ended {
+                outcome: Outcome::Unknown,
+                failure: None,
+                is_cut: true,
+            };
             let ended = tokio::task::spawn_blocking(made).await.unwrap_or(cut);
             self.settle(id, call.question.model.name(), &ended).await;
-            self.seen.ended(&call.question, &ended.outcome, clock.elapsed());
+            self.seen
+                .ended(&call.question, &ended.outcome, clock.elapsed());
             drop(turn);
             // The body ends for the program only now: a complete answer is a stored answer.
             let _ = relay.send(if ended.is_cut { Piece::Cut } else { Piece::End });
@@ -197,7 +243,10 @@ impl Gateway {
     /// Records how a call ended, however long the database takes to come back.
     async fn settle(&self, call: Option<CallId>, model: &str, ended: &Ended) {
         const LONGEST: Duration = Duration::from_secs(5);
-        let hint = ended.failure.as_ref().and_then(code_commit_llm::CallError::retry_after);
+        let hint = ended
+            .failure
+            .as_ref()
+            .and_then(code_commit_llm::CallError::retry_after);
         let hint = hint.map(|hint| hint.min(LONGEST_PAUSE));
         let mut pause = Duration::from_millis(100);
         loop {
@@ -209,8 +258,13 @@ impl Gateway {
                 Some(call) => self.store.settle(call, &ended.outcome, &self.terms).await,
                 None => Ok(()),
             };
-            let Err(error) = paused.and(settled) else { return };
-            tracing::error!(error = &error as &dyn std::error::Error, "an answer cannot be stored yet");
+            let Err(error) = paused.and(settled) else {
+                return;
+            };
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "an answer cannot be stored yet"
+            );
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
         }
@@ -229,8 +283,15 @@ fn passed(head: &Head, pieces: mpsc::UnboundedReceiver<Piece>) -> Response {
         Some((piece, pieces))
     });
     let mut response = (status, Body::from_stream(body)).into_response();
-    for name in [header::CONTENT_TYPE, header::RETRY_AFTER, HeaderName::from_static("retry-after-ms")] {
-        if let Some(value) = head.header(name.as_str()).and_then(|value| value.parse().ok()) {
+    for name in [
+        header::CONTENT_TYPE,
+        header::RETRY_AFTER,
+        HeaderName::from_static("retry-after-ms"),
+    ] {
+        if let Some(value) = head
+            .header(name.as_str())
+            .and_then(|value| value.parse().ok())
+        {
             response.headers_mut().insert(name, value);
         }
     }
@@ -254,7 +315,10 @@ fn later(wait: Duration, why: &str) -> Response {
 fn over_budget(scope: &str, left: Nanodollars, most: Option<Nanodollars>) -> Response {
     let left = left.as_usd();
     let message = match most {
-        Some(most) => format!("{scope} has ${left:.4} left, and the call may cost ${:.4}", most.as_usd()),
+        Some(most) => format!(
+            "{scope} has ${left:.4} left, and the call may cost ${:.4}",
+            most.as_usd()
+        ),
         None => format!("{scope} has a cap, and the price of this model is unknown"),
     };
     refuse(StatusCode::PAYMENT_REQUIRED, &message)

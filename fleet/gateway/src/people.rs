@@ -30,7 +30,10 @@ pub(crate) struct Known(Mutex<HashMap<[u8; 32], (Rights, Instant)>>);
 
 pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
     Router::new()
-        .route("/v1/fleet", post(ask).layer(axum::extract::DefaultBodyLimit::max(LARGEST)))
+        .route(
+            "/v1/fleet",
+            post(ask).layer(axum::extract::DefaultBodyLimit::max(LARGEST)),
+        )
         .route("/v1/bundle/{order}", get(bundle))
         .with_state(Arc::clone(gateway))
 }
@@ -46,17 +49,28 @@ pub(crate) async fn with_token(
             request.extensions_mut().insert(rights);
             next.run(request).await
         }
-        Ok(None) => (StatusCode::UNAUTHORIZED, "this token is not known, or was revoked\n").into_response(),
+        Ok(None) => (
+            StatusCode::UNAUTHORIZED,
+            "this token is not known, or was revoked\n",
+        )
+            .into_response(),
         Err(error) => Failed::from(error).into_response(),
     }
 }
 
 /// Whoever reaches the socket may work; a token may allow more.
-pub(crate) async fn with_socket(state: State<Arc<Gateway>>, mut request: Asked, next: Next) -> Response {
+pub(crate) async fn with_socket(
+    state: State<Arc<Gateway>>,
+    mut request: Asked,
+    next: Next,
+) -> Response {
     if request.headers().contains_key(header::AUTHORIZATION) {
         return with_token(state, request, next).await;
     }
-    request.extensions_mut().insert(Rights { role: Role::Worker, tenant: None });
+    request.extensions_mut().insert(Rights {
+        role: Role::Worker,
+        tenant: None,
+    });
     next.run(request).await
 }
 
@@ -93,7 +107,10 @@ async fn bundle(
         return refuse(refusal);
     }
     let content = gateway.store.bundle(order).await?;
-    Ok(content.map_or_else(|| StatusCode::NOT_FOUND.into_response(), IntoResponse::into_response))
+    Ok(content.map_or_else(
+        || StatusCode::NOT_FOUND.into_response(),
+        IntoResponse::into_response,
+    ))
 }
 
 fn refuse(refusal: Refusal) -> Result<Response, Failed> {
@@ -110,14 +127,23 @@ fn refuse(refusal: Refusal) -> Result<Response, Failed> {
 
 impl Gateway {
     async fn rights(&self, headers: &HeaderMap) -> Result<Option<Rights>, StoreError> {
-        let sent = headers.get(header::AUTHORIZATION).and_then(|sent| sent.to_str().ok());
-        let Some(secret) = sent.and_then(|sent| sent.strip_prefix("Bearer ")) else { return Ok(None) };
+        let sent = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|sent| sent.to_str().ok());
+        let Some(secret) = sent.and_then(|sent| sent.strip_prefix("Bearer ")) else {
+            return Ok(None);
+        };
         let hash: [u8; 32] = Sha256::digest(secret).into();
         if let Some(rights) = self.known.get(&hash) {
             return Ok(Some(rights));
         }
-        let Some(token) = self.store.token(secret).await? else { return Ok(None) };
-        let rights = Rights { role: token.role, tenant: token.tenant };
+        let Some(token) = self.store.token(secret).await? else {
+            return Ok(None);
+        };
+        let rights = Rights {
+            role: token.role,
+            tenant: token.tenant,
+        };
         self.known.keep(hash, rights.clone());
         Ok(Some(rights))
     }

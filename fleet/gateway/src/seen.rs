@@ -46,32 +46,78 @@ impl Seen {
         let mut registry = Registry::default();
         let all = &mut registry;
         let fenced = Family::default();
-        let fenced = add(all, "fleet_fenced", "Requests whose lease did not hold any more", fenced);
-        let calls =
-            add(all, "fleet_calls", "Requests for models by how they were answered", Family::default());
-        let tokens = add(all, "fleet_tokens", "Tokens that vendors counted", Family::default());
-        let cost = add(all, "fleet_cost_dollars", "Cost of answers of known price", Family::default());
+        let fenced = add(
+            all,
+            "fleet_fenced",
+            "Requests whose lease did not hold any more",
+            fenced,
+        );
+        let calls = add(
+            all,
+            "fleet_calls",
+            "Requests for models by how they were answered",
+            Family::default(),
+        );
+        let tokens = add(
+            all,
+            "fleet_tokens",
+            "Tokens that vendors counted",
+            Family::default(),
+        );
+        let cost = add(
+            all,
+            "fleet_cost_dollars",
+            "Cost of answers of known price",
+            Family::default(),
+        );
         // A quarter of a second to a bit more than half an hour.
         let call_time = Family::new_with_constructor(
             (|| Histogram::new(exponential_buckets(0.25, 2.0, 14))) as fn() -> Histogram,
         );
-        let call_time = add(all, "fleet_call_seconds", "Time of a call of a model, to its end", call_time);
+        let call_time = add(
+            all,
+            "fleet_call_seconds",
+            "Time of a call of a model, to its end",
+            call_time,
+        );
         // A tenth of a second to a bit less than two days.
         let wait_time = Histogram::new(exponential_buckets(0.1, 3.0, 14));
         let help = "Time of an order in the queue, from when it could begin to its lease";
         let wait_time = add(all, "fleet_wait_seconds", help, wait_time);
         // A second to a bit more than two hours.
         let run_time = Histogram::new(exponential_buckets(1.0, 2.0, 14));
-        let run_time =
-            add(all, "fleet_run_seconds", "Time of a run, from its lease to its verdict", run_time);
-        let looks = add(all, "fleet_looks", "Questions to the database for an order", Counter::default());
+        let run_time = add(
+            all,
+            "fleet_run_seconds",
+            "Time of a run, from its lease to its verdict",
+            run_time,
+        );
+        let looks = add(
+            all,
+            "fleet_looks",
+            "Questions to the database for an order",
+            Counter::default(),
+        );
         let models = Mutex::default();
-        Self { registry, fenced, calls, tokens, cost, call_time, wait_time, run_time, looks, models }
+        Self {
+            registry,
+            fenced,
+            calls,
+            tokens,
+            cost,
+            call_time,
+            wait_time,
+            run_time,
+            looks,
+            models,
+        }
     }
 
     /// A request came too late: its lease was gone.
     pub(crate) fn fenced(&self, what: &'static str) {
-        self.fenced.get_or_create(&[("request", what.to_owned())]).inc();
+        self.fenced
+            .get_or_create(&[("request", what.to_owned())])
+            .inc();
     }
 
     /// A request for a model was answered in this way.
@@ -80,14 +126,29 @@ impl Seen {
             self.learn(model);
         }
         let model = self.label(model);
-        self.calls.get_or_create(&[("model", model), ("answer", answer.to_owned())]).inc();
+        self.calls
+            .get_or_create(&[("model", model), ("answer", answer.to_owned())])
+            .inc();
     }
 
     /// A call of a vendor has ended.
     pub(crate) fn ended(&self, question: &Question, outcome: &Outcome, after: Duration) {
         let model = question.model.name();
-        let Outcome::Answered { cost, input_tokens, output_tokens, .. } = outcome else {
-            return self.call(model, if *outcome == Outcome::Unknown { "unknown" } else { "failed" });
+        let Outcome::Answered {
+            cost,
+            input_tokens,
+            output_tokens,
+            ..
+        } = outcome
+        else {
+            return self.call(
+                model,
+                if *outcome == Outcome::Unknown {
+                    "unknown"
+                } else {
+                    "failed"
+                },
+            );
         };
         self.call(model, "answered");
         if question.is_free {
@@ -95,12 +156,20 @@ impl Seen {
         }
         let model = self.label(model);
         for (kind, tokens) in [("input", input_tokens), ("output", output_tokens)] {
-            let count = tokens.and_then(|count| u64::try_from(count).ok()).unwrap_or(0);
-            self.tokens.get_or_create(&[("model", model.clone()), ("kind", kind.to_owned())]).inc_by(count);
+            let count = tokens
+                .and_then(|count| u64::try_from(count).ok())
+                .unwrap_or(0);
+            self.tokens
+                .get_or_create(&[("model", model.clone()), ("kind", kind.to_owned())])
+                .inc_by(count);
         }
         let cost = cost.map_or(0.0, code_commit_fleet_store::Nanodollars::as_usd);
-        self.cost.get_or_create(&[("model", model.clone())]).inc_by(cost);
-        self.call_time.get_or_create(&[("model", model)]).observe(after.as_secs_f64());
+        self.cost
+            .get_or_create(&[("model", model.clone())])
+            .inc_by(cost);
+        self.call_time
+            .get_or_create(&[("model", model)])
+            .observe(after.as_secs_f64());
     }
 
     /// An order was leased after this time.
@@ -110,7 +179,8 @@ impl Seen {
 
     /// An order has ended with a verdict.
     pub(crate) fn run(&self, elapsed_ms: i64) {
-        self.run_time.observe(Duration::from_millis(elapsed_ms.max(0).unsigned_abs()).as_secs_f64());
+        self.run_time
+            .observe(Duration::from_millis(elapsed_ms.max(0).unsigned_abs()).as_secs_f64());
     }
 
     /// The database was asked for an order.
@@ -153,24 +223,55 @@ fn of_database(snapshot: &Snapshot, waiting: usize) -> Registry {
         add(all, name, help, Gauge::<i64>::default()).set(value);
     };
     let waiting = i64::try_from(waiting).unwrap_or(i64::MAX);
-    whole("fleet_waiting_slots", "Slots of workers that wait for an order at this gateway", waiting);
-    whole("fleet_lost_leases", "Leases of known orders that lapsed or were given back", snapshot.lost);
-    whole("fleet_open_calls", "Calls that money is reserved for", snapshot.open_calls);
+    whole(
+        "fleet_waiting_slots",
+        "Slots of workers that wait for an order at this gateway",
+        waiting,
+    );
+    whole(
+        "fleet_lost_leases",
+        "Leases of known orders that lapsed or were given back",
+        snapshot.lost,
+    );
+    whole(
+        "fleet_open_calls",
+        "Calls that money is reserved for",
+        snapshot.open_calls,
+    );
     let mut age = |name: &str, help: &str, seconds: f64| {
         add(all, name, help, Gauge::<f64, AtomicU64>::default()).set(seconds);
     };
-    age("fleet_oldest_queued_seconds", "Age of the oldest queued order", snapshot.oldest_queued_s);
-    age("fleet_oldest_lease_seconds", "Age of the oldest lease", snapshot.oldest_lease_s);
+    age(
+        "fleet_oldest_queued_seconds",
+        "Age of the oldest queued order",
+        snapshot.oldest_queued_s,
+    );
+    age(
+        "fleet_oldest_lease_seconds",
+        "Age of the oldest lease",
+        snapshot.oldest_lease_s,
+    );
     let orders = Family::<Labels<1>, Gauge>::default();
     let orders = add(all, "fleet_orders", "Orders by state", orders);
     for state in State::ALL {
         let count = snapshot.orders.get(&state).copied().unwrap_or(0);
-        orders.get_or_create(&[("state", state.word().to_owned())]).set(count);
+        orders
+            .get_or_create(&[("state", state.word().to_owned())])
+            .set(count);
     }
     let mut amounts = |name: &str, help: &str| add(all, name, help, Amounts::<1>::default());
-    let cap = amounts("fleet_budget_cap_dollars", "The most that a scope may spend");
-    let held = amounts("fleet_budget_held_dollars", "Reserved by calls that are under way");
-    let spent = amounts("fleet_budget_spent_dollars", "Paid, or unknown and counted in full");
+    let cap = amounts(
+        "fleet_budget_cap_dollars",
+        "The most that a scope may spend",
+    );
+    let held = amounts(
+        "fleet_budget_held_dollars",
+        "Reserved by calls that are under way",
+    );
+    let spent = amounts(
+        "fleet_budget_spent_dollars",
+        "Paid, or unknown and counted in full",
+    );
     for budget in &snapshot.budgets {
         let scope = [("scope", budget.scope.clone())];
         cap.get_or_create(&scope).set(budget.cap_usd);

@@ -40,10 +40,15 @@ pub(crate) enum Format {
 impl Service {
     /// A provider of the product's table, at `base` if that is not its own address.
     pub fn new(provider: &str, base: Option<&str>, key: &str) -> Result<Self, ServiceError> {
-        let found = Provider::built_in(provider).ok_or_else(|| ServiceError::Unknown(provider.to_owned()))?;
+        let found = Provider::built_in(provider)
+            .ok_or_else(|| ServiceError::Unknown(provider.to_owned()))?;
         let base = base.unwrap_or(&found.base_url).parse();
         let base = base.map_err(|error| ServiceError::Address(provider.to_owned(), error))?;
-        Ok(Self { provider: found, base, key: Secret::new(key) })
+        Ok(Self {
+            provider: found,
+            base,
+            key: Secret::new(key),
+        })
     }
 
     /// Reader and writer of its wire format.
@@ -90,7 +95,10 @@ impl<'p> Path<'p> {
             "/v1/messages/count_tokens" => (Format::Anthropic, Kind::Count, None),
             "/chat/completions" => (Format::Chat, Kind::Answer, None),
             "/responses" => (Format::Responses, Kind::Answer, None),
-            _ => match (target.strip_prefix("/v1beta/models/"), target.strip_prefix("/v1/models/")) {
+            _ => match (
+                target.strip_prefix("/v1beta/models/"),
+                target.strip_prefix("/v1/models/"),
+            ) {
                 (Some(rest), _) => {
                     let (kind, model) = gemini(rest)?;
                     (Format::Gemini, kind, Some(model))
@@ -99,13 +107,20 @@ impl<'p> Path<'p> {
                 (None, None) => return None,
             },
         };
-        Some(Self { format, kind, model, without_query })
+        Some(Self {
+            format,
+            kind,
+            model,
+            without_query,
+        })
     }
 }
 
 /// `MODEL:METHOD`, or a model alone.
 fn gemini(rest: &str) -> Option<(Kind, &str)> {
-    let Some((model, method)) = rest.split_once(':') else { return Some((Kind::Description, rest)) };
+    let Some((model, method)) = rest.split_once(':') else {
+        return Some((Kind::Description, rest));
+    };
     match method {
         "generateContent" | "streamGenerateContent?alt=sse" => Some((Kind::Answer, model)),
         "countTokens" => Some((Kind::Count, model)),

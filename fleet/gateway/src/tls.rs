@@ -30,13 +30,19 @@ impl Tls {
     pub fn read(certificate: &Path, key: &Path) -> anyhow::Result<Self> {
         let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
         let chain = chain.with_context(|| format!("{} cannot be read", certificate.display()))?;
-        let secret =
-            PrivateKeyDer::from_pem_file(key).with_context(|| format!("{} cannot be read", key.display()))?;
+        let secret = PrivateKeyDer::from_pem_file(key)
+            .with_context(|| format!("{} cannot be read", key.display()))?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(chain, secret);
-        let both = || format!("{} and {} cannot be used", certificate.display(), key.display());
+        let both = || {
+            format!(
+                "{} and {} cannot be used",
+                certificate.display(),
+                key.display()
+            )
+        };
         Ok(Self(Arc::new(config.with_context(both)?)))
     }
 }
@@ -55,7 +61,11 @@ pub(crate) struct Doors {
 
 impl Doors {
     pub(crate) fn new(listener: TcpListener, tls: Option<Tls>) -> Self {
-        Self { listener, tls, handshakes: JoinSet::new() }
+        Self {
+            listener,
+            tls,
+            handshakes: JoinSet::new(),
+        }
     }
 }
 

@@ -27,7 +27,10 @@ pub(crate) fn router(gateway: &Arc<Gateway>) -> Router {
     Router::new()
         .route("/v1/lease", post(lease))
         .route("/v1/beat", post(beat))
-        .route("/v1/artifact/{token}", put(artifact).layer(DefaultBodyLimit::max(LARGEST)))
+        .route(
+            "/v1/artifact/{token}",
+            put(artifact).layer(DefaultBodyLimit::max(LARGEST)),
+        )
         .route("/v1/finish", post(finish))
         .route("/v1/lost", post(lost))
         .with_state(Arc::clone(gateway))
@@ -44,7 +47,14 @@ async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response,
         let _ = timeout_at(until, ending.wait_for(|ending| *ending)).await;
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let front = Arc::clone(gateway.fronts.lock().await.entry(ask.record.clamp(0, RECORD)).or_default());
+    let front = Arc::clone(
+        gateway
+            .fronts
+            .lock()
+            .await
+            .entry(ask.record.clamp(0, RECORD))
+            .or_default(),
+    );
     // Whoever is in front looks as soon as there is news. Thousands that all looked would keep the database busy with that.
     let Ok(_front) = timeout_at(until, front.lock()).await else {
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -74,13 +84,24 @@ async fn lease(State(gateway): Shared, Json(ask): Json<Ask>) -> Result<Response,
 
 /// Told, and the lease names its span for the worker.
 fn leased(lease: Lease, ask: &Ask) -> Lease {
-    let Ask { worker, version, .. } = ask;
+    let Ask {
+        worker, version, ..
+    } = ask;
     let span = tracing::info_span!("lease", order = lease.order, epoch = lease.epoch, worker);
     code_commit_fleet_traces::follow(&span, lease.traceparent.as_deref());
     span.in_scope(|| {
-        tracing::info!(order = lease.order, epoch = lease.epoch, worker, version, "leased");
+        tracing::info!(
+            order = lease.order,
+            epoch = lease.epoch,
+            worker,
+            version,
+            "leased"
+        );
     });
-    Lease { traceparent: code_commit_fleet_traces::carry(&span).or(lease.traceparent), ..lease }
+    Lease {
+        traceparent: code_commit_fleet_traces::carry(&span).or(lease.traceparent),
+        ..lease
+    }
 }
 
 async fn beat(State(gateway): Shared, Json(held): Json<Held>) -> Result<StatusCode, Failed> {
@@ -113,7 +134,9 @@ async fn finish(
     let span = tracing::info_span!("result", verdict = ?finish.verdict);
     code_commit_fleet_traces::follow(
         &span,
-        headers.get(code_commit_fleet_traces::TRACEPARENT).and_then(|parent| parent.to_str().ok()),
+        headers
+            .get(code_commit_fleet_traces::TRACEPARENT)
+            .and_then(|parent| parent.to_str().ok()),
     );
     async {
         let fence = gateway.store.finish(&finish, &gateway.terms).await?;
@@ -129,7 +152,12 @@ async fn finish(
 
 async fn lost(State(gateway): Shared, Json(lost): Json<Lost>) -> Result<StatusCode, Failed> {
     let fence = gateway.store.lose(&lost, &gateway.terms).await?;
-    tracing::warn!(reason = lost.reason, counts = lost.counts, ?fence, "given back");
+    tracing::warn!(
+        reason = lost.reason,
+        counts = lost.counts,
+        ?fence,
+        "given back"
+    );
     Ok(gateway.fenced("lost", fence))
 }
 
@@ -157,9 +185,15 @@ impl From<StoreError> for Failed {
 
 impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        tracing::error!(error = &self.0 as &dyn std::error::Error, "a request failed");
+        tracing::error!(
+            error = &self.0 as &dyn std::error::Error,
+            "a request failed"
+        );
         // The database's own message may hold content of other tenants.
-        (StatusCode::SERVICE_UNAVAILABLE, "the gateway cannot reach its database; try again\n")
+        (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the gateway cannot reach its database; try again\n",
+        )
             .into_response()
     }
 }

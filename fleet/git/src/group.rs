@@ -9,7 +9,11 @@ pub(crate) struct Group(Option<Pid>);
 
 impl Group {
     pub(crate) fn of(child: &Child) -> Self {
-        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+        Self(
+            child
+                .id()
+                .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)),
+        )
     }
 
     /// The number may be another group's by now.
@@ -20,6 +24,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.0.map(|leader| kill_process_group(leader, Signal::TERM));
+        self.0
+            .map(|leader| kill_process_group(leader, Signal::TERM));
     }
 }

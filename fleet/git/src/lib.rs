@@ -93,32 +93,63 @@ async fn git_within(limit: Duration, folder: &Path, args: &[&str]) -> Result<Str
     #[expect(clippy::disallowed_methods, reason = "this crate starts git")]
     let mut git = tokio::process::Command::new("git");
     // The repository is the one that we say, also where a hook of git starts us.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+    ] {
         git.env_remove(name);
     }
-    git.args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false"])
-        .args(args)
-        .current_dir(folder)
-        .env("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
+    git.args([
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "gc.auto=0",
+        "-c",
+        "maintenance.auto=false",
+    ])
+    .args(args)
+    .current_dir(folder)
+    .env("GIT_ALLOW_PROTOCOL", "file:git:http:https:ssh")
+    .env("GIT_TERMINAL_PROMPT", "0")
+    .stdin(Stdio::null())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .process_group(0);
     let child = git.spawn().map_err(GitError::Start)?;
     let group = Group::of(&child);
     let done = tokio::time::timeout(limit, child.wait_with_output()).await;
-    let done = done.map_err(|_| GitError::Slow { command: command(), limit })?.map_err(GitError::Start)?;
+    let done = done
+        .map_err(|_| GitError::Slow {
+            command: command(),
+            limit,
+        })?
+        .map_err(GitError::Start)?;
     group.has_ended();
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
     // The last line alone often says only that it failed, and one of those before it says why.
-    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let message = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("; ");
-    let message = if message.is_empty() { done.status.to_string() } else { message };
-    Err(GitError::Failed { command: command(), message })
+    let lines: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let message = lines
+        .get(lines.len().saturating_sub(LINES)..)
+        .unwrap_or_default()
+        .join("; ");
+    let message = if message.is_empty() {
+        done.status.to_string()
+    } else {
+        message
+    };
+    Err(GitError::Failed {
+        command: command(),
+        message,
+    })
 }
 
 /// The commit that `rev` names in the hub: a branch, a tag, a ref in full, `HEAD`, or the commit itself in full.
@@ -131,26 +162,55 @@ pub async fn resolve(hub: &str, rev: &str) -> Result<CommitId, GitError> {
     }
     if rev == "HEAD" || rev.starts_with("refs/") {
         let [commit] = look_up(hub, [rev.to_owned()]).await?;
-        return commit.ok_or_else(|| GitError::Missing { hub: hub.to_owned(), rev: rev.to_owned() });
+        return commit.ok_or_else(|| GitError::Missing {
+            hub: hub.to_owned(),
+            rev: rev.to_owned(),
+        });
     }
     let (hub, rev) = (hub.to_owned(), rev.to_owned());
-    match look_up(&hub, [format!("refs/heads/{rev}"), format!("refs/tags/{rev}")]).await? {
-        [Some(branch), Some(tag)] => Err(GitError::Ambiguous { hub, rev, branch, tag }),
+    match look_up(
+        &hub,
+        [format!("refs/heads/{rev}"), format!("refs/tags/{rev}")],
+    )
+    .await?
+    {
+        [Some(branch), Some(tag)] => Err(GitError::Ambiguous {
+            hub,
+            rev,
+            branch,
+            tag,
+        }),
         [Some(commit), None] | [None, Some(commit)] => Ok(commit),
         [None, None] => Err(GitError::Missing { hub, rev }),
     }
 }
 
 /// The commit of each of these refs. Git takes a name for the end of one, so `main` alone would also be `release/main`.
-async fn look_up<const N: usize>(hub: &str, names: [String; N]) -> Result<[Option<CommitId>; N], GitError> {
+async fn look_up<const N: usize>(
+    hub: &str,
+    names: [String; N],
+) -> Result<[Option<CommitId>; N], GitError> {
     let peeled = |name: &String| format!("{name}^{{}}");
-    let asked: Vec<String> = names.iter().flat_map(|name| [name.clone(), peeled(name)]).collect();
-    let args = ["ls-remote", "--", hub].into_iter().chain(asked.iter().map(String::as_str));
+    let asked: Vec<String> = names
+        .iter()
+        .flat_map(|name| [name.clone(), peeled(name)])
+        .collect();
+    let args = ["ls-remote", "--", hub]
+        .into_iter()
+        .chain(asked.iter().map(String::as_str));
     let listed = git_within(ANSWER, Path::new("/"), &args.collect::<Vec<_>>()).await?;
-    let found: BTreeMap<&str, &str> =
-        listed.lines().filter_map(|line| line.split_once('\t').map(|(id, name)| (name, id))).collect();
+    let found: BTreeMap<&str, &str> = listed
+        .lines()
+        .filter_map(|line| line.split_once('\t').map(|(id, name)| (name, id)))
+        .collect();
     // Of a tag with a text of its own, the commit that it is for.
-    let commit = |name: String| found.get(&*peeled(&name)).or_else(|| found.get(&*name))?.parse().ok();
+    let commit = |name: String| {
+        found
+            .get(&*peeled(&name))
+            .or_else(|| found.get(&*name))?
+            .parse()
+            .ok()
+    };
     Ok(names.map(commit))
 }
 
@@ -162,7 +222,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_transport_that_runs_a_command_is_refused() {
-        let error = resolve("ext::sh -c 'touch /tmp/never'", "main").await.unwrap_err().to_string();
+        let error = resolve("ext::sh -c 'touch /tmp/never'", "main")
+            .await
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("not allowed"), "{error}");
     }
 
@@ -188,7 +251,10 @@ mod tests {
     #[tokio::test]
     async fn a_name_means_the_ref_that_has_exactly_it() {
         let scratch = tempfile::tempdir().unwrap();
-        let (hub, who) = (scratch.path(), ["-c", "user.name=a", "-c", "user.email=a@example.invalid"]);
+        let (hub, who) = (
+            scratch.path(),
+            ["-c", "user.name=a", "-c", "user.email=a@example.invalid"],
+        );
         let run = async |args: &[&str]| git(hub, &[&who[..], args].concat()).await.unwrap();
         run(&["init", "-q", "-b", "main"]).await;
         let mut commits = Vec::new();
@@ -208,12 +274,19 @@ mod tests {
             ("refs/heads/both", &commits[1]),
             (commits[1].as_str(), &commits[1]),
         ] {
-            assert_eq!(resolve(hub, rev).await.unwrap().to_string(), *expected, "{rev}");
+            assert_eq!(
+                resolve(hub, rev).await.unwrap().to_string(),
+                *expected,
+                "{rev}"
+            );
         }
         for rev in ["elease/main", "heads/main", "refs/heads/*", "m*", "", "no"] {
             resolve(hub, rev).await.unwrap_err();
         }
         let error = resolve(hub, "both").await.unwrap_err().to_string();
-        assert!(commits[..2].iter().all(|commit| error.contains(commit)), "{error}");
+        assert!(
+            commits[..2].iter().all(|commit| error.contains(commit)),
+            "{error}"
+        );
     }
 }

@@ -29,14 +29,23 @@ pub struct Mirror {
 impl Mirrors {
     /// Mirrors in this folder.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder, open: Mutex::default() }
+        Self {
+            folder,
+            open: Mutex::default(),
+        }
     }
 
     /// The mirror of a hub.
     pub async fn of(&self, hub: &str) -> Result<Arc<Mirror>, GitError> {
         let mirror = || Arc::new(Mirror::new(&self.folder, hub));
         // Held for no longer than it takes to look: hubs do not wait for each other.
-        let mirror = Arc::clone(self.open.lock().await.entry(hub.to_owned()).or_insert_with(mirror));
+        let mirror = Arc::clone(
+            self.open
+                .lock()
+                .await
+                .entry(hub.to_owned())
+                .or_insert_with(mirror),
+        );
         mirror.made.get_or_try_init(|| make(&mirror.folder)).await?;
         Ok(mirror)
     }
@@ -44,9 +53,13 @@ impl Mirrors {
 
 /// Does nothing where the mirror exists.
 async fn make(folder: &Path) -> Result<(), GitError> {
-    std::fs::create_dir_all(folder)
-        .map_err(|source| GitError::Folder { folder: folder.to_owned(), source })?;
-    alone(folder, &["init", "-q", "--bare", "."]).await.map(drop)
+    std::fs::create_dir_all(folder).map_err(|source| GitError::Folder {
+        folder: folder.to_owned(),
+        source,
+    })?;
+    alone(folder, &["init", "-q", "--bare", "."])
+        .await
+        .map(drop)
 }
 
 impl Mirror {
@@ -59,9 +72,18 @@ impl Mirror {
     }
 
     fn new(mirrors: &Path, hub: &str) -> Self {
-        let name: String = Sha256::digest(hub).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let name: String = Sha256::digest(hub)
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         let (made, fetching) = (OnceCell::new(), Mutex::default());
-        Self { hub: hub.to_owned(), folder: mirrors.join(name), made, fetching }
+        Self {
+            hub: hub.to_owned(),
+            folder: mirrors.join(name),
+            made,
+            fetching,
+        }
     }
 
     /// Makes sure that it has a commit with all of its history, and returns that; asks the hub only if it has not.
@@ -78,7 +100,11 @@ impl Mirror {
             self.fetch_all().await?;
             // Asks the hub only if no branch has it: the result of another order is on none.
             let one = format!("{commit}:{whole}");
-            alone(&self.folder, &["fetch", "-q", "--no-tags", "--", &self.hub, &one]).await?;
+            alone(
+                &self.folder,
+                &["fetch", "-q", "--no-tags", "--", &self.hub, &one],
+            )
+            .await?;
         }
         Ok(commit)
     }
@@ -92,27 +118,56 @@ impl Mirror {
 
     /// Fails if the hub is not there. Without the lock, so that of many tasks none waits for the others to find that out.
     async fn answers(&self) -> Result<(), GitError> {
-        git_within(ANSWER, &self.folder, &["ls-remote", "-q", "--", &self.hub, "HEAD"]).await.map(drop)
+        git_within(
+            ANSWER,
+            &self.folder,
+            &["ls-remote", "-q", "--", &self.hub, "HEAD"],
+        )
+        .await
+        .map(drop)
     }
 
     async fn fetch_all(&self) -> Result<(), GitError> {
         let all = ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"];
-        alone(&self.folder, &["fetch", "-q", "--no-tags", "--prune", "--", &self.hub, all[0], all[1]])
-            .await
-            .map(drop)
+        alone(
+            &self.folder,
+            &[
+                "fetch",
+                "-q",
+                "--no-tags",
+                "--prune",
+                "--",
+                &self.hub,
+                all[0],
+                all[1],
+            ],
+        )
+        .await
+        .map(drop)
     }
 
     /// A work tree at `commit`, on a branch of its own, that borrows the mirror's objects.
     pub async fn check_out(&self, commit: &CommitId, folder: &Path) -> Result<(), GitError> {
         let (from, to) = (self.folder.to_string_lossy(), folder.to_string_lossy());
-        git(&self.folder, &["clone", "-q", "--shared", "--no-checkout", "--", &from, &to]).await?;
-        git(folder, &["checkout", "-q", "-B", "fleet", commit.as_str()]).await.map(drop)
+        git(
+            &self.folder,
+            &["clone", "-q", "--shared", "--no-checkout", "--", &from, &to],
+        )
+        .await?;
+        git(folder, &["checkout", "-q", "-B", "fleet", commit.as_str()])
+            .await
+            .map(drop)
     }
 
     /// The commit of a branch as of the last refresh; `None` if there is no such branch.
     pub async fn head(&self, branch: &str) -> Option<String> {
         let branch: Branch = branch.parse().ok()?;
-        let printed = git(&self.folder, &["rev-parse", "-q", "--verify", &branch.full()]).await.ok()?;
+        let printed = git(
+            &self.folder,
+            &["rev-parse", "-q", "--verify", &branch.full()],
+        )
+        .await
+        .ok()?;
         Some(printed.trim().to_owned())
     }
 
@@ -122,7 +177,12 @@ impl Mirror {
         let (Ok(head), Ok(commit)) = (head.parse::<CommitId>(), commit.parse::<CommitId>()) else {
             return false;
         };
-        let args = ["merge-base", "--is-ancestor", commit.as_str(), head.as_str()];
+        let args = [
+            "merge-base",
+            "--is-ancestor",
+            commit.as_str(),
+            head.as_str(),
+        ];
         git(&self.folder, &args).await.is_ok()
     }
 
@@ -131,19 +191,29 @@ impl Mirror {
     pub async fn advance(&self, branch: &str, commit: &str) -> Result<(), GitError> {
         let (branch, commit): (Branch, CommitId) = (branch.parse()?, commit.parse()?);
         let update = format!("{commit}:{}", branch.full());
-        git(&self.folder, &["push", "-q", "--", &self.hub, &update]).await.map(drop)
+        git(&self.folder, &["push", "-q", "--", &self.hub, &update])
+            .await
+            .map(drop)
     }
 
     /// The names in the hub below `refs/fleet/`.
     pub async fn results(&self) -> Result<Vec<String>, GitError> {
-        let listed = git(&self.folder, &["ls-remote", "--", &self.hub, "refs/fleet/*"]).await?;
-        Ok(listed.lines().filter_map(|line| Some(line.split_once('\t')?.1.to_owned())).collect())
+        let listed = git(
+            &self.folder,
+            &["ls-remote", "--", &self.hub, "refs/fleet/*"],
+        )
+        .await?;
+        Ok(listed
+            .lines()
+            .filter_map(|line| Some(line.split_once('\t')?.1.to_owned()))
+            .collect())
     }
 
     /// Removes names below `refs/fleet/` from the hub.
     pub async fn remove(&self, names: &[String]) -> Result<(), GitError> {
-        if let Some(other) =
-            names.iter().find(|name| !(name.starts_with("refs/fleet/") && names::is_ref(name)))
+        if let Some(other) = names
+            .iter()
+            .find(|name| !(name.starts_with("refs/fleet/") && names::is_ref(name)))
         {
             return Err(NameError::Ref(other.escape_debug().to_string()).into());
         }
@@ -158,7 +228,9 @@ impl Mirror {
     }
 
     async fn has(&self, reference: &str) -> bool {
-        git(&self.folder, &["rev-parse", "-q", "--verify", reference]).await.is_ok()
+        git(&self.folder, &["rev-parse", "-q", "--verify", reference])
+            .await
+            .is_ok()
     }
 }
 
@@ -190,8 +262,17 @@ mod tests {
 
     async fn commit(hub: &Path) -> String {
         let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
-        git(hub, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "more"]].concat()).await.unwrap();
-        git(hub, &["rev-parse", "HEAD"]).await.unwrap().trim().to_owned()
+        git(
+            hub,
+            &[&who[..], &["commit", "-q", "--allow-empty", "-m", "more"]].concat(),
+        )
+        .await
+        .unwrap();
+        git(hub, &["rev-parse", "HEAD"])
+            .await
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     #[tokio::test]
@@ -207,29 +288,56 @@ mod tests {
         git(&hub, &["branch", "orphan", &orphan]).await.unwrap();
         git(&hub, &["checkout", "-q", "-b", "next"]).await.unwrap();
         let next = commit(&hub).await;
-        let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub.to_str().unwrap()).await.unwrap();
+        let mirror = Mirrors::new(scratch.path().join("mirrors"))
+            .of(hub.to_str().unwrap())
+            .await
+            .unwrap();
         mirror.refresh().await.unwrap();
         for refused in [&orphan, &format!("+{orphan}")] {
             assert!(!mirror.contains(refused, &first).await);
             mirror.advance("main", refused).await.unwrap_err();
         }
         mirror.advance("main", "").await.unwrap_err();
-        mirror.advance("main:refs/heads/next", &next).await.unwrap_err();
-        assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), first);
+        mirror
+            .advance("main:refs/heads/next", &next)
+            .await
+            .unwrap_err();
+        assert_eq!(
+            git(&hub, &["rev-parse", "main"]).await.unwrap().trim(),
+            first
+        );
         assert!(mirror.contains(&next, &first).await);
         mirror.advance("main", &next).await.unwrap();
-        assert_eq!(git(&hub, &["rev-parse", "main"]).await.unwrap().trim(), next);
+        assert_eq!(
+            git(&hub, &["rev-parse", "main"]).await.unwrap().trim(),
+            next
+        );
     }
 
     #[tokio::test]
     async fn what_is_no_commit_is_not_brought() {
         let scratch = tempfile::tempdir().unwrap();
-        git(scratch.path(), &["init", "-q", "-b", "main"]).await.unwrap();
+        git(scratch.path(), &["init", "-q", "-b", "main"])
+            .await
+            .unwrap();
         let commit = commit(scratch.path()).await;
         let hub = scratch.path().to_str().unwrap();
-        let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub).await.unwrap();
-        mirror.remove(&["refs/heads/main".to_owned()]).await.unwrap_err();
-        for refused in ["", "main", "HEAD", "a1a1a1a1a1a1", &format!("+{commit}"), &format!("{commit}:x")] {
+        let mirror = Mirrors::new(scratch.path().join("mirrors"))
+            .of(hub)
+            .await
+            .unwrap();
+        mirror
+            .remove(&["refs/heads/main".to_owned()])
+            .await
+            .unwrap_err();
+        for refused in [
+            "",
+            "main",
+            "HEAD",
+            "a1a1a1a1a1a1",
+            &format!("+{commit}"),
+            &format!("{commit}:x"),
+        ] {
             assert!(mirror.bring(refused).await.is_err(), "{refused}");
         }
         mirror.bring(&commit).await.unwrap();
@@ -241,7 +349,10 @@ mod tests {
         let hub = scratch.path().join("hub");
         std::fs::create_dir(&hub).unwrap();
         git(&hub, &["init", "-q", "-b", "main"]).await.unwrap();
-        let (first, mirrors) = (commit(&hub).await, Mirrors::new(scratch.path().join("mirrors")));
+        let (first, mirrors) = (
+            commit(&hub).await,
+            Mirrors::new(scratch.path().join("mirrors")),
+        );
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("git://{}/hub", silent.local_addr().unwrap());
         let dead = mirrors.of(&address).await.unwrap();

@@ -79,8 +79,9 @@ impl FromStr for Branch {
 pub(crate) fn is_ref(name: &str) -> bool {
     let is_odd = |c: char| c.is_ascii_control() || " ~^:?*[\\".contains(c);
     // git compares bytes, so only this ending counts.
-    let is_part =
-        |part: &str| !part.is_empty() && !part.starts_with('.') && !part.as_bytes().ends_with(b".lock");
+    let is_part = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.as_bytes().ends_with(b".lock")
+    };
     let has_odd_pair = name.contains("..") || name.contains("@{");
     name != "@"
         && !name.contains(is_odd)
@@ -118,7 +119,14 @@ mod tests {
         for good in ["a1".repeat(20), "0f".repeat(32)] {
             assert_eq!(good.parse::<CommitId>().unwrap().as_str(), good);
         }
-        for other in ["", "main", "a1a1a1", &"A1".repeat(20), &"g1".repeat(20), &"é".repeat(20)] {
+        for other in [
+            "",
+            "main",
+            "a1a1a1",
+            &"A1".repeat(20),
+            &"g1".repeat(20),
+            &"é".repeat(20),
+        ] {
             assert!(other.parse::<CommitId>().is_err(), "{other}");
         }
     }
@@ -126,20 +134,42 @@ mod tests {
     #[tokio::test]
     async fn a_branch_has_a_name_that_git_allows() {
         let (good, bad) = (
-            ["main", "release/1.0", "ü", "a@b", "a-", "refs/heads/x", "x.locked", "{x}", "@"],
             [
-                "", "HEAD", "-d", "a..b", "a b", "a:b", "a^", "a~1", "a?", "a*", "a[b", "a\\b", "/a", "a/",
-                "a//b", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "a@{1}", "a\u{7f}", "a\n",
+                "main",
+                "release/1.0",
+                "ü",
+                "a@b",
+                "a-",
+                "refs/heads/x",
+                "x.locked",
+                "{x}",
+                "@",
+            ],
+            [
+                "", "HEAD", "-d", "a..b", "a b", "a:b", "a^", "a~1", "a?", "a*", "a[b", "a\\b",
+                "/a", "a/", "a//b", ".a", "a/.b", "a.", "a.lock", "a.lock/b", "a@{1}", "a\u{7f}",
+                "a\n",
             ],
         );
         let says_git = async |name: &str| {
-            crate::git(std::path::Path::new("/"), &["check-ref-format", "--branch", name]).await.is_ok()
+            crate::git(
+                std::path::Path::new("/"),
+                &["check-ref-format", "--branch", name],
+            )
+            .await
+            .is_ok()
         };
         for name in good {
-            assert!(name.parse::<Branch>().is_ok() && says_git(name).await, "{name}");
+            assert!(
+                name.parse::<Branch>().is_ok() && says_git(name).await,
+                "{name}"
+            );
         }
         for name in bad {
-            assert!(name.parse::<Branch>().is_err() && !says_git(name).await, "{name}");
+            assert!(
+                name.parse::<Branch>().is_err() && !says_git(name).await,
+                "{name}"
+            );
         }
     }
 }

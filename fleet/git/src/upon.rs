@@ -5,7 +5,12 @@ use crate::{GitError, Mirror, git};
 impl Mirror {
     /// The result `commit`, which was made on `onto`, as one commit upon `head`, with its own author, date and message: the same
     /// each time. `None` if both have changed the same lines, or if this git cannot tell (before 2.40).
-    pub async fn put_upon(&self, head: &str, onto: &str, commit: &str) -> Result<Option<String>, GitError> {
+    pub async fn put_upon(
+        &self,
+        head: &str,
+        onto: &str,
+        commit: &str,
+    ) -> Result<Option<String>, GitError> {
         if head == onto {
             return Ok(Some(commit.to_owned()));
         }
@@ -13,20 +18,42 @@ impl Mirror {
             return Ok(None);
         }
         let merge_base = format!("--merge-base={onto}");
-        let merge = ["merge-tree", "--write-tree", "--no-messages", &merge_base, head, commit];
-        let Ok(tree) = git(self.folder(), &merge).await else { return Ok(None) };
+        let merge = [
+            "merge-tree",
+            "--write-tree",
+            "--no-messages",
+            &merge_base,
+            head,
+            commit,
+        ];
+        let Ok(tree) = git(self.folder(), &merge).await else {
+            return Ok(None);
+        };
         let made = git(self.folder(), &["cat-file", "commit", commit]).await?;
         let file = self.folder().join("upon");
-        std::fs::write(&file, rewritten(&made, tree.trim(), head))
-            .map_err(|source| GitError::Folder { folder: file.clone(), source })?;
+        std::fs::write(&file, rewritten(&made, tree.trim(), head)).map_err(|source| {
+            GitError::Folder {
+                folder: file.clone(),
+                source,
+            }
+        })?;
         let path = file.to_string_lossy();
-        let written = git(self.folder(), &["hash-object", "-t", "commit", "-w", "--", &path]).await?;
+        let written = git(
+            self.folder(),
+            &["hash-object", "-t", "commit", "-w", "--", &path],
+        )
+        .await?;
         Ok(Some(written.trim().to_owned()))
     }
 
     /// Gives the hub a commit under a name, so that workers can fetch it.
     pub async fn offer(&self, commit: &str, name: &str) -> Result<(), GitError> {
-        git(self.folder(), &["push", "-q", "--", self.hub(), &format!("{commit}:{name}")]).await.map(drop)
+        git(
+            self.folder(),
+            &["push", "-q", "--", self.hub(), &format!("{commit}:{name}")],
+        )
+        .await
+        .map(drop)
     }
 }
 
@@ -38,7 +65,9 @@ fn rewritten(commit: &str, tree: &str, parent: &str) -> String {
     for line in head.lines() {
         // A header goes on in lines that begin with a space.
         if !line.starts_with(' ') {
-            is_kept = ["author ", "committer ", "encoding "].iter().any(|header| line.starts_with(header));
+            is_kept = ["author ", "committer ", "encoding "]
+                .iter()
+                .any(|header| line.starts_with(header));
         }
         if is_kept {
             lines.push(line.to_owned());
@@ -56,15 +85,33 @@ mod tests {
 
     async fn run(hub: &Path, args: &[&str]) -> String {
         let who = ["-c", "user.name=a", "-c", "user.email=a@example.invalid"];
-        git(hub, &[&who[..], args].concat()).await.unwrap().trim().to_owned()
+        git(hub, &[&who[..], args].concat())
+            .await
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
     /// A branch off `from` with one commit that writes a file; the commit.
     async fn writes(hub: &Path, from: &str, name: &str, content: &str) -> String {
-        run(hub, &["checkout", "-q", "-B", &format!("on-{name}-{}", content.len()), from]).await;
+        run(
+            hub,
+            &[
+                "checkout",
+                "-q",
+                "-B",
+                &format!("on-{name}-{}", content.len()),
+                from,
+            ],
+        )
+        .await;
         std::fs::write(hub.join(name), content).unwrap();
         run(hub, &["add", "."]).await;
-        run(hub, &["commit", "-q", "-m", &format!("{name}\n\nits reason\n")]).await;
+        run(
+            hub,
+            &["commit", "-q", "-m", &format!("{name}\n\nits reason\n")],
+        )
+        .await;
         run(hub, &["rev-parse", "HEAD"]).await
     }
 
@@ -79,9 +126,15 @@ mod tests {
         let one = writes(&hub, &base, "one", "1\n").await;
         let two = writes(&hub, &base, "two", "2\n").await;
         let rival = writes(&hub, &base, "one", "another\n").await;
-        let mirror = Mirrors::new(scratch.path().join("mirrors")).of(hub.to_str().unwrap()).await.unwrap();
+        let mirror = Mirrors::new(scratch.path().join("mirrors"))
+            .of(hub.to_str().unwrap())
+            .await
+            .unwrap();
         mirror.refresh().await.unwrap();
-        assert_eq!(mirror.put_upon(&base, &base, &one).await.unwrap(), Some(one.clone()));
+        assert_eq!(
+            mirror.put_upon(&base, &base, &one).await.unwrap(),
+            Some(one.clone())
+        );
         let both = mirror.put_upon(&one, &base, &two).await.unwrap().unwrap();
         assert_eq!(
             mirror.put_upon(&one, &base, &two).await.unwrap(),

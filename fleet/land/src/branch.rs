@@ -30,7 +30,11 @@ pub(crate) struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        Self { size: LONGEST, rest: Vec::new(), refusals: 0 }
+        Self {
+            size: LONGEST,
+            rest: Vec::new(),
+            refusals: 0,
+        }
     }
 }
 
@@ -84,23 +88,34 @@ impl Branch {
             return Ok(Some(self.arrived(mirror, progress, train).await?));
         }
         if head != train.base || !train.is_whole {
-            self.dissolve(mirror, train, "its branch has moved, or one of its results was cancelled").await?;
+            self.dissolve(
+                mirror,
+                train,
+                "its branch has moved, or one of its results was cancelled",
+            )
+            .await?;
             return Ok(Some(Round::default()));
         }
         match train.state {
             State::Passed => match self.push(mirror, progress, &train.tip, head).await? {
                 Pushed::Moved => Ok(Some(self.arrived(mirror, progress, train).await?)),
                 Pushed::NotNow => Ok(None),
-                Pushed::Never(words) => Ok(Some(self.fails(mirror, progress, train, head, &words).await?)),
+                Pushed::Never(words) => Ok(Some(
+                    self.fails(mirror, progress, train, head, &words).await?,
+                )),
             },
             State::Queued | State::Leased => Ok(None),
             State::Dead => {
                 let words = "the workers that verified it were lost too often";
-                Ok(Some(self.fails(mirror, progress, train, head, words).await?))
+                Ok(Some(
+                    self.fails(mirror, progress, train, head, words).await?,
+                ))
             }
             State::Failed | State::Stopped | State::Cancelled | State::Waiting | State::Landed => {
                 let words = "its commands fail on the branch as it is now";
-                Ok(Some(self.fails(mirror, progress, train, head, words).await?))
+                Ok(Some(
+                    self.fails(mirror, progress, train, head, words).await?,
+                ))
             }
         }
     }
@@ -115,12 +130,21 @@ impl Branch {
         let mut round = Round::default();
         for member in &train.members {
             let span = self.span(member.order, member.traceparent.as_deref());
-            round = round.and(self.landed(member.order, &member.commit).instrument(span).await?);
+            round = round.and(
+                self.landed(member.order, &member.commit)
+                    .instrument(span)
+                    .await?,
+            );
         }
         self.landing.arrived(train.id).await?;
         progress.size = (train.members.len() * 2).clamp(progress.size, LONGEST);
         let results = train.members.len();
-        tracing::info!(branch = self.name, results, commit = train.tip, "a train has landed");
+        tracing::info!(
+            branch = self.name,
+            results,
+            commit = train.tip,
+            "a train has landed"
+        );
         Ok(round)
     }
 
@@ -142,10 +166,19 @@ impl Branch {
             progress.size = (train.members.len() / 2).max(1);
             return Ok(Round::default());
         }
-        progress.rest =
-            train.members.iter().map(|member| member.order).filter(|order| !bad.contains(&order.0)).collect();
+        progress.rest = train
+            .members
+            .iter()
+            .map(|member| member.order)
+            .filter(|order| !bad.contains(&order.0))
+            .collect();
         let mut round = Round::default();
-        for ready in self.waiting().await?.iter().filter(|ready| bad.contains(&ready.order.0)) {
+        for ready in self
+            .waiting()
+            .await?
+            .iter()
+            .filter(|ready| bad.contains(&ready.order.0))
+        {
             round = round.and(self.again(ready, head, words).await?);
         }
         progress.size = LONGEST;
@@ -154,11 +187,24 @@ impl Branch {
 
     /// The first results that wait for the branch.
     async fn waiting(&self) -> Result<Vec<Ready>, LandError> {
-        Ok(self.landing.ready(&self.repo, &self.name, LOOKED_AT).await?)
+        Ok(self
+            .landing
+            .ready(&self.repo, &self.name, LOOKED_AT)
+            .await?)
     }
 
-    async fn dissolve(&self, mirror: &Mirror, train: &Train, reason: &str) -> Result<(), LandError> {
-        tracing::info!(branch = self.name, train = train.id.0, reason, "a train ends");
+    async fn dissolve(
+        &self,
+        mirror: &Mirror,
+        train: &Train,
+        reason: &str,
+    ) -> Result<(), LandError> {
+        tracing::info!(
+            branch = self.name,
+            train = train.id.0,
+            reason,
+            "a train ends"
+        );
         self.withdraw(mirror, train).await;
         Ok(self.landing.dissolve(train.id, reason).await?)
     }
@@ -190,11 +236,18 @@ impl Branch {
                 break;
             }
             let span = self.span(ready.order, ready.traceparent.as_deref());
-            let tip = members.last().map_or(head.as_str(), |last| last.commit.as_str()).to_owned();
+            let tip = members
+                .last()
+                .map_or(head.as_str(), |last| last.commit.as_str())
+                .to_owned();
             match self.fit(mirror, progress, &ready, &head, &tip).await? {
                 Fit::Never(words) => round = round.and(self.refuse(&ready, &words).await?),
                 Fit::Landed => {
-                    round = round.and(self.landed(ready.order, &ready.commit).instrument(span).await?);
+                    round = round.and(
+                        self.landed(ready.order, &ready.commit)
+                            .instrument(span)
+                            .await?,
+                    );
                 }
                 Fit::Not if tip == head => {
                     round = round.and(self.again(&ready, &head, "its branch has moved").await?);
@@ -204,16 +257,29 @@ impl Branch {
                 Fit::Upon(commit) if commit == ready.commit && members.is_empty() => {
                     match self.push(mirror, progress, &commit, &head).await? {
                         Pushed::Moved => {
-                            round = round.and(self.landed(ready.order, &commit).instrument(span).await?);
+                            round = round
+                                .and(self.landed(ready.order, &commit).instrument(span).await?);
                             head = commit;
                         }
                         Pushed::NotNow => return Ok(round),
-                        Pushed::Never(words) => round = round.and(self.refuse(&ready, &words).await?),
+                        Pushed::Never(words) => {
+                            round = round.and(self.refuse(&ready, &words).await?)
+                        }
                     }
                 }
                 Fit::Upon(commit) => {
-                    let Ready { order, content, traceparent, .. } = ready;
-                    members.push(Arrived { order, commit, content, traceparent });
+                    let Ready {
+                        order,
+                        content,
+                        traceparent,
+                        ..
+                    } = ready;
+                    members.push(Arrived {
+                        order,
+                        commit,
+                        content,
+                        traceparent,
+                    });
                 }
             }
         }
@@ -221,12 +287,29 @@ impl Branch {
     }
 
     /// Lets workers fetch the last commit of a train, and queues its verification.
-    async fn depart(&self, mirror: &Mirror, head: &str, members: &[Arrived]) -> Result<Round, LandError> {
-        let Some(last) = members.last() else { return Ok(Round::default()) };
-        mirror.offer(&last.commit, &self.offer(&last.commit)).await?;
+    async fn depart(
+        &self,
+        mirror: &Mirror,
+        head: &str,
+        members: &[Arrived],
+    ) -> Result<Round, LandError> {
+        let Some(last) = members.last() else {
+            return Ok(Round::default());
+        };
+        mirror
+            .offer(&last.commit, &self.offer(&last.commit))
+            .await?;
         self.landing.couple(head, members).await?;
-        tracing::info!(branch = self.name, results = members.len(), commit = last.commit, "a train");
-        Ok(Round { trains: 1, ..Round::default() })
+        tracing::info!(
+            branch = self.name,
+            results = members.len(),
+            commit = last.commit,
+            "a train"
+        );
+        Ok(Round {
+            trains: 1,
+            ..Round::default()
+        })
     }
 
     async fn fit(
@@ -248,12 +331,17 @@ impl Branch {
             return Ok(Fit::Never(format!("its result is not there: {error}")));
         }
         if commit == onto || !mirror.contains(commit, onto).await {
-            return Ok(Fit::Never(format!("its result does not descend from {onto}")));
+            return Ok(Fit::Never(format!(
+                "its result does not descend from {onto}"
+            )));
         }
         if mirror.contains(head, commit).await {
             return Ok(Fit::Landed);
         }
-        Ok(mirror.put_upon(tip, onto, commit).await?.map_or(Fit::Not, Fit::Upon))
+        Ok(mirror
+            .put_upon(tip, onto, commit)
+            .await?
+            .map_or(Fit::Not, Fit::Upon))
     }
 
     /// Moves the branch from `head` to a commit upon it.
@@ -277,7 +365,11 @@ impl Branch {
         }
         progress.refusals += 1;
         if progress.refusals < PATIENCE {
-            tracing::warn!(branch = self.name, error = &error as &dyn std::error::Error, "the hub refuses");
+            tracing::warn!(
+                branch = self.name,
+                error = &error as &dyn std::error::Error,
+                "the hub refuses"
+            );
             return Ok(Pushed::NotNow);
         }
         progress.refusals = 0;
@@ -293,20 +385,48 @@ impl Branch {
 
     async fn landed(&self, order: OrderId, commit: &str) -> Result<Round, LandError> {
         let fence = self.landing.landed(order, commit).await?;
-        tracing::info!(order = order.0, branch = self.name, commit, ?fence, "landed");
-        Ok(Round { landed: usize::from(fence == Fence::Held), ..Round::default() })
+        tracing::info!(
+            order = order.0,
+            branch = self.name,
+            commit,
+            ?fence,
+            "landed"
+        );
+        Ok(Round {
+            landed: usize::from(fence == Fence::Held),
+            ..Round::default()
+        })
     }
 
     async fn again(&self, ready: &Ready, head: &str, reason: &str) -> Result<Round, LandError> {
         let fence = self.landing.again(ready, head, reason).await?;
-        tracing::info!(order = ready.order.0, branch = self.name, head, reason, ?fence, "carried out again");
-        Ok(Round { again: usize::from(fence == Fence::Held), ..Round::default() })
+        tracing::info!(
+            order = ready.order.0,
+            branch = self.name,
+            head,
+            reason,
+            ?fence,
+            "carried out again"
+        );
+        Ok(Round {
+            again: usize::from(fence == Fence::Held),
+            ..Round::default()
+        })
     }
 
     async fn refuse(&self, ready: &Ready, reason: &str) -> Result<Round, LandError> {
         let fence = self.landing.refused(ready, reason).await?;
-        tracing::warn!(order = ready.order.0, branch = self.name, reason, ?fence, "cannot land");
-        Ok(Round { refused: usize::from(fence == Fence::Held), ..Round::default() })
+        tracing::warn!(
+            order = ready.order.0,
+            branch = self.name,
+            reason,
+            ?fence,
+            "cannot land"
+        );
+        Ok(Round {
+            refused: usize::from(fence == Fence::Held),
+            ..Round::default()
+        })
     }
 
     /// The ref under which workers fetch a train.

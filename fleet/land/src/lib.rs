@@ -90,7 +90,9 @@ pub struct Lander {
 impl Lander {
     /// Takes the right to land; `None` if another process has it.
     pub async fn new(store: &Store, mirrors: Arc<Mirrors>) -> Result<Option<Self>, StoreError> {
-        let Some(landing) = store.landing().await? else { return Ok(None) };
+        let Some(landing) = store.landing().await? else {
+            return Ok(None);
+        };
         Ok(Some(Self {
             landing: Arc::new(landing),
             mirrors,
@@ -121,7 +123,8 @@ impl Lander {
         }
         for (repo, branches) in hubs {
             if self.busy.insert(repo.clone()) {
-                self.visits.spawn(visit(Arc::clone(&self.mirrors), repo, branches));
+                self.visits
+                    .spawn(visit(Arc::clone(&self.mirrors), repo, branches));
             }
         }
         let mut round = Round::default();
@@ -145,7 +148,12 @@ impl Lander {
         ended: Result<(String, Result<Round, LandError>), tokio::task::JoinError>,
     ) -> Result<Round, LandError> {
         // A visit that panicked leaves its hub busy: nothing is landed there until the next start.
-        let Ok((repo, round)) = ended else { return Ok(Round { failed: 1, ..Round::default() }) };
+        let Ok((repo, round)) = ended else {
+            return Ok(Round {
+                failed: 1,
+                ..Round::default()
+            });
+        };
         self.busy.remove(&repo);
         round
     }
@@ -163,7 +171,12 @@ async fn visit(
             Ok(round) => all = all.and(round),
             Err(LandError::Git(error)) => {
                 let branch = &branch.name;
-                tracing::error!(repo, branch, error = &error as &dyn std::error::Error, "cannot land");
+                tracing::error!(
+                    repo,
+                    branch,
+                    error = &error as &dyn std::error::Error,
+                    "cannot land"
+                );
                 all.failed += 1;
             }
             Err(error) => return (repo, Err(error)),

@@ -70,13 +70,25 @@ pub fn html(fleet: &Fleet<'_>) -> String {
         policy: policy(Some(SCRIPT)),
         style: STYLE,
         script: SCRIPT,
-        total: format!("orders: {}, lost leases: {lost}, ${usd:.2}", fleet.orders.len()),
-        tenants: fleet.orders.iter().map(|order| order.tenant.as_str()).collect(),
+        total: format!(
+            "orders: {}, lost leases: {lost}, ${usd:.2}",
+            fleet.orders.len()
+        ),
+        tenants: fleet
+            .orders
+            .iter()
+            .map(|order| order.tenant.as_str())
+            .collect(),
         states: fleet.orders.iter().map(|order| order.state).collect(),
         batches,
         costs: fleet.costs,
         budgets: fleet.budgets,
-        rows: fleet.orders.iter().rev().map(|order| row(order, fleet.files)).collect(),
+        rows: fleet
+            .orders
+            .iter()
+            .rev()
+            .map(|order| row(order, fleet.files))
+            .collect(),
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
     page.render().unwrap_or_default()
@@ -86,8 +98,11 @@ fn batches(orders: &[OrderRow]) -> Vec<Batch<'_>> {
     let mut batches: BTreeMap<_, Batch<'_>> = BTreeMap::new();
     for order in orders {
         let (tenant, name) = (order.tenant.as_str(), order.batch.as_deref().unwrap_or("–"));
-        let batch =
-            batches.entry((tenant, name)).or_insert_with(|| Batch { tenant, name, ..Batch::default() });
+        let batch = batches.entry((tenant, name)).or_insert_with(|| Batch {
+            tenant,
+            name,
+            ..Batch::default()
+        });
         batch.orders += 1;
         match class(order) {
             "good" => batch.good += 1,
@@ -114,7 +129,9 @@ fn class(order: &OrderRow) -> &'static str {
 fn row<'a>(order: &'a OrderRow, files: &BTreeSet<String>) -> Row<'a> {
     let shown = |text: &Option<String>| plain(text.as_deref().unwrap_or_default()).into_owned();
     #[expect(clippy::cast_precision_loss, reason = "far less than 2⁵² ms")]
-    let seconds = order.elapsed_ms.map(|ms| format!("{:.1}", ms as f64 / 1000.0));
+    let seconds = order
+        .elapsed_ms
+        .map(|ms| format!("{:.1}", ms as f64 / 1000.0));
     Row {
         order,
         link: name(order).filter(|name| files.contains(name)),
@@ -158,7 +175,12 @@ mod tests {
     #[test]
     fn texts_of_programs_are_text() {
         let orders = [order(7, State::Failed, "<script>alert(1)</script>\u{202e}")];
-        let fleet = Fleet { orders: &orders, costs: &[], budgets: &[], files: &BTreeSet::new() };
+        let fleet = Fleet {
+            orders: &orders,
+            costs: &[],
+            budgets: &[],
+            files: &BTreeSet::new(),
+        };
         let html = html(&fleet);
         assert!(!html.contains("<script>alert") && !html.contains('\u{202e}'));
         assert!(html.contains("default-src &#39;none&#39;"), "{html}");
@@ -166,12 +188,25 @@ mod tests {
 
     #[test]
     fn batches_are_sums_of_their_orders_and_only_pages_that_exist_are_linked() {
-        let orders = [order(1, State::Passed, ""), order(2, State::Dead, ""), order(3, State::Queued, "")];
+        let orders = [
+            order(1, State::Passed, ""),
+            order(2, State::Dead, ""),
+            order(3, State::Queued, ""),
+        ];
         let files = BTreeSet::from(["order-1-0123456789ab.html".to_owned()]);
-        let html = html(&Fleet { orders: &orders, costs: &[], budgets: &[], files: &files });
-        let sums = ["3", "1", "1", "1", "6", "0.7500"].map(|sum| format!("<td class=\"num\">{sum}</td>"));
+        let html = html(&Fleet {
+            orders: &orders,
+            costs: &[],
+            budgets: &[],
+            files: &files,
+        });
+        let sums =
+            ["3", "1", "1", "1", "6", "0.7500"].map(|sum| format!("<td class=\"num\">{sum}</td>"));
         assert!(
-            html.contains(&format!("<tr><td>a</td><th scope=\"row\">b</th>{}</tr>", sums.concat())),
+            html.contains(&format!(
+                "<tr><td>a</td><th scope=\"row\">b</th>{}</tr>",
+                sums.concat()
+            )),
             "{html}"
         );
         assert_eq!(html.matches("href=\"order-").count(), 1);

@@ -43,9 +43,13 @@ impl Maker {
         tokio::fs::create_dir(&project).await?;
         git(&project, &["init", "-q", "."]).await?;
         tokio::fs::write(project.join("run.bundle"), bundle).await?;
-        let imported = self.run(&project, &["import", "run.bundle", "--json"]).await?;
-        let Imported { run } = serde_json::from_slice(&imported).context("the import says no name")?;
-        self.run(&project, &["page", "-o", "../page.html", "--", &run]).await?;
+        let imported = self
+            .run(&project, &["import", "run.bundle", "--json"])
+            .await?;
+        let Imported { run } =
+            serde_json::from_slice(&imported).context("the import says no name")?;
+        self.run(&project, &["page", "-o", "../page.html", "--", &run])
+            .await?;
         place(&scratch, file).await
     }
 
@@ -53,11 +57,19 @@ impl Maker {
     async fn run(&self, project: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
         #[expect(clippy::disallowed_methods, reason = "this module starts the product")]
         let mut product = Command::new(&self.program);
-        product.args(args).current_dir(project).stdin(Stdio::null()).kill_on_drop(true);
+        product
+            .args(args)
+            .current_dir(project)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
         let done = product.output().await;
         let done = done.with_context(|| format!("{} cannot be started", self.program.display()))?;
         let said = String::from_utf8_lossy(&done.stderr);
-        anyhow::ensure!(done.status.success(), "{args:?}: {}", code_commit_page::plain(said.trim()));
+        anyhow::ensure!(
+            done.status.success(),
+            "{args:?}: {}",
+            code_commit_page::plain(said.trim())
+        );
         Ok(done.stdout)
     }
 }

@@ -2,7 +2,11 @@
 //!
 //! PostgreSQL waits for the disk here, as it does where it matters. A figure is that of a lease with its commit.
 
-#![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "this measures and prints")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "this measures and prints"
+)]
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +20,9 @@ const TENANTS: usize = 10;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Some(postgres) = Postgres::start_with(&[])? else { return Ok(()) };
+    let Some(postgres) = Postgres::start_with(&[])? else {
+        return Ok(());
+    };
     let store = Store::migrate(&postgres.address()).await?;
     let first: Vec<NewOrder> = (0..TENANTS).map(order).collect();
     store.submit(&first, None).await?;
@@ -32,15 +38,20 @@ async fn main() -> anyhow::Result<()> {
     more(&postgres, "now() + interval '1 day'", 100_000)?;
     show(&store, "and 100,000 that wait").await?;
     // Each had something to do, a moment ago.
-    postgres.query("INSERT INTO tenants SELECT 'idle-' || n FROM generate_series(1, 10000) AS n")?;
-    postgres.query("INSERT INTO in_line SELECT 'idle-' || n, -n FROM generate_series(1, 10000) AS n")?;
+    postgres
+        .query("INSERT INTO tenants SELECT 'idle-' || n FROM generate_series(1, 10000) AS n")?;
+    postgres
+        .query("INSERT INTO in_line SELECT 'idle-' || n, -n FROM generate_series(1, 10000) AS n")?;
     for _ in 0..10 {
         store.sweep(&Terms::default()).await?;
     }
     show(&store, "and 10,000 idle tenants").await?;
     let begun = Instant::now();
     store.snapshot().await?;
-    println!("the numbers of /metrics: {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "the numbers of /metrics: {:.1} ms",
+        begun.elapsed().as_secs_f64() * 1e3
+    );
     Ok(())
 }
 
@@ -66,7 +77,10 @@ async fn show(store: &Store, what: &str) -> anyhow::Result<()> {
         let rate = f64::from(u32::try_from(times.len())?) / begun.elapsed().as_secs_f64();
         times.sort_unstable();
         let at = |part: usize| {
-            times.get((times.len() * part / 100).min(times.len() - 1)).copied().unwrap_or_default()
+            times
+                .get((times.len() * part / 100).min(times.len() - 1))
+                .copied()
+                .unwrap_or_default()
         };
         let [fastest, median, p95] =
             [0, 50, 95].map(|part| format!("{:.2} ms", at(part).as_secs_f64() * 1e3));
@@ -98,7 +112,12 @@ async fn measure(store: &Store, workers: usize) -> anyhow::Result<Vec<Duration>>
                         reason: String::new(),
                         counts: false,
                     });
-                    store.lose(&lost.ok_or_else(|| anyhow::anyhow!("the queue is empty"))?, &terms).await?;
+                    store
+                        .lose(
+                            &lost.ok_or_else(|| anyhow::anyhow!("the queue is empty"))?,
+                            &terms,
+                        )
+                        .await?;
                 }
                 anyhow::Ok(times)
             })

@@ -7,7 +7,11 @@
 //! The database is CONNECTIONS servers with one queue; each order takes MS of one of them, in eleven parts: lease, six beats
 //! and four others spread over its time. Times are exponential. The parameters are what `cycle` measures.
 
-#![expect(clippy::print_stdout, clippy::cast_precision_loss, reason = "this prints figures")]
+#![expect(
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "this prints figures"
+)]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +24,10 @@ struct Random(u64);
 
 impl Random {
     fn exponential(&mut self, mean: f64) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let unit = ((self.0 >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
         -mean * unit.ln()
     }
@@ -47,7 +54,11 @@ impl Fleet {
     fn run(&self, workers: usize) -> Figures {
         let mut random = Random(28);
         let micros = |seconds: f64| {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive and small"
+            )]
             let micros = (seconds * 1e6) as Time;
             micros
         };
@@ -60,22 +71,28 @@ impl Fleet {
         let mut free: BinaryHeap<Reverse<Time>> = (0..self.servers).map(|_| Reverse(0)).collect();
         let (mut done, mut busy, mut waited, mut leases, mut now) = (0, 0, 0, 0_u64, 0);
         while done < self.orders {
-            let (Some(Reverse((at, worker))), Some(Reverse(server))) = (asking.pop(), free.pop()) else {
+            let (Some(Reverse((at, worker))), Some(Reverse(server))) = (asking.pop(), free.pop())
+            else {
                 break;
             };
             let service = micros(random.exponential(self.part_s));
             let end = at.max(server) + service;
             free.push(Reverse(end));
             (busy, now) = (busy + service, now.max(end));
-            let Some(part) = part.get_mut(worker) else { break };
+            let Some(part) = part.get_mut(worker) else {
+                break;
+            };
             if *part == 0 {
                 (leases, waited) = (leases + 1, waited + end - at);
             }
             *part = (*part + 1) % PARTS;
             done += u64::from(*part == 0);
             // After the verdict it asks for the next order at once.
-            let think =
-                if *part == 0 { 0.0 } else { random.exponential(self.order_s / f64::from(PARTS - 1)) };
+            let think = if *part == 0 {
+                0.0
+            } else {
+                random.exponential(self.order_s / f64::from(PARTS - 1))
+            };
             asking.push(Reverse((end + micros(think), worker)));
         }
         let seconds = now as f64 / 1e6;
@@ -89,17 +106,43 @@ impl Fleet {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // `cargo bench` adds a flag of its own.
-    let given: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let given: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let number = |at: usize, default: f64| given.get(at).map_or(Ok(default), |word| word.parse());
-    let (orders, order_s, ms, servers) =
-        (number(0, 1e6)?, number(1, 60.0)?, number(2, 10.0)?, number(3, 2.0)?);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
+    let (orders, order_s, ms, servers) = (
+        number(0, 1e6)?,
+        number(1, 60.0)?,
+        number(2, 10.0)?,
+        number(3, 2.0)?,
+    );
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts"
+    )]
     let (orders, servers) = (orders as u64, servers as usize);
-    let fleet = Fleet { orders, order_s, part_s: ms / 1e3 / f64::from(PARTS), servers };
-    println!("{:>8} {:>14} {:>9} {:>12}", "workers", "orders/second", "database", "mean lease");
+    let fleet = Fleet {
+        orders,
+        order_s,
+        part_s: ms / 1e3 / f64::from(PARTS),
+        servers,
+    };
+    println!(
+        "{:>8} {:>14} {:>9} {:>12}",
+        "workers", "orders/second", "database", "mean lease"
+    );
     for workers in [1, 10, 100, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000] {
-        let Figures { rate, busy, lease_ms } = fleet.run(workers);
-        println!("{workers:>8} {rate:>14.2} {:>8.1}% {lease_ms:>9.2} ms", busy * 100.0);
+        let Figures {
+            rate,
+            busy,
+            lease_ms,
+        } = fleet.run(workers);
+        println!(
+            "{workers:>8} {rate:>14.2} {:>8.1}% {lease_ms:>9.2} ms",
+            busy * 100.0
+        );
     }
     Ok(())
 }

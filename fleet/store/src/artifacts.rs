@@ -13,26 +13,38 @@ impl Store {
             INSERT INTO artifacts (sha256, content) VALUES ($1, $2)
             ON CONFLICT (sha256) DO UPDATE SET stored_at = now()";
         let sha256 = hex(&Sha256::digest(content));
-        self.client().await?.execute(KEEP, &[&sha256, &content]).await?;
+        self.client()
+            .await?
+            .execute(KEEP, &[&sha256, &content])
+            .await?;
         Ok(sha256)
     }
 
     /// The bundle of an order; `None` if it has none, or none any more.
     pub async fn bundle(&self, OrderId(id): OrderId) -> Result<Option<Vec<u8>>, StoreError> {
-        const BUNDLE: &str =
-            "SELECT a.content FROM artifacts a JOIN orders o ON o.bundle = a.sha256 WHERE o.id = $1";
-        Ok(self.client().await?.query_opt(BUNDLE, &[&id]).await?.map(|row| row.get(0)))
+        const BUNDLE: &str = "SELECT a.content FROM artifacts a JOIN orders o ON o.bundle = a.sha256 WHERE o.id = $1";
+        Ok(self
+            .client()
+            .await?
+            .query_opt(BUNDLE, &[&id])
+            .await?
+            .map(|row| row.get(0)))
     }
 
     /// The hubs of orders that ended more than `days` ago, each with these orders, and the lease whose result is still theirs:
     /// none if it has landed, or if there is none.
-    pub async fn ended(&self, days: i32) -> Result<BTreeMap<String, BTreeMap<i64, Option<i32>>>, StoreError> {
+    pub async fn ended(
+        &self,
+        days: i32,
+    ) -> Result<BTreeMap<String, BTreeMap<i64, Option<i32>>>, StoreError> {
         const ENDED: &str = "
             SELECT repo, id, CASE WHEN state = 'passed' THEN epoch END FROM orders
             WHERE ended_at < now() - make_interval(days => $1) AND state NOT IN ('waiting', 'queued', 'leased')";
         let mut hubs: BTreeMap<String, BTreeMap<i64, Option<i32>>> = BTreeMap::new();
         for row in self.client().await?.query(ENDED, &[&days]).await? {
-            hubs.entry(row.get(0)).or_default().insert(row.get(1), row.get(2));
+            hubs.entry(row.get(0))
+                .or_default()
+                .insert(row.get(1), row.get(2));
         }
         Ok(hubs)
     }
@@ -58,8 +70,7 @@ impl Store {
                 SELECT min(submitted_at) FROM orders
                 WHERE ended_at IS NULL OR ended_at > now() - make_interval(days => $1)))";
         const EVENTS: &str = "DELETE FROM events USING old WHERE order_id = old.id";
-        const BUNDLES: &str =
-            "UPDATE orders SET bundle = NULL FROM old WHERE orders.id = old.id AND orders.bundle IS NOT NULL";
+        const BUNDLES: &str = "UPDATE orders SET bundle = NULL FROM old WHERE orders.id = old.id AND orders.bundle IS NOT NULL";
         // One that was stored a moment ago belongs to an order that is about to name it.
         const ARTIFACTS: &str = "
             WITH gone AS (
@@ -70,7 +81,8 @@ impl Store {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
         // A statement that creates a table takes no parameters.
-        all.batch_execute(&OLD.replace("$1", &days.to_string())).await?;
+        all.batch_execute(&OLD.replace("$1", &days.to_string()))
+            .await?;
         let answers: i64 = all.query_one(ANSWERS, &[]).await?.get(0);
         for month in all.query(MONTHS, &[&days]).await? {
             all.batch_execute(month.get(0)).await?;

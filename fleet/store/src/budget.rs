@@ -86,7 +86,12 @@ impl Store {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
         let (tenant, batch) = scope.parts();
-        if *scope != Scope::Fleet && all.query_opt(HAS_ORDERS, &[&tenant, &batch]).await?.is_none() {
+        if *scope != Scope::Fleet
+            && all
+                .query_opt(HAS_ORDERS, &[&tenant, &batch])
+                .await?
+                .is_none()
+        {
             return Ok(Fence::Gone);
         }
         set(&all, scope, cap).await?;
@@ -110,7 +115,11 @@ impl Store {
 }
 
 /// Sets a cap in a transaction of which it is a part.
-pub(crate) async fn set(all: &Transaction<'_>, scope: &Scope, cap: Nanodollars) -> Result<(), StoreError> {
+pub(crate) async fn set(
+    all: &Transaction<'_>,
+    scope: &Scope,
+    cap: Nanodollars,
+) -> Result<(), StoreError> {
     all.batch_execute(ALONE).await?;
     all.execute(CAP, &[&scope.to_string(), &cap.0]).await?;
     Ok(())

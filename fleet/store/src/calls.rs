@@ -105,7 +105,9 @@ const ALIVE: &str = "UPDATE gateways SET beat_at = now() WHERE id = $1";
 impl Store {
     /// A gateway begins. Its calls are its own as long as it beats.
     pub async fn gateway(&self) -> Result<GatewayId, StoreError> {
-        Ok(GatewayId(self.client().await?.query_one(HELLO, &[]).await?.get(0)))
+        Ok(GatewayId(
+            self.client().await?.query_one(HELLO, &[]).await?.get(0),
+        ))
     }
 
     /// A gateway is alive; calls of those that were silent for longer than `patience` are nobody's, and count as spent.
@@ -119,7 +121,10 @@ impl Store {
         client.execute(ALIVE, &[&id]).await?;
         let all = client.transaction().await?;
         let orphans = all.query(ORPHANS, &[&seconds(patience)]).await?;
-        let mut scopes: Vec<String> = orphans.iter().flat_map(|row| row.get::<_, Vec<String>>(1)).collect();
+        let mut scopes: Vec<String> = orphans
+            .iter()
+            .flat_map(|row| row.get::<_, Vec<String>>(1))
+            .collect();
         scopes.sort_unstable();
         scopes.dedup();
         budget::lock(&all, &scopes).await?;
@@ -139,7 +144,15 @@ impl Store {
         GatewayId(gateway): GatewayId,
         need: &Need<'_>,
     ) -> Result<Reserved, StoreError> {
-        let Need { token, request_sha256, model, most, interval, patience, longest_wait } = need;
+        let Need {
+            token,
+            request_sha256,
+            model,
+            most,
+            interval,
+            patience,
+            longest_wait,
+        } = need;
         let most = most.map(|Nanodollars(most)| most);
         let (interval, patience) = (interval.map(seconds), seconds(*patience));
         let client = self.client().await?;
@@ -148,15 +161,29 @@ impl Store {
         let row = client
             .query_one(
                 &reserve,
-                &[token, request_sha256, model, &most, &interval, &gateway, &patience, &longest_wait],
+                &[
+                    token,
+                    request_sha256,
+                    model,
+                    &most,
+                    &interval,
+                    &gateway,
+                    &patience,
+                    &longest_wait,
+                ],
             )
             .await?;
         let refused = || (row.get("short"), Nanodollars(row.get("rest")));
         Ok(match row.get("word") {
             "open" => Reserved::Open(CallId(row.get("call"))),
-            "kept" => Reserved::Kept(Kept { content_type: row.get("kept_type"), body: row.get("kept") }),
+            "kept" => Reserved::Kept(Kept {
+                content_type: row.get("kept_type"),
+                body: row.get("kept"),
+            }),
             "in-flight" => Reserved::InFlight,
-            "wait" => Reserved::Wait(Duration::try_from_secs_f64(row.get("wait")).unwrap_or(Duration::MAX)),
+            "wait" => Reserved::Wait(
+                Duration::try_from_secs_f64(row.get("wait")).unwrap_or(Duration::MAX),
+            ),
             "held" => {
                 let (scope, left) = refused();
                 Reserved::Held { scope, left }
@@ -184,11 +211,29 @@ impl Store {
         let client = self.client().await?;
         let settle = client.prepare_cached(SETTLE).await?;
         let (faults, rest) = (terms.max_faults, seconds(terms.rest));
-        let Ended { state, cost, input, output, is_fault, .. } = ended;
+        let Ended {
+            state,
+            cost,
+            input,
+            output,
+            is_fault,
+            ..
+        } = ended;
         client
             .query_one(
                 &settle,
-                &[&id, &state, &cost, &input, &output, &content_type, &answer, &is_fault, &faults, &rest],
+                &[
+                    &id,
+                    &state,
+                    &cost,
+                    &input,
+                    &output,
+                    &content_type,
+                    &answer,
+                    &is_fault,
+                    &faults,
+                    &rest,
+                ],
             )
             .await?;
         Ok(())
@@ -196,7 +241,10 @@ impl Store {
 
     /// Nobody calls this model for a while: its service said so to one of us.
     pub async fn pause(&self, model: &str, pause: Duration) -> Result<(), StoreError> {
-        self.client().await?.execute(PAUSE, &[&model, &seconds(pause)]).await?;
+        self.client()
+            .await?
+            .execute(PAUSE, &[&model, &seconds(pause)])
+            .await?;
         Ok(())
     }
 }
@@ -213,13 +261,24 @@ struct Ended<'o> {
 
 impl<'o> Ended<'o> {
     fn of(outcome: &'o Outcome) -> Self {
-        let without =
-            |state, is_fault| Self { state, cost: None, input: None, output: None, kept: None, is_fault };
+        let without = |state, is_fault| Self {
+            state,
+            cost: None,
+            input: None,
+            output: None,
+            kept: None,
+            is_fault,
+        };
         match outcome {
             Outcome::Failed => without("failed", false),
             Outcome::OutOfOrder => without("failed", true),
             Outcome::Unknown => without("unknown", true),
-            Outcome::Answered { kept, cost, input_tokens, output_tokens } => Self {
+            Outcome::Answered {
+                kept,
+                cost,
+                input_tokens,
+                output_tokens,
+            } => Self {
                 state: if kept.is_some() { "answered" } else { "wasted" },
                 cost: cost.map(|Nanodollars(cost)| cost),
                 input: *input_tokens,

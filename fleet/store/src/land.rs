@@ -121,7 +121,12 @@ impl Store {
 
     /// The part of names below `refs/fleet/` that tells this fleet from others on the same hub.
     pub async fn name_in_hubs(&self) -> Result<String, StoreError> {
-        Ok(self.client().await?.query_one("SELECT name FROM fleet", &[]).await?.get(0))
+        Ok(self
+            .client()
+            .await?
+            .query_one("SELECT name FROM fleet", &[])
+            .await?
+            .get(0))
     }
 }
 
@@ -129,11 +134,19 @@ impl Landing {
     /// Repositories, each with its branches that results wait for.
     pub async fn branches(&self) -> Result<BTreeSet<(String, String)>, StoreError> {
         let rows = self.client.query(BRANCHES, &[]).await?;
-        Ok(rows.into_iter().map(|row| (row.get(0), row.get(1))).collect())
+        Ok(rows
+            .into_iter()
+            .map(|row| (row.get(0), row.get(1)))
+            .collect())
     }
 
     /// The first results that wait for a branch.
-    pub async fn ready(&self, repo: &str, branch: &str, limit: i64) -> Result<Vec<Ready>, StoreError> {
+    pub async fn ready(
+        &self,
+        repo: &str,
+        branch: &str,
+        limit: i64,
+    ) -> Result<Vec<Ready>, StoreError> {
         let rows = self.client.query(READY, &[&repo, &branch, &limit]).await?;
         let ready = |row: tokio_postgres::Row| Ready {
             order: OrderId(row.get(0)),
@@ -147,22 +160,39 @@ impl Landing {
 
     /// The train that runs to a branch.
     pub async fn train(&self, repo: &str, branch: &str) -> Result<Option<Train>, StoreError> {
-        let Some(row) = self.client.query_opt(TRAIN, &[&repo, &branch]).await? else { return Ok(None) };
+        let Some(row) = self.client.query_opt(TRAIN, &[&repo, &branch]).await? else {
+            return Ok(None);
+        };
         let members = serde_json::from_str(row.get(4)).map_err(StoreError::Train)?;
         let (id, state) = (OrderId(row.get(0)), State::read(row.get(1))?);
         let (base, tip, is_whole, reason) = (row.get(2), row.get(3), row.get(5), row.get(6));
-        Ok(Some(Train { id, state, base, tip, reason, is_whole, members }))
+        Ok(Some(Train {
+            id,
+            state,
+            base,
+            tip,
+            reason,
+            is_whole,
+            members,
+        }))
     }
 
     /// A new train on this head of its branch: a worker will verify it.
     pub async fn couple(&self, base: &str, members: &[Arrived]) -> Result<(), StoreError> {
-        let Some((first, last)) = members.first().zip(members.last()) else { return Ok(()) };
+        let Some((first, last)) = members.first().zip(members.last()) else {
+            return Ok(());
+        };
         let content = serde_json::to_string(members).map_err(StoreError::Train)?;
         let hash = hex(&Sha256::digest(&content));
         self.client.execute(CONTENT, &[&hash, &content]).await?;
         let orders: Vec<i64> = members.iter().map(|member| member.order.0).collect();
         let record = code_commit_fleet_wire::RECORD;
-        self.client.query(COUPLE, &[&first.order.0, &base, &last.commit, &hash, &record, &orders]).await?;
+        self.client
+            .query(
+                COUPLE,
+                &[&first.order.0, &base, &last.commit, &hash, &record, &orders],
+            )
+            .await?;
         Ok(self.client.batch_execute(queue::TELL).await?)
     }
 
@@ -186,19 +216,35 @@ impl Landing {
     /// The branch has moved to this commit of an order. `Gone` if the order has changed meanwhile.
     pub async fn landed(&self, order: OrderId, commit: &str) -> Result<Fence, StoreError> {
         let landed = self.client.query_opt(DONE, &[&order.0, &commit]).await?;
-        Ok(if landed.is_some() { Fence::Held } else { Fence::Gone })
+        Ok(if landed.is_some() {
+            Fence::Held
+        } else {
+            Fence::Gone
+        })
     }
 
     /// The result cannot land: the order has failed.
     pub async fn refused(&self, ready: &Ready, reason: &str) -> Result<Fence, StoreError> {
         let Ready { order, commit, .. } = ready;
-        Ok(Fence::of(self.client.execute(REFUSE, &[&order.0, &commit, &reason]).await?))
+        Ok(Fence::of(
+            self.client
+                .execute(REFUSE, &[&order.0, &commit, &reason])
+                .await?,
+        ))
     }
 
     /// The result does not fit on `head` any more: the order is carried out again there.
-    pub async fn again(&self, ready: &Ready, head: &str, reason: &str) -> Result<Fence, StoreError> {
+    pub async fn again(
+        &self,
+        ready: &Ready,
+        head: &str,
+        reason: &str,
+    ) -> Result<Fence, StoreError> {
         let Ready { order, commit, .. } = ready;
-        let again = self.client.execute(AGAIN, &[&order.0, &commit, &head, &reason]).await?;
+        let again = self
+            .client
+            .execute(AGAIN, &[&order.0, &commit, &head, &reason])
+            .await?;
         self.client.batch_execute(queue::TELL).await?;
         Ok(Fence::of(again))
     }

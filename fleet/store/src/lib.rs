@@ -73,11 +73,16 @@ impl Nanodollars {
     pub fn from_usd(usd: f64) -> Option<Self> {
         const MOST: f64 = 1e6;
         #[expect(clippy::cast_possible_truncation, reason = "0 to 10¹⁵")]
-        (0.0..=MOST).contains(&usd).then(|| Self((usd * 1e9).ceil() as i64))
+        (0.0..=MOST)
+            .contains(&usd)
+            .then(|| Self((usd * 1e9).ceil() as i64))
     }
 
     /// For people.
-    #[expect(clippy::cast_precision_loss, reason = "exact enough for any sum that is shown")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact enough for any sum that is shown"
+    )]
     pub fn as_usd(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -108,7 +113,9 @@ pub enum StoreError {
     #[error("the migration failed")]
     Migration(#[from] refinery::Error),
     /// A newer version of the fleet has migrated it.
-    #[error("the database has schema {found}, and this version knows {known}; install the newer version")]
+    #[error(
+        "the database has schema {found}, and this version knows {known}; install the newer version"
+    )]
     Newer {
         /// In the database.
         found: i32,
@@ -135,7 +142,9 @@ pub enum StoreError {
     #[error("there is no order {0}")]
     NoOrder(i64),
     /// Nobody's order may begin on what another tenant left, or in another repository.
-    #[error("order {0} belongs to another tenant or repository; --after needs an order of the same ones")]
+    #[error(
+        "order {0} belongs to another tenant or repository; --after needs an order of the same ones"
+    )]
     Elsewhere(i64),
     /// Workers are not a tenant's.
     #[error("a worker carries out the orders of all tenants; drop --tenant")]
@@ -152,7 +161,9 @@ pub struct Store {
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store").field("is_encrypted", &self.tls.is_some()).finish_non_exhaustive()
+        f.debug_struct("Store")
+            .field("is_encrypted", &self.tls.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -173,14 +184,22 @@ impl Store {
 
     fn connect(address: &str) -> Result<Self, StoreError> {
         let mut config: tokio_postgres::Config = address.parse().map_err(StoreError::Address)?;
-        config.application_name("code-commit-fleet").connect_timeout(Duration::from_secs(10));
-        config.tcp_user_timeout(CUT_OFF).keepalives_idle(CUT_OFF / 2).keepalives_interval(CUT_OFF / 4);
+        config
+            .application_name("code-commit-fleet")
+            .connect_timeout(Duration::from_secs(10));
+        config
+            .tcp_user_timeout(CUT_OFF)
+            .keepalives_idle(CUT_OFF / 2)
+            .keepalives_interval(CUT_OFF / 4);
         config.keepalives_retries(2);
         // The address may bring settings of its own, which come last and count.
-        let settings =
-            config.get_options().map_or_else(|| SESSION.to_owned(), |own| format!("{SESSION} {own}"));
+        let settings = config
+            .get_options()
+            .map_or_else(|| SESSION.to_owned(), |own| format!("{SESSION} {own}"));
         config.options(settings);
-        let tested = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let tested = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
         let tls = tls::from_environment()?;
         let manager = match tls.clone() {
             Some(tls) => Manager::from_config(config.clone(), tls, tested),
@@ -213,7 +232,9 @@ impl Store {
         let (client, mut connection) = self.config.connect(tls).await?;
         let told = Arc::clone(&queued);
         let mut messages = Box::pin(async move {
-            while let Some(message) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+            while let Some(message) =
+                std::future::poll_fn(|context| connection.poll_message(context)).await
+            {
                 if let AsyncMessage::Notification(_) = message? {
                     told.notify_waiters();
                 }

@@ -3,11 +3,18 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Fence, Filter, Nanodollars, NewOrder, OrderId, PauseKind, Role, Scope, Store, StoreError};
+use crate::{
+    Fence, Filter, Nanodollars, NewOrder, OrderId, PauseKind, Role, Scope, Store, StoreError,
+};
 
 /// What is asked for; what each one gives is said beside it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "do", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "do",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case",
+    deny_unknown_fields
+)]
 pub enum Request {
     /// Takes orders, with the cap of their batch in US dollars: [`Submitted`](crate::Submitted) of each.
     Submit {
@@ -113,17 +120,27 @@ pub enum Refusal {
 
 impl Rights {
     /// Of whoever has the database's password.
-    pub const ALL: Self = Self { role: Role::Operator, tenant: None };
+    pub const ALL: Self = Self {
+        role: Role::Operator,
+        tenant: None,
+    };
 
     fn need(&self, role: Role) -> Result<(), Refusal> {
-        if self.role >= role { Ok(()) } else { Err(self.refusal()) }
+        if self.role >= role {
+            Ok(())
+        } else {
+            Err(self.refusal())
+        }
     }
 
     /// The filter, within their tenant.
     fn within(&self, filter: Filter) -> Result<Filter, Refusal> {
         match (&self.tenant, &filter.tenant) {
             (Some(own), Some(other)) if own != other => Err(self.refusal()),
-            (Some(own), _) => Ok(Filter { tenant: Some(own.clone()), ..filter }),
+            (Some(own), _) => Ok(Filter {
+                tenant: Some(own.clone()),
+                ..filter
+            }),
             (None, _) => Ok(filter),
         }
     }
@@ -139,7 +156,10 @@ impl Rights {
     }
 
     fn refusal(&self) -> Refusal {
-        Refusal::Forbidden { role: self.role, tenant: self.tenant.clone() }
+        Refusal::Forbidden {
+            role: self.role,
+            tenant: self.tenant.clone(),
+        }
     }
 }
 
@@ -149,7 +169,9 @@ impl Request {
         match self {
             Self::Orders { .. } | Self::Events { .. } | Self::Costs { .. } => (Role::Viewer, false),
             Self::Snapshot => (Role::Viewer, true),
-            Self::Submit { .. } | Self::Cancel { .. } | Self::Retry { .. } => (Role::Submitter, false),
+            Self::Submit { .. } | Self::Cancel { .. } | Self::Retry { .. } => {
+                (Role::Submitter, false)
+            }
             Self::Cap { .. }
             | Self::Pause { .. }
             | Self::Resume { .. }
@@ -169,10 +191,19 @@ impl Store {
         }
         let is = |fence: Fence| value(&(fence == Fence::Held));
         match request {
-            Request::Submit { orders, max_cost_usd } => self.take(rights, &orders, max_cost_usd).await,
-            Request::Orders { filter, after, limit } => {
-                value(&self.page(&rights.within(filter)?, after, limit.clamp(1, PAGE)).await?)
-            }
+            Request::Submit {
+                orders,
+                max_cost_usd,
+            } => self.take(rights, &orders, max_cost_usd).await,
+            Request::Orders {
+                filter,
+                after,
+                limit,
+            } => value(
+                &self
+                    .page(&rights.within(filter)?, after, limit.clamp(1, PAGE))
+                    .await?,
+            ),
             Request::Events { order } => {
                 self.visible(rights, order).await?;
                 value(&self.events(order).await?)
@@ -188,13 +219,24 @@ impl Store {
             }
             Request::Resume { kind, name } => is(self.resume(kind, &name).await?),
             Request::Workers => value(&self.workers().await?),
-            Request::Drain { worker, is_draining } => is(self.drain(&worker, is_draining).await?),
+            Request::Drain {
+                worker,
+                is_draining,
+            } => is(self.drain(&worker, is_draining).await?),
         }
     }
 
-    async fn take(&self, rights: &Rights, orders: &[NewOrder], cap: Option<f64>) -> Result<Value, Refusal> {
+    async fn take(
+        &self,
+        rights: &Rights,
+        orders: &[NewOrder],
+        cap: Option<f64>,
+    ) -> Result<Value, Refusal> {
         for order in orders {
-            rights.within(Filter { tenant: Some(order.tenant.clone()), ..Filter::default() })?;
+            rights.within(Filter {
+                tenant: Some(order.tenant.clone()),
+                ..Filter::default()
+            })?;
         }
         value(&self.submit(orders, cap.map(dollars).transpose()?).await?)
     }
@@ -202,7 +244,10 @@ impl Store {
     /// An order that these rights do not see is none.
     pub async fn visible(&self, rights: &Rights, order: OrderId) -> Result<(), Refusal> {
         rights.need(Role::Viewer)?;
-        let only = rights.within(Filter { orders: vec![order], ..Filter::default() })?;
+        let only = rights.within(Filter {
+            orders: vec![order],
+            ..Filter::default()
+        })?;
         if self.page(&only, OrderId(0), 1).await?.is_empty() {
             return Err(StoreError::NoOrder(order.0).into());
         }

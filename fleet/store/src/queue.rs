@@ -146,7 +146,12 @@ impl Store {
     pub async fn lease(&self, ask: &Ask, terms: &Terms) -> Result<Option<Leased>, StoreError> {
         let client = self.client().await?;
         let statement = client.prepare_cached(LEASE).await?;
-        let row = client.query_opt(&statement, &[&ask.worker, &seconds(terms.lease), &ask.record]).await?;
+        let row = client
+            .query_opt(
+                &statement,
+                &[&ask.worker, &seconds(terms.lease), &ask.record],
+            )
+            .await?;
         Ok(row.map(|row| Leased {
             lease: Lease {
                 order: row.get(0),
@@ -168,7 +173,10 @@ impl Store {
     /// Until something changes without anybody telling: an order's wait ends, or a lease lapses.
     pub async fn until_next(&self) -> Result<Option<Duration>, StoreError> {
         let client = self.client().await?;
-        let wait: Option<f64> = client.query_one(&client.prepare_cached(NEXT).await?, &[]).await?.get(0);
+        let wait: Option<f64> = client
+            .query_one(&client.prepare_cached(NEXT).await?, &[])
+            .await?
+            .get(0);
         Ok(wait.map(|wait| Duration::try_from_secs_f64(wait.max(0.0)).unwrap_or(Duration::MAX)))
     }
 
@@ -176,7 +184,11 @@ impl Store {
     pub async fn beat(&self, token: Uuid, terms: &Terms) -> Result<Fence, StoreError> {
         let client = self.client().await?;
         let beat = client.prepare_cached(BEAT).await?;
-        Ok(Fence::of(client.execute(&beat, &[&token, &seconds(terms.lease)]).await?))
+        Ok(Fence::of(
+            client
+                .execute(&beat, &[&token, &seconds(terms.lease)])
+                .await?,
+        ))
     }
 
     /// Whether a lease holds.
@@ -193,14 +205,30 @@ impl Store {
             Verdict::Failed { reason } => (State::Failed, None, Some(reason)),
             Verdict::NoModel { reason } => (State::Stopped, None, Some(reason)),
         };
-        let Finish { token, bundle, elapsed_ms, .. } = finish;
-        let (backoff, attempts, faults) = (seconds(terms.backoff), terms.max_attempts, terms.max_faults);
+        let Finish {
+            token,
+            bundle,
+            elapsed_ms,
+            ..
+        } = finish;
+        let (backoff, attempts, faults) =
+            (seconds(terms.backoff), terms.max_attempts, terms.max_faults);
         let client = self.client().await?;
         let statement = client.prepare_cached(FINISH).await?;
         let holds: bool = client
             .query_one(
                 &statement,
-                &[token, &state.word(), &reason, &commit, bundle, elapsed_ms, &attempts, &backoff, &faults],
+                &[
+                    token,
+                    &state.word(),
+                    &reason,
+                    &commit,
+                    bundle,
+                    elapsed_ms,
+                    &attempts,
+                    &backoff,
+                    &faults,
+                ],
             )
             .await?
             .get(0);
@@ -212,9 +240,17 @@ impl Store {
         let client = self.client().await?;
         let statement = client.prepare_cached(&[LOSE, LOST].concat()).await?;
         let backoff = seconds(terms.backoff);
-        let Lost { token, reason, counts } = lost;
-        let given_back =
-            client.execute(&statement, &[&terms.max_lost, &backoff, token, reason, counts]).await?;
+        let Lost {
+            token,
+            reason,
+            counts,
+        } = lost;
+        let given_back = client
+            .execute(
+                &statement,
+                &[&terms.max_lost, &backoff, token, reason, counts],
+            )
+            .await?;
         if given_back > 0 {
             client.batch_execute(TELL).await?;
         }
@@ -225,15 +261,23 @@ impl Store {
     pub(crate) async fn lapse(&self, terms: &Terms) -> Result<u64, StoreError> {
         let client = self.client().await?;
         let statement = client.prepare_cached(&[LAPSE, LOST].concat()).await?;
-        Ok(client.execute(&statement, &[&terms.max_lost, &seconds(terms.backoff)]).await?)
+        Ok(client
+            .execute(&statement, &[&terms.max_lost, &seconds(terms.backoff)])
+            .await?)
     }
 
     /// Ends those of these orders that are not over; their workers learn it at their next beat. Returns them.
     pub async fn cancel(&self, which: &Filter) -> Result<Vec<OrderId>, StoreError> {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
-        all.execute(&END_LEASES.replace("__MEANT__", MEANT), &which.values().get()).await?;
-        let rows = all.query(&CANCEL.replace("__MEANT__", MEANT), &which.values().get()).await?;
+        all.execute(
+            &END_LEASES.replace("__MEANT__", MEANT),
+            &which.values().get(),
+        )
+        .await?;
+        let rows = all
+            .query(&CANCEL.replace("__MEANT__", MEANT), &which.values().get())
+            .await?;
         let mut cancelled: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
         cancelled.sort_unstable();
         all.execute(END_NEW_LEASES, &[&cancelled]).await?;
@@ -246,8 +290,11 @@ impl Store {
     pub async fn retry(&self, which: &Filter) -> Result<Vec<OrderId>, StoreError> {
         let mut client = self.client().await?;
         let all = client.transaction().await?;
-        all.execute(&FORGET.replace("__MEANT__", MEANT), &which.values().get()).await?;
-        let rows = all.query(&RETRY.replace("__MEANT__", MEANT), &which.values().get()).await?;
+        all.execute(&FORGET.replace("__MEANT__", MEANT), &which.values().get())
+            .await?;
+        let rows = all
+            .query(&RETRY.replace("__MEANT__", MEANT), &which.values().get())
+            .await?;
         all.execute(TELL, &[]).await?;
         all.commit().await?;
         Ok(rows.iter().map(|row| OrderId(row.get(0))).collect())

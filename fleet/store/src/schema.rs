@@ -9,13 +9,19 @@ mod embedded {
 /// Any number; migrations of one database wait for each other.
 const LOCK: &str = "SELECT pg_advisory_lock(7310438)";
 const UNLOCK: &str = "SELECT pg_advisory_unlock(7310438)";
-const APPLIED: &str = "SELECT CASE WHEN to_regclass('refinery_schema_history') IS NULL THEN 0 ELSE 1 END";
+const APPLIED: &str =
+    "SELECT CASE WHEN to_regclass('refinery_schema_history') IS NULL THEN 0 ELSE 1 END";
 const VERSION: &str = "SELECT coalesce(max(version), 0)::int FROM refinery_schema_history";
 
 /// The newest schema that this version knows.
 fn known() -> i32 {
     let versions = embedded::migrations::runner();
-    versions.get_migrations().iter().map(refinery::Migration::version).max().unwrap_or(0)
+    versions
+        .get_migrations()
+        .iter()
+        .map(refinery::Migration::version)
+        .max()
+        .unwrap_or(0)
 }
 
 /// Fails unless the schema is the one that this version was written for.
@@ -42,12 +48,18 @@ async fn migrate_alone(store: &Store) -> Result<(), StoreError> {
         return Err(StoreError::Newer { found, known });
     }
     let mut client = store.client().await?;
-    embedded::migrations::runner().run_async(&mut **client.as_mut()).await?;
+    embedded::migrations::runner()
+        .run_async(&mut **client.as_mut())
+        .await?;
     Ok(())
 }
 
 async fn found(store: &Store) -> Result<i32, StoreError> {
     let client = store.client().await?;
     let applied: i32 = client.query_one(APPLIED, &[]).await?.get(0);
-    Ok(if applied == 0 { 0 } else { client.query_one(VERSION, &[]).await?.get(0) })
+    Ok(if applied == 0 {
+        0
+    } else {
+        client.query_one(VERSION, &[]).await?.get(0)
+    })
 }

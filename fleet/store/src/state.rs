@@ -66,7 +66,10 @@ impl State {
 
     /// It ended without success.
     pub const fn is_failure(self) -> bool {
-        matches!(self, Self::Failed | Self::Stopped | Self::Dead | Self::Cancelled)
+        matches!(
+            self,
+            Self::Failed | Self::Stopped | Self::Dead | Self::Cancelled
+        )
     }
 
     pub(crate) fn read(word: &str) -> Result<Self, StoreError> {

@@ -79,14 +79,19 @@ impl PauseKind {
 
     fn read(word: &str) -> Self {
         let all = [Self::Tenant, Self::Repo];
-        all.into_iter().find(|kind| kind.word() == word).unwrap_or(Self::Model)
+        all.into_iter()
+            .find(|kind| kind.word() == word)
+            .unwrap_or(Self::Model)
     }
 }
 
 impl Store {
     /// From now on nobody leases these orders; what is leased goes on.
     pub async fn hold_back(&self, kind: PauseKind, name: &str) -> Result<(), StoreError> {
-        self.client().await?.execute(PAUSE, &[&kind.word(), &name]).await?;
+        self.client()
+            .await?
+            .execute(PAUSE, &[&kind.word(), &name])
+            .await?;
         Ok(())
     }
 
@@ -118,7 +123,10 @@ impl Store {
     pub async fn seen(&self, ask: &Ask) -> Result<bool, StoreError> {
         let client = self.client().await?;
         let seen = client.prepare_cached(SEEN).await?;
-        Ok(client.query_one(&seen, &[&ask.worker, &ask.version]).await?.get(0))
+        Ok(client
+            .query_one(&seen, &[&ask.worker, &ask.version])
+            .await?
+            .get(0))
     }
 
     /// Workers that were heard of within a day, or that have orders.
@@ -136,6 +144,11 @@ impl Store {
 
     /// From now on a worker gets no order, or gets them again. `Gone` if no such worker was ever heard of.
     pub async fn drain(&self, worker: &str, is_draining: bool) -> Result<Fence, StoreError> {
-        Ok(Fence::of(self.client().await?.execute(DRAIN, &[&worker, &is_draining]).await?))
+        Ok(Fence::of(
+            self.client()
+                .await?
+                .execute(DRAIN, &[&worker, &is_draining])
+                .await?,
+        ))
     }
 }

@@ -79,12 +79,25 @@ impl Store {
         for tenant in tenants {
             all.execute(TENANT, &[tenant]).await?;
         }
-        let batches: BTreeSet<(&String, &String)> =
-            orders.iter().filter_map(|order| Some((&order.tenant, order.batch.as_ref()?))).collect();
+        let batches: BTreeSet<(&String, &String)> = orders
+            .iter()
+            .filter_map(|order| Some((&order.tenant, order.batch.as_ref()?)))
+            .collect();
         for ((tenant, batch), cap) in batches.into_iter().zip(cap.into_iter().cycle()) {
-            budget::set(&all, &Scope::Batch { tenant: tenant.clone(), batch: batch.clone() }, cap).await?;
+            budget::set(
+                &all,
+                &Scope::Batch {
+                    tenant: tenant.clone(),
+                    batch: batch.clone(),
+                },
+                cap,
+            )
+            .await?;
         }
-        let (insert, content) = (all.prepare_cached(INSERT).await?, all.prepare_cached(CONTENT).await?);
+        let (insert, content) = (
+            all.prepare_cached(INSERT).await?,
+            all.prepare_cached(CONTENT).await?,
+        );
         let mut submitted = Vec::with_capacity(orders.len());
         for order in orders {
             submitted.push(submit(&all, [&insert, &content], order).await?);
@@ -100,7 +113,19 @@ async fn submit(
     [insert, content]: [&Statement; 2],
     order: &NewOrder,
 ) -> Result<Submitted, StoreError> {
-    let NewOrder { tenant, batch, repo, base, model, priority, after, land, record, traceparent, .. } = order;
+    let NewOrder {
+        tenant,
+        batch,
+        repo,
+        base,
+        model,
+        priority,
+        after,
+        land,
+        record,
+        traceparent,
+        ..
+    } = order;
     let hash = crate::hex(&Sha256::digest(order.content.as_bytes()));
     let (state, onto) = match after {
         Some(before) => begin(all, *before, order).await?,
@@ -131,10 +156,18 @@ async fn submit(
         .await?;
     if let Some(row) = row {
         let id: i64 = row.get(0);
-        return Ok(Submitted { order: OrderId(id), fresh: true });
+        return Ok(Submitted {
+            order: OrderId(id),
+            fresh: true,
+        });
     }
-    let same = all.query_one(SAME, &[tenant, &hash, base, repo, model, land]).await?;
-    Ok(Submitted { order: OrderId(same.get(0)), fresh: false })
+    let same = all
+        .query_one(SAME, &[tenant, &hash, base, repo, model, land])
+        .await?;
+    Ok(Submitted {
+        order: OrderId(same.get(0)),
+        fresh: false,
+    })
 }
 
 /// How an order begins that comes after another one.
@@ -143,14 +176,18 @@ async fn begin(
     before: OrderId,
     order: &NewOrder,
 ) -> Result<(State, String), StoreError> {
-    let row = all.query_opt(BEFORE, &[&before.0, &order.tenant, &order.repo]).await?;
+    let row = all
+        .query_opt(BEFORE, &[&before.0, &order.tenant, &order.repo])
+        .await?;
     let row = row.ok_or(StoreError::NoOrder(before.0))?;
     if !row.get::<_, bool>(3) {
         return Err(StoreError::Elsewhere(before.0));
     }
     let (land, commit): (Option<String>, Option<String>) = (row.get(1), row.get(2));
     Ok(match (State::read(row.get(0))?, land, commit) {
-        (State::Landed, _, Some(commit)) | (State::Passed, None, Some(commit)) => (State::Queued, commit),
+        (State::Landed, _, Some(commit)) | (State::Passed, None, Some(commit)) => {
+            (State::Queued, commit)
+        }
         _ => (State::Waiting, order.base.clone()),
     })
 }

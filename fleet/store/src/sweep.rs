@@ -55,8 +55,14 @@ impl Store {
                 all.execute(PARKED, &[&kind, &name]).await?;
             }
         }
-        all.batch_execute(&[SUM, GONE, NEXT_MONTH].join(";")).await?;
-        let front: Vec<String> = all.query(FRONT, &[]).await?.iter().map(|row| row.get(0)).collect();
+        all.batch_execute(&[SUM, GONE, NEXT_MONTH].join(";"))
+            .await?;
+        let front: Vec<String> = all
+            .query(FRONT, &[])
+            .await?
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
         all.execute(IDLE, &[&front]).await?;
         all.execute(MISSING, &[]).await?;
         if lapsed + due > 0 {

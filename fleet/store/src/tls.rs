@@ -12,11 +12,19 @@ use crate::StoreError;
 
 /// `None` without the variable. A certificate is always checked, also its name: `require` here is libpq's `verify-full`.
 pub(crate) fn from_environment() -> Result<Option<MakeRustlsConnect>, StoreError> {
-    #[expect(clippy::disallowed_methods, reason = "part of the database's address, by libpq's convention")]
-    let Some(file) = std::env::var("PGSSLROOTCERT").ok().filter(|file| !file.is_empty()) else {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "part of the database's address, by libpq's convention"
+    )]
+    let Some(file) = std::env::var("PGSSLROOTCERT")
+        .ok()
+        .filter(|file| !file.is_empty())
+    else {
         return Ok(None);
     };
-    trusting(&file).map(Some).map_err(|why| StoreError::Authority { file, why })
+    trusting(&file)
+        .map(Some)
+        .map_err(|why| StoreError::Authority { file, why })
 }
 
 fn trusting(file: &str) -> Result<MakeRustlsConnect, String> {
@@ -31,5 +39,7 @@ fn trusting(file: &str) -> Result<MakeRustlsConnect, String> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    Ok(MakeRustlsConnect::new(config.with_root_certificates(roots).with_no_client_auth()))
+    Ok(MakeRustlsConnect::new(
+        config.with_root_certificates(roots).with_no_client_auth(),
+    ))
 }

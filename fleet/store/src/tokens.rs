@@ -80,18 +80,26 @@ impl Store {
         }
         let client = self.client().await?;
         let secret: String = client.query_one(SECRET, &[]).await?.get(0);
-        let made = client.execute(MAKE, &[&hash(&secret), &name, &role.word(), &tenant]).await?;
+        let made = client
+            .execute(MAKE, &[&hash(&secret), &name, &role.word(), &tenant])
+            .await?;
         Ok((made == 1).then_some(secret))
     }
 
     /// From now on it is refused. `Gone` if there is none of this name.
     pub async fn revoke_token(&self, name: &str) -> Result<Fence, StoreError> {
-        Ok(Fence::of(self.client().await?.execute(REVOKE, &[&name]).await?))
+        Ok(Fence::of(
+            self.client().await?.execute(REVOKE, &[&name]).await?,
+        ))
     }
 
     /// All of them.
     pub async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
-        let rows = self.client().await?.query(&format!("{COLUMNS} ORDER BY name"), &[]).await?;
+        let rows = self
+            .client()
+            .await?
+            .query(&format!("{COLUMNS} ORDER BY name"), &[])
+            .await?;
         Ok(rows.iter().map(token).collect())
     }
 
@@ -100,7 +108,9 @@ impl Store {
     pub async fn token(&self, secret: &str) -> Result<Option<Token>, StoreError> {
         let client = self.client().await?;
         let find = format!("{COLUMNS} WHERE sha256 = $1 AND revoked_at IS NULL");
-        let found = client.query_opt(&client.prepare_cached(&find).await?, &[&hash(secret)]).await?;
+        let found = client
+            .query_opt(&client.prepare_cached(&find).await?, &[&hash(secret)])
+            .await?;
         Ok(found.as_ref().map(token))
     }
 }
@@ -114,7 +124,10 @@ fn token(row: &tokio_postgres::Row) -> Token {
     Token {
         name: row.get(0),
         // The table has no other words; the least right is the safe reading.
-        role: Role::ALL.into_iter().find(|known| known.word() == role).unwrap_or(Role::Worker),
+        role: Role::ALL
+            .into_iter()
+            .find(|known| known.word() == role)
+            .unwrap_or(Role::Worker),
         tenant: row.get(2),
         made_at: row.get(3),
         is_revoked: row.get(4),

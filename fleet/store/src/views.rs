@@ -41,14 +41,25 @@ pub(crate) struct Values<'f> {
 
 impl Filter {
     pub(crate) fn values(&self) -> Values<'_> {
-        let orders = (!self.orders.is_empty()).then(|| self.orders.iter().map(|order| order.0).collect());
-        Values { filter: self, state: self.state.map(State::word), orders }
+        let orders =
+            (!self.orders.is_empty()).then(|| self.orders.iter().map(|order| order.0).collect());
+        Values {
+            filter: self,
+            state: self.state.map(State::word),
+            orders,
+        }
     }
 }
 
 impl Values<'_> {
     pub(crate) fn get(&self) -> [&(dyn ToSql + Sync); 6] {
-        let Filter { tenant, batch, repo, model, .. } = self.filter;
+        let Filter {
+            tenant,
+            batch,
+            repo,
+            model,
+            ..
+        } = self.filter;
         [tenant, batch, &self.state, &self.orders, repo, model]
     }
 }
@@ -172,7 +183,8 @@ const COSTS: &str = "
     FROM calls c JOIN orders o ON o.id = c.order_id
     WHERE c.state <> 'failed' AND ($1::text IS NULL OR o.tenant = $1) AND ($2::text IS NULL OR o.batch = $2)
     GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
-const TALLIES: &str = "SELECT what, sum(change)::bigint FROM tallies GROUP BY 1 HAVING sum(change) > 0";
+const TALLIES: &str =
+    "SELECT what, sum(change)::bigint FROM tallies GROUP BY 1 HAVING sum(change) > 0";
 const REST: &str = "
     SELECT (SELECT count(*) FROM calls WHERE state = 'open'),
         (SELECT coalesce(extract(epoch FROM now() - min(ready_at)), 0)::float8 FROM orders
@@ -196,20 +208,33 @@ impl Store {
         let [tenant, batch, state, orders, repo, model] = values.get();
         let values = [tenant, batch, state, orders, repo, model, &after, &limit];
         let client = self.client().await?;
-        client.query(&ORDERS.replace("__MEANT__", MEANT), &values).await?.iter().map(order_row).collect()
+        client
+            .query(&ORDERS.replace("__MEANT__", MEANT), &values)
+            .await?
+            .iter()
+            .map(order_row)
+            .collect()
     }
 
     /// The events of an order.
     pub async fn events(&self, OrderId(id): OrderId) -> Result<Vec<Event>, StoreError> {
         let rows = self.client().await?.query(EVENTS, &[&id]).await?;
-        let event =
-            |row: Row| Event { at: row.get(0), epoch: row.get(1), event: row.get(2), detail: row.get(3) };
+        let event = |row: Row| Event {
+            at: row.get(0),
+            epoch: row.get(1),
+            event: row.get(2),
+            detail: row.get(3),
+        };
         Ok(rows.into_iter().map(event).collect())
     }
 
     /// Paid calls by tenant, batch and model.
     pub async fn costs(&self, filter: &Filter) -> Result<Vec<Cost>, StoreError> {
-        let rows = self.client().await?.query(COSTS, &[&filter.tenant, &filter.batch]).await?;
+        let rows = self
+            .client()
+            .await?
+            .query(COSTS, &[&filter.tenant, &filter.batch])
+            .await?;
         Ok(rows.iter().map(cost).collect())
     }
 

@@ -25,7 +25,10 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// The name of the header, and of the column.
 pub const TRACEPARENT: &str = "traceparent";
 /// Either says where the collector is.
-const COLLECTOR: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
+const COLLECTOR: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
 /// Only the fleet's own spans: those of its libraries are about connections.
 const OURS: &str = "code_commit";
 
@@ -48,16 +51,29 @@ pub struct Traces(Option<SdkTracerProvider>);
 impl Traces {
     /// Begins. The collector is where OpenTelemetry's own variables say; without them there is none.
     pub fn begin(program: &'static str, tells: Tells) -> anyhow::Result<Self> {
-        #[expect(clippy::disallowed_methods, reason = "the exporter reads the others of these variables")]
-        let has_collector =
-            COLLECTOR.iter().any(|name| std::env::var_os(name).is_some_and(|at| !at.is_empty()));
-        let provider = if has_collector { Some(provider(program)?) } else { None };
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the exporter reads the others of these variables"
+        )]
+        let has_collector = COLLECTOR
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|at| !at.is_empty()));
+        let provider = if has_collector {
+            Some(provider(program)?)
+        } else {
+            None
+        };
         let traces = provider.as_ref().map(|provider| {
             let ours = Targets::new().with_target(OURS, Level::INFO);
-            tracing_opentelemetry::layer().with_tracer(provider.tracer(program)).with_filter(ours)
+            tracing_opentelemetry::layer()
+                .with_tracer(provider.tracer(program))
+                .with_filter(ours)
         });
-        let logs = (tells == Tells::Everything)
-            .then(|| tracing_subscriber::fmt::layer().json().with_writer(std::io::stderr));
+        let logs = (tells == Tells::Everything).then(|| {
+            tracing_subscriber::fmt::layer()
+                .json()
+                .with_writer(std::io::stderr)
+        });
         let logs = logs.map(|logs| logs.with_filter(LevelFilter::INFO));
         tracing_subscriber::registry()
             .with(traces)
@@ -71,22 +87,34 @@ impl Traces {
 impl Drop for Traces {
     fn drop(&mut self) {
         if let Some(Err(error)) = self.0.as_ref().map(SdkTracerProvider::shutdown) {
-            tracing::warn!(error = &error as &dyn std::error::Error, "the last traces are lost");
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "the last traces are lost"
+            );
         }
     }
 }
 
 fn provider(program: &'static str) -> anyhow::Result<SdkTracerProvider> {
-    let exporter = SpanExporter::builder().with_http().with_http_client(Http::new()).build();
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Http::new())
+        .build();
     let exporter = exporter.context("the collector of traces cannot be used")?;
     // `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come first.
-    let resource = Resource::builder().with_attribute(opentelemetry::KeyValue::new("service.name", program));
-    Ok(SdkTracerProvider::builder().with_batch_exporter(exporter).with_resource(resource.build()).build())
+    let resource =
+        Resource::builder().with_attribute(opentelemetry::KeyValue::new("service.name", program));
+    Ok(SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource.build())
+        .build())
 }
 
 /// Makes `span` a child of a span of another process.
 pub fn follow(span: &Span, traceparent: Option<&str>) {
-    let Some(traceparent) = traceparent else { return };
+    let Some(traceparent) = traceparent else {
+        return;
+    };
     let carrier = HashMap::from([(TRACEPARENT.to_owned(), traceparent.to_owned())]);
     // Without a collector there is nothing that could have a parent.
     let _ = span.set_parent(TraceContextPropagator::new().extract(&carrier));
@@ -105,7 +133,9 @@ struct Http(ureq::Agent);
 
 impl Http {
     fn new() -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false);
         Self(config.build().into())
     }
 }

@@ -19,11 +19,15 @@ pub(crate) struct Disk {
 impl Disk {
     /// A new one; `None`, said aloud, where nobody may mount one.
     pub(crate) fn at(folder: &Path, megabytes: u32) -> anyhow::Result<Option<Self>> {
-        let script = format!(r#"mount -t tmpfs -o size={megabytes}m none "$0" && exec sleep infinity"#);
+        let script =
+            format!(r#"mount -t tmpfs -o size={megabytes}m none "$0" && exec sleep infinity"#);
         let mut unshare = Command::new("unshare");
         unshare.args(["--mount", "sh", "-c", &script]).arg(folder);
         let holder = Program::start(unshare, Path::new("/dev/null"))?;
-        let mut disk = Self { holder, folder: folder.to_owned() };
+        let mut disk = Self {
+            holder,
+            folder: folder.to_owned(),
+        };
         let outside = fs::metadata(folder)?.dev();
         until("a disk", || {
             let ready = fs::metadata(disk.path()).is_ok_and(|there| there.dev() != outside);
@@ -45,14 +49,20 @@ impl Disk {
     /// Starts the program that is appended to it where the disk is.
     pub(crate) fn inside(&self) -> Command {
         let mut nsenter = Command::new("nsenter");
-        nsenter.arg(format!("--mount=/proc/{}/ns/mnt", self.holder.id())).arg("--");
+        nsenter
+            .arg(format!("--mount=/proc/{}/ns/mnt", self.holder.id()))
+            .arg("--");
         nsenter
     }
 
     /// Leaves no room on it.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
         let full = io::copy(&mut io::repeat(0), &mut File::create(self.ballast())?);
-        anyhow::ensure!(full.as_ref().is_err_and(|why| why.kind() == ErrorKind::StorageFull), "{full:?}");
+        anyhow::ensure!(
+            full.as_ref()
+                .is_err_and(|why| why.kind() == ErrorKind::StorageFull),
+            "{full:?}"
+        );
         Ok(())
     }
 

@@ -26,24 +26,37 @@ pub struct Hub {
 impl Hub {
     /// A new one.
     pub fn new() -> anyhow::Result<Self> {
-        let project =
-            Project::with(&[("scripts/verify.sh", "test -d done\n"), ("done/README", "results\n")])?;
+        let project = Project::with(&[
+            ("scripts/verify.sh", "test -d done\n"),
+            ("done/README", "results\n"),
+        ])?;
         let base = project.git(&["rev-parse", "HEAD"])?.trim().to_owned();
         project.git(&["clone", "-q", "--bare", ".", "../hub.git"])?;
-        Ok(Self { project, base, served: None })
+        Ok(Self {
+            project,
+            base,
+            served: None,
+        })
     }
 
     /// As for `git clone`.
     pub fn url(&self) -> String {
-        self.served.clone().unwrap_or_else(|| self.path().display().to_string())
+        self.served
+            .clone()
+            .unwrap_or_else(|| self.path().display().to_string())
     }
 
     /// Serves it by `git daemon` at this host, from the machine that the calling thread is on, as long as what this returns lives.
     pub fn serve(&mut self, host: &str) -> anyhow::Result<Program> {
         let git = Command::new("git").arg("--exec-path").output()?;
         // Started by git, it would outlive that.
-        let mut daemon = Command::new(Path::new(String::from_utf8(git.stdout)?.trim()).join("git-daemon"));
-        daemon.args(["--export-all", "--enable=receive-pack", &format!("--listen={host}")]);
+        let mut daemon =
+            Command::new(Path::new(String::from_utf8(git.stdout)?.trim()).join("git-daemon"));
+        daemon.args([
+            "--export-all",
+            "--enable=receive-pack",
+            &format!("--listen={host}"),
+        ]);
         daemon.arg(format!("--base-path={}", self.scratch().display()));
         let daemon = Program::start(daemon, &self.scratch().join("daemon.log"))?;
         until("git daemon", || TcpStream::connect((host, 9418)).ok())?;
@@ -53,17 +66,27 @@ impl Hub {
 
     /// Runs git in it.
     pub fn git(&self, args: &[&str]) -> anyhow::Result<String> {
-        let done = Command::new("git").arg("-C").arg(self.path()).args(args).output()?;
-        anyhow::ensure!(done.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        let done = Command::new("git")
+            .arg("-C")
+            .arg(self.path())
+            .args(args)
+            .output()?;
+        anyhow::ensure!(
+            done.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         Ok(String::from_utf8(done.stdout)?)
     }
 
     /// Commits a file to `main`, as a person does in the meantime; the new head.
     pub fn push(&self, path: &str) -> anyhow::Result<String> {
-        self.project.git(&["pull", "-q", "--rebase", "../hub.git", "main"])?;
+        self.project
+            .git(&["pull", "-q", "--rebase", "../hub.git", "main"])?;
         self.project.write(path, b"by a person\n")?;
         self.project.commit("by a person")?;
-        self.project.git(&["push", "-q", "../hub.git", "HEAD:main"])?;
+        self.project
+            .git(&["push", "-q", "../hub.git", "HEAD:main"])?;
         Ok(self.project.git(&["rev-parse", "HEAD"])?.trim().to_owned())
     }
 
@@ -71,8 +94,16 @@ impl Hub {
     pub fn added(&self, base: &str, commit: &str) -> anyhow::Result<Vec<(String, String)>> {
         let names = self.git(&["diff", "--name-only", "--diff-filter=A", base, commit])?;
         let changed = self.git(&["diff", "--name-only", base, commit])?;
-        anyhow::ensure!(names == changed, "{commit} changes or removes files: {changed}");
-        let content = |name: &str| Ok((name.to_owned(), self.git(&["show", &format!("{commit}:{name}")])?));
+        anyhow::ensure!(
+            names == changed,
+            "{commit} changes or removes files: {changed}"
+        );
+        let content = |name: &str| {
+            Ok((
+                name.to_owned(),
+                self.git(&["show", &format!("{commit}:{name}")])?,
+            ))
+        };
         names.lines().map(content).collect()
     }
 
@@ -93,7 +124,13 @@ pub fn content(number: usize) -> anyhow::Result<String> {
 
 /// Order `number`, whose commands fail where the result of the order before it is.
 pub fn rival(number: usize) -> anyhow::Result<String> {
-    asks(number, &[format!("test ! -e done/{:05}.txt", number.saturating_sub(1))])
+    asks(
+        number,
+        &[format!(
+            "test ! -e done/{:05}.txt",
+            number.saturating_sub(1)
+        )],
+    )
 }
 
 fn asks(number: usize, more: &[String]) -> anyhow::Result<String> {
@@ -123,7 +160,10 @@ pub fn vendor(count: usize, delay_ms: u64) -> anyhow::Result<Server> {
                 "content": format!("result-{number:05}\n"),
             }]
         });
-        let step = Step { delay_ms, ..Step::text(&reply.to_string()) };
+        let step = Step {
+            delay_ms,
+            ..Step::text(&reply.to_string())
+        };
         script.rule(&format!("the result of order-{number:05}."), step)
     });
     Ok(Server::start(script)?)
@@ -131,5 +171,7 @@ pub fn vendor(count: usize, delay_ms: u64) -> anyhow::Result<Server> {
 
 /// A service that takes what OpenTelemetry's exporters send.
 pub fn collector() -> anyhow::Result<Server> {
-    Ok(Server::start(Script::default().rule("POST /v1/traces", Step::status(200)))?)
+    Ok(Server::start(
+        Script::default().rule("POST /v1/traces", Step::status(200)),
+    )?)
 }

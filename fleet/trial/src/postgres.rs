@@ -85,15 +85,23 @@ impl Postgres {
 
     /// The same with settings of one's own.
     pub fn start_with(settings: &[&str]) -> anyhow::Result<Option<Self>> {
-        let Some(postgres) = Self::install(settings)? else { return Ok(None) };
+        let Some(postgres) = Self::install(settings)? else {
+            return Ok(None);
+        };
         postgres.launch().map(Some)
     }
 
     /// A server with a disk of its own for its data; `None`, said aloud, also where nobody may mount one.
     pub fn start_on_disk(megabytes: u32) -> anyhow::Result<Option<Self>> {
-        let Some(mut postgres) = Self::install(&["fsync=off"])? else { return Ok(None) };
+        let Some(mut postgres) = Self::install(&["fsync=off"])? else {
+            return Ok(None);
+        };
         postgres.disk = Disk::at(&postgres.folder.path().join("data"), megabytes)?;
-        if postgres.disk.is_some() { postgres.launch().map(Some) } else { Ok(None) }
+        if postgres.disk.is_some() {
+            postgres.launch().map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn install(settings: &[&str]) -> anyhow::Result<Option<Self>> {
@@ -107,7 +115,13 @@ impl Postgres {
             .tempdir()?;
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         fs::create_dir(folder.path().join("data"))?;
-        Ok(Some(Self { server: None, bin, folder, settings, disk: None }))
+        Ok(Some(Self {
+            server: None,
+            bin,
+            folder,
+            settings,
+            disk: None,
+        }))
     }
 
     fn launch(mut self) -> anyhow::Result<Self> {
@@ -127,7 +141,10 @@ impl Postgres {
     }
 
     fn address_of(&self, database: &str) -> String {
-        format!("host={} user=postgres dbname={database}", self.folder.path().display())
+        format!(
+            "host={} user=postgres dbname={database}",
+            self.folder.path().display()
+        )
     }
 
     /// Runs one statement; what it prints, without headers.
@@ -136,15 +153,36 @@ impl Postgres {
     }
 
     fn query_in(&self, database: &str, statement: &str) -> anyhow::Result<String> {
-        self.client("psql", database, &["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", statement])
+        self.client(
+            "psql",
+            database,
+            &[
+                "-X",
+                "-q",
+                "-A",
+                "-t",
+                "-v",
+                "ON_ERROR_STOP=1",
+                "-c",
+                statement,
+            ],
+        )
     }
 
     /// Runs one of PostgreSQL's own programs; what it prints.
     fn client(&self, program: &str, database: &str, args: &[&str]) -> anyhow::Result<String> {
         let mut client = Command::new(self.bin.join(program));
-        client.arg("-h").arg(self.folder.path()).args(["-U", "postgres", "-d", database]).args(args);
+        client
+            .arg("-h")
+            .arg(self.folder.path())
+            .args(["-U", "postgres", "-d", database])
+            .args(args);
         let done = client.stdin(Stdio::null()).output()?;
-        anyhow::ensure!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        anyhow::ensure!(
+            done.status.success(),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         Ok(String::from_utf8(done.stdout)?)
     }
 
@@ -161,18 +199,27 @@ impl Postgres {
     fn dump_of(&self, database: &str) -> anyhow::Result<String> {
         let dump = self.client("pg_dump", database, &[])?;
         // Newer versions have a key of its own in each backup, which two of the same content would differ by.
-        let is_content = |line: &&str| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ");
+        let is_content =
+            |line: &&str| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict ");
         Ok(dump.split_inclusive('\n').filter(is_content).collect())
     }
 
     /// `elsewhere` is a database that exists.
     fn restore_to(&self, database: &str, elsewhere: &str, backup: &str) -> anyhow::Result<()> {
         self.query_in(elsewhere, &format!("DROP DATABASE {database} WITH (FORCE)"))?;
-        self.query_in(elsewhere, &format!("CREATE DATABASE {database} TEMPLATE template0"))?;
+        self.query_in(
+            elsewhere,
+            &format!("CREATE DATABASE {database} TEMPLATE template0"),
+        )?;
         let file = self.folder.path().join("backup");
         fs::write(&file, backup)?;
         let file = file.to_string_lossy();
-        self.client("psql", database, &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", &file]).map(drop)
+        self.client(
+            "psql",
+            database,
+            &["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", &file],
+        )
+        .map(drop)
     }
 
     /// Leaves no room on its disk.
@@ -192,12 +239,16 @@ impl Postgres {
 
     /// Kills the server without warning; its data are recovered by the next [`Postgres::begin`].
     pub fn crash(&mut self) -> anyhow::Result<()> {
-        self.server.take().map_or(Ok(()), |mut server| server.kill())
+        self.server
+            .take()
+            .map_or(Ok(()), |mut server| server.kill())
     }
 
     /// Stops or continues every process of the server.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        let Some(server) = &self.server else { return Ok(()) };
+        let Some(server) = &self.server else {
+            return Ok(());
+        };
         for pid in server.and_children()? {
             // A backend may have ended since.
             let _ = kill_process(pid, signal);
@@ -219,20 +270,36 @@ impl Postgres {
 
     fn fill(&self) -> anyhow::Result<()> {
         let template = template(&self.bin)?;
-        run(Command::new("cp").arg("-a").arg(template.join(".")).arg(self.data()))?;
+        run(Command::new("cp")
+            .arg("-a")
+            .arg(template.join("."))
+            .arg(self.data()))?;
         // It listens nowhere unless a test says so, and then on a network of the test's own.
-        fs::write(self.data().join("pg_hba.conf"), "local all all trust\nhost all all all trust\n")?;
+        fs::write(
+            self.data().join("pg_hba.conf"),
+            "local all all trust\nhost all all all trust\n",
+        )?;
         if is_root() {
             // Also for the socket.
-            run(Command::new("chown").args(["-R", NOBODY]).arg(self.folder.path()).arg(self.data()))?;
+            run(Command::new("chown")
+                .args(["-R", NOBODY])
+                .arg(self.folder.path())
+                .arg(self.data()))?;
         }
         Ok(())
     }
 
     fn spawn(&self) -> anyhow::Result<Program> {
-        let outer = self.disk.as_ref().map_or_else(|| Command::new("env"), Disk::inside);
+        let outer = self
+            .disk
+            .as_ref()
+            .map_or_else(|| Command::new("env"), Disk::inside);
         let mut command = as_nobody(outer, &self.bin.join("postgres"));
-        command.arg("-D").arg(self.folder.path().join("data")).arg("-k").arg(self.folder.path());
+        command
+            .arg("-D")
+            .arg(self.folder.path().join("data"))
+            .arg("-k")
+            .arg(self.folder.path());
         command.args(["-c", "listen_addresses=", "-c", "max_connections=120"]);
         command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
         Program::start(command, &self.folder.path().join("log"))
@@ -240,19 +307,29 @@ impl Postgres {
 
     fn is_ready(&self) -> bool {
         let mut ready = Command::new(self.bin.join("pg_isready"));
-        ready.arg("-q").arg("-h").arg(self.folder.path()).status().is_ok_and(|status| status.success())
+        ready
+            .arg("-q")
+            .arg("-h")
+            .arg(self.folder.path())
+            .status()
+            .is_ok_and(|status| status.success())
     }
 
     /// As this process sees them.
     fn data(&self) -> PathBuf {
-        self.disk.as_ref().map_or_else(|| self.folder.path().join("data"), Disk::path)
+        self.disk
+            .as_ref()
+            .map_or_else(|| self.folder.path().join("data"), Disk::path)
     }
 }
 
 /// The newest one of Debian's.
 fn installed() -> Option<PathBuf> {
-    let mut found: Vec<PathBuf> =
-        fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|e| e.path().join("bin")).collect();
+    let mut found: Vec<PathBuf> = fs::read_dir("/usr/lib/postgresql")
+        .ok()?
+        .flatten()
+        .map(|e| e.path().join("bin"))
+        .collect();
     found.retain(|bin| bin.join("initdb").exists());
     found.sort();
     found.pop()
@@ -261,27 +338,29 @@ fn installed() -> Option<PathBuf> {
 /// An empty cluster, made once and copied for each server: making one takes seconds.
 fn template(bin: &Path) -> anyhow::Result<PathBuf> {
     let version = bin.parent().and_then(Path::file_name).unwrap_or_default();
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/trial").join(version);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../target/trial")
+        .join(version);
     if kept.exists() {
         return Ok(kept);
     }
-    let scratch = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o777)).tempdir()?;
+    let scratch = tempfile::Builder::new()
+        .permissions(fs::Permissions::from_mode(0o777))
+        .tempdir()?;
     // Permissions are subject to the umask.
     fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o777))?;
     let fresh = scratch.path().join("data");
-    run(as_nobody(Command::new("env"), &bin.join("initdb")).arg("-D").arg(&fresh).args([
-        "-U",
-        "postgres",
-        "-A",
-        "trust",
-        "-E",
-        "UTF8",
-        "--no-sync",
-    ]))?;
+    run(as_nobody(Command::new("env"), &bin.join("initdb"))
+        .arg("-D")
+        .arg(&fresh)
+        .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync"]))?;
     let parent = kept.parent().context("the template has no folder")?;
     fs::create_dir_all(parent)?;
     let staged = tempfile::tempdir_in(parent)?;
-    run(Command::new("cp").arg("-a").arg(&fresh).arg(staged.path().join("data")))?;
+    run(Command::new("cp")
+        .arg("-a")
+        .arg(&fresh)
+        .arg(staged.path().join("data")))?;
     // Another test may have been faster.
     let _ = fs::rename(staged.path().join("data"), &kept);
     Ok(kept)
@@ -291,7 +370,15 @@ fn template(bin: &Path) -> anyhow::Result<PathBuf> {
 fn as_nobody(mut outer: Command, program: &Path) -> Command {
     if is_root() {
         outer
-            .args(["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
+            .args([
+                "setpriv",
+                "--reuid",
+                NOBODY,
+                "--regid",
+                NOBODY,
+                "--clear-groups",
+                "--",
+            ])
             .current_dir("/");
     }
     outer.arg(program);
@@ -304,7 +391,11 @@ fn is_root() -> bool {
 
 fn run(command: &mut Command) -> anyhow::Result<()> {
     let done = command.stdin(Stdio::null()).output()?;
-    anyhow::ensure!(done.status.success(), "{command:?}: {}", String::from_utf8_lossy(&done.stderr));
+    anyhow::ensure!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     Ok(())
 }
 
@@ -312,8 +403,12 @@ fn run(command: &mut Command) -> anyhow::Result<()> {
 pub(crate) fn children_of(parent: Pid) -> anyhow::Result<Vec<Pid>> {
     let mut children = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {
-        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
-        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else { continue };
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else {
+            continue;
+        };
+        let Ok(stat) = fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
         // The name, in parentheses, may hold anything.
         let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
         if after_name.split(' ').nth(1) == Some(&parent.as_raw_nonzero().to_string()) {

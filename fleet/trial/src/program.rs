@@ -22,7 +22,10 @@ impl Program {
     /// Starts it with its output in `log`.
     pub fn start(mut command: Command, log: &Path) -> anyhow::Result<Self> {
         let log = File::options().create(true).append(true).open(log)?;
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
         Ok(Self { child })
     }
@@ -51,8 +54,13 @@ impl Program {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.id()))?;
         // The name, in parentheses, may hold anything.
         let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-        let [user, system] =
-            [11, 12].map(|at| after_name.split(' ').nth(at).unwrap_or_default().parse::<u64>());
+        let [user, system] = [11, 12].map(|at| {
+            after_name
+                .split(' ')
+                .nth(at)
+                .unwrap_or_default()
+                .parse::<u64>()
+        });
         // Linux counts in hundredths of a second there.
         Ok(Duration::from_millis((user? + system?) * 10))
     }
@@ -79,7 +87,10 @@ impl Program {
     }
 
     fn pid(&self) -> anyhow::Result<Pid> {
-        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).context("no pid")
+        i32::try_from(self.child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .context("no pid")
     }
 }
 
@@ -98,16 +109,27 @@ pub fn product() -> anyhow::Result<PathBuf> {
 }
 
 fn build() -> anyhow::Result<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()?;
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--locked", "--quiet", "--target-dir", "target"]).current_dir(&root);
-    anyhow::ensure!(cargo.status()?.success(), "cannot build the program in {}", root.display());
+    cargo
+        .args(["build", "--locked", "--quiet", "--target-dir", "target"])
+        .current_dir(&root);
+    anyhow::ensure!(
+        cargo.status()?.success(),
+        "cannot build the program in {}",
+        root.display()
+    );
     Ok(root.join("target/debug/code-commit"))
 }
 
 /// A program of this workspace, built together with the test.
 pub fn sibling(name: &str) -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe()?;
-    let folder = test.parent().and_then(Path::parent).context("the test is nowhere")?;
+    let folder = test
+        .parent()
+        .and_then(Path::parent)
+        .context("the test is nowhere")?;
     Ok(folder.join(name))
 }

@@ -71,7 +71,10 @@ pub struct Member {
 
 /// Which order and which of its leases a name in the hub belongs to, where this fleet gave it; `None` for all other names.
 pub fn of_result_ref(fleet: &str, name: &str) -> Option<(i64, i32)> {
-    let own = name.strip_prefix("refs/fleet/")?.strip_prefix(fleet)?.strip_prefix('/')?;
+    let own = name
+        .strip_prefix("refs/fleet/")?
+        .strip_prefix(fleet)?
+        .strip_prefix('/')?;
     let (order, epoch) = own.split_once('/')?;
     Some((order.parse().ok()?, epoch.parse().ok()?))
 }
@@ -133,7 +136,10 @@ pub fn failing(orders: &[i64]) -> String {
 /// The orders that a reason names, as [`failing`] writes it; none if it is another one.
 pub fn of_failing(reason: &str) -> Vec<i64> {
     let orders = reason.strip_prefix(FAILING).unwrap_or_default();
-    orders.split(", ").filter_map(|order| order.parse().ok()).collect()
+    orders
+        .split(", ")
+        .filter_map(|order| order.parse().ok())
+        .collect()
 }
 
 const FAILING: &str = "acceptance commands fail for orders ";
@@ -175,7 +181,12 @@ mod tests {
     #[test]
     fn only_names_of_this_fleet_are_results_of_its_orders() {
         assert_eq!(of_result_ref("0a1b", "refs/fleet/0a1b/7/2"), Some((7, 2)));
-        for other in ["refs/heads/main", "refs/fleet/7/2", "refs/fleet/other/7/2", "refs/fleet/0a1b/7/2/3"] {
+        for other in [
+            "refs/heads/main",
+            "refs/fleet/7/2",
+            "refs/fleet/other/7/2",
+            "refs/fleet/0a1b/7/2/3",
+        ] {
             assert_eq!(of_result_ref("0a1b", other), None, "{other}");
         }
     }

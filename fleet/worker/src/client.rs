@@ -59,37 +59,57 @@ impl Client {
     pub fn new(endpoint: Endpoint, authority: Option<&Path>) -> anyhow::Result<Self> {
         let trusting =
             |file: &Path| trust(file).with_context(|| format!("{} cannot be used", file.display()));
-        Ok(Self { endpoint, tls: authority.map(trusting).transpose()? })
+        Ok(Self {
+            endpoint,
+            tls: authority.map(trusting).transpose()?,
+        })
     }
 
     /// Asks for something as people and programs do; what the gateway answers, or why it does not.
     pub async fn ask(&self, request: &impl Serialize) -> anyhow::Result<Vec<u8>> {
-        let (status, body) = self.send(Method::POST, "/v1/fleet", json(request)?, PATIENCE * 6).await?;
+        let (status, body) = self
+            .send(Method::POST, "/v1/fleet", json(request)?, PATIENCE * 6)
+            .await?;
         if status == StatusCode::OK {
             return Ok(body.into());
         }
-        bail!("the gateway says {status}: {}", String::from_utf8_lossy(&body).trim())
+        bail!(
+            "the gateway says {status}: {}",
+            String::from_utf8_lossy(&body).trim()
+        )
     }
 
     /// The exported run of an order; `None` if there is none, or none any more.
     pub async fn bundle(&self, order: i64) -> anyhow::Result<Option<Vec<u8>>> {
         let path = format!("/v1/bundle/{order}");
-        let (status, body) = self.send(Method::GET, &path, Vec::new(), PATIENCE * 6).await?;
+        let (status, body) = self
+            .send(Method::GET, &path, Vec::new(), PATIENCE * 6)
+            .await?;
         match status {
             StatusCode::OK => Ok(Some(body.into())),
             StatusCode::NOT_FOUND => Ok(None),
-            _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(&body).trim()),
+            _ => bail!(
+                "the gateway says {status}: {}",
+                String::from_utf8_lossy(&body).trim()
+            ),
         }
     }
 
     /// The next order, if one comes in the time that `ask` gives.
     pub(crate) async fn lease(&self, ask: &Ask) -> anyhow::Result<Option<Lease>> {
         let patience = PATIENCE + Duration::from_millis(ask.wait_ms);
-        let (status, body) = self.send(Method::POST, "/v1/lease", json(ask)?, patience).await?;
+        let (status, body) = self
+            .send(Method::POST, "/v1/lease", json(ask)?, patience)
+            .await?;
         match status {
-            StatusCode::OK => Ok(Some(serde_json::from_slice(&body).context("an order cannot be read")?)),
+            StatusCode::OK => Ok(Some(
+                serde_json::from_slice(&body).context("an order cannot be read")?,
+            )),
             StatusCode::NO_CONTENT => Ok(None),
-            _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(&body)),
+            _ => bail!(
+                "the gateway says {status}: {}",
+                String::from_utf8_lossy(&body)
+            ),
         }
     }
 
@@ -106,7 +126,11 @@ impl Client {
     }
 
     /// Stores bytes; their SHA-256 if they were taken.
-    pub(crate) async fn store(&self, held: Held, content: Vec<u8>) -> anyhow::Result<Result<String, Fence>> {
+    pub(crate) async fn store(
+        &self,
+        held: Held,
+        content: Vec<u8>,
+    ) -> anyhow::Result<Result<String, Fence>> {
         let path = format!("/v1/artifact/{}", held.token);
         let (status, body) = self.send(Method::PUT, &path, content, PATIENCE * 6).await?;
         if status == StatusCode::OK {
@@ -145,13 +169,17 @@ impl Client {
                 Endpoint::Unix(path) => exchange(UnixStream::connect(path).await?, request).await,
                 Endpoint::Tcp { address, .. } => {
                     let stream = TcpStream::connect(address).await?;
-                    let Some(tls) = &self.tls else { return exchange(stream, request).await };
+                    let Some(tls) = &self.tls else {
+                        return exchange(stream, request).await;
+                    };
                     let tls = TlsConnector::from(Arc::clone(tls));
                     exchange(tls.connect(name_of(address)?, stream).await?, request).await
                 }
             }
         };
-        tokio::time::timeout(patience, exchange).await.context("the gateway does not answer")?
+        tokio::time::timeout(patience, exchange)
+            .await
+            .context("the gateway does not answer")?
     }
 }
 
@@ -170,7 +198,10 @@ fn trust(authority: &Path) -> anyhow::Result<Arc<ClientConfig>> {
 
 /// The name that the certificate of `HOST:PORT` must have.
 fn name_of(address: &str) -> anyhow::Result<ServerName<'static>> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let host = address
+        .rsplit_once(':')
+        .map_or(address, |(host, _)| host)
+        .trim_matches(['[', ']']);
     ServerName::try_from(host.to_owned()).with_context(|| format!("{host} is not a name of a host"))
 }
 
@@ -180,11 +211,17 @@ fn fence(status: StatusCode, body: &Bytes) -> anyhow::Result<Fence> {
         StatusCode::NO_CONTENT => Ok(Fence::Held),
         StatusCode::GONE => Ok(Fence::Gone),
         _ if status.is_client_error() => Ok(Fence::Refused(status)),
-        _ => bail!("the gateway says {status}: {}", String::from_utf8_lossy(body)),
+        _ => bail!(
+            "the gateway says {status}: {}",
+            String::from_utf8_lossy(body)
+        ),
     }
 }
 
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> anyhow::Result<(StatusCode, Bytes)>
+async fn exchange<S>(
+    stream: S,
+    request: Request<Full<Bytes>>,
+) -> anyhow::Result<(StatusCode, Bytes)>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -230,10 +267,15 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
-            let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else { return };
+            let Ok(mut stream) = TlsAcceptor::from(Arc::new(config)).accept(stream).await else {
+                return;
+            };
             let mut request = [0; 4096];
             assert!(stream.read(&mut request).await.unwrap() > 0);
-            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+            stream
+                .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+                .await
+                .unwrap();
             stream.shutdown().await.unwrap();
         });
         port
@@ -242,21 +284,33 @@ mod tests {
     async fn beat(host: &str, authority: Option<&str>) -> anyhow::Result<Fence> {
         let address = format!("{host}:{}", gateway().await);
         let authority = authority.map(|name| Path::new(FILES).join(name));
-        let client =
-            Client::new(Endpoint::Tcp { address, token: "token".into() }, authority.as_deref()).unwrap();
+        let client = Client::new(
+            Endpoint::Tcp {
+                address,
+                token: "token".into(),
+            },
+            authority.as_deref(),
+        )
+        .unwrap();
         let token = "00000000-0000-4000-8000-000000000000".parse().unwrap();
         client.beat(Held { token }).await
     }
 
     #[tokio::test]
     async fn only_a_gateway_whose_authority_and_name_fit_is_told_anything() {
-        assert_eq!(beat("localhost", Some("authority.pem")).await.unwrap(), Fence::Held);
+        assert_eq!(
+            beat("localhost", Some("authority.pem")).await.unwrap(),
+            Fence::Held
+        );
         for (host, authority) in [
             ("localhost", Some("self-signed.pem")),
             ("127.0.0.1", Some("authority.pem")),
             ("localhost", None),
         ] {
-            assert!(beat(host, authority).await.is_err(), "{host}, {authority:?}");
+            assert!(
+                beat(host, authority).await.is_err(),
+                "{host}, {authority:?}"
+            );
         }
     }
 

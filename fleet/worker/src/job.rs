@@ -69,7 +69,12 @@ struct Summary {
 impl Job<'_> {
     /// Carries it out within a span of its own.
     pub(crate) async fn traced(self) -> Ended {
-        let Lease { order, epoch, traceparent, .. } = self.lease;
+        let Lease {
+            order,
+            epoch,
+            traceparent,
+            ..
+        } = self.lease;
         let span = tracing::info_span!("run", order, epoch, worker = self.worker.name);
         code_commit_fleet_traces::follow(&span, traceparent.as_deref());
         self.run().instrument(span).await
@@ -78,7 +83,10 @@ impl Job<'_> {
     /// Carries it out while it beats. If the lease is gone, or the worker is to stop, everything that was started for the order
     /// ends.
     async fn run(self) -> Ended {
-        let folder = self.worker.jobs.join(format!("{}-{}", self.lease.order, self.lease.epoch));
+        let folder = self
+            .worker
+            .jobs
+            .join(format!("{}-{}", self.lease.order, self.lease.epoch));
         let mut wish = self.worker.wish.clone();
         let done = tokio::select! {
             done = self.carry_out(&folder) => Ok(done),
@@ -108,7 +116,8 @@ impl Job<'_> {
                 Ended::Gone
             }
             Ok(Ok(Fence::Refused(status))) => {
-                self.give_back(&format!("the gateway refused the verdict: {status}"), true).await;
+                self.give_back(&format!("the gateway refused the verdict: {status}"), true)
+                    .await;
                 Ended::Trouble
             }
             Ok(Err(error)) => {
@@ -125,9 +134,16 @@ impl Job<'_> {
 
     /// If nobody hears it, the lease lapses.
     async fn give_back(self, reason: &str, counts: bool) {
-        let lost = Lost { token: self.lease.token, reason: plain(reason), counts };
+        let lost = Lost {
+            token: self.lease.token,
+            reason: plain(reason),
+            counts,
+        };
         if let Err(error) = self.worker.client.lost(&lost).await {
-            tracing::warn!(error = &*error, "cannot give the order back; its lease will lapse");
+            tracing::warn!(
+                error = &*error,
+                "cannot give the order back; its lease will lapse"
+            );
         }
     }
 
@@ -148,24 +164,45 @@ impl Job<'_> {
 
     async fn carry_out(self, folder: &Path) -> anyhow::Result<Fence> {
         let clock = clock();
-        let repo = self.prepare(folder).instrument(tracing::info_span!("prepare")).await?;
+        let repo = self
+            .prepare(folder)
+            .instrument(tracing::info_span!("prepare"))
+            .await?;
         if self.lease.is_train {
-            let verdict = self.verify_train(folder, &repo).instrument(tracing::info_span!("program")).await?;
+            let verdict = self
+                .verify_train(folder, &repo)
+                .instrument(tracing::info_span!("program"))
+                .await?;
             return Ok(self.finish(verdict, None, clock).await);
         }
-        let code = self.run_program(folder, &repo).instrument(tracing::info_span!("program")).await?;
+        let code = self
+            .run_program(folder, &repo)
+            .instrument(tracing::info_span!("program"))
+            .await?;
         let verdict = match code {
-            DONE => {
-                Verdict::Passed { commit: self.push(&repo).instrument(tracing::info_span!("push")).await? }
-            }
-            FAILED => Verdict::Failed { reason: stage(folder).await },
+            DONE => Verdict::Passed {
+                commit: self
+                    .push(&repo)
+                    .instrument(tracing::info_span!("push"))
+                    .await?,
+            },
+            FAILED => Verdict::Failed {
+                reason: stage(folder).await,
+            },
             // An exported run that has no end is of no use to anybody.
             NO_MODEL => return Ok(self.finish(no_model(folder).await, None, clock).await),
-            code => anyhow::bail!("the program ended with {code}: {}", last_words(folder).await),
+            code => anyhow::bail!(
+                "the program ended with {code}: {}",
+                last_words(folder).await
+            ),
         };
         // The result counts without its bundle. Giving it back would end the same way each time.
         let bundle = self.export(folder, &repo).await.unwrap_or_else(|error| {
-            tracing::warn!(order = self.lease.order, error = &*error, "the run is not kept");
+            tracing::warn!(
+                order = self.lease.order,
+                error = &*error,
+                "the run is not kept"
+            );
             None
         });
         Ok(self.finish(verdict, bundle, clock).await)
@@ -173,7 +210,12 @@ impl Job<'_> {
 
     async fn finish(self, verdict: Verdict, bundle: Option<String>, clock: Instant) -> Fence {
         let elapsed_ms = i64::try_from(clock.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let finish = Finish { token: self.lease.token, verdict, bundle, elapsed_ms };
+        let finish = Finish {
+            token: self.lease.token,
+            verdict,
+            bundle,
+            elapsed_ms,
+        };
         patiently(|| self.worker.client.finish(&finish)).await
     }
 
@@ -193,7 +235,11 @@ impl Job<'_> {
     }
 
     async fn run_program(self, folder: &Path, repo: &Path) -> anyhow::Result<i32> {
-        let models = format!("{}/m/{}", self.worker.models.trim_end_matches('/'), self.lease.token);
+        let models = format!(
+            "{}/m/{}",
+            self.worker.models.trim_end_matches('/'),
+            self.lease.token
+        );
         let (order, out) = (folder.join("order.json"), folder.join("out"));
         let args: [&std::ffi::OsStr; 14] = [
             "order".as_ref(),
@@ -213,7 +259,16 @@ impl Job<'_> {
             "--quiet".as_ref(),
         ];
         let program = self.start(folder, folder);
-        Program::start(Start { models: Some(&models), group: self.group()?, ..program }, args)?.wait().await
+        Program::start(
+            Start {
+                models: Some(&models),
+                group: self.group()?,
+                ..program
+            },
+            args,
+        )?
+        .wait()
+        .await
     }
 
     /// The result's commit, in the hub under a name of this lease alone.
@@ -230,9 +285,17 @@ impl Job<'_> {
         let args: [&std::ffi::OsStr; 3] = ["export".as_ref(), "-o".as_ref(), file.as_ref()];
         let scratch = folder.join("export");
         tokio::fs::create_dir_all(&scratch).await?;
-        let code = Program::start(self.start(repo, &scratch), args)?.wait().await?;
-        anyhow::ensure!(code == 0, "the run cannot be exported: {}", last_words(&scratch).await);
-        let content = tokio::fs::read(&file).await.context("the exported run cannot be read")?;
+        let code = Program::start(self.start(repo, &scratch), args)?
+            .wait()
+            .await?;
+        anyhow::ensure!(
+            code == 0,
+            "the run cannot be exported: {}",
+            last_words(&scratch).await
+        );
+        let content = tokio::fs::read(&file)
+            .await
+            .context("the exported run cannot be read")?;
         match patiently(|| self.worker.client.store(self.held(), content.clone())).await {
             Ok(sha256) => Ok(Some(sha256)),
             Err(Fence::Refused(status)) => {
@@ -245,7 +308,11 @@ impl Job<'_> {
     /// Where control groups are delegated to the worker.
     pub(crate) fn group(self) -> anyhow::Result<Option<Group>> {
         let name = format!("order-{}-{}", self.lease.order, self.lease.epoch);
-        self.worker.groups.as_ref().map(|groups| groups.make(&name)).transpose()
+        self.worker
+            .groups
+            .as_ref()
+            .map(|groups| groups.make(&name))
+            .transpose()
     }
 
     pub(crate) fn start<'s>(self, folder: &'s Path, output: &'s Path) -> Start<'s>
@@ -253,11 +320,20 @@ impl Job<'_> {
         Self: 's,
     {
         let (program, ends) = (&self.worker.program, self.ends);
-        Start { program, folder, output, models: None, group: None, ends }
+        Start {
+            program,
+            folder,
+            output,
+            models: None,
+            group: None,
+            ends,
+        }
     }
 
     fn held(self) -> Held {
-        Held { token: self.lease.token }
+        Held {
+            token: self.lease.token,
+        }
     }
 }
 
@@ -266,7 +342,10 @@ async fn patiently<T, F: Future<Output = anyhow::Result<T>>>(mut attempt: impl F
     loop {
         match attempt().await {
             Ok(done) => return done,
-            Err(error) => tracing::warn!(error = &*error, "the gateway cannot be reached; trying again"),
+            Err(error) => tracing::warn!(
+                error = &*error,
+                "the gateway cannot be reached; trying again"
+            ),
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -278,7 +357,9 @@ fn clock() -> Instant {
 }
 
 async fn no_model(folder: &Path) -> Verdict {
-    Verdict::NoModel { reason: last_words(folder).await }
+    Verdict::NoModel {
+        reason: last_words(folder).await,
+    }
 }
 
 /// A program of a worker that was killed may still write, so there are a few tries; the worker's next start removes the rest.
@@ -294,8 +375,13 @@ pub(crate) async fn remove(folder: PathBuf) -> std::io::Result<()> {
 
 /// At which stage the order failed.
 async fn stage(folder: &Path) -> String {
-    let printed = tokio::fs::read_to_string(folder.join("stdout")).await.unwrap_or_default();
-    let lines = printed.lines().rev().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let printed = tokio::fs::read_to_string(folder.join("stdout"))
+        .await
+        .unwrap_or_default();
+    let lines = printed
+        .lines()
+        .rev()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok());
     lines
         .into_iter()
         .find_map(|line| line.summary.ended_stage)
@@ -304,13 +390,21 @@ async fn stage(folder: &Path) -> String {
 
 /// The last line that the program printed for people.
 pub(crate) async fn last_words(folder: &Path) -> String {
-    let printed = tokio::fs::read(folder.join("stderr")).await.unwrap_or_default();
+    let printed = tokio::fs::read(folder.join("stderr"))
+        .await
+        .unwrap_or_default();
     let printed = String::from_utf8_lossy(&printed);
-    let last = printed.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    let last = printed
+        .lines()
+        .rfind(|line| !line.trim().is_empty())
+        .unwrap_or("it said nothing");
     plain(last)
 }
 
 /// Text of other programs, for one line of a terminal; the database takes no NUL.
 fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+    text.chars()
+        .filter(|c| !c.is_control())
+        .take(LONGEST)
+        .collect()
 }

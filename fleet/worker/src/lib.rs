@@ -84,21 +84,53 @@ struct Worker {
 
 /// Works until `wish` says otherwise.
 pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()> {
-    let Setup { name, endpoint, authority, models, folder, program, slots, memory } = setup;
-    std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let Setup {
+        name,
+        endpoint,
+        authority,
+        models,
+        folder,
+        program,
+        slots,
+        memory,
+    } = setup;
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("{} cannot be made", folder.display()))?;
     let _alone = alone(&folder)?;
     let jobs = folder.join("jobs");
     // Left by a worker that was killed, whose programs may be about to end.
-    job::remove(jobs.clone()).await.with_context(|| format!("{} cannot be removed", jobs.display()))?;
+    job::remove(jobs.clone())
+        .await
+        .with_context(|| format!("{} cannot be removed", jobs.display()))?;
     let client = Client::new(endpoint, authority.as_deref())?;
-    let program = Ordinary { path: program, authority };
+    let program = Ordinary {
+        path: program,
+        authority,
+    };
     let version = program::version(&program).await?;
     let groups = memory.map(limits::Groups::delegated).transpose()?;
     let (mirrors, tasks) = (Mirrors::new(folder.join("mirrors")), TaskTracker::new());
-    let worker =
-        Arc::new(Worker { name, version, client, models, program, jobs, mirrors, groups, wish, tasks });
-    tracing::info!(worker = worker.name, version = worker.version, slots, "working");
-    let slots: Vec<_> = (0..slots).map(|_| tokio::spawn(slot(Arc::clone(&worker)))).collect();
+    let worker = Arc::new(Worker {
+        name,
+        version,
+        client,
+        models,
+        program,
+        jobs,
+        mirrors,
+        groups,
+        wish,
+        tasks,
+    });
+    tracing::info!(
+        worker = worker.name,
+        version = worker.version,
+        slots,
+        "working"
+    );
+    let slots: Vec<_> = (0..slots)
+        .map(|_| tokio::spawn(slot(Arc::clone(&worker))))
+        .collect();
     for slot in slots {
         slot.await.context("a slot broke")?;
     }
@@ -112,7 +144,8 @@ pub async fn run(setup: Setup, wish: watch::Receiver<Wish>) -> anyhow::Result<()
 fn alone(folder: &std::path::Path) -> anyhow::Result<File> {
     let path = folder.join("lock");
     let lock = File::create(&path).with_context(|| format!("{} cannot be made", path.display()))?;
-    lock.try_lock().with_context(|| format!("another worker uses {}", folder.display()))?;
+    lock.try_lock()
+        .with_context(|| format!("another worker uses {}", folder.display()))?;
     Ok(lock)
 }
 
@@ -144,18 +177,31 @@ async fn slot(worker: Arc<Worker>) {
 }
 
 fn backoff(trouble: &mut u32) -> Duration {
-    let pause = Duration::from_millis(250).saturating_mul(1 << (*trouble).min(16)).min(LONGEST_PAUSE);
+    let pause = Duration::from_millis(250)
+        .saturating_mul(1 << (*trouble).min(16))
+        .min(LONGEST_PAUSE);
     *trouble += 1;
     pause
 }
 
 impl Worker {
     async fn carry_out(&self, lease: &Lease) -> Ended {
-        Job { worker: self, lease, ends: &TaskTracker::new() }.traced().await
+        Job {
+            worker: self,
+            lease,
+            ends: &TaskTracker::new(),
+        }
+        .traced()
+        .await
     }
 
     fn ask(&self) -> Ask {
         let wait_ms = u64::try_from(WAIT.as_millis()).unwrap_or(u64::MAX);
-        Ask { worker: self.name.clone(), version: self.version.clone(), record: RECORD, wait_ms }
+        Ask {
+            worker: self.name.clone(),
+            version: self.version.clone(),
+            record: RECORD,
+            wait_ms,
+        }
     }
 }

@@ -21,10 +21,16 @@ pub(crate) struct Group(PathBuf);
 impl Groups {
     /// The group that this process is in, with limits for orders below it.
     pub(crate) fn delegated(memory: u64) -> anyhow::Result<Self> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").context("/proc/self/cgroup cannot be read")?;
-        let own =
-            own.lines().find_map(|line| line.strip_prefix("0::")).context("this machine has no cgroup v2")?;
-        Self::at(Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')), memory)
+        let own = std::fs::read_to_string("/proc/self/cgroup")
+            .context("/proc/self/cgroup cannot be read")?;
+        let own = own
+            .lines()
+            .find_map(|line| line.strip_prefix("0::"))
+            .context("this machine has no cgroup v2")?;
+        Self::at(
+            Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')),
+            memory,
+        )
     }
 
     /// Moves this process into a group of its own, because a group with limits for others may hold none itself.
@@ -36,8 +42,13 @@ impl Groups {
             )
         };
         // Where version 1 has the controllers, these files could be made, and would limit nothing.
-        let controllers = std::fs::read_to_string(top.join("cgroup.controllers")).with_context(help)?;
-        let has = |name: &str| controllers.split_whitespace().any(|controller| controller == name);
+        let controllers =
+            std::fs::read_to_string(top.join("cgroup.controllers")).with_context(help)?;
+        let has = |name: &str| {
+            controllers
+                .split_whitespace()
+                .any(|controller| controller == name)
+        };
         anyhow::ensure!(has("memory") && has("pids"), help());
         let main = top.join("worker");
         let enter = || -> std::io::Result<()> {
@@ -116,7 +127,9 @@ mod tests {
     fn a_group_without_controllers_is_refused_with_the_setting_that_helps() {
         for controllers in ["", "cpu memory"] {
             let top = group(controllers);
-            let error = Groups::at(top.path().to_owned(), 1).unwrap_err().to_string();
+            let error = Groups::at(top.path().to_owned(), 1)
+                .unwrap_err()
+                .to_string();
             assert!(error.contains("Delegate=memory pids"), "{error}");
         }
         assert!(Groups::at("/nowhere".into(), 1).is_err());

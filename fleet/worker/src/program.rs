@@ -16,8 +16,17 @@ use tokio_util::task::TaskTracker;
 use crate::limits::Group;
 
 /// Variables that the program inherits. None of them is a key: keys are the gateway's.
-const PASSED: [&str; 9] =
-    ["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "CARGO_HOME"];
+const PASSED: [&str; 9] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "CARGO_HOME",
+];
 /// Clients ask for a key. The product takes a word this short for no secret, so it is redacted nowhere.
 const NO_KEY: &str = "fleet";
 /// Author and committer of results.
@@ -37,7 +46,11 @@ pub(crate) struct Ordinary {
 pub(crate) async fn version(program: &Ordinary) -> anyhow::Result<String> {
     let done = command(program, None).arg("--version").output().await;
     let done = done.with_context(|| format!("{} cannot be started", program.path.display()))?;
-    anyhow::ensure!(done.status.success(), "{} does not say its version", program.path.display());
+    anyhow::ensure!(
+        done.status.success(),
+        "{} does not say its version",
+        program.path.display()
+    );
     Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
 }
 
@@ -69,10 +82,20 @@ impl Program {
         start: Start<'_>,
         args: impl IntoIterator<Item = A>,
     ) -> anyhow::Result<Self> {
-        let Start { program, folder, output, models, group, ends } = start;
-        let file =
-            |name: &str| File::create(output.join(name)).with_context(|| format!("{name} cannot be made"));
-        let addresses = Provider::all_built_in().iter().filter_map(|provider| provider.base_env.as_ref());
+        let Start {
+            program,
+            folder,
+            output,
+            models,
+            group,
+            ends,
+        } = start;
+        let file = |name: &str| {
+            File::create(output.join(name)).with_context(|| format!("{name} cannot be made"))
+        };
+        let addresses = Provider::all_built_in()
+            .iter()
+            .filter_map(|provider| provider.base_env.as_ref());
         let child = command(program, group.as_ref())
             .args(args)
             // Each dialect has paths of its own, so one address serves them all.
@@ -85,13 +108,20 @@ impl Program {
             // Where the worker itself ends before the program does.
             .kill_on_drop(true)
             .spawn();
-        let child = child.with_context(|| format!("{} cannot be started", program.path.display()))?;
-        Ok(Self { child: Some(child), group, ends: ends.clone() })
+        let child =
+            child.with_context(|| format!("{} cannot be started", program.path.display()))?;
+        Ok(Self {
+            child: Some(child),
+            group,
+            ends: ends.clone(),
+        })
     }
 
     /// Its exit code; 128 and more if a signal ended it.
     pub(crate) async fn wait(&mut self) -> anyhow::Result<i32> {
-        let Some(child) = &mut self.child else { anyhow::bail!("it was ended") };
+        let Some(child) = &mut self.child else {
+            anyhow::bail!("it was ended")
+        };
         let status = child.wait().await?;
         self.child = None;
         Ok(status.code().unwrap_or(128))
@@ -101,14 +131,18 @@ impl Program {
 impl Drop for Program {
     /// SIGTERM comes first: it lets the program end the processes in its sandbox.
     fn drop(&mut self) {
-        let (Some(child), group) = (self.child.take(), self.group.take()) else { return };
+        let (Some(child), group) = (self.child.take(), self.group.take()) else {
+            return;
+        };
         self.ends.spawn(end(child, group));
     }
 }
 
 async fn end(mut child: Child, group: Option<Group>) {
     // Not waited for yet, so the number is still that of this child.
-    let leader = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let leader = child
+        .id()
+        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     for signal in [Signal::TERM, Signal::KILL] {
         // The group may have ended since.
         leader.map(|leader| kill_process_group(leader, signal));
@@ -128,14 +162,25 @@ fn command(program: &Ordinary, group: Option<&Group>) -> Command {
     let mut command = Command::new("/usr/bin/env");
     if let Some(group) = group {
         // The shell enters the group and becomes the program, so nothing of it ever runs outside.
-        command.args(["sh", "-c", r#"echo 0 > "$0" && exec "$@""#]).arg(group.entrance());
+        command
+            .args(["sh", "-c", r#"echo 0 > "$0" && exec "$@""#])
+            .arg(group.entrance());
     }
     command.args(WITH_WORKER).arg(&program.path);
     command.env_clear();
-    #[expect(clippy::disallowed_methods, reason = "the environment is passed on here, name by name")]
-    command.envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the environment is passed on here, name by name"
+    )]
+    command.envs(
+        PASSED
+            .iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
     command.envs(program.authority.iter().map(|file| ("SSL_CERT_FILE", file)));
-    let keys = Provider::all_built_in().iter().flat_map(|provider| &provider.key_env);
+    let keys = Provider::all_built_in()
+        .iter()
+        .flat_map(|provider| &provider.key_env);
     command.envs(keys.map(|key| (key, NO_KEY)));
     for who in IDENTITY {
         command.env(format!("GIT_{who}_NAME"), "code-commit fleet");

@@ -18,10 +18,20 @@ impl Job<'_> {
             let scratch = folder.join(format!("order-{order}"));
             tokio::fs::create_dir_all(&scratch).await?;
             let file = scratch.join("order.json");
-            tokio::fs::write(&file, content).await.context("an order cannot be written")?;
-            let args: [&std::ffi::OsStr; 5] =
-                ["check".as_ref(), "--order".as_ref(), file.as_ref(), "--sandbox".as_ref(), "auto".as_ref()];
-            let program = Start { group: self.group()?, ..self.start(repo, &scratch) };
+            tokio::fs::write(&file, content)
+                .await
+                .context("an order cannot be written")?;
+            let args: [&std::ffi::OsStr; 5] = [
+                "check".as_ref(),
+                "--order".as_ref(),
+                file.as_ref(),
+                "--sandbox".as_ref(),
+                "auto".as_ref(),
+            ];
+            let program = Start {
+                group: self.group()?,
+                ..self.start(repo, &scratch)
+            };
             let code = Program::start(program, args)?.wait().await?;
             match code {
                 DONE => {}
@@ -33,8 +43,12 @@ impl Job<'_> {
             }
         }
         if failed.is_empty() {
-            return Ok(Verdict::Passed { commit: self.lease.base.clone() });
+            return Ok(Verdict::Passed {
+                commit: self.lease.base.clone(),
+            });
         }
-        Ok(Verdict::Failed { reason: failing(&failed) })
+        Ok(Verdict::Failed {
+            reason: failing(&failed),
+        })
     }
 }

@@ -10,7 +10,10 @@ fn paths(differences: &[Difference]) -> Vec<String> {
         (_, None) => '-',
         _ => '~',
     };
-    differences.iter().map(|one| format!("{} {}", sign(one), one.path.display())).collect()
+    differences
+        .iter()
+        .map(|one| format!("{} {}", sign(one), one.path.display()))
+        .collect()
 }
 
 #[test]
@@ -18,7 +21,12 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
     let scratch = tempfile::tempdir().unwrap();
     let root = scratch.path();
     let at = |name: &str| root.join(name);
-    let write = |name: &str, text: &str| File::create(at(name)).unwrap().write_all(text.as_bytes()).unwrap();
+    let write = |name: &str, text: &str| {
+        File::create(at(name))
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap()
+    };
     fs::create_dir_all(at("src/deep")).unwrap();
     fs::create_dir_all(at("vendor/.git/hooks")).unwrap();
     fs::create_dir_all(at(".git")).unwrap();
@@ -31,8 +39,12 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
         write(name, name);
     }
     let guard = Guard::open(root, Policy::commit()).unwrap();
-    let before = guard.survey(&Tracked::default(), &|path| path.starts_with("own")).unwrap();
-    assert!(before.get(Path::new("src/deep/b")).is_some() && before.get(Path::new(".git")).is_none());
+    let before = guard
+        .survey(&Tracked::default(), &|path| path.starts_with("own"))
+        .unwrap();
+    assert!(
+        before.get(Path::new("src/deep/b")).is_some() && before.get(Path::new(".git")).is_none()
+    );
     fs::create_dir_all(at("target/x")).unwrap();
     fs::create_dir_all(at("own")).unwrap();
     fs::create_dir_all(at("new/folder")).unwrap();
@@ -58,7 +70,9 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
     fs::remove_file(at("gone")).unwrap();
     fs::set_permissions(at("mode"), Permissions::from_mode(0o600)).unwrap();
     symlink("same", at("link")).unwrap();
-    let after = guard.survey(&Tracked::default(), &|path| path.starts_with("own")).unwrap();
+    let after = guard
+        .survey(&Tracked::default(), &|path| path.starts_with("own"))
+        .unwrap();
     insta::assert_snapshot!(paths(&before.differences(&after)).join("\n"), @r"
     - gone
     + keep.o

@@ -1,7 +1,10 @@
 //! Random repositories against `git check-ignore --no-index`: what git ignores, the guard must refuse.
 //!
 //! `IGNORE_REPOSITORIES` sets how many repositories are tried (default 300, some 60 paths each).
-#![expect(clippy::disallowed_methods, reason = "git is the reference, the size of the campaign a variable")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "git is the reference, the size of the campaign a variable"
+)]
 #![expect(clippy::unwrap_used, reason = "helpers of a test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +19,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 /// Few names, so that patterns often match.
-const NAMES: [&str; 9] = ["a", "b", "foo", "bar.o", "foo.o", "x y", "fool", "a.b", "f1"];
+const NAMES: [&str; 9] = [
+    "a", "b", "foo", "bar.o", "foo.o", "x y", "fool", "a.b", "f1",
+];
 
 #[test]
 fn what_git_ignores_is_refused() {
@@ -34,12 +39,20 @@ fn what_git_ignores_is_refused() {
         lookups += paths.len();
         ignored += gits.len();
         for path in gits.symmetric_difference(&ours) {
-            let kind =
-                if gits.contains(path) { "git ignores, the guard admits" } else { "the guard alone ignores" };
-            kinds.entry(kind).or_default().push(format!("{path} in {:?}", case.ignore_files));
+            let kind = if gits.contains(path) {
+                "git ignores, the guard admits"
+            } else {
+                "the guard alone ignores"
+            };
+            kinds
+                .entry(kind)
+                .or_default()
+                .push(format!("{path} in {:?}", case.ignore_files));
         }
     }
-    eprintln!("check-ignore: {repositories} repositories, {lookups} look-ups, {ignored} ignored by git");
+    eprintln!(
+        "check-ignore: {repositories} repositories, {lookups} look-ups, {ignored} ignored by git"
+    );
     for (kind, cases) in &kinds {
         eprintln!(
             "check-ignore: {kind}: {}\n    {}",
@@ -48,16 +61,25 @@ fn what_git_ignores_is_refused() {
         );
     }
     assert!(ignored * 10 > lookups, "the patterns hardly meet the paths");
-    let missed = kinds.get("git ignores, the guard admits").map_or(0, Vec::len);
+    let missed = kinds
+        .get("git ignores, the guard admits")
+        .map_or(0, Vec::len);
     assert_eq!(missed, 0, "paths that git ignores were admitted");
     let excess = kinds.get("the guard alone ignores").map_or(0, Vec::len);
-    assert!(excess * 1000 <= lookups, "{excess} of {lookups} paths refused without need");
+    assert!(
+        excess * 1000 <= lookups,
+        "{excess} of {lookups} paths refused without need"
+    );
 }
 
 /// In memory if possible, so that the disk does not slow the campaign down.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -83,16 +105,20 @@ impl Repository {
                 fs::write(root.join(folder).join(".gitignore"), content).unwrap();
             }
         }
-        self.paths.iter().filter(|path| !root.join(path).is_dir()).cloned().collect()
+        self.paths
+            .iter()
+            .filter(|path| !root.join(path).is_dir())
+            .cloned()
+            .collect()
     }
 }
 
 fn repository() -> impl Strategy<Value = Repository> {
-    let folder =
-        prop::collection::vec(prop::sample::select(&NAMES[..5]), 0..3).prop_map(|names| names.join("/"));
+    let folder = prop::collection::vec(prop::sample::select(&NAMES[..5]), 0..3)
+        .prop_map(|names| names.join("/"));
     let ignore_files = prop::collection::vec((folder, content()), 1..4);
-    let path =
-        prop::collection::vec(prop::sample::select(&NAMES[..]), 1..5).prop_map(|names| names.join("/"));
+    let path = prop::collection::vec(prop::sample::select(&NAMES[..]), 1..5)
+        .prop_map(|names| names.join("/"));
     let paths = prop::collection::vec(path, 60);
     (ignore_files, content(), paths, prop::bool::weighted(0.2)).prop_map(
         |(ignore_files, info_exclude, paths, ignore_case)| Repository {
@@ -107,7 +133,10 @@ fn repository() -> impl Strategy<Value = Repository> {
 fn content() -> impl Strategy<Value = String> {
     let ending = prop::sample::select(&["\n", "\r\n", "\n", "  \n", "\\ \n", "\t\n"][..]);
     let line = (pattern(), ending).prop_map(|(pattern, ending)| pattern + ending);
-    (prop::collection::vec(line, 0..6), prop::sample::select(&["", "", "f1", "*.o\r", "/a\r"][..]))
+    (
+        prop::collection::vec(line, 0..6),
+        prop::sample::select(&["", "", "f1", "*.o\r", "/a\r"][..]),
+    )
         .prop_map(|(lines, last)| lines.concat() + last)
 }
 
@@ -153,13 +182,27 @@ fn pattern() -> impl Strategy<Value = String> {
     )
         .prop_map(|(negative, anchored, parts, folder)| {
             let mark = |on, mark: &'static str| if on { mark } else { "" };
-            format!("{}{}{}{}", mark(negative, "!"), mark(anchored, "/"), parts.join("/"), mark(folder, "/"))
+            format!(
+                "{}{}{}{}",
+                mark(negative, "!"),
+                mark(anchored, "/"),
+                parts.join("/"),
+                mark(folder, "/")
+            )
         })
 }
 
 fn check_ignore(root: &Path, paths: &[String]) -> BTreeSet<String> {
-    let output = git(root, &["check-ignore", "--no-index", "-z", "--stdin"], Some(&paths.join("\0")));
-    output.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
+    let output = git(
+        root,
+        &["check-ignore", "--no-index", "-z", "--stdin"],
+        Some(&paths.join("\0")),
+    );
+    output
+        .split('\0')
+        .filter(|path| !path.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn refused_as_ignored(root: &Path, paths: &[String]) -> BTreeSet<String> {
@@ -167,7 +210,11 @@ fn refused_as_ignored(root: &Path, paths: &[String]) -> BTreeSet<String> {
     let guard = Guard::open(root, policy).unwrap();
     // One at a time: in one reply they could conflict.
     let is_ignored = |path: &&String| {
-        let request = Request { path: path.as_bytes(), op: Op::Write, base_sha256: None };
+        let request = Request {
+            path: path.as_bytes(),
+            op: Op::Write,
+            base_sha256: None,
+        };
         match guard.judge(&[request]).unwrap().pop() {
             Some(Verdict::Refused(refusal)) => {
                 assert_eq!(refusal.code(), Code::Ignored, "{path}: {refusal}");
@@ -193,7 +240,12 @@ fn git(root: &Path, args: &[&str], input: Option<&str>) -> String {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    child.stdin.take().unwrap().write_all(input.unwrap_or_default().as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.unwrap_or_default().as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 1)), "git {args:?}");
     String::from_utf8(output.stdout).unwrap()

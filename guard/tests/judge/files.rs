@@ -11,7 +11,9 @@ use crate::tree::{admit, as_nobody, code, open, repository};
 fn a_folder_that_cannot_be_opened_cannot_be_judged() {
     let scratch = repository(&[("closed/x", "")]);
     let guard = open(scratch.path(), Policy::new());
-    let judged = as_nobody(scratch.path(), ("closed", 0o000), || code(&guard, "closed/x"));
+    let judged = as_nobody(scratch.path(), ("closed", 0o000), || {
+        code(&guard, "closed/x")
+    });
     assert!(judged.is_none_or(|code| code == Some(Code::CannotJudge)));
 }
 
@@ -46,13 +48,19 @@ fn a_hard_link_to_a_protected_file_is_refused_with_few_descriptors_too() {
             .env(CHILD, "1")
             .output()
             .unwrap();
-        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+        assert!(
+            child.status.success(),
+            "{}",
+            String::from_utf8_lossy(&child.stdout)
+        );
         return;
     }
     let scratch = repository(&[("src/", "")]);
     let root = scratch.path();
     (0..400).for_each(|n| fs::create_dir(root.join(format!("d{n}"))).unwrap());
-    let links = (0..400).step_by(40).map(|n| (root.join(format!("d{n}/.gitignore")), format!("src/{n}.rs")));
+    let links = (0..400)
+        .step_by(40)
+        .map(|n| (root.join(format!("d{n}/.gitignore")), format!("src/{n}.rs")));
     for (protected, link) in links.clone() {
         fs::File::create(&protected).unwrap();
         fs::hard_link(protected, root.join(link)).unwrap();
@@ -75,15 +83,25 @@ fn a_hard_link_to_a_file_too_deep_to_be_judged_is_refused() {
 #[test]
 fn an_admitted_path_says_what_was_there_and_what_has_to_be_made() {
     let scratch = repository(&[("src/a.rs", "a")]);
-    fs::set_permissions(scratch.path().join("src/a.rs"), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(
+        scratch.path().join("src/a.rs"),
+        fs::Permissions::from_mode(0o640),
+    )
+    .unwrap();
     let guard = open(scratch.path(), Policy::new());
     let old = admit(&guard, "src/a.rs");
-    assert_eq!((old.folder_path(), old.name(), old.missing_folders().count()), ("src", "a.rs", 0));
+    assert_eq!(
+        (old.folder_path(), old.name(), old.missing_folders().count()),
+        ("src", "a.rs", 0)
+    );
     assert_eq!(old.before().unwrap().mode & 0o7777, 0o640);
     assert_eq!(old.before().unwrap().len, 1);
     let new = admit(&guard, "src/x/y/b.rs");
     assert_eq!((new.folder_path(), new.name()), ("src", "b.rs"));
-    assert_eq!(new.missing_folders().collect::<Vec<_>>(), ["src/x", "src/x/y"]);
+    assert_eq!(
+        new.missing_folders().collect::<Vec<_>>(),
+        ["src/x", "src/x/y"]
+    );
     assert!(new.before().is_none());
     let top = admit(&guard, "c.rs");
     assert_eq!((top.folder_path(), top.name()), ("", "c.rs"));
@@ -129,8 +147,12 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
     let scratch = repository(&[]);
     for policy in [Policy::new(), Policy::commit(), Policy::implement()] {
         let guard = open(scratch.path(), policy);
-        for path in [".abl/abl.config.yaml", ".cuggino.json", "sub/.cuggino.json", "sub/.ABL/abl.config.yaml"]
-        {
+        for path in [
+            ".abl/abl.config.yaml",
+            ".cuggino.json",
+            "sub/.cuggino.json",
+            "sub/.ABL/abl.config.yaml",
+        ] {
             assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
         }
     }
@@ -143,8 +165,22 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
 fn the_records_of_the_first_loop_are_protected_in_it_alone() {
     let scratch = repository(&[]);
     for path in ["logs/app.rs", "llm-user-output.txt"] {
-        assert_eq!(code(&open(scratch.path(), Policy::implement()), path), Some(Code::Protected), "{path}");
-        assert_eq!(code(&open(scratch.path(), Policy::commit()), path), None, "{path}");
+        assert_eq!(
+            code(&open(scratch.path(), Policy::implement()), path),
+            Some(Code::Protected),
+            "{path}"
+        );
+        assert_eq!(
+            code(&open(scratch.path(), Policy::commit()), path),
+            None,
+            "{path}"
+        );
     }
-    assert_eq!(code(&open(scratch.path(), Policy::implement()), "src/logs/app.rs"), None);
+    assert_eq!(
+        code(
+            &open(scratch.path(), Policy::implement()),
+            "src/logs/app.rs"
+        ),
+        None
+    );
 }

@@ -1,7 +1,10 @@
 //! Checks every entry of `fixtures/hostile_paths.jsonl` on a real tree: no hostile path is admitted, no
 //! legitimate one refused. Setups that this machine cannot create are listed on standard error, not counted
 //! as passed.
-#![expect(clippy::disallowed_methods, reason = "a set-up needs git, mkfifo, mknod and mount")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a set-up needs git, mkfifo, mknod and mount"
+)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 
 use std::fs;
@@ -12,12 +15,18 @@ use std::process::Command;
 use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
 use serde_json::{Map, Value};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/hostile_paths.jsonl");
+const CORPUS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../fixtures/hostile_paths.jsonl"
+);
 
 #[test]
 fn no_hostile_path_is_admitted_and_no_legitimate_one_refused() {
     let corpus = fs::read_to_string(CORPUS).unwrap();
-    let entries: Vec<Value> = corpus.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let entries: Vec<Value> = corpus
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let (mut ran, mut skipped, mut wrong) = (0, Vec::new(), Vec::new());
     for entry in &entries {
         match judge(entry) {
@@ -36,7 +45,10 @@ fn no_hostile_path_is_admitted_and_no_legitimate_one_refused() {
         entries.len()
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(ran * 20 >= entries.len() * 19, "too few of the entries ran to mean anything");
+    assert!(
+        ran * 20 >= entries.len() * 19,
+        "too few of the entries ran to mean anything"
+    );
 }
 
 /// `Ok(Some(_))` is a wrong verdict, `Err(_)` a setup that cannot be created here.
@@ -46,12 +58,26 @@ fn judge(entry: &Value) -> Result<Option<String>, String> {
     fs::create_dir(&root).unwrap();
     git(&root, &["init", "-q"]);
     let setup = entry["setup"].as_object().cloned().unwrap_or_default();
-    let made = Setup { root: root.clone(), mounted: Vec::new() }.make(&setup)?;
+    let made = Setup {
+        root: root.clone(),
+        mounted: Vec::new(),
+    }
+    .make(&setup)?;
     let guard = Guard::open(&root, policy(&setup)).unwrap();
-    let op = if entry["op"] == "delete" { Op::Delete } else { Op::Write };
+    let op = if entry["op"] == "delete" {
+        Op::Delete
+    } else {
+        Op::Write
+    };
     let paths = paths(entry);
-    let requests: Vec<Request<'_>> =
-        paths.iter().map(|path| Request { path, op, base_sha256: None }).collect();
+    let requests: Vec<Request<'_>> = paths
+        .iter()
+        .map(|path| Request {
+            path,
+            op,
+            base_sha256: None,
+        })
+        .collect();
     let verdicts = guard.judge(&requests).unwrap();
     let refusals: Vec<String> = verdicts
         .iter()
@@ -76,20 +102,32 @@ fn judge(entry: &Value) -> Result<Option<String>, String> {
     }
     Ok(Some(format!(
         "{entry}\n    was {}",
-        if expected { "admitted".to_owned() } else { refusals.join("; ") }
+        if expected {
+            "admitted".to_owned()
+        } else {
+            refusals.join("; ")
+        }
     )))
 }
 
 /// In memory if possible: hundreds of repositories are created.
 fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+    if memory.is_dir() {
+        tempfile::tempdir_in(memory).unwrap()
+    } else {
+        tempfile::tempdir().unwrap()
+    }
 }
 
 fn policy(setup: &Map<String, Value>) -> Policy {
     let protected = setup.get("protected").map(strings).unwrap_or_default();
-    let protected = protected.iter().map(|name| format!("/{}", name.trim_start_matches('/')));
-    Policy::new().protect(protected).configuration(Configuration::RepositoryOnly)
+    let protected = protected
+        .iter()
+        .map(|name| format!("/{}", name.trim_start_matches('/')));
+    Policy::new()
+        .protect(protected)
+        .configuration(Configuration::RepositoryOnly)
 }
 
 fn paths(entry: &Value) -> Vec<Vec<u8>> {
@@ -136,8 +174,12 @@ impl Setup {
     fn make_one(&mut self, kind: &str, value: &Value) -> Result<(), String> {
         let root = self.root.clone();
         match kind {
-            "files" => pairs(value).for_each(|(name, content)| self.write(name, content.as_str().unwrap())),
-            "dirs" => strings(value).iter().for_each(|name| fs::create_dir_all(root.join(name)).unwrap()),
+            "files" => {
+                pairs(value).for_each(|(name, content)| self.write(name, content.as_str().unwrap()))
+            }
+            "dirs" => strings(value)
+                .iter()
+                .for_each(|name| fs::create_dir_all(root.join(name)).unwrap()),
             "symlinks" => pairs(value).for_each(|(name, target)| {
                 symlink(target.as_str().unwrap(), self.path(name)).unwrap();
             }),
@@ -151,12 +193,20 @@ impl Setup {
                 fs::hard_link(outside, self.path(name)).unwrap();
             }),
             "gitignore" => self.write(".gitignore", &lines(value)),
-            "nested_gitignore" => pairs(value).for_each(|(name, rules)| self.write(name, &lines(rules))),
+            "nested_gitignore" => {
+                pairs(value).for_each(|(name, rules)| self.write(name, &lines(rules)))
+            }
             "info_exclude" => self.write(".git/info/exclude", &lines(value)),
             "submodules" => strings(value).iter().for_each(|name| self.submodule(name)),
-            "repos" => strings(value).iter().for_each(|name| git(&root, &["init", "-q", name])),
-            "bare" => strings(value).iter().for_each(|name| git(&root, &["init", "-q", "--bare", name])),
-            "fifos" => strings(value).iter().for_each(|name| run("mkfifo", &[name], &root)),
+            "repos" => strings(value)
+                .iter()
+                .for_each(|name| git(&root, &["init", "-q", name])),
+            "bare" => strings(value)
+                .iter()
+                .for_each(|name| git(&root, &["init", "-q", "--bare", name])),
+            "fifos" => strings(value)
+                .iter()
+                .for_each(|name| run("mkfifo", &[name], &root)),
             "sockets" => strings(value).iter().for_each(|name| {
                 std::os::unix::net::UnixListener::bind(root.join(name)).unwrap();
             }),
@@ -188,13 +238,19 @@ impl Setup {
     fn submodule(&self, name: &str) {
         self.write(&format!("{name}/.git"), "gitdir: ../.git/modules/sub\n");
         let commit = format!("160000,{},{name}", "1".repeat(40));
-        git(&self.root, &["update-index", "--add", "--cacheinfo", &commit]);
+        git(
+            &self.root,
+            &["update-index", "--add", "--cacheinfo", &commit],
+        );
     }
 
     fn devices(&self, value: &Value) -> Result<(), String> {
         for (name, numbers) in pairs(value) {
             let (major, minor) = (numbers[0].to_string(), numbers[1].to_string());
-            let made = Command::new("mknod").arg(self.root.join(name)).args(["c", &major, &minor]).status();
+            let made = Command::new("mknod")
+                .arg(self.root.join(name))
+                .args(["c", &major, &minor])
+                .status();
             if !made.is_ok_and(|status| status.success()) {
                 return Err("mknod is not permitted here".to_owned());
             }
@@ -205,8 +261,10 @@ impl Setup {
     fn mounts(&mut self, value: &Value) -> Result<(), String> {
         for (name, kind) in pairs(value) {
             let target = self.root.join(name);
-            let mount =
-                Command::new("mount").args(["-t", kind.as_str().unwrap(), "none"]).arg(&target).status();
+            let mount = Command::new("mount")
+                .args(["-t", kind.as_str().unwrap(), "none"])
+                .arg(&target)
+                .status();
             if !mount.is_ok_and(|status| status.success()) {
                 return Err("mount is not permitted here".to_owned());
             }
@@ -236,7 +294,12 @@ fn run(program: &str, args: &[&str], folder: &Path) {
 }
 
 fn strings(value: &Value) -> Vec<String> {
-    value.as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned()).collect()
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn pairs(value: &Value) -> impl Iterator<Item = (&String, &Value)> {

@@ -26,7 +26,10 @@ fn ignore_rules_of_the_start_stay_in_force_and_new_ones_are_heeded() {
 fn the_excludes_file_of_the_configuration_is_heeded_and_weaker_than_the_others() {
     let scratch = repository(&[(".gitignore", "!keep.tmp\n"), ("rules", "*.tmp\n*.bak\n")]);
     let rules = scratch.path().join("rules");
-    git(scratch.path(), &["config", "core.excludesFile", rules.to_str().unwrap()]);
+    git(
+        scratch.path(),
+        &["config", "core.excludesFile", rules.to_str().unwrap()],
+    );
     let guard = open(scratch.path(), Policy::new());
     assert_eq!(code(&guard, "a.tmp"), Some(Code::Ignored));
     assert_eq!(code(&guard, "d/a.bak"), Some(Code::Ignored));
@@ -79,13 +82,25 @@ fn what_patterns_protect_is_found_tracked_or_not_and_among_ignored_files_where_t
     symlink("../src", scratch.path().join("tests/link")).unwrap();
     let guard = open(scratch.path(), Policy::new());
     let found = |lists: &[&str]| guard.existing(lists).unwrap().join(" ");
-    assert_eq!(found(&["tests/**"]), "Tests/Other tests/a tests/deep/new tests/link");
-    assert_eq!(found(&["tests/\n!tests/a"]), "Tests/Other tests/a tests/deep/new tests/link");
-    assert_eq!(found(&["tests/*\n!tests/a"]), "Tests/Other tests/deep/new tests/link");
+    assert_eq!(
+        found(&["tests/**"]),
+        "Tests/Other tests/a tests/deep/new tests/link"
+    );
+    assert_eq!(
+        found(&["tests/\n!tests/a"]),
+        "Tests/Other tests/a tests/deep/new tests/link"
+    );
+    assert_eq!(
+        found(&["tests/*\n!tests/a"]),
+        "Tests/Other tests/deep/new tests/link"
+    );
     assert_eq!(found(&["*.snap", ".env"]), ".env src/a.snap");
     assert_eq!(found(&["data/golden/**"]), "data/golden/one");
     assert_eq!(found(&["**/one", "*.pyc", "/nowhere/*/x"]), "");
-    assert_eq!(found(&["/target/debug/t*/a.snap"]), "target/debug/tests/a.snap");
+    assert_eq!(
+        found(&["/target/debug/t*/a.snap"]),
+        "target/debug/tests/a.snap"
+    );
     assert_eq!(found(&["/data"]), "data/golden/one data/raw/two");
 }
 
@@ -96,14 +111,22 @@ fn what_cannot_be_read_is_named() {
     fs::create_dir_all(scratch.path().join("app/in")).unwrap();
     fs::write(scratch.path().join(closed.0), "x").unwrap();
     let root = scratch.path().canonicalize().unwrap();
-    let Some(opened) = as_nobody(&root, closed, || Guard::open(&root, Policy::new())) else { return };
-    assert!(matches!(opened.unwrap_err(), OpenError::Io { path, .. } if path == root.join("app/in")));
+    let Some(opened) = as_nobody(&root, closed, || Guard::open(&root, Policy::new())) else {
+        return;
+    };
+    assert!(
+        matches!(opened.unwrap_err(), OpenError::Io { path, .. } if path == root.join("app/in"))
+    );
 
     let scratch = repository(&[(".gitignore", "x"), ("app/in/a", "")]);
     let root = scratch.path().canonicalize().unwrap();
     let guard = open(&root.join("app"), Policy::new());
     let judged = as_nobody(&root, (".gitignore", 0o000), || guard.judge(&[write("a")])).unwrap();
-    assert_eq!(judged.unwrap_err().path, root.to_str().unwrap(), "it lies above the root");
+    assert_eq!(
+        judged.unwrap_err().path,
+        root.to_str().unwrap(),
+        "it lies above the root"
+    );
     let existing = as_nobody(&root, ("app/in", 0o444), || guard.existing(["in/**"])).unwrap();
     assert_eq!(existing.unwrap_err().path, "in");
 }

@@ -1,5 +1,8 @@
 //! The guard's verdicts on real trees: policies, batches, preconditions, ignore rules, kinds of repository.
-#![expect(clippy::disallowed_methods, reason = "trees are made with files and git")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "trees are made with files and git"
+)]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
 #![expect(clippy::print_stderr, reason = "what was skipped must be seen")]
 

@@ -79,11 +79,21 @@ fn a_batch_is_judged_as_one() {
 
 #[test]
 fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
-    let scratch =
-        repository(&[("h/HEAD", "ref: refs/heads/main"), ("c/commondir", "../store"), ("x/commondir", "x")]);
+    let scratch = repository(&[
+        ("h/HEAD", "ref: refs/heads/main"),
+        ("c/commondir", "../store"),
+        ("x/commondir", "x"),
+    ]);
     let guard = open(scratch.path(), Policy::commit());
-    let reply =
-        ["w/HEAD", "w/CommonDir", "w/config.worktree", "store/config", "h/commondir", "c/HEAD", "x/y/HEAD"];
+    let reply = [
+        "w/HEAD",
+        "w/CommonDir",
+        "w/config.worktree",
+        "store/config",
+        "h/commondir",
+        "c/HEAD",
+        "x/y/HEAD",
+    ];
     assert_snapshot!(check(&guard, &reply), @r#"
     nested-repository: `w/HEAD` is in a submodule or a nested repository; leave it as it is.
     nested-repository: `w/CommonDir` is in a submodule or a nested repository; leave it as it is.
@@ -98,8 +108,18 @@ fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
 #[test]
 fn a_scope_admits_what_it_names_and_nothing_else() {
     let scratch = repository(&[(".gitignore", "*.log\n"), ("src/a.rs", "a")]);
-    let allowed = ["src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"];
-    let guard = open(scratch.path(), Policy::scoped(allowed).protect(["Cargo.lock"]));
+    let allowed = [
+        "src/a.rs",
+        "Cargo.lock",
+        "a.log",
+        ".git/config",
+        ".code-commit/x",
+        "code-commit.toml",
+    ];
+    let guard = open(
+        scratch.path(),
+        Policy::scoped(allowed).protect(["Cargo.lock"]),
+    );
     assert_snapshot!(check(&guard, &["src/a.rs", "src/b.rs", "Src/a.rs", "Cargo.lock", "a.log", ".git/config", ".code-commit/x", "code-commit.toml"]), @r#"
     ok src/a.rs
     out-of-scope: `src/b.rs` is not one of the files that this task may change; change only those.
@@ -110,14 +130,20 @@ fn a_scope_admits_what_it_names_and_nothing_else() {
     protected: `.code-commit/x` is protected (the harness's own state); leave it as it is.
     protected: `code-commit.toml` is protected (the harness's configuration); leave it as it is.
     "#);
-    let guard = open(scratch.path(), Policy::scoped(["a.log"]).ignored(Ignored::Refused));
+    let guard = open(
+        scratch.path(),
+        Policy::scoped(["a.log"]).ignored(Ignored::Refused),
+    );
     assert_eq!(code(&guard, "a.log"), Some(Code::Ignored));
 }
 
 #[test]
 fn a_role_writes_only_where_its_patterns_say() {
     let scratch = repository(&[]);
-    let guard = open(scratch.path(), Policy::new().only(["/src/", "*.md", "!secret.md"]));
+    let guard = open(
+        scratch.path(),
+        Policy::new().only(["/src/", "*.md", "!secret.md"]),
+    );
     assert_snapshot!(check(&guard, &["src/a/b.rs", "docs/x.md", "secret.md", "tests/a.rs", "SRC/a.rs"]), @r#"
     ok src/a/b.rs
     ok docs/x.md
@@ -134,11 +160,23 @@ fn a_base_that_is_not_the_file_of_now_is_stale() {
     let hash = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed";
     let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     let judge = |path: &'static str, base: &str| {
-        let request = Request { path: path.as_bytes(), op: Op::Write, base_sha256: Some(base) };
+        let request = Request {
+            path: path.as_bytes(),
+            op: Op::Write,
+            base_sha256: Some(base),
+        };
         render(&guard.judge(&[request]).unwrap())
     };
-    for no_hash in ["", &hash.to_uppercase(), hash.trim_start_matches('7'), &format!("{hash}0")] {
-        assert!(judge("a.rs", no_hash).starts_with("stale-base: `a.rs`"), "{no_hash}");
+    for no_hash in [
+        "",
+        &hash.to_uppercase(),
+        hash.trim_start_matches('7'),
+        &format!("{hash}0"),
+    ] {
+        assert!(
+            judge("a.rs", no_hash).starts_with("stale-base: `a.rs`"),
+            "{no_hash}"
+        );
     }
     assert_eq!(judge("a.rs", hash), "ok a.rs");
     assert_eq!(judge("new.rs", empty), "ok new.rs");
@@ -150,8 +188,16 @@ fn a_base_that_is_not_the_file_of_now_is_stale() {
 #[test]
 fn the_codes_are_kebab_case_and_unique() {
     let mut codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    let is_kebab = |code: &str| code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-    assert!(codes.iter().all(|code| is_kebab(code) || *code == "not-utf8"), "{codes:?}");
+    let is_kebab = |code: &str| {
+        code.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+    };
+    assert!(
+        codes
+            .iter()
+            .all(|code| is_kebab(code) || *code == "not-utf8"),
+        "{codes:?}"
+    );
     codes.sort_unstable();
     codes.dedup();
     assert_eq!(codes.len(), Code::ALL.len());
@@ -170,19 +216,35 @@ fn a_class_of_characters_protects_what_it_matches_as_it_is_written() {
     ];
     for (list, covered, free) in lists {
         let policy = Policy::new().protect([list]);
-        assert_eq!(policy.refuses(covered).map(|refusal| refusal.code()), Some(Code::Protected), "{list}");
+        assert_eq!(
+            policy.refuses(covered).map(|refusal| refusal.code()),
+            Some(Code::Protected),
+            "{list}"
+        );
         assert!(policy.refuses(free).is_none(), "{list}");
     }
     let guard = open(scratch.path(), Policy::new());
-    assert_eq!(guard.existing(["/[[:upper:]]*/[[:upper:]]*"]).unwrap(), ["Deep/NOTES"]);
+    assert_eq!(
+        guard.existing(["/[[:upper:]]*/[[:upper:]]*"]).unwrap(),
+        ["Deep/NOTES"]
+    );
 }
 
 #[test]
 fn a_refusal_for_good_needs_no_disk() {
     let scratch = repository(&[(".gitignore", "*.log\n")]);
     let guard = open(scratch.path(), Policy::commit());
-    assert_eq!(guard.refused_for_good("Cargo.LOCK").unwrap().code(), Code::Protected);
-    assert_eq!(guard.refused_for_good("../x").unwrap().code(), Code::RelativeComponent);
+    assert_eq!(
+        guard.refused_for_good("Cargo.LOCK").unwrap().code(),
+        Code::Protected
+    );
+    assert_eq!(
+        guard.refused_for_good("../x").unwrap().code(),
+        Code::RelativeComponent
+    );
     assert!(guard.refused_for_good("src/a.rs").is_none());
-    assert!(guard.refused_for_good("a.log").is_none(), "ignore rules may change");
+    assert!(
+        guard.refused_for_good("a.log").is_none(),
+        "ignore rules may change"
+    );
 }

@@ -26,29 +26,62 @@ fn a_linked_work_tree_and_a_submodule_are_work_trees() {
     let main = repository(&[("a", "a")]);
     git(main.path(), &["add", "."]);
     let identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"];
-    git(main.path(), &[&identity[..], &["commit", "-qm", "one"]].concat());
+    git(
+        main.path(),
+        &[&identity[..], &["commit", "-qm", "one"]].concat(),
+    );
     fs::write(main.path().join(".git/info/exclude"), "*.secret\n").unwrap();
     let linked = tempfile::tempdir().unwrap();
     let path = linked.path().join("tree");
-    git(main.path(), &["worktree", "add", "-q", path.to_str().unwrap()]);
+    git(
+        main.path(),
+        &["worktree", "add", "-q", path.to_str().unwrap()],
+    );
     let guard = open(&path, Policy::commit());
     assert_eq!(code(&guard, "b.rs"), None);
-    assert_eq!(code(&guard, "x.secret"), Some(Code::Ignored), "info/exclude is the common directory's");
+    assert_eq!(
+        code(&guard, "x.secret"),
+        Some(Code::Ignored),
+        "info/exclude is the common directory's"
+    );
     assert_eq!(code(&guard, ".git"), Some(Code::DotGit));
 
     let source = main.path().to_str().unwrap();
     let outer = repository(&[]);
-    git(outer.path(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source, "sub"]);
-    assert_eq!(code(&open(&outer.path().join("sub"), Policy::commit()), "b.rs"), None);
-    assert_eq!(code(&open(outer.path(), Policy::commit()), "sub/b.rs"), Some(Code::NestedRepository));
+    git(
+        outer.path(),
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            source,
+            "sub",
+        ],
+    );
+    assert_eq!(
+        code(&open(&outer.path().join("sub"), Policy::commit()), "b.rs"),
+        None
+    );
+    assert_eq!(
+        code(&open(outer.path(), Policy::commit()), "sub/b.rs"),
+        Some(Code::NestedRepository)
+    );
 }
 
 #[test]
 fn a_submodule_that_is_not_checked_out_is_refused() {
     let scratch = repository(&[("sub/", "")]);
     let entry = format!("160000,{},sub", "1".repeat(40));
-    git(scratch.path(), &["update-index", "--add", "--cacheinfo", &entry]);
-    assert_eq!(code(&open(scratch.path(), Policy::new()), "sub/x"), Some(Code::NestedRepository));
+    git(
+        scratch.path(),
+        &["update-index", "--add", "--cacheinfo", &entry],
+    );
+    assert_eq!(
+        code(&open(scratch.path(), Policy::new()), "sub/x"),
+        Some(Code::NestedRepository)
+    );
     // In every format of the index: with compressed paths, or split in two.
     for form in [&["--index-version", "4"][..], &["--split-index"]] {
         git(scratch.path(), &[&["update-index"][..], form].concat());
@@ -65,10 +98,22 @@ fn a_git_directory_is_no_root() {
     let scratch = repository(&[]);
     let bare = scratch.path().join("bare.git");
     git(scratch.path(), &["init", "-q", "--bare", "bare.git"]);
-    for root in [bare.join("refs"), bare, scratch.path().join(".git"), scratch.path().join(".git/hooks")] {
-        let error =
-            Guard::open(&root, Policy::new().configuration(Configuration::RepositoryOnly)).unwrap_err();
-        assert!(matches!(error, OpenError::NotAWorkTree { .. }), "{}: {error}", root.display());
+    for root in [
+        bare.join("refs"),
+        bare,
+        scratch.path().join(".git"),
+        scratch.path().join(".git/hooks"),
+    ] {
+        let error = Guard::open(
+            &root,
+            Policy::new().configuration(Configuration::RepositoryOnly),
+        )
+        .unwrap_err();
+        assert!(
+            matches!(error, OpenError::NotAWorkTree { .. }),
+            "{}: {error}",
+            root.display()
+        );
     }
 }
 
@@ -89,12 +134,22 @@ fn a_repository_of_another_user_is_refused_with_the_way_out() {
     let scratch = repository(&[]);
     for path in [scratch.path().to_owned(), scratch.path().join(".git")] {
         if let Err(error) = chown(&path, Some(12345), None) {
-            eprintln!("SKIPPED: a repository of another user because chown is not permitted here: {error}");
+            eprintln!(
+                "SKIPPED: a repository of another user because chown is not permitted here: {error}"
+            );
             return;
         }
     }
-    let error =
-        Guard::open(scratch.path(), Policy::new().configuration(Configuration::RepositoryOnly)).unwrap_err();
+    let error = Guard::open(
+        scratch.path(),
+        Policy::new().configuration(Configuration::RepositoryOnly),
+    )
+    .unwrap_err();
     assert!(matches!(error, OpenError::ForeignOwner { .. }), "{error}");
-    assert!(error.to_string().contains("git config --global --add safe.directory"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("git config --global --add safe.directory"),
+        "{error}"
+    );
 }

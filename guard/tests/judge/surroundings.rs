@@ -14,11 +14,17 @@ fn open(root: &Path) -> Result<Guard, OpenError> {
 
 #[test]
 fn all_sources_of_ignore_rules_count_and_so_do_submodules() {
-    let scratch =
-        repository(&[(".gitignore", "*.unwanted\n"), ("inner/.gitignore", "*.inner\n"), ("sub/", "")]);
+    let scratch = repository(&[
+        (".gitignore", "*.unwanted\n"),
+        ("inner/.gitignore", "*.inner\n"),
+        ("sub/", ""),
+    ]);
     fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
     let entry = format!("160000,{},sub", "1".repeat(40));
-    git(scratch.path(), &["update-index", "--add", "--cacheinfo", &entry]);
+    git(
+        scratch.path(),
+        &["update-index", "--add", "--cacheinfo", &entry],
+    );
     let top = open(scratch.path()).unwrap();
     assert_eq!(code(&top, "b.rs"), None);
     assert_eq!(code(&top, "inner/b.inner"), Some(Code::Ignored));
@@ -35,11 +41,17 @@ fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ign
     fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();
     let around = Surroundings::find(scratch.path(), Configuration::All).unwrap();
     let patterns = scratch.path().join("patterns");
-    git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
+    git(
+        scratch.path(),
+        &["config", "core.excludesFile", patterns.to_str().unwrap()],
+    );
     fs::write(scratch.path().join(".git/info/exclude"), "*\n").unwrap();
     fs::write(scratch.path().join(".gitignore"), "*.unwanted\n").unwrap();
     let guard = around.guard(Policy::commit()).unwrap();
-    assert_eq!([code(&guard, "b.rs"), code(&guard, "b.later")], [None, None]);
+    assert_eq!(
+        [code(&guard, "b.rs"), code(&guard, "b.later")],
+        [None, None]
+    );
     for ignored in ["b.excluded", "b.unwanted"] {
         assert_eq!(code(&guard, ignored), Some(Code::Ignored), "{ignored}");
     }
@@ -49,12 +61,22 @@ fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ign
 fn settings_of_the_repository_count() {
     let scratch = repository(&[("patterns", "*.unwanted\n")]);
     let patterns = scratch.path().join("patterns");
-    git(scratch.path(), &["config", "core.excludesFile", patterns.to_str().unwrap()]);
+    git(
+        scratch.path(),
+        &["config", "core.excludesFile", patterns.to_str().unwrap()],
+    );
     let guard = open(scratch.path()).unwrap();
     assert_eq!(code(&guard, "b.unwanted"), Some(Code::Ignored));
 
     let elsewhere = tempfile::tempdir().unwrap();
-    git(scratch.path(), &["config", "core.worktree", elsewhere.path().to_str().unwrap()]);
+    git(
+        scratch.path(),
+        &[
+            "config",
+            "core.worktree",
+            elsewhere.path().to_str().unwrap(),
+        ],
+    );
     let error = open(scratch.path()).unwrap_err();
     assert!(matches!(error, OpenError::NotAWorkTree { .. }), "{error}");
 }
@@ -88,7 +110,9 @@ fn it_is_refused_when_it_belongs_to_another_user() {
     let scratch = repository(&[]);
     for path in [scratch.path().to_owned(), scratch.path().join(".git")] {
         if let Err(error) = chown(&path, Some(12345), None) {
-            eprintln!("SKIPPED: a repository of another user because chown is not permitted here: {error}");
+            eprintln!(
+                "SKIPPED: a repository of another user because chown is not permitted here: {error}"
+            );
             return;
         }
     }

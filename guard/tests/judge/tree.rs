@@ -40,7 +40,11 @@ pub(crate) fn open(root: &Path, policy: Policy) -> Guard {
 }
 
 pub(crate) fn write(path: &str) -> Request<'_> {
-    Request { path: path.as_bytes(), op: Op::Write, base_sha256: None }
+    Request {
+        path: path.as_bytes(),
+        op: Op::Write,
+        base_sha256: None,
+    }
 }
 
 /// One line per verdict: `ok PATH`, or the code and the sentence.
@@ -84,7 +88,8 @@ pub(crate) fn as_nobody<T: Send>(
         let worker = scope.spawn(|| {
             let nobody = rustix::fs::Uid::from_raw(65534);
             let is_root = rustix::process::getuid().is_root();
-            let may = !is_root || rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_ok();
+            let may =
+                !is_root || rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_ok();
             may.then(work)
         });
         worker.join().unwrap()

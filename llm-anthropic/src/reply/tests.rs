@@ -18,7 +18,11 @@ fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
 fn a_stream_reads_the_same_in_pieces_of_any_size() {
     let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
     for size in 1..200 {
-        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+        assert_eq!(
+            streamed(STREAM.as_bytes(), size).as_ref(),
+            Some(&whole),
+            "{size}"
+        );
     }
 }
 

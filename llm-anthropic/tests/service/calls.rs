@@ -14,17 +14,26 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
 
 fn service(origin: &str, key: &str) -> Anthropic {
     let base = origin.parse().expect("an address");
-    Anthropic::new(base, "anthropic/claude-x".parse().expect("a name"), Secret::new(key))
+    Anthropic::new(
+        base,
+        "anthropic/claude-x".parse().expect("a name"),
+        Secret::new(key),
+    )
 }
 
 fn model(server: &Server, key: &str) -> Client<Anthropic> {
-    Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service(server.origin(), key))
+    Client::new(
+        Arc::new(Agent::new(Network::default(), Limits::default())),
+        service(server.origin(), key),
+    )
 }
 
 /// The request that the service receives.
 fn sent(request: &Request<'_>) -> Seen {
     let server = server([Step::text("{}")]);
-    model(&server, "sk-ant-0123").call(request, &mut Notes::default()).expect("an answer");
+    model(&server, "sk-ant-0123")
+        .call(request, &mut Notes::default())
+        .expect("an answer");
     server.requests().remove(0)
 }
 
@@ -50,13 +59,23 @@ fn everything_that_a_request_sets_is_sent() {
 #[test]
 fn the_key_has_a_header_of_its_own_and_none_is_sent_where_there_is_none() {
     let server = server([Step::text("a"), Step::text("b")]);
-    let request = Request { prompt: "hi", ..Request::default() };
-    model(&server, "sk-ant-0123").call(&request, &mut Notes::default()).unwrap();
-    model(&server, "").call(&request, &mut Notes::default()).unwrap();
+    let request = Request {
+        prompt: "hi",
+        ..Request::default()
+    };
+    model(&server, "sk-ant-0123")
+        .call(&request, &mut Notes::default())
+        .unwrap();
+    model(&server, "")
+        .call(&request, &mut Notes::default())
+        .unwrap();
     let seen = server.requests();
     assert_eq!(seen[0].path, "/v1/messages");
     assert_eq!(seen[0].header("anthropic-version"), Some("2023-06-01"));
-    assert_eq!((seen[0].header("x-api-key"), seen[1].header("x-api-key")), (Some("sk-ant-0123"), None));
+    assert_eq!(
+        (seen[0].header("x-api-key"), seen[1].header("x-api-key")),
+        (Some("sk-ant-0123"), None)
+    );
     insta::assert_snapshot!(String::from_utf8_lossy(&seen[1].body), @r#"{"model":"claude-x","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_tokens":64000}"#);
 }
 
@@ -64,12 +83,22 @@ fn the_key_has_a_header_of_its_own_and_none_is_sent_where_there_is_none() {
 fn the_stable_beginning_is_marked_for_the_cache_and_the_rest_is_not() {
     let prompt = format!("{}the task", "é".repeat(1024));
     let blocks = |stable| {
-        let request = Request { prompt: &prompt, stable, ..Request::default() };
+        let request = Request {
+            prompt: &prompt,
+            stable,
+            ..Request::default()
+        };
         let sent: Value = serde_json::from_str(&body(&request)).unwrap();
         let blocks = sent["messages"][0]["content"].as_array().unwrap().clone();
-        let text: String = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+        let text: String = blocks
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect();
         assert_eq!(text, prompt, "nothing is lost");
-        blocks.iter().map(|block| block["cache_control"]["type"] == "ephemeral").collect::<Vec<_>>()
+        blocks
+            .iter()
+            .map(|block| block["cache_control"]["type"] == "ephemeral")
+            .collect::<Vec<_>>()
     };
     assert_eq!(blocks(0), [false]);
     assert_eq!(blocks(2048), [true, false]);
@@ -87,14 +116,26 @@ fn an_answer_is_as_long_as_the_model_can_write_unless_the_request_limits_it() {
     let limit = |of_model: Option<u64>, of_request| {
         let server = server([Step::text("x")]);
         let service = service(server.origin(), "k");
-        let service = of_model.into_iter().fold(service, Anthropic::with_max_output);
-        let client = Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service);
-        let request = Request { prompt: "hi", max_output_tokens: of_request, ..Request::default() };
+        let service = of_model
+            .into_iter()
+            .fold(service, Anthropic::with_max_output);
+        let client = Client::new(
+            Arc::new(Agent::new(Network::default(), Limits::default())),
+            service,
+        );
+        let request = Request {
+            prompt: "hi",
+            max_output_tokens: of_request,
+            ..Request::default()
+        };
         client.call(&request, &mut Notes::default()).unwrap();
         server.requests()[0].json()["max_tokens"].as_u64().unwrap()
     };
     assert_eq!([limit(None, None), limit(Some(8000), None)], [64_000, 8000]);
-    assert_eq!([limit(Some(8000), Some(9)), limit(Some(8000), Some(9000))], [9, 8000]);
+    assert_eq!(
+        [limit(Some(8000), Some(9)), limit(Some(8000), Some(9000))],
+        [9, 8000]
+    );
 }
 
 #[test]
@@ -105,18 +146,29 @@ fn a_streamed_answer_is_logged_as_one_object() {
         ..Step::text("line \"one\"\nline two")
     }]);
     let mut notes = Notes::default();
-    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let request = Request {
+        prompt: "hi",
+        stream: true,
+        ..Request::default()
+    };
     let reply = model(&server, "k").call(&request, &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
-    let raw: Value = serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
+    let raw: Value =
+        serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
     insta::assert_snapshot!(raw, @r#"{"content":[{"thinking":"let me","type":"thinking"},{"text":"line \"one\"\nline two","type":"text"}],"id":"msg_1","model":"claude-x","role":"assistant","stop_reason":"end_turn","type":"message","usage":{"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"input_tokens":31,"output_tokens":5}}"#);
 }
 
 #[test]
 fn tokens_are_counted_without_a_call_and_the_model_is_described() {
     let server = server([]);
-    let request = Request { prompt: "how many?", system: Some("s"), ..Request::default() };
-    let counted = model(&server, "k").count_tokens(&request, &mut Notes::default()).unwrap();
+    let request = Request {
+        prompt: "how many?",
+        system: Some("s"),
+        ..Request::default()
+    };
+    let counted = model(&server, "k")
+        .count_tokens(&request, &mut Notes::default())
+        .unwrap();
     assert!(counted.is_some_and(|count| count > 10), "{counted:?}");
     model(&server, "k").check(&mut Notes::default()).unwrap();
     let seen = server.requests();
@@ -129,15 +181,21 @@ fn tokens_are_counted_without_a_call_and_the_model_is_described() {
 
 #[test]
 fn a_model_that_does_not_exist_is_named() {
-    let none = Step { kind: Some("not_found_error".into()), ..Step::status(404).message("model: claude-x") };
+    let none = Step {
+        kind: Some("not_found_error".into()),
+        ..Step::status(404).message("model: claude-x")
+    };
     let server = Server::start(Script::default().rule("GET /v1/models", none)).unwrap();
-    let error = model(&server, "k").check(&mut Notes::default()).unwrap_err();
+    let error = model(&server, "k")
+        .check(&mut Notes::default())
+        .unwrap_err();
     assert_eq!(error.to_string(), "claude-x not found: model: claude-x");
 }
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
+    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body)
+        .expect("a server")
 }
 
 #[test]

@@ -10,7 +10,11 @@ const KEY: &str = "sk-ant-test-key-0123456789-xy";
 
 fn service(origin: &str) -> Anthropic {
     let base = origin.parse().expect("an address");
-    Anthropic::new(base, "anthropic/m".parse().expect("a name"), Secret::new(KEY))
+    Anthropic::new(
+        base,
+        "anthropic/m".parse().expect("a name"),
+        Secret::new(KEY),
+    )
 }
 
 fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
@@ -22,7 +26,13 @@ fn ok() -> Step {
 }
 
 fn failed(status: u16, kind: &str) -> Vec<Step> {
-    vec![Step { kind: Some(kind.into()), ..Step::status(status) }, ok()]
+    vec![
+        Step {
+            kind: Some(kind.into()),
+            ..Step::status(status)
+        },
+        ok(),
+    ]
 }
 
 #[test]
@@ -33,30 +43,66 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("stop sequence", reason("stop_sequence")),
         ("stop, in the word of another", reason("stop")),
         ("max tokens", reason("max_tokens")),
-        ("context window exceeded", reason("model_context_window_exceeded")),
-        ("tool use", vec![Step::call("write", json!({"a": 1})).times(3)]),
+        (
+            "context window exceeded",
+            reason("model_context_window_exceeded"),
+        ),
+        (
+            "tool use",
+            vec![Step::call("write", json!({"a": 1})).times(3)],
+        ),
         ("pause turn", reason("pause_turn")),
         ("a reason of next year", reason("daydreaming")),
         ("no reason", reason("")),
-        ("refusal", vec![Step { refusal: Some("It could do harm.".into()), ..Step::text("half") }]),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("It could do harm.".into()),
+                ..Step::text("half")
+            }],
+        ),
         ("refusal without words", reason("refusal")),
-        ("thought, then text", vec![Step { thought: Some("hm".into()), ..ok() }]),
+        (
+            "thought, then text",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..ok()
+            }],
+        ),
         (
             "a thought alone three times",
-            vec![Step { thought: Some("hm".into()), ..Step::default() }.times(3)],
+            vec![
+                Step {
+                    thought: Some("hm".into()),
+                    ..Step::default()
+                }
+                .times(3),
+            ],
         ),
         ("empty, then well", vec![Step::text(""), ok()]),
         ("text in two blocks", vec![Step::body(BLOCKS)]),
-        ("no content", vec![Step::body(r#"{"type":"message","content":[],"stop_reason":"end_turn"}"#), ok()]),
+        (
+            "no content",
+            vec![
+                Step::body(r#"{"type":"message","content":[],"stop_reason":"end_turn"}"#),
+                ok(),
+            ],
+        ),
         ("an object with nothing in it", vec![Step::body("{}"), ok()]),
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
         ("words and no reason", vec![Step::body(NO_REASON), ok()]),
         (
             "an empty reason",
-            vec![Step::body(r#"{"content":[{"type":"text","text":"a"}],"stop_reason":""}"#), ok()],
+            vec![
+                Step::body(r#"{"content":[{"type":"text","text":"a"}],"stop_reason":""}"#),
+                ok(),
+            ],
         ),
         ("null everywhere", vec![Step::body(NULLS)]),
-        ("text that is a number", vec![Step::body(r#"{"content":[{"type":"text","text":7}]}"#)]),
+        (
+            "text that is a number",
+            vec![Step::body(r#"{"content":[{"type":"text","text":7}]}"#)],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     end turn                           complete Use "words" | Ok/Usage []
@@ -92,15 +138,33 @@ const NULLS: &str = r#"{"id":null,"model":null,"error":null,"usage":null,"stop_d
 
 #[test]
 fn every_failure_has_its_outcome() {
-    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let body = |status, body: &str| {
+        vec![
+            Step {
+                status: Some(status),
+                ..Step::body(body)
+            },
+            ok(),
+        ]
+    };
     let said = |status, kind: &str, message: &str| {
-        vec![Step { kind: Some(kind.into()), ..Step::status(status).message(message) }, ok()]
+        vec![
+            Step {
+                kind: Some(kind.into()),
+                ..Step::status(status).message(message)
+            },
+            ok(),
+        ]
     };
     let cases = vec![
         ("400", failed(400, "invalid_request_error")),
         (
             "400 too long",
-            said(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
+            said(
+                400,
+                "invalid_request_error",
+                "prompt is too long: 210000 tokens > 200000 maximum",
+            ),
         ),
         (
             "400 too long with its answer",
@@ -112,7 +176,11 @@ fn every_failure_has_its_outcome() {
         ),
         (
             "400 no credit",
-            said(400, "invalid_request_error", "Your credit balance is too low to access the API."),
+            said(
+                400,
+                "invalid_request_error",
+                "Your credit balance is too low to access the API.",
+            ),
         ),
         ("401", failed(401, "authentication_error")),
         ("402", failed(402, "billing_error")),
@@ -123,34 +191,73 @@ fn every_failure_has_its_outcome() {
         ("429", failed(429, "rate_limit_error")),
         (
             "429 spending limit",
-            said(429, "rate_limit_error", "enforced_spend_limit_reached: raise it in the console"),
+            said(
+                429,
+                "rate_limit_error",
+                "enforced_spend_limit_reached: raise it in the console",
+            ),
         ),
-        ("429 retry-after 1", vec![Step::status(429).header("retry-after", "1"), ok()]),
-        ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
+        (
+            "429 retry-after 1",
+            vec![Step::status(429).header("retry-after", "1"), ok()],
+        ),
+        (
+            "429 retry-after 121",
+            vec![Step::status(429).header("retry-after", "121"), ok()],
+        ),
         ("500", failed(500, "api_error")),
         ("504", failed(504, "timeout_error")),
         ("529", failed(529, "overloaded_error")),
         ("529 for ever", vec![Step::status(529).times(9)]),
-        ("529 retry-after 2", vec![Step::status(529).header("retry-after", "2"), ok()]),
-        ("520 html", vec![Step::html(520, "Web server returned an unknown error"), ok()]),
+        (
+            "529 retry-after 2",
+            vec![Step::status(529).header("retry-after", "2"), ok()],
+        ),
+        (
+            "520 html",
+            vec![
+                Step::html(520, "Web server returned an unknown error"),
+                ok(),
+            ],
+        ),
         ("a type of next year", failed(400, "tiredness_error")),
-        ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
-        ("detail", body(422, "{\"detail\":[{\"msg\":\"field required\"}]}")),
+        (
+            "error is a text",
+            body(400, "{\"error\":\"model is loading\"}"),
+        ),
+        (
+            "detail",
+            body(422, "{\"detail\":[{\"msg\":\"field required\"}]}"),
+        ),
         ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
         ("nothing", body(500, "")),
-        ("the key echoed", vec![Step::status(401).message(&format!("invalid x-api-key: {KEY}"))]),
+        (
+            "the key echoed",
+            vec![Step::status(401).message(&format!("invalid x-api-key: {KEY}"))],
+        ),
         (
             "200 an error object",
             vec![
-                Step::body(r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#),
+                Step::body(
+                    r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
+                ),
                 ok(),
             ],
         ),
         ("200 html", vec![Step::html(200, "Sign in")]),
-        ("200 html with the key", vec![Step { status: Some(200), ..Step::html(200, &format!("no {KEY}")) }]),
+        (
+            "200 html with the key",
+            vec![Step {
+                status: Some(200),
+                ..Step::html(200, &format!("no {KEY}"))
+            }],
+        ),
         ("200 cut", vec![ok().cut_after(30), ok()]),
         ("200 larger than the limit", vec![Step::huge(2)]),
-        ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
+        (
+            "silence in the answer",
+            vec![ok().hang(Hang::After(9)), ok()],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
@@ -191,7 +298,12 @@ fn every_failure_has_its_outcome() {
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert_eq!(count, 790);
 }
 
@@ -204,41 +316,123 @@ fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
 
 #[test]
 fn a_stream_counts_only_with_its_end() {
-    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
-    let error =
-        |kind: &str| vec![Step { stream_error: Some(json!({"message": "x", "type": kind})), ..ok() }, ok()];
+    let events = |body: &str| Step {
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(body)
+    };
+    let error = |kind: &str| {
+        vec![
+            Step {
+                stream_error: Some(json!({"message": "x", "type": kind})),
+                ..ok()
+            },
+            ok(),
+        ]
+    };
     let cases = vec![
         ("whole", vec![ok()]),
-        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
-        ("a thought before the text", vec![Step { thought: Some("hm".into()), ..ok() }]),
-        ("a tool", vec![Step::call("write", json!({"a": 1})).times(3)]),
-        ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
-        ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        (
+            "byte by byte",
+            vec![Step {
+                chunk_bytes: Some(1),
+                ..Step::text("é😀\n")
+            }],
+        ),
+        (
+            "a thought before the text",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..ok()
+            }],
+        ),
+        (
+            "a tool",
+            vec![Step::call("write", json!({"a": 1})).times(3)],
+        ),
+        (
+            "no end",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
+        (
+            "no end, for ever",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                }
+                .times(9),
+            ],
+        ),
         ("message_stop without a reason", vec![ok().finish(""), ok()]),
-        ("an empty reason at the beginning", vec![events(&format!("{EMPTY_REASON}{NO_STOP}")), ok()]),
+        (
+            "an empty reason at the beginning",
+            vec![events(&format!("{EMPTY_REASON}{NO_STOP}")), ok()],
+        ),
         ("a reason without message_stop", vec![events(NO_STOP), ok()]),
-        ("a reason without message_stop, open", vec![events(NO_STOP).hang(Hang::BeforeEnd)]),
-        ("cut in the event with the reason", vec![events(WHOLE).cut_after(NO_STOP.len() - 3), ok()]),
-        ("cut in message_stop", vec![events(WHOLE).cut_after(WHOLE.len() - 5), ok()]),
+        (
+            "a reason without message_stop, open",
+            vec![events(NO_STOP).hang(Hang::BeforeEnd)],
+        ),
+        (
+            "cut in the event with the reason",
+            vec![events(WHOLE).cut_after(NO_STOP.len() - 3), ok()],
+        ),
+        (
+            "cut in message_stop",
+            vec![events(WHOLE).cut_after(WHOLE.len() - 5), ok()],
+        ),
         ("text behind the reason", vec![events(OVERRUN), ok()]),
-        ("text behind the reason, for ever", vec![events(OVERRUN).times(9)]),
-        ("[DONE] of a gateway", vec![events(&format!("{WHOLE}data: [DONE]\n\n"))]),
+        (
+            "text behind the reason, for ever",
+            vec![events(OVERRUN).times(9)],
+        ),
+        (
+            "[DONE] of a gateway",
+            vec![events(&format!("{WHOLE}data: [DONE]\n\n"))],
+        ),
         ("an array for an event", vec![events("data: []\n\n"), ok()]),
         ("events of next year", vec![events(ODD)]),
         ("cut", vec![ok().cut_after(300), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
+        (
+            "silence in the middle",
+            vec![ok().hang(Hang::After(60)), ok()],
+        ),
         ("overloaded in the middle", error("overloaded_error")),
         ("rate limit in the middle", error("rate_limit_error")),
         ("a mistake in the middle", error("invalid_request_error")),
-        ("error that is a text", vec![Step { stream_error: Some(json!("out of memory")), ..ok() }, ok()]),
+        (
+            "error that is a text",
+            vec![
+                Step {
+                    stream_error: Some(json!("out of memory")),
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
         ("max tokens", vec![ok().finish("max_tokens")]),
-        ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("No.".into()),
+                ..Step::default()
+            }],
+        ),
         ("no usage", vec![ok().usage(json!(null))]),
         (
             "plain JSON instead",
-            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+            vec![Step {
+                content_type: Some("application/json".into()),
+                ..Step::body(NULLS)
+            }],
         ),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
@@ -274,7 +468,8 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
-const EMPTY_REASON: &str = "data: {\"type\":\"message_start\",\"message\":{\"stop_reason\":\"\"}}\n\n";
+const EMPTY_REASON: &str =
+    "data: {\"type\":\"message_start\",\"message\":{\"stop_reason\":\"\"}}\n\n";
 const NO_STOP: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n";
 const WHOLE: &str = "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n\

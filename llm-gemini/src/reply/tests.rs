@@ -18,7 +18,11 @@ fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
 fn a_stream_reads_the_same_in_pieces_of_any_size() {
     let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
     for size in 1..200 {
-        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+        assert_eq!(
+            streamed(STREAM.as_bytes(), size).as_ref(),
+            Some(&whole),
+            "{size}"
+        );
     }
 }
 
@@ -37,7 +41,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     for length in 0..bytes.len() {
         let body = &bytes[..length];
         assert!(
-            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            matches!(
+                in_one_piece(body.to_vec(), None, Box::new(merge()), None),
+                Err(Unread::BrokenOff)
+            ),
             "{length}"
         );
     }
@@ -47,7 +54,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
 fn only_the_first_candidate_is_looked_at() {
     let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"}]},"finishReason":"STOP"},{},7,"x"]}"#;
     let answer = in_one_piece(body.into(), None, Box::new(merge()), None).unwrap();
-    assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
+    assert_eq!(
+        (answer.reply.text.as_str(), answer.reply.finish),
+        ("ab", Finish::Complete)
+    );
 }
 
 proptest! {

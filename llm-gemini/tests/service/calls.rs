@@ -7,7 +7,8 @@ use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
 use code_commit_llm_gemini::http::{Agent, Limits, Network};
 use code_commit_llm_gemini::{
-    Attempt, AttemptStatus, Client, Finish, Gemini, Model, Reply, Request, Secret, Spend, Waited, Watch,
+    Attempt, AttemptStatus, Client, Finish, Gemini, Model, Reply, Request, Secret, Spend, Waited,
+    Watch,
 };
 use serde_json::{Value, json};
 
@@ -16,7 +17,14 @@ const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 fn model(server: &Server) -> Client<Gemini> {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().expect("an origin");
-    Client::new(agent, Gemini::new(base, "gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY)))
+    Client::new(
+        agent,
+        Gemini::new(
+            base,
+            "gemini-3.8-flash".parse().expect("a name"),
+            Secret::new(KEY),
+        ),
+    )
 }
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -24,7 +32,8 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
 }
 
 fn raw(reply: &Reply) -> Value {
-    serde_json::from_str(&code_commit_fixtures::wire::logged(reply).expect("text")).expect("one JSON object")
+    serde_json::from_str(&code_commit_fixtures::wire::logged(reply).expect("text"))
+        .expect("one JSON object")
 }
 
 #[test]
@@ -41,13 +50,27 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    model.call(&Request { prompt: "hi", ..Request::default() }, &mut Notes::default()).unwrap();
+    model
+        .call(
+            &Request {
+                prompt: "hi",
+                ..Request::default()
+            },
+            &mut Notes::default(),
+        )
+        .unwrap();
     model.call(&full, &mut Notes::default()).unwrap();
     let seen = server.requests();
     insta::assert_snapshot!(String::from_utf8_lossy(&seen[0].body), @r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#);
     insta::assert_snapshot!(String::from_utf8_lossy(&seen[1].body), @r#"{"systemInstruction":{"role":"user","parts":[{"text":"be brief"}]},"contents":[{"role":"user","parts":[{"text":"do \"it\"\n"}]}],"generationConfig":{"temperature":0.2,"maxOutputTokens":256,"responseMimeType":"application/json","responseJsonSchema":{"type":"object"}}}"#);
-    assert_eq!(seen[0].path, "/v1beta/models/gemini-3.8-flash:generateContent");
-    assert_eq!(seen[1].path, "/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse");
+    assert_eq!(
+        seen[0].path,
+        "/v1beta/models/gemini-3.8-flash:generateContent"
+    );
+    assert_eq!(
+        seen[1].path,
+        "/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse"
+    );
     assert_eq!(seen[0].header("x-goog-api-key"), Some(KEY));
     assert_eq!(seen[0].header("authorization"), None);
     assert_eq!(seen[0].header("content-type"), Some("application/json"));
@@ -56,19 +79,28 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
 
 #[test]
 fn a_plain_answer_is_logged_as_it_was_received() {
-    let body =
-        r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
+    let body = r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
     let server = server([Step::body(body)]);
-    let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
+    let reply = model(&server)
+        .call(&Request::default(), &mut Notes::default())
+        .unwrap();
     assert_eq!(code_commit_fixtures::wire::logged(&reply).unwrap(), body);
 }
 
 #[test]
 fn a_streamed_answer_is_logged_as_one_object() {
-    let step = Step { thought: Some("hm".into()), pieces: Some(3), ..Step::text("line \"one\"\nline two") };
+    let step = Step {
+        thought: Some("hm".into()),
+        pieces: Some(3),
+        ..Step::text("line \"one\"\nline two")
+    };
     let server = server([step]);
     let mut notes = Notes::default();
-    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let request = Request {
+        prompt: "hi",
+        stream: true,
+        ..Request::default()
+    };
     let reply = model(&server).call(&request, &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
     assert_eq!(notes.connected, 1);
@@ -78,24 +110,49 @@ fn a_streamed_answer_is_logged_as_one_object() {
 #[test]
 fn an_answer_that_goes_on_is_followed_and_paid_for() {
     let part = |text: &str, token: &str| {
-        let step = Step::text(text).finish("CONTINUATION").usage(json!({"promptTokenCount": 10}));
-        Step { continuation: Some(token.into()), ..step }
+        let step = Step::text(text)
+            .finish("CONTINUATION")
+            .usage(json!({"promptTokenCount": 10}));
+        Step {
+            continuation: Some(token.into()),
+            ..step
+        }
     };
     for stream in [false, true] {
-        let end = Step::text("three").usage(json!({"promptTokenCount": 10, "candidatesTokenCount": 1}));
+        let end =
+            Step::text("three").usage(json!({"promptTokenCount": 10, "candidatesTokenCount": 1}));
         let server = server([part("one ", "t1"), part("two ", "t2"), end]);
         let mut notes = Notes::default();
-        let reply =
-            model(&server).call(&Request { prompt: "hi", stream, ..Request::default() }, &mut notes).unwrap();
+        let reply = model(&server)
+            .call(
+                &Request {
+                    prompt: "hi",
+                    stream,
+                    ..Request::default()
+                },
+                &mut notes,
+            )
+            .unwrap();
         assert_eq!(
             (reply.text.as_str(), &reply.finish, reply.attempts),
             ("one two three", &Finish::Complete, 3)
         );
         assert_eq!(reply.usage.input_tokens, Some(30));
-        assert_eq!(raw(&reply).pointer("/candidates/0/content/parts/0/text"), Some(&json!("one two three")));
+        assert_eq!(
+            raw(&reply).pointer("/candidates/0/content/parts/0/text"),
+            Some(&json!("one two three"))
+        );
         let seen = server.requests();
-        let token = |n: usize| seen[n].json().pointer("/generationConfig/continuationToken").cloned();
-        assert_eq!((token(0), token(1), token(2)), (None, Some(json!("t1")), Some(json!("t2"))));
+        let token = |n: usize| {
+            seen[n]
+                .json()
+                .pointer("/generationConfig/continuationToken")
+                .cloned()
+        };
+        assert_eq!(
+            (token(0), token(1), token(2)),
+            (None, Some(json!("t1")), Some(json!("t2")))
+        );
         assert!(notes.waits.is_empty());
         assert_eq!(notes.attempts[0].status, AttemptStatus::Continued);
     }
@@ -103,15 +160,25 @@ fn an_answer_that_goes_on_is_followed_and_paid_for() {
 
 /// A part of an answer that the next one continues.
 fn part(text: &str) -> Step {
-    Step { continuation: Some("t".into()), ..Step::text(text).finish("CONTINUATION") }
+    Step {
+        continuation: Some("t".into()),
+        ..Step::text(text).finish("CONTINUATION")
+    }
 }
 
 #[test]
 fn whoever_watches_sees_the_whole_of_an_answer_that_goes_on_and_nothing_twice() {
-    let cut = Step { no_end: true, ..Step::text("tw") };
+    let cut = Step {
+        no_end: true,
+        ..Step::text("tw")
+    };
     let server = server([part("one "), cut, Step::text("two")]);
     let mut notes = Notes::default();
-    let request = Request { prompt: "hi", stream: true, ..Request::default() };
+    let request = Request {
+        prompt: "hi",
+        stream: true,
+        ..Request::default()
+    };
     let reply = model(&server).call(&request, &mut notes).unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts), ("one two", 3));
     assert_eq!(notes.streamed, "one two");
@@ -125,34 +192,64 @@ fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
     };
     assert_eq!(call(Step::body("{}")).unwrap_err().code(), "bad-reply");
     let reply = call(Step::body(r#"{"candidates":[{"finishReason":"STOP"}]}"#)).unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish), ("one", Finish::Complete));
+    assert_eq!(
+        (reply.text.as_str(), reply.finish),
+        ("one", Finish::Complete)
+    );
 }
 
 #[test]
 fn a_whole_answer_counts_also_where_time_is_over_before_its_connection_is() {
     // Shorter than the wait for what may follow the end mark.
     let time_left = Some(Duration::from_millis(1500));
-    let server = server([Step::text("whole").hang(Hang::BeforeEnd), Step::text("paid for again")]);
+    let server = server([
+        Step::text("whole").hang(Hang::BeforeEnd),
+        Step::text("paid for again"),
+    ]);
     let mut notes = Notes::default();
-    let request = Request { prompt: "hi", stream: true, time_left, ..Request::default() };
+    let request = Request {
+        prompt: "hi",
+        stream: true,
+        time_left,
+        ..Request::default()
+    };
     let reply = model(&server).call(&request, &mut notes).unwrap();
-    assert_eq!((reply.text.as_str(), reply.finish, reply.attempts), ("whole", Finish::Complete, 1));
+    assert_eq!(
+        (reply.text.as_str(), reply.finish, reply.attempts),
+        ("whole", Finish::Complete, 1)
+    );
     assert_eq!(notes.attempts[0].spend, Spend::Usage);
 }
 
 #[test]
 fn an_answer_without_end_is_given_up() {
-    let step = Step { continuation: Some("t".into()), ..Step::text("x").finish("CONTINUATION") };
+    let step = Step {
+        continuation: Some("t".into()),
+        ..Step::text("x").finish("CONTINUATION")
+    };
     let server = server([step.times(20)]);
-    let reply = model(&server).call(&Request::default(), &mut Notes::default()).unwrap();
-    assert_eq!((reply.finish, reply.text.len(), reply.attempts), (Finish::Endless, 9, 9));
+    let reply = model(&server)
+        .call(&Request::default(), &mut Notes::default())
+        .unwrap();
+    assert_eq!(
+        (reply.finish, reply.text.len(), reply.attempts),
+        (Finish::Endless, 9, 9)
+    );
 }
 
 #[test]
 fn each_attempt_is_a_row_of_the_journal() {
     let server = server([Step::status(503).message("busy"), Step::text("done")]);
     let mut notes = Notes::default();
-    model(&server).call(&Request { prompt: "hi", ..Request::default() }, &mut notes).unwrap();
+    model(&server)
+        .call(
+            &Request {
+                prompt: "hi",
+                ..Request::default()
+            },
+            &mut notes,
+        )
+        .unwrap();
     let mut rows = notes.attempts;
     for row in &mut rows {
         (row.duration_ms, row.first_byte_ms) = (0, None);
@@ -228,12 +325,26 @@ fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
         let server = server([Step::text("never").hang(hang), Step::text("next")]);
         let model = model(&server);
         let mut watch = Impatient(&server, Notes::default());
-        let error = model.call(&Request { stream: true, ..Request::default() }, &mut watch).unwrap_err();
+        let error = model
+            .call(
+                &Request {
+                    stream: true,
+                    ..Request::default()
+                },
+                &mut watch,
+            )
+            .unwrap_err();
         assert_eq!(error.code(), "cancelled");
         assert_eq!(watch.1.attempts[0].status, AttemptStatus::Cancelled);
         assert_eq!(watch.1.attempts[0].spend, Spend::Unknown);
-        let reply = model.call(&Request::default(), &mut Notes::default()).unwrap();
-        assert_eq!((reply.text.as_str(), server.connections()), ("next", 2), "the agent works on");
+        let reply = model
+            .call(&Request::default(), &mut Notes::default())
+            .unwrap();
+        assert_eq!(
+            (reply.text.as_str(), server.connections()),
+            ("next", 2),
+            "the agent works on"
+        );
     }
 }
 
@@ -241,17 +352,43 @@ fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
 fn a_call_that_is_cancelled_before_it_begins_sends_nothing() {
     let server = server([Step::text("first")]);
     let model = model(&server);
-    let mut notes = Notes { cancel_at: Some(0), ..Notes::default() };
-    assert_eq!(model.call(&Request::default(), &mut notes).unwrap_err().code(), "cancelled");
-    assert_eq!(model.call(&Request::default(), &mut Notes::default()).unwrap().text, "first");
+    let mut notes = Notes {
+        cancel_at: Some(0),
+        ..Notes::default()
+    };
+    assert_eq!(
+        model
+            .call(&Request::default(), &mut notes)
+            .unwrap_err()
+            .code(),
+        "cancelled"
+    );
+    assert_eq!(
+        model
+            .call(&Request::default(), &mut Notes::default())
+            .unwrap()
+            .text,
+        "first"
+    );
     assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
 fn a_stream_that_never_pauses_can_be_cancelled() {
     let server = server([Step::huge(8)]);
-    let mut notes = Notes { cancel_at: Some(1 << 20), ..Notes::default() };
-    let error = model(&server).call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap_err();
+    let mut notes = Notes {
+        cancel_at: Some(1 << 20),
+        ..Notes::default()
+    };
+    let error = model(&server)
+        .call(
+            &Request {
+                stream: true,
+                ..Request::default()
+            },
+            &mut notes,
+        )
+        .unwrap_err();
     assert_eq!(error.code(), "cancelled");
     assert!(notes.bytes < 2 << 20, "{}", notes.bytes);
 }
@@ -260,11 +397,28 @@ fn a_stream_that_never_pauses_can_be_cancelled() {
 fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
     for stream in [false, true] {
         let server = server([Step::huge(200)]);
-        let agent = Arc::new(Agent::new(Network::default(), Limits { body: 4 << 20, ..Limits::default() }));
+        let agent = Arc::new(Agent::new(
+            Network::default(),
+            Limits {
+                body: 4 << 20,
+                ..Limits::default()
+            },
+        ));
         let base = server.origin().parse().unwrap();
-        let model = Client::new(agent, Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new(KEY)));
+        let model = Client::new(
+            agent,
+            Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new(KEY)),
+        );
         let mut notes = Notes::default();
-        let error = model.call(&Request { stream, ..Request::default() }, &mut notes).unwrap_err();
+        let error = model
+            .call(
+                &Request {
+                    stream,
+                    ..Request::default()
+                },
+                &mut notes,
+            )
+            .unwrap_err();
         assert_eq!(error.to_string(), "the reply is larger than 4194304 bytes");
         assert!(notes.bytes <= 4 << 20);
     }
@@ -276,7 +430,9 @@ fn a_connection_that_the_service_has_closed_is_not_used_again() {
     let server = server([Step::body(body).cut_after(body.len()).times(5)]);
     let model = model(&server);
     for _ in 0..5 {
-        model.call(&Request::default(), &mut Notes::default()).unwrap();
+        model
+            .call(&Request::default(), &mut Notes::default())
+            .unwrap();
     }
     assert_eq!(server.connections(), 5);
 }
@@ -284,40 +440,72 @@ fn a_connection_that_the_service_has_closed_is_not_used_again() {
 #[test]
 fn a_wait_between_attempts_can_be_cancelled() {
     let server = server([Step::status(503).times(2)]);
-    let mut notes = Notes { cancel_waits: true, ..Notes::default() };
-    let error = model(&server).call(&Request::default(), &mut notes).unwrap_err();
-    assert_eq!((error.code(), notes.waits.len(), server.requests().len()), ("cancelled", 1, 1));
+    let mut notes = Notes {
+        cancel_waits: true,
+        ..Notes::default()
+    };
+    let error = model(&server)
+        .call(&Request::default(), &mut notes)
+        .unwrap_err();
+    assert_eq!(
+        (error.code(), notes.waits.len(), server.requests().len()),
+        ("cancelled", 1, 1)
+    );
 }
 
 #[test]
 fn a_caller_without_means_gets_the_failure_instead_of_a_retry() {
     let server = server([Step::status(503), Step::text("too late")]);
-    let mut notes = Notes { broke: true, ..Notes::default() };
-    let error = model(&server).call(&Request::default(), &mut notes).unwrap_err();
-    assert_eq!((error.code(), server.steps_left(), notes.attempts[0].wait_ms), ("overloaded", 1, None));
+    let mut notes = Notes {
+        broke: true,
+        ..Notes::default()
+    };
+    let error = model(&server)
+        .call(&Request::default(), &mut notes)
+        .unwrap_err();
+    assert_eq!(
+        (error.code(), server.steps_left(), notes.attempts[0].wait_ms),
+        ("overloaded", 1, None)
+    );
 }
 
 #[test]
 fn no_retry_begins_that_would_pass_the_callers_time() {
     let server = server([Step::status(503).retry_delay("3s"), Step::text("too late")]);
-    let request = Request { time_left: Some(Duration::from_secs(3)), ..Request::default() };
-    let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
+    let request = Request {
+        time_left: Some(Duration::from_secs(3)),
+        ..Request::default()
+    };
+    let error = model(&server)
+        .call(&request, &mut Notes::default())
+        .unwrap_err();
     assert_eq!((error.code(), server.steps_left()), ("overloaded", 1));
 }
 
 #[test]
 fn the_callers_time_ends_an_attempt_too() {
     let server = server([Step::text("never").hang(Hang::BeforeHead)]);
-    let request = Request { time_left: Some(Duration::from_millis(80)), ..Request::default() };
-    let error = model(&server).call(&request, &mut Notes::default()).unwrap_err();
+    let request = Request {
+        time_left: Some(Duration::from_millis(80)),
+        ..Request::default()
+    };
+    let error = model(&server)
+        .call(&request, &mut Notes::default())
+        .unwrap_err();
     assert_eq!(error.to_string(), "no complete reply after 0.08 s");
 }
 
 #[test]
 fn tokens_are_counted_with_the_system_instruction() {
     let server = server([]);
-    let request = Request { prompt: "hi", system: Some("be brief"), ..Request::default() };
-    let count = model(&server).count_tokens(&request, &mut Notes::default()).unwrap();
+    let request = Request {
+        prompt: "hi",
+        system: Some("be brief"),
+        ..Request::default()
+    };
+    let count = model(&server)
+        .count_tokens(&request, &mut Notes::default())
+        .unwrap();
     assert!(count.is_some_and(|count| count > 0));
     let seen = &server.requests()[0];
     assert_eq!(seen.path, "/v1beta/models/gemini-3.8-flash:countTokens");
@@ -326,8 +514,11 @@ fn tokens_are_counted_with_the_system_instruction() {
 
 #[test]
 fn half_a_count_says_how_much_of_it_there_is() {
-    let server = Server::start(Script::default().rule(":countTokens", Step::body("{\"totalTok"))).unwrap();
-    let error = model(&server).count_tokens(&Request::default(), &mut Notes::default()).unwrap_err();
+    let server =
+        Server::start(Script::default().rule(":countTokens", Step::body("{\"totalTok"))).unwrap();
+    let error = model(&server)
+        .count_tokens(&Request::default(), &mut Notes::default())
+        .unwrap_err();
     assert_eq!(error.to_string(), "the reply broke off after 10 bytes");
 }
 
@@ -336,16 +527,25 @@ fn key_and_model_are_checked_without_a_paid_call() {
     let good = server([]);
     model(&good).check(&mut Notes::default()).unwrap();
     assert_eq!(good.requests()[0].method, "GET");
-    let rule = Step { bad_key: true, ..Step::status(400) };
+    let rule = Step {
+        bad_key: true,
+        ..Step::status(400)
+    };
     let bad = Server::start(Script::default().rule("GET /v1beta/models", rule)).unwrap();
-    assert_eq!(model(&bad).check(&mut Notes::default()).unwrap_err().code(), "bad-key");
+    assert_eq!(
+        model(&bad).check(&mut Notes::default()).unwrap_err().code(),
+        "bad-key"
+    );
 }
 
 #[test]
 fn a_page_in_the_place_of_the_models_description_is_no_good_sign() {
     let check = |step| {
         let server = Server::start(Script::default().rule("GET /v1beta/models", step)).unwrap();
-        model(&server).check(&mut Notes::default()).unwrap_err().to_string()
+        model(&server)
+            .check(&mut Notes::default())
+            .unwrap_err()
+            .to_string()
     };
     insta::assert_snapshot!(check(Step::html(200, "Please log in")), @r#"the reply cannot be read: a page of HTML, "Please log in""#);
     insta::assert_snapshot!(check(Step::html(401, "Who are you?").cut_after(60)), @r#"the key is not valid: a page of HTML, "Who are you?""#);
@@ -357,10 +557,21 @@ fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
     let server = server([Step::text("x")]);
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().unwrap();
-    let model =
-        Client::new(agent, Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new("two\nlines-of-key")));
-    let error = model.call(&Request::default(), &mut Notes::default()).unwrap_err();
+    let model = Client::new(
+        agent,
+        Gemini::new(
+            base,
+            "gemini-x".parse().unwrap(),
+            Secret::new("two\nlines-of-key"),
+        ),
+    );
+    let error = model
+        .call(&Request::default(), &mut Notes::default())
+        .unwrap_err();
     assert_eq!(error.code(), "setup");
-    assert!(!format!("{error:?} {model:?}").contains("lines-of-k"), "{error:?}");
+    assert!(
+        !format!("{error:?} {model:?}").contains("lines-of-k"),
+        "{error:?}"
+    );
     assert_eq!(server.requests().len(), 0);
 }

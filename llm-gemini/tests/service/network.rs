@@ -16,17 +16,33 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A folder of certificates, all of them with one key.
 const TLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tls/");
-const ANSWER: &str = r#"{"candidates":[{"content":{"parts":[{"text":"secure"}]},"finishReason":"STOP"}]}"#;
+const ANSWER: &str =
+    r#"{"candidates":[{"content":{"parts":[{"text":"secure"}]},"finishReason":"STOP"}]}"#;
 
 fn call(base: &str, env: &[(&str, &str)]) -> Result<Reply, CallError> {
     let env: BTreeMap<_, _> = env.iter().copied().collect();
     let network = Network::from_env(|name| env.get(name).copied()).expect("a network");
     let agent = Arc::new(Agent::new(network, Limits::default()));
     let id = "gemini-x".parse().expect("a name");
-    let model =
-        Client::new(agent, Gemini::new(base.parse().expect("an address"), id, Secret::new("AIza-test-key")));
-    let once = Retry { max_tries: 1, ..Retry::default() };
-    model.with_retry(once).call(&Request { prompt: "hi", ..Request::default() }, &mut Notes::default())
+    let model = Client::new(
+        agent,
+        Gemini::new(
+            base.parse().expect("an address"),
+            id,
+            Secret::new("AIza-test-key"),
+        ),
+    );
+    let once = Retry {
+        max_tries: 1,
+        ..Retry::default()
+    };
+    model.with_retry(once).call(
+        &Request {
+            prompt: "hi",
+            ..Request::default()
+        },
+        &mut Notes::default(),
+    )
 }
 
 /// Reads a request up to its last header.
@@ -42,7 +58,8 @@ fn read_head(stream: &mut impl Read) -> std::io::Result<String> {
 
 /// A server with a certificate that answers one connection. Returns its port.
 fn secure_server(certificate: &str) -> (u16, JoinHandle<std::io::Result<()>>) {
-    let certificate = CertificateDer::from_pem_file(format!("{TLS}{certificate}")).expect("a certificate");
+    let certificate =
+        CertificateDer::from_pem_file(format!("{TLS}{certificate}")).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(format!("{TLS}localhost-key.pem")).expect("a key");
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -54,10 +71,14 @@ fn secure_server(certificate: &str) -> (u16, JoinHandle<std::io::Result<()>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
     let thread = std::thread::spawn(move || {
-        let connection = rustls::ServerConnection::new(Arc::new(config)).map_err(std::io::Error::other)?;
+        let connection =
+            rustls::ServerConnection::new(Arc::new(config)).map_err(std::io::Error::other)?;
         let mut stream = rustls::StreamOwned::new(connection, listener.accept()?.0);
         read_head(&mut stream)?;
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", ANSWER.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n",
+            ANSWER.len()
+        );
         stream.write_all(format!("{head}{ANSWER}").as_bytes())?;
         stream.flush()
     });
@@ -74,8 +95,15 @@ fn a_certificate_counts_by_its_chain_or_because_it_is_trusted_itself() {
         ("signed.pem", "signed.pem", "localhost"),
     ] {
         let (port, thread) = secure_server(certificate);
-        let reply = call(&format!("https://{host}:{port}"), &[("SSL_CERT_FILE", &format!("{TLS}{trusted}"))]);
-        assert_eq!(reply.unwrap().text, "secure", "{certificate}, {trusted}, {host}");
+        let reply = call(
+            &format!("https://{host}:{port}"),
+            &[("SSL_CERT_FILE", &format!("{TLS}{trusted}"))],
+        );
+        assert_eq!(
+            reply.unwrap().text,
+            "secure",
+            "{certificate}, {trusted}, {host}"
+        );
         thread.join().expect("no panic").expect("served");
     }
 }
@@ -95,14 +123,26 @@ fn a_certificate_that_is_refused_is_explained_and_the_key_is_not_sent() {
     ] {
         let (port, thread) = secure_server(certificate);
         let trusted = trusted.map(|trusted| format!("{TLS}{trusted}"));
-        let env: Vec<_> = trusted.iter().map(|trusted| ("SSL_CERT_FILE", &**trusted)).collect();
+        let env: Vec<_> = trusted
+            .iter()
+            .map(|trusted| ("SSL_CERT_FILE", &**trusted))
+            .collect();
         let error = call(&format!("https://{host}:{port}"), &env).unwrap_err();
-        assert_eq!(error.to_string(), format!("no secure connection to https://{host}:{port}"));
+        assert_eq!(
+            error.to_string(),
+            format!("no secure connection to https://{host}:{port}")
+        );
         assert!(error.code() == "tls" && !error.is_retryable());
-        assert!(thread.join().expect("no panic").is_err(), "the request never arrived");
+        assert!(
+            thread.join().expect("no panic").is_err(),
+            "the request never arrived"
+        );
         let reason = error.source().map(ToString::to_string).unwrap_or_default();
         // The times follow.
-        let reason = reason.split(": verification time").next().unwrap_or_default();
+        let reason = reason
+            .split(": verification time")
+            .next()
+            .unwrap_or_default();
         shown.push_str(&format!("{certificate}: {reason}\n  {}\n", error.hint()));
     }
     insta::assert_snapshot!(shown, @r#"
@@ -129,12 +169,27 @@ fn https_goes_through_the_proxy_to_a_server_whose_certificate_is_checked() {
         let (port, server) = secure_server("self-signed.pem");
         let (address, proxy) = proxy(200, format!("127.0.0.1:{port}"));
         let trusted = format!("{TLS}self-signed.pem");
-        let env = [("HTTPS_PROXY", &*address), ("SSL_CERT_FILE", &trusted), ("NO_PROXY", "models.example")];
+        let env = [
+            ("HTTPS_PROXY", &*address),
+            ("SSL_CERT_FILE", &trusted),
+            ("NO_PROXY", "models.example"),
+        ];
         let reply = call(&format!("https://{host}"), &env);
-        assert_eq!(reply.ok().as_ref().map(|reply| &*reply.text), text, "{host}");
+        assert_eq!(
+            reply.ok().as_ref().map(|reply| &*reply.text),
+            text,
+            "{host}"
+        );
         let asked = proxy.join().expect("no panic").expect("served");
-        assert!(asked.starts_with(&format!("CONNECT {host}:443 HTTP/1.1")), "{asked}");
-        assert_eq!(server.join().expect("no panic").is_ok(), text.is_some(), "{host}");
+        assert!(
+            asked.starts_with(&format!("CONNECT {host}:443 HTTP/1.1")),
+            "{asked}"
+        );
+        assert_eq!(
+            server.join().expect("no panic").is_ok(),
+            text.is_some(),
+            "{host}"
+        );
     }
 }
 
@@ -183,25 +238,53 @@ fn a_service_is_reached_through_the_proxy() {
     let (address, thread) = proxy(200, server.origin().to_owned());
     let env = [("HTTP_PROXY", format!("http://user:pass@{address}"))];
     let env: Vec<_> = env.iter().map(|(n, v)| (*n, v.as_str())).collect();
-    assert_eq!(call("http://models.invalid", &env).unwrap().text, "by proxy");
+    assert_eq!(
+        call("http://models.invalid", &env).unwrap().text,
+        "by proxy"
+    );
     drop(server);
     let asked = thread.join().expect("no panic").expect("served");
-    assert!(asked.starts_with("CONNECT models.invalid:80 HTTP/1.1"), "{asked}");
-    assert!(asked.to_ascii_lowercase().contains("proxy-authorization: basic dxnlcjpwyxnz"), "{asked}");
+    assert!(
+        asked.starts_with("CONNECT models.invalid:80 HTTP/1.1"),
+        "{asked}"
+    );
+    assert!(
+        asked
+            .to_ascii_lowercase()
+            .contains("proxy-authorization: basic dxnlcjpwyxnz"),
+        "{asked}"
+    );
     assert!(!asked.contains("AIza"), "{asked}");
 }
 
 #[test]
 fn a_proxy_that_is_not_there_is_named_and_the_service_is_not_blamed() {
-    let closed = TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address");
+    let closed = TcpListener::bind(("127.0.0.1", 0))
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
     for service in ["http://models.invalid", "https://models.invalid"] {
-        let error = call(service, &[("ALL_PROXY", &format!("http://user:pass@{closed}"))]).unwrap_err();
+        let error = call(
+            service,
+            &[("ALL_PROXY", &format!("http://user:pass@{closed}"))],
+        )
+        .unwrap_err();
         assert_eq!(error.code(), "proxy-unreachable");
-        assert_eq!(error.to_string(), format!("cannot connect to the proxy {closed}"));
+        assert_eq!(
+            error.to_string(),
+            format!("cannot connect to the proxy {closed}")
+        );
         assert!(error.hint().contains("ALL_PROXY") && error.is_retryable());
     }
-    let error = call("http://models.invalid", &[("HTTP_PROXY", "http://proxy.invalid:3128")]).unwrap_err();
-    assert_eq!(error.to_string(), "cannot connect to the proxy proxy.invalid:3128");
+    let error = call(
+        "http://models.invalid",
+        &[("HTTP_PROXY", "http://proxy.invalid:3128")],
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot connect to the proxy proxy.invalid:3128"
+    );
 }
 
 #[test]

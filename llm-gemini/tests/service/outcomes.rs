@@ -15,12 +15,22 @@ const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 
 fn service(origin: &str) -> Gemini {
     let base = origin.parse().expect("an origin");
-    Gemini::new(base, "gemini/gemini-3.8-flash".parse().expect("a name"), Secret::new(KEY))
+    Gemini::new(
+        base,
+        "gemini/gemini-3.8-flash".parse().expect("a name"),
+        Secret::new(KEY),
+    )
 }
 
 fn model(origin: &str) -> Client<Gemini> {
-    let limits = Limits { connect: Duration::from_secs(2), ..outcomes::limits() };
-    Client::new(Arc::new(Agent::new(Network::default(), limits)), service(origin))
+    let limits = Limits {
+        connect: Duration::from_secs(2),
+        ..outcomes::limits()
+    };
+    Client::new(
+        Arc::new(Agent::new(Network::default(), limits)),
+        service(origin),
+    )
 }
 
 type Case = (&'static str, Vec<Step>);
@@ -30,20 +40,34 @@ fn table(stream: bool, cases: Vec<Case>) -> String {
 }
 
 fn quota(id: &str) -> Step {
-    Step { quota_id: Some(id.to_owned()), ..Step::status(429) }
+    Step {
+        quota_id: Some(id.to_owned()),
+        ..Step::status(429)
+    }
 }
 
 #[test]
 fn every_way_an_answer_ends_has_its_outcome() {
     let reason = |reason: &str| vec![Step::text("words").finish(reason).times(3)];
-    let block = |reason: &str| vec![Step { block: Some(reason.to_owned()), ..Step::default() }];
+    let block = |reason: &str| {
+        vec![Step {
+            block: Some(reason.to_owned()),
+            ..Step::default()
+        }]
+    };
     let cases = vec![
         ("stop", reason("STOP")),
         ("stop, in the word of another", reason("stop")),
         ("max tokens", reason("MAX_TOKENS")),
-        ("max tokens, all of them thoughts", vec![Step::default().finish("MAX_TOKENS")]),
+        (
+            "max tokens, all of them thoughts",
+            vec![Step::default().finish("MAX_TOKENS")],
+        ),
         ("safety", reason("SAFETY")),
-        ("safety without content", vec![Step::default().finish("SAFETY")]),
+        (
+            "safety without content",
+            vec![Step::default().finish("SAFETY")],
+        ),
         ("recitation", reason("RECITATION")),
         ("language", reason("LANGUAGE")),
         ("blocklist", reason("BLOCKLIST")),
@@ -63,21 +87,54 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("limited", reason("PUP_LIMITED_DISABLED")),
         ("a reason of next year", reason("QUANTUM_DOUBT")),
         ("no reason at all", reason("")),
-        ("empty, then well", vec![Step::default(), Step::text("second")]),
+        (
+            "empty, then well",
+            vec![Step::default(), Step::text("second")],
+        ),
         ("empty three times", vec![Step::default().times(3)]),
-        ("a tool call", vec![Step { tool: Some("run".into()), ..Step::default() }.times(3)]),
-        ("thought is not text", vec![Step { thought: Some("hm".into()), ..Step::text("said") }]),
+        (
+            "a tool call",
+            vec![
+                Step {
+                    tool: Some("run".into()),
+                    ..Step::default()
+                }
+                .times(3),
+            ],
+        ),
+        (
+            "thought is not text",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..Step::text("said")
+            }],
+        ),
         ("blocked prompt", block("PROHIBITED_CONTENT")),
         ("blocked by a filter of next year", block("VIBES")),
         ("blocked, jailbreak", block("JAILBREAK")),
-        ("no candidates, no reason", vec![Step::body("{\"candidates\":[]}"), Step::text("ok")]),
+        (
+            "no candidates, no reason",
+            vec![Step::body("{\"candidates\":[]}"), Step::text("ok")],
+        ),
         (
             "usage and nothing else",
-            vec![Step::body("{\"usageMetadata\":{\"promptTokenCount\":9}}"), Step::text("ok")],
+            vec![
+                Step::body("{\"usageMetadata\":{\"promptTokenCount\":9}}"),
+                Step::text("ok"),
+            ],
         ),
-        ("an object with nothing in it", vec![Step::body("{}"), Step::text("ok")]),
-        ("an array with nothing in it", vec![Step::body("[]"), Step::text("ok")]),
-        ("a text for an answer", vec![Step::body("\"words\""), Step::text("ok")]),
+        (
+            "an object with nothing in it",
+            vec![Step::body("{}"), Step::text("ok")],
+        ),
+        (
+            "an array with nothing in it",
+            vec![Step::body("[]"), Step::text("ok")],
+        ),
+        (
+            "a text for an answer",
+            vec![Step::body("\"words\""), Step::text("ok")],
+        ),
         ("null everywhere", vec![Step::body(NULLS)]),
         ("wrong types everywhere", vec![Step::body(WRONG_TYPES)]),
     ];
@@ -135,56 +192,164 @@ const WRONG_TYPES: &str = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},
 fn every_failure_has_its_outcome() {
     let ok = || Step::text("ok");
     let cases = vec![
-        ("400 invalid", vec![Step::status(400).message("Invalid JSON payload")]),
-        ("400 too long", vec![Step::status(400).code("INVALID_ARGUMENT").message(TOO_LONG)]),
-        ("400 bad key", vec![Step { bad_key: true, ..Step::status(400) }.message("API key not valid.")]),
-        ("400 wrong country", vec![Step::status(400).code("FAILED_PRECONDITION").message("User location")]),
+        (
+            "400 invalid",
+            vec![Step::status(400).message("Invalid JSON payload")],
+        ),
+        (
+            "400 too long",
+            vec![Step::status(400).code("INVALID_ARGUMENT").message(TOO_LONG)],
+        ),
+        (
+            "400 bad key",
+            vec![
+                Step {
+                    bad_key: true,
+                    ..Step::status(400)
+                }
+                .message("API key not valid."),
+            ],
+        ),
+        (
+            "400 wrong country",
+            vec![
+                Step::status(400)
+                    .code("FAILED_PRECONDITION")
+                    .message("User location"),
+            ],
+        ),
         ("401", vec![Step::status(401)]),
         ("402 no credit", vec![Step::status(402)]),
         ("403", vec![Step::status(403)]),
-        ("404", vec![Step::status(404).message("models/x is not found")]),
+        (
+            "404",
+            vec![Step::status(404).message("models/x is not found")],
+        ),
         ("408, then well", vec![Step::status(408), ok()]),
         ("413", vec![Step::status(413)]),
         ("418", vec![Step::status(418)]),
-        ("429 a minute, hint 2s", vec![quota("RequestsPerMinute-FreeTier").retry_delay("2s"), ok()]),
-        ("429 hint 34.07s", vec![Step::status(429).retry_delay("34.07s"), ok()]),
-        ("429 hint in a header", vec![Step::status(429).header("retry-after", "9"), ok()]),
-        ("429 hint of an hour", vec![Step::status(429).retry_delay("3600s"), ok()]),
-        ("429 nonsense for a hint", vec![Step::status(429).retry_delay("soon"), ok()]),
+        (
+            "429 a minute, hint 2s",
+            vec![quota("RequestsPerMinute-FreeTier").retry_delay("2s"), ok()],
+        ),
+        (
+            "429 hint 34.07s",
+            vec![Step::status(429).retry_delay("34.07s"), ok()],
+        ),
+        (
+            "429 hint in a header",
+            vec![Step::status(429).header("retry-after", "9"), ok()],
+        ),
+        (
+            "429 hint of an hour",
+            vec![Step::status(429).retry_delay("3600s"), ok()],
+        ),
+        (
+            "429 nonsense for a hint",
+            vec![Step::status(429).retry_delay("soon"), ok()],
+        ),
         ("429 no hint", vec![Step::status(429), ok()]),
-        ("429 the day's quota", vec![quota("RequestsPerDayPerProject").retry_delay("2s"), ok()]),
+        (
+            "429 the day's quota",
+            vec![quota("RequestsPerDayPerProject").retry_delay("2s"), ok()],
+        ),
         ("499", vec![Step::status(499)]),
-        ("500 twice, then well", vec![Step::status(500).times(2), ok()]),
+        (
+            "500 twice, then well",
+            vec![Step::status(500).times(2), ok()],
+        ),
         ("500 five times", vec![Step::status(500).times(9)]),
         ("501", vec![Step::status(501), ok()]),
         ("502 html", vec![Step::html(502, "502 Bad Gateway"), ok()]),
-        ("502 html for ever", vec![Step::html(502, "502 Bad Gateway").times(9)]),
+        (
+            "502 html for ever",
+            vec![Step::html(502, "502 Bad Gateway").times(9)],
+        ),
         ("503", vec![Step::status(503), ok()]),
         ("504", vec![Step::status(504), ok()]),
         ("529", vec![Step::status(529), ok()]),
-        ("503 without a body", vec![Step { status: Some(503), ..Step::body("") }, ok()]),
-        ("an error in an array", vec![Step { status: Some(400), ..Step::body(IN_ARRAY) }]),
-        ("307 to another path", vec![Step::status(307).header("location", "/login?k=1")]),
-        ("302 elsewhere", vec![Step::status(302).header("location", "http://evil.example/?k=1")]),
-        ("200 html", vec![Step { status: Some(200), ..Step::html(200, "Please log in") }]),
+        (
+            "503 without a body",
+            vec![
+                Step {
+                    status: Some(503),
+                    ..Step::body("")
+                },
+                ok(),
+            ],
+        ),
+        (
+            "an error in an array",
+            vec![Step {
+                status: Some(400),
+                ..Step::body(IN_ARRAY)
+            }],
+        ),
+        (
+            "307 to another path",
+            vec![Step::status(307).header("location", "/login?k=1")],
+        ),
+        (
+            "302 elsewhere",
+            vec![Step::status(302).header("location", "http://evil.example/?k=1")],
+        ),
+        (
+            "200 html",
+            vec![Step {
+                status: Some(200),
+                ..Step::html(200, "Please log in")
+            }],
+        ),
         ("200 nothing", vec![Step::body(""), ok()]),
-        ("200 broken JSON", vec![Step::body("{\"candidates\": nope}")]),
-        ("200 half of the JSON", vec![Step::text("x").framing(Framing::Close).cut_after(40), ok()]),
-        ("200 cut before its length", vec![Step::text("x").cut_after(40), ok()]),
+        (
+            "200 broken JSON",
+            vec![Step::body("{\"candidates\": nope}")],
+        ),
+        (
+            "200 half of the JSON",
+            vec![Step::text("x").framing(Framing::Close).cut_after(40), ok()],
+        ),
+        (
+            "200 cut before its length",
+            vec![Step::text("x").cut_after(40), ok()],
+        ),
         ("200 half a surrogate pair", vec![Step::body(HALF_PAIR)]),
-        ("200 an error object", vec![Step::body("{\"error\":{\"code\":503,\"message\":\"busy\"}}"), ok()]),
-        ("200 wrong content type", vec![Step { content_type: Some("text/plain".into()), ..ok() }]),
+        (
+            "200 an error object",
+            vec![
+                Step::body("{\"error\":{\"code\":503,\"message\":\"busy\"}}"),
+                ok(),
+            ],
+        ),
+        (
+            "200 wrong content type",
+            vec![Step {
+                content_type: Some("text/plain".into()),
+                ..ok()
+            }],
+        ),
         (
             "200 not UTF-8",
             vec![Step {
-                bytes: Some(b"{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\xff\"}]}}]}".to_vec()),
+                bytes: Some(
+                    b"{\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\xff\"}]}}]}".to_vec(),
+                ),
                 ..ok()
             }],
         ),
         ("200 larger than the limit", vec![Step::huge(2)]),
-        ("the key echoed", vec![Step::status(400).message(&format!("key {KEY} is bad\u{1b}[31m"))]),
-        ("silence before the answer", vec![Step::text("x").hang(Hang::BeforeHead).times(5)]),
-        ("silence in the answer", vec![Step::text("x").hang(Hang::After(9)), ok()]),
+        (
+            "the key echoed",
+            vec![Step::status(400).message(&format!("key {KEY} is bad\u{1b}[31m"))],
+        ),
+        (
+            "silence before the answer",
+            vec![Step::text("x").hang(Hang::BeforeHead).times(5)],
+        ),
+        (
+            "silence in the answer",
+            vec![Step::text("x").hang(Hang::After(9)), ok()],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400 invalid                        ERROR bad-request | the service rejects the request (HTTP 400): Invalid JSON payload | Error/Nothing []
@@ -236,9 +401,9 @@ fn every_failure_has_its_outcome() {
 
 const TOO_LONG: &str =
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
-const IN_ARRAY: &str = r#"[{"error":{"code":400,"message":"as streams fail","status":"INVALID_ARGUMENT"}}]"#;
-const HALF_PAIR: &str =
-    r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;
+const IN_ARRAY: &str =
+    r#"[{"error":{"code":400,"message":"as streams fail","status":"INVALID_ARGUMENT"}}]"#;
+const HALF_PAIR: &str = r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;
 
 #[test]
 fn the_statuses_that_cloudflare_made_up_are_retried_like_other_failures_of_a_server() {
@@ -272,9 +437,18 @@ fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
 fn an_error_whose_body_breaks_off_or_stands_still_is_the_one_that_its_status_names() {
     let page = || Step::html(502, "502 Bad Gateway");
     let cases = vec![
-        ("502 cut behind its title", vec![page().cut_after(60).times(9)]),
-        ("502 that stands still", vec![page().hang(Hang::After(60)), Step::text("ok")]),
-        ("401 that never explains itself", vec![Step::status(401).hang(Hang::After(0))]),
+        (
+            "502 cut behind its title",
+            vec![page().cut_after(60).times(9)],
+        ),
+        (
+            "502 that stands still",
+            vec![page().hang(Hang::After(60)), Step::text("ok")],
+        ),
+        (
+            "401 that never explains itself",
+            vec![Step::status(401).hang(Hang::After(0))],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     502 cut behind its title           ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
@@ -285,22 +459,34 @@ fn an_error_whose_body_breaks_off_or_stands_still_is_the_one_that_its_status_nam
 
 #[test]
 fn who_is_cancelled_while_an_error_arrives_is_told_that_and_not_the_error() {
-    let server = Server::start(Script::new([Step::status(400).hang(Hang::After(9))])).expect("a server");
-    let mut notes = Notes { cancel_at: Some(9), ..Notes::default() };
+    let server =
+        Server::start(Script::new([Step::status(400).hang(Hang::After(9))])).expect("a server");
+    let mut notes = Notes {
+        cancel_at: Some(9),
+        ..Notes::default()
+    };
     let result = model(server.origin()).call(&Request::default(), &mut notes);
     insta::assert_snapshot!(outcomes::line("cancelled", &result, &notes), @"cancelled                          ERROR cancelled | cancelled | Cancelled/Unknown []");
 }
 
 #[test]
 fn an_answer_that_is_cut_says_after_how_many_bytes() {
-    let half = Step::text("x").framing(Framing::Close).cut_after(40).times(9);
+    let half = Step::text("x")
+        .framing(Framing::Close)
+        .cut_after(40)
+        .times(9);
     insta::assert_snapshot!(table(false, vec![("half of the JSON, for ever", vec![half])]), @"half of the JSON, for ever         ERROR stream-cut | the reply broke off after 40 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]");
 }
 
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert_eq!(count, 790);
 }
 
@@ -314,61 +500,168 @@ fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
 #[test]
 fn a_stream_counts_only_with_its_end() {
     let ok = || Step::text("whole and well");
-    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
+    let events = |body: &str| Step {
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(body)
+    };
     let usage = json!({"promptTokenCount": 10, "toolUsePromptTokenCount": 2});
     let cases = vec![
         ("whole", vec![ok()]),
-        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
-        ("in nine pieces", vec![Step { pieces: Some(9), ..ok() }]),
-        ("no finish reason", vec![Step { no_end: true, ..ok() }, ok()]),
-        ("no finish reason, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
-        ("an empty reason, then none", vec![events(EMPTY_REASON), ok()]),
+        (
+            "byte by byte",
+            vec![Step {
+                chunk_bytes: Some(1),
+                ..Step::text("é😀\n")
+            }],
+        ),
+        (
+            "in nine pieces",
+            vec![Step {
+                pieces: Some(9),
+                ..ok()
+            }],
+        ),
+        (
+            "no finish reason",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
+        (
+            "no finish reason, for ever",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                }
+                .times(9),
+            ],
+        ),
+        (
+            "an empty reason, then none",
+            vec![events(EMPTY_REASON), ok()],
+        ),
         ("cut in the first event", vec![ok().cut_after(50), ok()]),
-        ("half a message for an event", vec![events("data: {\"candidates\":[\n\n").times(9)]),
-        ("cut within a character", vec![Step { bytes: Some(b"data: {\"\xc3".into()), ..events("") }, ok()]),
-        ("cut between the events", vec![ok().framing(Framing::Close).cut_after(260), ok()]),
+        (
+            "half a message for an event",
+            vec![events("data: {\"candidates\":[\n\n").times(9)],
+        ),
+        (
+            "cut within a character",
+            vec![
+                Step {
+                    bytes: Some(b"data: {\"\xc3".into()),
+                    ..events("")
+                },
+                ok(),
+            ],
+        ),
+        (
+            "cut between the events",
+            vec![ok().framing(Framing::Close).cut_after(260), ok()],
+        ),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
-        ("silence before the head", vec![ok().hang(Hang::BeforeHead), ok()]),
+        (
+            "silence in the middle",
+            vec![ok().hang(Hang::After(60)), ok()],
+        ),
+        (
+            "silence before the head",
+            vec![ok().hang(Hang::BeforeHead), ok()],
+        ),
         (
             "error in the middle",
-            vec![Step { stream_error: Some(json!({"code": 503, "message": "busy"})), ..ok() }, ok()],
+            vec![
+                Step {
+                    stream_error: Some(json!({"code": 503, "message": "busy"})),
+                    ..ok()
+                },
+                ok(),
+            ],
         ),
         (
             "error in the middle, for ever",
-            vec![Step { stream_error: Some(json!({"code": 500, "message": "x"})), ..ok() }.times(9)],
+            vec![
+                Step {
+                    stream_error: Some(json!({"code": 500, "message": "x"})),
+                    ..ok()
+                }
+                .times(9),
+            ],
         ),
         (
             "bad key in the middle",
-            vec![Step { stream_error: Some(json!({"code": 401, "message": "no"})), ..ok() }],
+            vec![Step {
+                stream_error: Some(json!({"code": 401, "message": "no"})),
+                ..ok()
+            }],
         ),
         ("truncated", vec![ok().finish("MAX_TOKENS")]),
         ("safety", vec![ok().finish("SAFETY")]),
-        ("blocked", vec![Step { block: Some("SAFETY".into()), ..Step::default() }]),
+        (
+            "blocked",
+            vec![Step {
+                block: Some("SAFETY".into()),
+                ..Step::default()
+            }],
+        ),
         ("empty, then well", vec![Step::default(), ok()]),
         ("usage", vec![ok().usage(usage)]),
-        ("thoughts", vec![Step { thought: Some("hm".into()), ..ok() }]),
+        (
+            "thoughts",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..ok()
+            }],
+        ),
         (
             "plain JSON instead",
-            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+            vec![Step {
+                content_type: Some("application/json".into()),
+                ..Step::body(NULLS)
+            }],
         ),
         ("html instead", vec![Step::html(200, "log in")]),
         (
             "an event that is no JSON",
-            vec![Step { content_type: Some("text/event-stream".into()), ..Step::body("data: x\n\n") }],
+            vec![Step {
+                content_type: Some("text/event-stream".into()),
+                ..Step::body("data: x\n\n")
+            }],
         ),
         (
             "comments only",
             vec![
-                Step { content_type: Some("text/event-stream".into()), ..Step::body(":\n\n:\n\n") }.times(9),
+                Step {
+                    content_type: Some("text/event-stream".into()),
+                    ..Step::body(":\n\n:\n\n")
+                }
+                .times(9),
             ],
         ),
         ("empty events and a done", vec![events(KEPT_OPEN)]),
         ("cut behind the end", vec![events(CUT_BEHIND)]),
-        ("done without a finish reason", vec![events("data: [DONE]\n\n"), ok()]),
-        ("429, then well", vec![Step::status(429).retry_delay("2s"), ok()]),
-        ("slow, but never idle", vec![Step { chunk_bytes: Some(200), chunk_delay_ms: 30, ..ok() }]),
+        (
+            "done without a finish reason",
+            vec![events("data: [DONE]\n\n"), ok()],
+        ),
+        (
+            "429, then well",
+            vec![Step::status(429).retry_delay("2s"), ok()],
+        ),
+        (
+            "slow, but never idle",
+            vec![Step {
+                chunk_bytes: Some(200),
+                chunk_delay_ms: 30,
+                ..ok()
+            }],
+        ),
         ("larger than the limit", vec![Step::huge(2)]),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
@@ -408,17 +701,25 @@ fn a_stream_counts_only_with_its_end() {
     "#);
 }
 
-const EMPTY_REASON: &str =
-    "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"\"}]}\n\n";
+const EMPTY_REASON: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"\"}]}\n\n";
 const CUT_BEHIND: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\"finishReason\":\"STOP\"}]}\n\ndata: {\"usageMeta";
 const KEPT_OPEN: &str = "data:\n\ndata: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]},\
     \"finishReason\":\"STOP\"}]}\n\ndata: [DONE]\n\n";
 
 #[test]
 fn nobody_at_home_is_a_connect_error_after_five_tries() {
-    let closed = Server::start(Script::default()).expect("a server").origin().to_owned();
+    let closed = Server::start(Script::default())
+        .expect("a server")
+        .origin()
+        .to_owned();
     let mut notes = Notes::default();
-    let result = model(&closed).call(&Request { prompt: "hi", ..Request::default() }, &mut notes);
+    let result = model(&closed).call(
+        &Request {
+            prompt: "hi",
+            ..Request::default()
+        },
+        &mut notes,
+    );
     let shown = outcomes::line("closed port", &result, &notes).replace(&closed, "ORIGIN");
     insta::assert_snapshot!(shown, @"closed port                        ERROR connect | cannot connect to ORIGIN | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]");
 }

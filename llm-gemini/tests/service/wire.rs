@@ -9,16 +9,38 @@ use code_commit_llm_gemini::{Client, Gemini, Model, Request, Secret};
 
 /// Serves `body` and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    let content_type = body.starts_with("data:").then(|| "text/event-stream".to_owned());
-    let step = Step { status: Some(status), content_type, ..Step::body(body) };
+    let content_type = body
+        .starts_with("data:")
+        .then(|| "text/event-stream".to_owned());
+    let step = Step {
+        status: Some(status),
+        content_type,
+        ..Step::body(body)
+    };
     let server = Server::start(Script::new([step])).expect("a server");
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = server.origin().parse().expect("an origin");
-    let model =
-        Client::new(agent, Gemini::new(base, "gemini-3.8-flash".parse().expect("a name"), Secret::new("k")));
+    let model = Client::new(
+        agent,
+        Gemini::new(
+            base,
+            "gemini-3.8-flash".parse().expect("a name"),
+            Secret::new("k"),
+        ),
+    );
     // No retries: only the first answer matters.
-    let mut notes = Notes { broke: true, ..Notes::default() };
-    match model.call(&Request { prompt: "hi", stream: true, ..Request::default() }, &mut notes) {
+    let mut notes = Notes {
+        broke: true,
+        ..Notes::default()
+    };
+    match model.call(
+        &Request {
+            prompt: "hi",
+            stream: true,
+            ..Request::default()
+        },
+        &mut notes,
+    ) {
         Ok(reply) => format!(
             "{:?} {:?} {:?} {}\nmodel {:?} id {:?}",
             reply.finish,
@@ -28,7 +50,11 @@ fn check(status: u16, body: &str) -> String {
             reply.served_model,
             reply.response_id
         ),
-        Err(error) => format!("{} retry after {:?}: {error}", error.code(), error.retry_after()),
+        Err(error) => format!(
+            "{} retry after {:?}: {error}",
+            error.code(),
+            error.retry_after()
+        ),
     }
 }
 

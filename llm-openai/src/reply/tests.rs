@@ -8,7 +8,11 @@ const STREAM: &str = include_str!("../../../fixtures/wire/openai-stream.sse");
 
 fn service(name: &str, key: &str) -> Service {
     let base = "https://api.openai.com/v1".parse().unwrap();
-    Service { base, id: format!("openai/{name}").parse().unwrap(), key: Secret::new(key) }
+    Service {
+        base,
+        id: format!("openai/{name}").parse().unwrap(),
+        key: Secret::new(key),
+    }
 }
 
 fn merge() -> Merge {
@@ -23,7 +27,11 @@ fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
 fn a_stream_reads_the_same_in_pieces_of_any_size() {
     let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
     for size in 1..200 {
-        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+        assert_eq!(
+            streamed(STREAM.as_bytes(), size).as_ref(),
+            Some(&whole),
+            "{size}"
+        );
     }
 }
 
@@ -36,7 +44,13 @@ fn a_stream_cut_anywhere_before_its_end_mark_is_no_answer() {
         assert_eq!(streamed(&STREAM.as_bytes()[..length], 64), None, "{length}");
     }
     let whole = streamed(STREAM.as_bytes(), 64).unwrap();
-    let without_done = streamed(STREAM.trim_end().trim_end_matches("data: [DONE]").as_bytes(), 64);
+    let without_done = streamed(
+        STREAM
+            .trim_end()
+            .trim_end_matches("data: [DONE]")
+            .as_bytes(),
+        64,
+    );
     assert_eq!(without_done, Some(whole));
 }
 
@@ -46,7 +60,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     for length in 0..bytes.len() {
         let body = &bytes[..length];
         assert!(
-            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            matches!(
+                in_one_piece(body.to_vec(), None, Box::new(merge()), None),
+                Err(Unread::BrokenOff)
+            ),
             "{length}"
         );
     }
@@ -70,7 +87,10 @@ fn an_answer_that_does_not_say_how_it_ended_is_whole_if_its_usage_is_below_the_l
 fn only_the_first_choice_is_looked_at() {
     let body = r#"{"choices":[{"message":{"content":[{"text":"a"},{"text":"b"}]},"finish_reason":"stop"},{},7,"x"]}"#;
     let answer = in_one_piece(body.into(), None, Box::new(merge()), None).unwrap();
-    assert_eq!((answer.reply.text.as_str(), answer.reply.finish), ("ab", Finish::Complete));
+    assert_eq!(
+        (answer.reply.text.as_str(), answer.reply.finish),
+        ("ab", Finish::Complete)
+    );
 }
 
 #[test]
@@ -82,7 +102,10 @@ fn the_names_of_a_servers_models_are_shown_as_its_other_words_are() {
     let found = |name: &str| find_model(list.as_bytes(), &service(name, "sk-secret-key-xy"));
     assert!(found(&"x".repeat(9000)).is_ok());
     let said = found("m").unwrap_err().to_string();
-    assert!(said.starts_with("m not found: the server has a [2J…xy, xxx"), "{said}");
+    assert!(
+        said.starts_with("m not found: the server has a [2J…xy, xxx"),
+        "{said}"
+    );
     assert!(said.chars().count() < 700);
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Filter, Finish, Raw, Reply, Stream, Tier, ToolCall, Unread, Usage};
+use code_commit_llm::{
+    Answer, CallError, Filter, Finish, Raw, Reply, Stream, Tier, ToolCall, Unread, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -105,7 +107,11 @@ impl Merge {
     }
 
     /// The whole response, or what is known of it. The last event of a stream repeats all text.
-    fn take_response(&mut self, response: Response<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_response(
+        &mut self,
+        response: Response<'_>,
+        text: &mut String,
+    ) -> Result<(), CallError> {
         if !response.error.is_null() {
             return Err(failure::in_stream(&response.error, &self.service));
         }
@@ -115,7 +121,10 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.created_at, response.created_at);
         code_commit_llm::json::replace(&mut self.service_tier, response.service_tier);
         code_commit_llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
-        if let Some(output) = response.output.filter(|_| text.is_empty() && self.refusal.is_empty()) {
+        if let Some(output) = response
+            .output
+            .filter(|_| text.is_empty() && self.refusal.is_empty())
+        {
             code_commit_llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
         }
         self.status = code_commit_llm::json::word(&response.status).or(self.status.take());
@@ -124,7 +133,9 @@ impl Merge {
 
     fn take_item(&mut self, item: &Item<'_>, text: &mut String) -> Result<(), CallError> {
         self.note_tool(item);
-        let Some(content) = item.content.filter(|_| *item.kind == "message") else { return Ok(()) };
+        let Some(content) = item.content.filter(|_| *item.kind == "message") else {
+            return Ok(());
+        };
         code_commit_llm::json::each(content, |part: Part<'_>| match part.kind.as_str() {
             Some("refusal") => append(part.refusal, &mut self.refusal),
             Some("output_text") => append(part.text, text),
@@ -133,11 +144,19 @@ impl Merge {
     }
 
     fn note_tool(&mut self, item: &Item<'_>) {
-        self.called_tool |= item.kind.as_str().is_some_and(|kind| kind.ends_with("_call"));
+        self.called_tool |= item
+            .kind
+            .as_str()
+            .is_some_and(|kind| kind.ends_with("_call"));
     }
 
     /// `delta` of the types that are text; thoughts and tool calls have deltas, too.
-    fn take_delta(&mut self, kind: &str, delta: &RawValue, text: &mut String) -> Result<(), CallError> {
+    fn take_delta(
+        &mut self,
+        kind: &str,
+        delta: &RawValue,
+        text: &mut String,
+    ) -> Result<(), CallError> {
         match kind {
             "response.output_text.delta" => append(Some(delta), text)?,
             "response.refusal.delta" => append(Some(delta), &mut self.refusal)?,
@@ -149,12 +168,17 @@ impl Merge {
 
     /// The status is the end mark; the body ends with it.
     fn is_ended(&self) -> bool {
-        self.status.as_ref().is_some_and(|status| !matches!(status.as_str(), "queued" | "in_progress"))
+        self.status
+            .as_ref()
+            .is_some_and(|status| !matches!(status.as_str(), "queued" | "in_progress"))
     }
 
     /// The service's term for how it ended: why it is incomplete, else the status.
     fn reason(&self) -> &str {
-        let reason = self.incomplete_details.get("reason").and_then(Value::as_str);
+        let reason = self
+            .incomplete_details
+            .get("reason")
+            .and_then(Value::as_str);
         reason.or(self.status.as_deref()).unwrap_or_default()
     }
 
@@ -173,9 +197,13 @@ impl Merge {
             "" | "completed" if text.is_empty() => Finish::Empty,
             "" | "completed" => Finish::Complete,
             "max_output_tokens" => Finish::Truncated,
-            "content_filter" => Finish::Filtered { filter: Filter::Unspecified },
+            "content_filter" => Finish::Filtered {
+                filter: Filter::Unspecified,
+            },
             "queued" | "in_progress" | "incomplete" | "cancelled" | "failed" => Finish::Other,
-            other => Finish::Unknown { reason: other.to_owned() },
+            other => Finish::Unknown {
+                reason: other.to_owned(),
+            },
         }
     }
 
@@ -208,7 +236,10 @@ impl Merge {
             output: [MergedItem {
                 r#type: "message",
                 role: "assistant",
-                content: refusal.into_iter().chain([MergedPart::OutputText { text: "" }]).collect(),
+                content: refusal
+                    .into_iter()
+                    .chain([MergedPart::OutputText { text: "" }])
+                    .collect(),
             }],
         };
         Raw::merged(&merged, "}]}]}")
@@ -236,7 +267,9 @@ impl Stream for Merge {
         if let Some(item) = event.item {
             self.note_tool(&item);
         }
-        Ok(event.response.map_or(Ok(()), |response| self.take_response(response, text))?)
+        Ok(event
+            .response
+            .map_or(Ok(()), |response| self.take_response(response, text))?)
     }
 
     fn over(&self) -> Option<Duration> {
@@ -254,7 +287,10 @@ impl Stream for Merge {
             text,
             attempts: 1,
         };
-        Ok(Answer { reply, continuation: None })
+        Ok(Answer {
+            reply,
+            continuation: None,
+        })
     }
 }
 

@@ -38,14 +38,21 @@ struct Format<'a> {
 
 impl<'a> Body<'a> {
     pub(crate) fn of(model: &'a str, request: &Request<'a>) -> Self {
-        let format = |schema| Format { r#type: "json_schema", name: "answer", strict: true, schema };
+        let format = |schema| Format {
+            r#type: "json_schema",
+            name: "answer",
+            strict: true,
+            schema,
+        };
         Self {
             model,
             instructions: request.system,
             input: request.prompt,
             temperature: request.temperature,
             max_output_tokens: request.max_output_tokens,
-            text: request.schema.map(|schema| Text { format: format(schema) }),
+            text: request.schema.map(|schema| Text {
+                format: format(schema),
+            }),
             store: false,
             stream: request.stream,
         }

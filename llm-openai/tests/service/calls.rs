@@ -14,11 +14,18 @@ fn server(steps: impl IntoIterator<Item = Step>) -> Server {
 
 fn service(origin: &str, key: &str) -> OpenAi {
     let base = format!("{origin}/v1/").parse().expect("an address");
-    OpenAi::new(base, "openai/org/m".parse().expect("a name"), Secret::new(key))
+    OpenAi::new(
+        base,
+        "openai/org/m".parse().expect("a name"),
+        Secret::new(key),
+    )
 }
 
 fn client(service: OpenAi) -> Client<OpenAi> {
-    Client::new(Arc::new(Agent::new(Network::default(), Limits::default())), service)
+    Client::new(
+        Arc::new(Agent::new(Network::default(), Limits::default())),
+        service,
+    )
 }
 
 fn model(server: &Server, key: &str) -> Client<OpenAi> {
@@ -56,14 +63,21 @@ fn the_switches_follow_from_the_address() {
     assert_eq!(of("https://api.openai.com/v1"), Switches::OPENAI);
     assert_eq!(of("https://API.openai.com/v1/"), Switches::OPENAI);
     assert_eq!(of("http://localhost:11434/v1"), Switches::COMPATIBLE);
-    assert_eq!(of("https://api.openai.com.evil.example/v1"), Switches::COMPATIBLE);
+    assert_eq!(
+        of("https://api.openai.com.evil.example/v1"),
+        Switches::COMPATIBLE
+    );
 }
 
 #[test]
 fn the_key_is_a_bearer_and_none_is_sent_where_there_is_none() {
     let server = server([Step::text("a"), Step::text("b")]);
-    model(&server, "sk-test-0123").call(&Request::default(), &mut Notes::default()).unwrap();
-    model(&server, "").call(&Request::default(), &mut Notes::default()).unwrap();
+    model(&server, "sk-test-0123")
+        .call(&Request::default(), &mut Notes::default())
+        .unwrap();
+    model(&server, "")
+        .call(&Request::default(), &mut Notes::default())
+        .unwrap();
     let seen = server.requests();
     assert_eq!(seen[0].path, "/v1/chat/completions");
     assert_eq!(seen[0].header("authorization"), Some("Bearer sk-test-0123"));
@@ -73,12 +87,23 @@ fn the_key_is_a_bearer_and_none_is_sent_where_there_is_none() {
 
 #[test]
 fn a_streamed_answer_is_logged_as_one_object() {
-    let server = server([Step { pieces: Some(3), ..Step::text("line \"one\"\nline two") }]);
+    let server = server([Step {
+        pieces: Some(3),
+        ..Step::text("line \"one\"\nline two")
+    }]);
     let mut notes = Notes::default();
-    let reply =
-        model(&server, "k").call(&Request { stream: true, ..Request::default() }, &mut notes).unwrap();
+    let reply = model(&server, "k")
+        .call(
+            &Request {
+                stream: true,
+                ..Request::default()
+            },
+            &mut notes,
+        )
+        .unwrap();
     assert_eq!(notes.streamed, reply.text);
-    let raw: Value = serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
+    let raw: Value =
+        serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
     insta::assert_snapshot!(raw, @r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"content":"line \"one\"\nline two","role":"assistant"}}],"created":1795224363,"id":"chatcmpl-1","model":"org/m","object":"chat.completion","usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens":29,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":34}}"#);
 }
 
@@ -89,15 +114,20 @@ fn the_model_is_looked_for_in_the_list() {
     model(&server, "k").check(&mut Notes::default()).unwrap();
     let none = Server::start(Script::default()).unwrap();
     let error = model(&none, "k").check(&mut Notes::default()).unwrap_err();
-    assert_eq!(error.to_string(), "org/m not found: the server has gpt-test");
-    let cut = Server::start(Script::default().rule("GET /v1/models", Step::body("{\"data\":["))).unwrap();
+    assert_eq!(
+        error.to_string(),
+        "org/m not found: the server has gpt-test"
+    );
+    let cut =
+        Server::start(Script::default().rule("GET /v1/models", Step::body("{\"data\":["))).unwrap();
     let error = model(&cut, "k").check(&mut Notes::default()).unwrap_err();
     assert_eq!(error.to_string(), "the reply broke off after 9 bytes");
 }
 
 /// Serves an example and returns how the client reads it.
 fn check(status: u16, body: &str) -> String {
-    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body).expect("a server")
+    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body)
+        .expect("a server")
 }
 
 #[test]

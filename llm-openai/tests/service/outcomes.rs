@@ -18,7 +18,14 @@ fn service(origin: &str) -> OpenAi {
 }
 
 fn outcome_below(path: &str, name: &str, stream: bool, steps: Vec<Step>) -> String {
-    outcomes::outcome(name, KEY, stream, |origin| service_below(path, origin), steps).expect("a server")
+    outcomes::outcome(
+        name,
+        KEY,
+        stream,
+        |origin| service_below(path, origin),
+        steps,
+    )
+    .expect("a server")
 }
 
 fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
@@ -54,11 +61,20 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("guardrail, of Bedrock", reason("guardrail_intervened")),
         ("error, of OpenRouter", reason("error")),
         ("abort, of vLLM", reason("abort")),
-        ("no resources, of DeepSeek", reason("insufficient_system_resource")),
+        (
+            "no resources, of DeepSeek",
+            reason("insufficient_system_resource"),
+        ),
         ("time limit, of watsonx", reason("time_limit")),
         ("token limit, of watsonx", reason("TOKEN_LIMIT")),
         ("no reason", reason("")),
-        ("refusal", vec![Step { refusal: Some("I can't help with that.".into()), ..Step::default() }]),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("I can't help with that.".into()),
+                ..Step::default()
+            }],
+        ),
         ("empty, then well", vec![Step::text(""), ok()]),
         ("null content three times", vec![Step::default().times(3)]),
         ("content in parts", vec![Step::body(PARTS)]),
@@ -67,8 +83,14 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
         ("words and no reason", vec![Step::body(NO_REASON), ok()]),
         ("null everywhere", vec![Step::body(NULLS)]),
-        ("a byte order mark", vec![Step::body(&format!("\u{feff}{NULLS}"))]),
-        ("content that is a number", vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")]),
+        (
+            "a byte order mark",
+            vec![Step::body(&format!("\u{feff}{NULLS}"))],
+        ),
+        (
+            "content that is a number",
+            vec![Step::body("{\"choices\":[{\"message\":{\"content\":7}}]}")],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     stop                               complete Use "words" | Ok/Usage []
@@ -111,18 +133,35 @@ const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usag
 
 #[test]
 fn every_failure_has_its_outcome() {
-    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let body = |status, body: &str| {
+        vec![
+            Step {
+                status: Some(status),
+                ..Step::body(body)
+            },
+            ok(),
+        ]
+    };
     let cases = vec![
         ("400", failed(400, "invalid_value")),
         ("400 too long", failed(400, "context_length_exceeded")),
         ("400 content filter", failed(400, "content_filter")),
-        ("400 content policy", failed(400, "content_policy_violation")),
+        (
+            "400 content policy",
+            failed(400, "content_policy_violation"),
+        ),
         (
             "400 content policy, in the type",
-            vec![Step { kind: Some("content_policy_violation".into()), ..Step::status(400) }],
+            vec![Step {
+                kind: Some("content_policy_violation".into()),
+                ..Step::status(400)
+            }],
         ),
         ("401", failed(401, "invalid_api_key")),
-        ("403 region", failed(403, "unsupported_country_region_territory")),
+        (
+            "403 region",
+            failed(403, "unsupported_country_region_territory"),
+        ),
         ("403", failed(403, "forbidden")),
         ("404 model", failed(404, "model_not_found")),
         ("429 rate", failed(429, "rate_limit_exceeded")),
@@ -130,34 +169,79 @@ fn every_failure_has_its_outcome() {
         ("429 no credit", failed(429, "credit_balance_exhausted")),
         (
             "429 no money, said in the type",
-            vec![Step { kind: Some("insufficient_quota".into()), ..Step::status(429) }],
+            vec![Step {
+                kind: Some("insufficient_quota".into()),
+                ..Step::status(429)
+            }],
         ),
-        ("429 retry-after 1", vec![Step::status(429).header("retry-after", "1"), ok()]),
-        ("429 retry-after-ms 20", vec![Step::status(429).header("retry-after-ms", "20"), ok()]),
-        ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
+        (
+            "429 retry-after 1",
+            vec![Step::status(429).header("retry-after", "1"), ok()],
+        ),
+        (
+            "429 retry-after-ms 20",
+            vec![Step::status(429).header("retry-after-ms", "20"), ok()],
+        ),
+        (
+            "429 retry-after 121",
+            vec![Step::status(429).header("retry-after", "121"), ok()],
+        ),
         ("500", failed(500, "server_error")),
-        ("520 html", vec![Step::html(520, "Web server returned an unknown error"), ok()]),
+        (
+            "520 html",
+            vec![
+                Step::html(520, "Web server returned an unknown error"),
+                ok(),
+            ],
+        ),
         ("524", vec![Step::html(524, "A timeout occurred").times(9)]),
         ("503 overloaded", failed(503, "server_is_overloaded")),
         ("503 slow down", failed(503, "slow_down")),
-        ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
-        ("detail", body(422, "{\"detail\":[{\"msg\":\"field required\"}]}")),
+        (
+            "error is a text",
+            body(400, "{\"error\":\"model is loading\"}"),
+        ),
+        (
+            "detail",
+            body(422, "{\"detail\":[{\"msg\":\"field required\"}]}"),
+        ),
         ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
-        ("404 of a model, in words alone", body(404, r#"{"error":"model 'm' not found"}"#)),
+        (
+            "404 of a model, in words alone",
+            body(404, r#"{"error":"model 'm' not found"}"#),
+        ),
         ("404 of an address", body(404, "404 page not found")),
-        ("404 of an address, as JSON", body(404, r#"{"detail":"Not Found"}"#)),
+        (
+            "404 of an address, as JSON",
+            body(404, r#"{"detail":"Not Found"}"#),
+        ),
         ("405", body(405, "Method Not Allowed")),
         ("nothing", body(500, "")),
-        ("the key echoed", vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))]),
+        (
+            "the key echoed",
+            vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))],
+        ),
         (
             "200 an error object",
-            vec![Step::body("{\"error\":{\"message\":\"busy\",\"code\":\"slow_down\"}}"), ok()],
+            vec![
+                Step::body("{\"error\":{\"message\":\"busy\",\"code\":\"slow_down\"}}"),
+                ok(),
+            ],
         ),
         ("200 html", vec![Step::html(200, "Sign in")]),
-        ("200 html with the key", vec![Step { status: Some(200), ..Step::html(200, &format!("no {KEY}")) }]),
+        (
+            "200 html with the key",
+            vec![Step {
+                status: Some(200),
+                ..Step::html(200, &format!("no {KEY}"))
+            }],
+        ),
         ("200 cut", vec![ok().cut_after(30), ok()]),
         ("200 larger than the limit", vec![Step::huge(2)]),
-        ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
+        (
+            "silence in the answer",
+            vec![ok().hang(Hang::After(9)), ok()],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
@@ -201,18 +285,33 @@ fn every_failure_has_its_outcome() {
 
 #[test]
 fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
-    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let body = |status, body: &str| {
+        vec![
+            Step {
+                status: Some(status),
+                ..Step::body(body)
+            },
+            ok(),
+        ]
+    };
     let invalid_url = r#"{"error":{"message":"Invalid URL (POST /chat/completions)","type":"invalid_request_error","code":null}}"#;
-    let unknown_model = r#"{"error":{"message":"The model `m` does not exist","type":"NotFoundError"}}"#;
+    let unknown_model =
+        r#"{"error":{"message":"The model `m` does not exist","type":"NotFoundError"}}"#;
     let lm_studio = r#"{"error":"Unexpected endpoint or method. (POST /chat/completions)"}"#;
     let cases = vec![
         ("404 of OpenAI", body(404, invalid_url)),
         ("404 of a model", body(404, unknown_model)),
-        ("404 of a page", vec![Step::html(404, "404 Not Found"), ok()]),
+        (
+            "404 of a page",
+            vec![Step::html(404, "404 Not Found"), ok()],
+        ),
         ("405", body(405, r#"{"detail":"Method Not Allowed"}"#)),
         ("200 of LM Studio", body(200, lm_studio)),
     ];
-    let lines: Vec<_> = cases.into_iter().map(|(name, steps)| outcome_below("", name, true, steps)).collect();
+    let lines: Vec<_> = cases
+        .into_iter()
+        .map(|(name, steps)| outcome_below("", name, true, steps))
+        .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     404 of OpenAI                      ERROR wrong-address | the base URL ORIGIN does not lead to the API: Invalid URL (POST /chat/completions) | Error/Nothing []
     404 of a model                     ERROR not-found | m not found: The model `m` does not exist | Error/Nothing []
@@ -220,15 +319,32 @@ fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
     405                                ERROR wrong-address | the base URL ORIGIN does not lead to the API: Method Not Allowed | Error/Nothing []
     200 of LM Studio                   ERROR wrong-address | the base URL ORIGIN does not lead to the API: Unexpected endpoint or method. (POST /chat/completions) | Error/Unknown []
     "#);
-    let hint = |base: &str| CallError::WrongAddress { base: base.into(), message: String::new() }.hint();
-    assert_eq!(hint("http://h:1234"), "add /v1 to the base URL, as in http://127.0.0.1:8080/v1");
-    assert_eq!(hint("http://h/v1"), "check the base URL; most servers have their API below /v1");
+    let hint = |base: &str| {
+        CallError::WrongAddress {
+            base: base.into(),
+            message: String::new(),
+        }
+        .hint()
+    };
+    assert_eq!(
+        hint("http://h:1234"),
+        "add /v1 to the base URL, as in http://127.0.0.1:8080/v1"
+    );
+    assert_eq!(
+        hint("http://h/v1"),
+        "check the base URL; most servers have their API below /v1"
+    );
 }
 
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert_eq!(count, 790);
 }
 
@@ -241,8 +357,12 @@ fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
 
 #[test]
 fn an_answer_is_read_by_its_own_form_whatever_its_label() {
-    let labelled =
-        |body: &str, label: &str| vec![Step { content_type: Some(label.into()), ..Step::body(body) }];
+    let labelled = |body: &str, label: &str| {
+        vec![Step {
+            content_type: Some(label.into()),
+            ..Step::body(body)
+        }]
+    };
     for stream in [true, false] {
         for label in [
             "text/plain; charset=utf-8",
@@ -261,56 +381,150 @@ fn an_answer_is_read_by_its_own_form_whatever_its_label() {
                 "retry: 3000\n\n",
                 "event: message\n",
             ] {
-                let outcome = outcome_below("/v1", "", stream, labelled(&format!("{head}{NO_DONE}"), label));
-                assert_eq!(outcome.trim_start(), r#"complete Use "a" | Ok/Unknown []"#, "{label:?} {head:?}");
+                let outcome = outcome_below(
+                    "/v1",
+                    "",
+                    stream,
+                    labelled(&format!("{head}{NO_DONE}"), label),
+                );
+                assert_eq!(
+                    outcome.trim_start(),
+                    r#"complete Use "a" | Ok/Unknown []"#,
+                    "{label:?} {head:?}"
+                );
             }
             let outcome = outcome_below("/v1", "", stream, labelled(NULLS, label));
-            assert_eq!(outcome.trim_start(), r#"complete Use "a" | Ok/Unknown []"#, "{label:?}");
+            assert_eq!(
+                outcome.trim_start(),
+                r#"complete Use "a" | Ok/Unknown []"#,
+                "{label:?}"
+            );
         }
     }
 }
 
 #[test]
 fn a_stream_counts_only_with_its_end() {
-    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
+    let events = |body: &str| Step {
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(body)
+    };
     let cases = vec![
         ("whole", vec![ok()]),
-        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
-        ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
-        ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        (
+            "byte by byte",
+            vec![Step {
+                chunk_bytes: Some(1),
+                ..Step::text("é😀\n")
+            }],
+        ),
+        (
+            "no end",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
+        (
+            "no end, for ever",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                }
+                .times(9),
+            ],
+        ),
         ("done without a reason", vec![ok().finish(""), ok()]),
-        ("empty reasons before the reason", vec![events(&format!("{EMPTY_REASON}{NO_DONE}")), ok()]),
+        (
+            "empty reasons before the reason",
+            vec![events(&format!("{EMPTY_REASON}{NO_DONE}")), ok()],
+        ),
         ("a reason without done", vec![events(NO_DONE), ok()]),
-        ("a reason without done, open", vec![events(NO_DONE).hang(Hang::BeforeEnd)]),
-        ("cut in the event with the reason", vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()]),
-        ("cut in done", vec![events(TIGHT).cut_after(TIGHT.len() - 5), ok()]),
+        (
+            "a reason without done, open",
+            vec![events(NO_DONE).hang(Hang::BeforeEnd)],
+        ),
+        (
+            "cut in the event with the reason",
+            vec![events(TIGHT).cut_after(NO_DONE.len() - 3), ok()],
+        ),
+        (
+            "cut in done",
+            vec![events(TIGHT).cut_after(TIGHT.len() - 5), ok()],
+        ),
         ("usage behind the reason", vec![events(USAGE_LAST)]),
         ("text behind the reason", vec![events(OVERRUN), ok()]),
-        ("text behind the reason, for ever", vec![events(OVERRUN).times(9)]),
-        ("a refusal behind the reason", vec![events(LATE_REFUSAL), ok()]),
-        ("an array for an event", vec![events("data: []\n\ndata: [DONE]\n\n"), ok()]),
+        (
+            "text behind the reason, for ever",
+            vec![events(OVERRUN).times(9)],
+        ),
+        (
+            "a refusal behind the reason",
+            vec![events(LATE_REFUSAL), ok()],
+        ),
+        (
+            "an array for an event",
+            vec![events("data: []\n\ndata: [DONE]\n\n"), ok()],
+        ),
         ("cut", vec![ok().cut_after(300), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
+        (
+            "silence in the middle",
+            vec![ok().hang(Hang::After(60)), ok()],
+        ),
         (
             "error in the middle",
-            vec![Step { stream_error: Some(json!({"message": "x", "code": "slow_down"})), ..ok() }, ok()],
+            vec![
+                Step {
+                    stream_error: Some(json!({"message": "x", "code": "slow_down"})),
+                    ..ok()
+                },
+                ok(),
+            ],
         ),
         (
             "error with a number",
-            vec![Step { stream_error: Some(json!({"message": "x", "code": 400})), ..ok() }],
+            vec![Step {
+                stream_error: Some(json!({"message": "x", "code": 400})),
+                ..ok()
+            }],
         ),
-        ("error that is a text", vec![Step { stream_error: Some(json!("out of memory")), ..ok() }, ok()]),
+        (
+            "error that is a text",
+            vec![
+                Step {
+                    stream_error: Some(json!("out of memory")),
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
         ("length", vec![ok().finish("length")]),
         ("a reason of next year", vec![ok().finish("daydreaming")]),
-        ("a reason of next year, not counted", vec![ok().finish("daydreaming").usage(json!(null))]),
+        (
+            "a reason of next year, not counted",
+            vec![ok().finish("daydreaming").usage(json!(null))],
+        ),
         ("abort, done and counted", vec![ok().finish("abort"), ok()]),
-        ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("No.".into()),
+                ..Step::default()
+            }],
+        ),
         ("no usage", vec![ok().usage(json!(null))]),
         (
             "plain JSON instead",
-            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+            vec![Step {
+                content_type: Some("application/json".into()),
+                ..Step::body(NULLS)
+            }],
         ),
         ("no space after the colon", vec![events(TIGHT)]),
         ("comments for longer than silence", vec![kept_open()]),
@@ -362,8 +576,10 @@ fn kept_open() -> Step {
     }
 }
 
-const EMPTY_REASON: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
-const NO_DONE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
+const EMPTY_REASON: &str =
+    "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"\"}]}\n\n";
+const NO_DONE: &str =
+    "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
 const USAGE_LAST: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
     data: {\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":null}]}\n\n\
     data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
@@ -371,5 +587,4 @@ const OVERRUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"fini
     data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
 const LATE_REFUSAL: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
     data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\ndata: [DONE]\n\n";
-const TIGHT: &str =
-    "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";
+const TIGHT: &str = "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";

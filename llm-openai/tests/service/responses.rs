@@ -14,7 +14,11 @@ const KEY: &str = "sk-test-key-0123456789-xy";
 
 fn service(origin: &str) -> Responses {
     let base = format!("{origin}/v1").parse().expect("an address");
-    Responses::new(base, "openai-responses/m".parse().expect("a name"), Secret::new(KEY))
+    Responses::new(
+        base,
+        "openai-responses/m".parse().expect("a name"),
+        Secret::new(KEY),
+    )
 }
 
 fn table(stream: bool, cases: Vec<(&str, Vec<Step>)>) -> String {
@@ -42,21 +46,51 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("incomplete without a reason", status("incomplete")),
         ("cancelled", status("cancelled")),
         ("a status of next year", status("dreaming")),
-        ("tool call", vec![Step::call("write", json!({"a": 1})).times(3)]),
-        ("refusal", vec![Step { refusal: Some("I can't help with that.".into()), ..Step::default() }]),
-        ("thought, then text", vec![Step { thought: Some("hm".into()), ..ok() }]),
+        (
+            "tool call",
+            vec![Step::call("write", json!({"a": 1})).times(3)],
+        ),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("I can't help with that.".into()),
+                ..Step::default()
+            }],
+        ),
+        (
+            "thought, then text",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..ok()
+            }],
+        ),
         (
             "a thought alone three times",
-            vec![Step { thought: Some("hm".into()), ..Step::default() }.times(3)],
+            vec![
+                Step {
+                    thought: Some("hm".into()),
+                    ..Step::default()
+                }
+                .times(3),
+            ],
         ),
         ("empty, then well", vec![Step::text(""), ok()]),
         ("two messages in parts", vec![Step::body(PARTS)]),
-        ("no output", vec![Step::body(r#"{"status":"completed","output":[]}"#), ok()]),
+        (
+            "no output",
+            vec![Step::body(r#"{"status":"completed","output":[]}"#), ok()],
+        ),
         ("an object with nothing in it", vec![Step::body("{}"), ok()]),
         ("an array with nothing in it", vec![Step::body("[]"), ok()]),
-        ("words and no status", vec![Step::body(&WHOLE.replace("status", "state")), ok()]),
+        (
+            "words and no status",
+            vec![Step::body(&WHOLE.replace("status", "state")), ok()],
+        ),
         ("null everywhere", vec![Step::body(NULLS)]),
-        ("text that is a number", vec![Step::body(&WHOLE.replace("\"a\"", "7"))]),
+        (
+            "text that is a number",
+            vec![Step::body(&WHOLE.replace("\"a\"", "7"))],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     completed                          complete Use "words" | Ok/Usage []
@@ -82,8 +116,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     "#);
 }
 
-const WHOLE: &str =
-    r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}]}"#;
+const WHOLE: &str = r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"}]}]}"#;
 const PARTS: &str = r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"},
     {"type":"odd","text":"x"}]},{"type":"odd"},{"type":"message","content":[{"type":"output_text","text":"b"}]}]}"#;
 const NULLS: &str = r#"{"id":null,"model":null,"error":null,"usage":null,"incomplete_details":null,"status":"completed",
@@ -91,9 +124,18 @@ const NULLS: &str = r#"{"id":null,"model":null,"error":null,"usage":null,"incomp
 
 #[test]
 fn every_failure_has_its_outcome() {
-    let body = |status, body: &str| vec![Step { status: Some(status), ..Step::body(body) }, ok()];
+    let body = |status, body: &str| {
+        vec![
+            Step {
+                status: Some(status),
+                ..Step::body(body)
+            },
+            ok(),
+        ]
+    };
     let failed_inside = |code: &str| {
-        let error = json!({"status": "failed", "output": [], "error": {"code": code, "message": "x"}});
+        let error =
+            json!({"status": "failed", "output": [], "error": {"code": code, "message": "x"}});
         vec![Step::body(&error.to_string()), ok()]
     };
     let cases = vec![
@@ -101,29 +143,59 @@ fn every_failure_has_its_outcome() {
         ("400 too long", failed(400, "context_length_exceeded")),
         ("400 content filter", failed(400, "content_filter")),
         ("401", failed(401, "invalid_api_key")),
-        ("403 region", failed(403, "unsupported_country_region_territory")),
+        (
+            "403 region",
+            failed(403, "unsupported_country_region_territory"),
+        ),
         ("403", failed(403, "forbidden")),
         ("404 model", failed(404, "model_not_found")),
         ("404 of an address", body(404, "404 page not found")),
         ("405", body(405, "Method Not Allowed")),
         ("429 rate", failed(429, "rate_limit_exceeded")),
         ("429 no money", failed(429, "insufficient_quota")),
-        ("429 retry-after 1", vec![Step::status(429).header("retry-after", "1"), ok()]),
-        ("429 retry-after 121", vec![Step::status(429).header("retry-after", "121"), ok()]),
+        (
+            "429 retry-after 1",
+            vec![Step::status(429).header("retry-after", "1"), ok()],
+        ),
+        (
+            "429 retry-after 121",
+            vec![Step::status(429).header("retry-after", "121"), ok()],
+        ),
         ("500", failed(500, "server_error")),
         ("503 overloaded", failed(503, "server_is_overloaded")),
-        ("520 html", vec![Step::html(520, "Web server returned an unknown error"), ok()]),
-        ("error is a text", body(400, "{\"error\":\"model is loading\"}")),
+        (
+            "520 html",
+            vec![
+                Step::html(520, "Web server returned an unknown error"),
+                ok(),
+            ],
+        ),
+        (
+            "error is a text",
+            body(400, "{\"error\":\"model is loading\"}"),
+        ),
         ("nothing", body(500, "")),
-        ("the key echoed", vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))]),
+        (
+            "the key echoed",
+            vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))],
+        ),
         ("failed with a server error", failed_inside("server_error")),
-        ("failed at a rate limit", failed_inside("rate_limit_exceeded")),
+        (
+            "failed at a rate limit",
+            failed_inside("rate_limit_exceeded"),
+        ),
         ("failed for its prompt", failed_inside("invalid_prompt")),
-        ("failed without words", vec![Step::body(r#"{"status":"failed","output":[]}"#).times(3)]),
+        (
+            "failed without words",
+            vec![Step::body(r#"{"status":"failed","output":[]}"#).times(3)],
+        ),
         ("200 html", vec![Step::html(200, "Sign in")]),
         ("200 cut", vec![ok().cut_after(30), ok()]),
         ("200 larger than the limit", vec![Step::huge(2)]),
-        ("silence in the answer", vec![ok().hang(Hang::After(9)), ok()]),
+        (
+            "silence in the answer",
+            vec![ok().hang(Hang::After(9)), ok()],
+        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
@@ -159,7 +231,12 @@ fn every_failure_has_its_outcome() {
 #[test]
 fn no_fault_that_every_service_can_have_is_taken_for_something_else() {
     let (count, wrong) = code_commit_fixtures::faults::wrong(KEY, service).expect("a server");
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert_eq!(count, 790);
 }
 
@@ -172,42 +249,108 @@ fn a_schema_that_the_service_refuses_is_left_out_from_then_on() {
 
 #[test]
 fn a_stream_counts_only_with_its_end() {
-    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
-    let error =
-        |code: &str| vec![Step { stream_error: Some(json!({"message": "x", "code": code})), ..ok() }, ok()];
+    let events = |body: &str| Step {
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(body)
+    };
+    let error = |code: &str| {
+        vec![
+            Step {
+                stream_error: Some(json!({"message": "x", "code": code})),
+                ..ok()
+            },
+            ok(),
+        ]
+    };
     let cases = vec![
         ("whole", vec![ok()]),
-        ("byte by byte", vec![Step { chunk_bytes: Some(1), ..Step::text("é😀\n") }]),
-        ("a thought before the text", vec![Step { thought: Some("hm".into()), ..ok() }]),
-        ("a tool", vec![Step::call("write", json!({"a": 1})).times(3)]),
-        ("no end", vec![Step { no_end: true, ..ok() }, ok()]),
-        ("no end, for ever", vec![Step { no_end: true, ..ok() }.times(9)]),
+        (
+            "byte by byte",
+            vec![Step {
+                chunk_bytes: Some(1),
+                ..Step::text("é😀\n")
+            }],
+        ),
+        (
+            "a thought before the text",
+            vec![Step {
+                thought: Some("hm".into()),
+                ..ok()
+            }],
+        ),
+        (
+            "a tool",
+            vec![Step::call("write", json!({"a": 1})).times(3)],
+        ),
+        (
+            "no end",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                },
+                ok(),
+            ],
+        ),
+        (
+            "no end, for ever",
+            vec![
+                Step {
+                    no_end: true,
+                    ..ok()
+                }
+                .times(9),
+            ],
+        ),
         ("an end that is none", vec![ok().finish(""), ok()]),
         ("the text only in the last event", vec![events(LAST_ONLY)]),
         ("text behind the end", vec![events(OVERRUN), ok()]),
-        ("text behind the end, for ever", vec![events(OVERRUN).times(9)]),
-        ("[DONE] of a gateway", vec![events(&format!("{LAST_ONLY}data: [DONE]\n\n"))]),
+        (
+            "text behind the end, for ever",
+            vec![events(OVERRUN).times(9)],
+        ),
+        (
+            "[DONE] of a gateway",
+            vec![events(&format!("{LAST_ONLY}data: [DONE]\n\n"))],
+        ),
         ("[DONE] alone", vec![events("data: [DONE]\n\n"), ok()]),
         ("an array for an event", vec![events("data: []\n\n"), ok()]),
         (
             "events of next year",
-            vec![events(&format!("data: {{\"type\":\"dream\",\"delta\":\"x\"}}\n\n{LAST_ONLY}"))],
+            vec![events(&format!(
+                "data: {{\"type\":\"dream\",\"delta\":\"x\"}}\n\n{LAST_ONLY}"
+            ))],
         ),
-        ("cut in the last event", vec![events(LAST_ONLY).cut_after(LAST_ONLY.len() - 9), ok()]),
+        (
+            "cut in the last event",
+            vec![events(LAST_ONLY).cut_after(LAST_ONLY.len() - 9), ok()],
+        ),
         ("cut", vec![ok().cut_after(300), ok()]),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        ("silence in the middle", vec![ok().hang(Hang::After(60)), ok()]),
+        (
+            "silence in the middle",
+            vec![ok().hang(Hang::After(60)), ok()],
+        ),
         ("failed in the middle", error("server_error")),
         ("overloaded in the middle", error("slow_down")),
         ("a prompt that is refused", error("invalid_prompt")),
         ("an error event", vec![events(ERROR), ok()]),
         ("max output tokens", vec![ok().finish("max_output_tokens")]),
-        ("refusal", vec![Step { refusal: Some("No.".into()), ..Step::default() }]),
+        (
+            "refusal",
+            vec![Step {
+                refusal: Some("No.".into()),
+                ..Step::default()
+            }],
+        ),
         ("no usage", vec![ok().usage(json!(null))]),
         (
             "plain JSON instead",
-            vec![Step { content_type: Some("application/json".into()), ..Step::body(NULLS) }],
+            vec![Step {
+                content_type: Some("application/json".into()),
+                ..Step::body(NULLS)
+            }],
         ),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
@@ -245,15 +388,20 @@ const LAST_ONLY: &str = "event: response.completed\ndata: {\"type\":\"response.c
     \"output\":[{\"type\":\"message\",\"content\":[{\"type\":\"output_text\",\"text\":\"a\"}]}]}}\n\n";
 const OVERRUN: &str = "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"output\":[]}}\n\n\
     data: {\"type\":\"response.output_text.delta\",\"delta\":\"b\"}\n\n";
-const ERROR: &str =
-    "event: error\ndata: {\"type\":\"error\",\"code\":\"slow_down\",\"message\":\"busy\",\"param\":null}\n\n";
+const ERROR: &str = "event: error\ndata: {\"type\":\"error\",\"code\":\"slow_down\",\"message\":\"busy\",\"param\":null}\n\n";
 
 #[test]
 fn every_prompt_is_whole_and_nothing_is_stored() {
     let server = Server::start(Script::new([Step::text("{}")])).expect("a server");
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
-    let base = format!("{}/v1", server.origin()).parse().expect("an address");
-    let service = Responses::new(base, "openai-responses/org/m".parse().expect("a name"), Secret::new(KEY));
+    let base = format!("{}/v1", server.origin())
+        .parse()
+        .expect("an address");
+    let service = Responses::new(
+        base,
+        "openai-responses/org/m".parse().expect("a name"),
+        Secret::new(KEY),
+    );
     let schema = json!({"type": "object"});
     let request = Request {
         prompt: "hi",
@@ -264,7 +412,9 @@ fn every_prompt_is_whole_and_nothing_is_stored() {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    let reply = Client::new(agent, service).call(&request, &mut Notes::default()).expect("an answer");
+    let reply = Client::new(agent, service)
+        .call(&request, &mut Notes::default())
+        .expect("an answer");
     let seen = server.requests().remove(0);
     assert_eq!(
         (seen.path.as_str(), seen.header("authorization")),

@@ -16,13 +16,22 @@ fn model(origin: &str) -> Client<OpenAi> {
     let base = format!("{origin}/v1").parse().expect("an address");
     Client::new(
         agent,
-        OpenAi::new(base, "openai/m".parse().expect("a name"), Secret::new("sk-test-key-0123456789")),
+        OpenAi::new(
+            base,
+            "openai/m".parse().expect("a name"),
+            Secret::new("sk-test-key-0123456789"),
+        ),
     )
 }
 
 fn text(model: &Client<OpenAi>) -> String {
-    let request = Request { prompt: "hi", ..Request::default() };
-    model.call(&request, &mut Notes::default()).map_or_else(|e| e.code().to_owned(), |reply| reply.text)
+    let request = Request {
+        prompt: "hi",
+        ..Request::default()
+    };
+    model
+        .call(&request, &mut Notes::default())
+        .map_or_else(|e| e.code().to_owned(), |reply| reply.text)
 }
 
 /// Reads one request.
@@ -46,16 +55,25 @@ fn read_request(stream: &TcpStream) -> std::io::Result<()> {
 fn answer(stream: &TcpStream) -> std::io::Result<()> {
     read_request(stream)?;
     let body = r#"{"choices":[{"message":{"content":"next"},"finish_reason":"stop"}]}"#;
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}",
+        body.len()
+    );
     write!(&mut &*stream, "{head}\r\n\r\n{body}")
 }
 
 #[test]
 fn a_call_whose_request_nobody_reads_can_be_given_up_and_does_not_hold_up_the_next() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let model = model(&format!("http://{}", listener.local_addr().expect("an address")));
+    let model = model(&format!(
+        "http://{}",
+        listener.local_addr().expect("an address")
+    ));
     let prompt = "more than any socket takes ".repeat(1 << 20);
-    let request = Request { prompt: &prompt, ..Request::default() };
+    let request = Request {
+        prompt: &prompt,
+        ..Request::default()
+    };
     let is_accepted = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let service = scope.spawn(|| {
@@ -76,7 +94,10 @@ fn a_call_whose_request_nobody_reads_can_be_given_up_and_does_not_hold_up_the_ne
 #[test]
 fn comments_after_the_end_of_an_answer_do_not_keep_the_call_waiting() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
-    let model = model(&format!("http://{}", listener.local_addr().expect("an address")));
+    let model = model(&format!(
+        "http://{}",
+        listener.local_addr().expect("an address")
+    ));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = listener.accept()?;
@@ -91,8 +112,14 @@ fn comments_after_the_end_of_an_answer_do_not_keep_the_call_waiting() {
             #[expect(unreachable_code, reason = "names the type of the errors")]
             std::io::Result::Ok(())
         });
-        let request = Request { prompt: "hi", stream: true, ..Request::default() };
-        let reply = model.call(&request, &mut Notes::default()).expect("an answer");
+        let request = Request {
+            prompt: "hi",
+            stream: true,
+            ..Request::default()
+        };
+        let reply = model
+            .call(&request, &mut Notes::default())
+            .expect("an answer");
         assert_eq!((reply.text.as_str(), reply.attempts), ("done", 1));
     });
 }
@@ -100,18 +127,27 @@ fn comments_after_the_end_of_an_answer_do_not_keep_the_call_waiting() {
 #[test]
 fn a_call_that_waits_does_not_hold_up_another() {
     let waiting = Step::text("never").hang(Hang::BeforeHead);
-    let server = Server::start(Script::new([Step::text("other")]).rule("long", waiting)).expect("a server");
+    let server =
+        Server::start(Script::new([Step::text("other")]).rule("long", waiting)).expect("a server");
     let model = model(server.origin());
     let enough = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let long = scope.spawn(|| {
-            let request = Request { prompt: "long", ..Request::default() };
-            model.call(&request, &mut Until(&enough)).map(|reply| reply.text)
+            let request = Request {
+                prompt: "long",
+                ..Request::default()
+            };
+            model
+                .call(&request, &mut Until(&enough))
+                .map(|reply| reply.text)
         });
         server.wait_for_requests(1);
         assert_eq!(text(&model), "other");
         enough.store(true, Ordering::Relaxed);
-        assert_eq!(long.join().expect("no panic").unwrap_err().code(), "cancelled");
+        assert_eq!(
+            long.join().expect("no panic").unwrap_err().code(),
+            "cancelled"
+        );
     });
 }
 

@@ -6,7 +6,10 @@ use crate::{Day, Usage};
 
 fn price() -> Price {
     let day = Day::try_from("2026-11-21".to_owned()).unwrap();
-    Prices::built_in().of(&"gemini-3.8-flash".parse().unwrap(), None, &day).unwrap().clone()
+    Prices::built_in()
+        .of(&"gemini-3.8-flash".parse().unwrap(), None, &day)
+        .unwrap()
+        .clone()
 }
 
 fn usd(usd: f64) -> Money {
@@ -14,13 +17,18 @@ fn usd(usd: f64) -> Money {
 }
 
 fn request(prompt: &str) -> Request<'_> {
-    Request { prompt, ..Request::default() }
+    Request {
+        prompt,
+        ..Request::default()
+    }
 }
 
 #[test]
 fn without_limits_everything_is_allowed() {
     let forecast = Forecast::of(&request("x"), None, None);
-    let allowance = Budget::default().allow(&Spent::default(), &forecast, None).unwrap();
+    let allowance = Budget::default()
+        .allow(&Spent::default(), &forecast, None)
+        .unwrap();
     assert_eq!(allowance, Allowance::default());
 }
 
@@ -28,7 +36,10 @@ fn without_limits_everything_is_allowed() {
 fn a_forecast_is_one_token_a_byte_unless_the_service_counted() {
     let prompt = "é".repeat(500);
     let guess = Forecast::of(&request(&prompt), None, Some(&price()));
-    assert_eq!((guess.input_tokens, guess.output_tokens), (1064, Some(65_536)));
+    assert_eq!(
+        (guess.input_tokens, guess.output_tokens),
+        (1064, Some(65_536))
+    );
     let counted = Forecast::of(&request(&prompt), Some(300), Some(&price()));
     assert_eq!(counted.input_tokens, 300);
     insta::assert_snapshot!(counted.cost.unwrap(), @"$0.25");
@@ -38,8 +49,13 @@ fn a_forecast_is_one_token_a_byte_unless_the_service_counted() {
 fn each_limit_says_which_it_is_before_it_is_passed() {
     let price = price();
     let forecast = Forecast::of(&request("x"), Some(1000), Some(&price));
-    let spent =
-        Spent { calls: 3, tokens: 50_000, cost: usd(0.80), unpriced: 0, time: Duration::from_secs(90) };
+    let spent = Spent {
+        calls: 3,
+        tokens: 50_000,
+        cost: usd(0.80),
+        unpriced: 0,
+        time: Duration::from_secs(90),
+    };
     let refuse = |budget: Budget| {
         let error = budget.allow(&spent, &forecast, Some(&price)).unwrap_err();
         format!("{} {error}", error.limit().flag())
@@ -52,33 +68,79 @@ fn each_limit_says_which_it_is_before_it_is_passed() {
 
 #[test]
 fn zero_is_a_limit() {
-    let forecast = Forecast { input_tokens: 0, output_tokens: Some(0), cost: Some(Money::ZERO) };
+    let forecast = Forecast {
+        input_tokens: 0,
+        output_tokens: Some(0),
+        cost: Some(Money::ZERO),
+    };
     let price = price();
-    let refused = |budget: Budget| budget.allow(&Spent::default(), &forecast, Some(&price)).is_err();
-    assert!(refused(Budget { max_calls: Some(0), ..Budget::default() }));
-    assert!(refused(Budget { max_cost: Some(Money::ZERO), ..Budget::default() }));
-    assert!(refused(Budget { max_time: Some(Duration::ZERO), ..Budget::default() }));
-    let one = Forecast { input_tokens: 1, ..forecast };
-    let budget = Budget { max_tokens: Some(0), ..Budget::default() };
+    let refused = |budget: Budget| {
+        budget
+            .allow(&Spent::default(), &forecast, Some(&price))
+            .is_err()
+    };
+    assert!(refused(Budget {
+        max_calls: Some(0),
+        ..Budget::default()
+    }));
+    assert!(refused(Budget {
+        max_cost: Some(Money::ZERO),
+        ..Budget::default()
+    }));
+    assert!(refused(Budget {
+        max_time: Some(Duration::ZERO),
+        ..Budget::default()
+    }));
+    let one = Forecast {
+        input_tokens: 1,
+        ..forecast
+    };
+    let budget = Budget {
+        max_tokens: Some(0),
+        ..Budget::default()
+    };
     assert!(budget.allow(&Spent::default(), &one, None).is_err());
 }
 
 #[test]
 fn money_cannot_be_limited_where_the_price_is_unknown() {
-    let budget = Budget { max_cost: Some(usd(5.0)), ..Budget::default() };
+    let budget = Budget {
+        max_cost: Some(usd(5.0)),
+        ..Budget::default()
+    };
     let forecast = Forecast::of(&request("x"), None, None);
-    let unpriced = budget.allow(&Spent::default(), &forecast, None).unwrap_err();
+    let unpriced = budget
+        .allow(&Spent::default(), &forecast, None)
+        .unwrap_err();
     assert_eq!(unpriced, BudgetError::Unpriced { limit: usd(5.0) });
-    let spent = Spent { unpriced: 1, ..Spent::default() };
-    assert!(budget.allow(&spent, &forecast, Some(&price())).is_err(), "a call before it had no price");
+    let spent = Spent {
+        unpriced: 1,
+        ..Spent::default()
+    };
+    assert!(
+        budget.allow(&spent, &forecast, Some(&price())).is_err(),
+        "a call before it had no price"
+    );
 }
 
 #[test]
 fn where_nothing_bounds_the_output_what_is_left_does() {
-    let budget = Budget { max_tokens: Some(10_000), ..Budget::default() };
+    let budget = Budget {
+        max_tokens: Some(10_000),
+        ..Budget::default()
+    };
     let forecast = Forecast::of(&request("x"), Some(1000), None);
-    let spent = Spent { tokens: 2000, ..Spent::default() };
-    assert_eq!(budget.allow(&spent, &forecast, None).unwrap().max_output_tokens, Some(7000));
+    let spent = Spent {
+        tokens: 2000,
+        ..Spent::default()
+    };
+    assert_eq!(
+        budget
+            .allow(&spent, &forecast, None)
+            .unwrap()
+            .max_output_tokens,
+        Some(7000)
+    );
 }
 
 #[test]
@@ -86,34 +148,72 @@ fn money_for_the_input_alone_is_too_little() {
     let mut price = price();
     price.max_output = None;
     let forecast = Forecast::of(&request("x"), Some(1000), Some(&price));
-    let budget = |limit| Budget { max_cost: Some(limit), ..Budget::default() };
+    let budget = |limit| Budget {
+        max_cost: Some(limit),
+        ..Budget::default()
+    };
     let input = price.input_at_most(1000);
     let mut enough = input;
     enough += price.output_at_most(1, 1000);
-    let refused = budget(input).allow(&Spent::default(), &forecast, Some(&price)).unwrap_err();
-    assert_eq!(refused, BudgetError::Cost { limit: input, spent: Money::ZERO, need: enough });
-    let allowed = budget(enough).allow(&Spent::default(), &forecast, Some(&price)).unwrap();
+    let refused = budget(input)
+        .allow(&Spent::default(), &forecast, Some(&price))
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        BudgetError::Cost {
+            limit: input,
+            spent: Money::ZERO,
+            need: enough
+        }
+    );
+    let allowed = budget(enough)
+        .allow(&Spent::default(), &forecast, Some(&price))
+        .unwrap();
     assert_eq!(allowed.max_output_tokens, Some(1));
 }
 
 #[test]
 fn an_attempt_without_account_counts_as_the_most_it_can_have_used() {
     let price = price();
-    let forecast =
-        Forecast::of(&Request { max_output_tokens: Some(500), ..request("x") }, Some(1000), Some(&price));
+    let forecast = Forecast::of(
+        &Request {
+            max_output_tokens: Some(500),
+            ..request("x")
+        },
+        Some(1000),
+        Some(&price),
+    );
     let add = |attempt: Attempt| {
         let mut spent = Spent::default();
         spent.add(&attempt, &forecast, Some(&price));
         (spent.calls, spent.tokens, spent.cost.to_string())
     };
-    let usage = Usage { input_tokens: Some(10), output_tokens: Some(2), ..Usage::default() };
-    assert_eq!(add(Attempt { spend: Spend::Nothing, ..Attempt::default() }), (0, 0, "$0.00".into()));
+    let usage = Usage {
+        input_tokens: Some(10),
+        output_tokens: Some(2),
+        ..Usage::default()
+    };
     assert_eq!(
-        add(Attempt { spend: Spend::Usage, usage, ..Attempt::default() }),
+        add(Attempt {
+            spend: Spend::Nothing,
+            ..Attempt::default()
+        }),
+        (0, 0, "$0.00".into())
+    );
+    assert_eq!(
+        add(Attempt {
+            spend: Spend::Usage,
+            usage,
+            ..Attempt::default()
+        }),
         (1, 12, "$0.00001500".into())
     );
     assert_eq!(
-        add(Attempt { spend: Spend::Unknown, usage, ..Attempt::default() }),
+        add(Attempt {
+            spend: Spend::Unknown,
+            usage,
+            ..Attempt::default()
+        }),
         (1, 1500, "$0.0026".into())
     );
 }

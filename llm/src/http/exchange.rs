@@ -48,13 +48,21 @@ pub struct Head {
 impl Head {
     /// The first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// Is the body of this media type?
     pub fn is(&self, media_type: &str) -> bool {
         let value = self.header("content-type").unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type)
+        value
+            .split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .eq_ignore_ascii_case(media_type)
     }
 }
 
@@ -120,18 +128,28 @@ impl<'a> Exchange<'a> {
     }
 
     /// The next bytes. `patience` limits the wait if the caller could do without more.
-    pub fn next(&mut self, patience: Option<Duration>, watch: &mut dyn Watch) -> Result<Next, CallError> {
+    pub fn next(
+        &mut self,
+        patience: Option<Duration>,
+        watch: &mut dyn Watch,
+    ) -> Result<Next, CallError> {
         if !self.ahead.is_empty() {
             return Ok(Next::Bytes(std::mem::take(&mut self.ahead)));
         }
         if self.worker.is_none() {
-            return if self.is_over { Ok(Next::End) } else { Err(self.cut()) };
+            return if self.is_over {
+                Ok(Next::End)
+            } else {
+                Err(self.cut())
+            };
         }
         match self.receive(patience, watch)? {
             Some(Piece::Bytes(bytes)) => {
                 self.received += bytes.len() as u64;
                 if self.received > self.limits.body {
-                    return Err(CallError::BodyTooLarge { limit: self.limits.body });
+                    return Err(CallError::BodyTooLarge {
+                        limit: self.limits.body,
+                    });
                 }
                 watch.bytes(&bytes);
                 watch.progress(Progress::Bytes(self.received));
@@ -157,7 +175,9 @@ impl<'a> Exchange<'a> {
     pub fn beginning(&mut self, count: usize, watch: &mut dyn Watch) -> Result<&[u8], CallError> {
         let mut ahead = std::mem::take(&mut self.ahead);
         while ahead.trim_ascii_start().len() < count {
-            let Next::Bytes(bytes) = self.next(None, watch)? else { break };
+            let Next::Bytes(bytes) = self.next(None, watch)? else {
+                break;
+            };
             ahead.extend_from_slice(&bytes);
         }
         self.ahead = ahead;
@@ -183,7 +203,11 @@ impl<'a> Exchange<'a> {
 
     /// At most the first `limit` bytes of the body. This is used to explain an error, so it is not
     /// another error if the connection breaks or stalls. Fails only if the caller cancels.
-    pub fn read_beginning(&mut self, limit: usize, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
+    pub fn read_beginning(
+        &mut self,
+        limit: usize,
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
         while body.len() < limit {
             match self.next(Some(self.limits.silence), watch) {
@@ -218,7 +242,9 @@ impl<'a> Exchange<'a> {
                 return Err(CallError::Cancelled);
             }
             let glance = patience.map_or(GLANCE, |p| p.min(GLANCE));
-            let Some(worker) = &self.worker else { return Err(self.cut()) };
+            let Some(worker) = &self.worker else {
+                return Err(self.cut());
+            };
             match worker.piece(glance.min(self.left()?)) {
                 Ok(piece) => {
                     self.last = Stopwatch::start();
@@ -236,7 +262,9 @@ impl<'a> Exchange<'a> {
     /// Time until the nearer of the two limits; an error if it has passed.
     fn left(&self) -> Result<Duration, CallError> {
         // Measured in this order, so that silence is named where both limits pass at once.
-        let call = self.within.map(|within| within.saturating_sub(self.started.elapsed()));
+        let call = self
+            .within
+            .map(|within| within.saturating_sub(self.started.elapsed()));
         let silence = self.limits.silence.saturating_sub(self.last.elapsed());
         if silence.is_zero() {
             return Err(self.silent());
@@ -257,19 +285,24 @@ impl<'a> Exchange<'a> {
     /// Through a proxy, we connect only to the proxy, which connects to the service.
     fn on_the_way(&self, error: CallError) -> CallError {
         match (error, &self.proxy) {
-            (CallError::Connect { source, .. }, Some(proxy)) => {
-                CallError::ProxyUnreachable { proxy: proxy.clone(), source }
-            }
+            (CallError::Connect { source, .. }, Some(proxy)) => CallError::ProxyUnreachable {
+                proxy: proxy.clone(),
+                source,
+            },
             (error, _) => error,
         }
     }
 
     fn silent(&self) -> CallError {
-        CallError::Idle { after: self.limits.silence }
+        CallError::Idle {
+            after: self.limits.silence,
+        }
     }
 
     fn cut(&self) -> CallError {
-        CallError::StreamCut { received: self.received }
+        CallError::StreamCut {
+            received: self.received,
+        }
     }
 
     #[expect(
@@ -281,21 +314,33 @@ impl<'a> Exchange<'a> {
         let origin = self.origin.clone();
         match error {
             ureq::Error::ConnectProxyFailed(message) => CallError::Proxy { origin, message },
-            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => {
-                CallError::Tls { origin, help: super::tls::CHECK_ADDRESS, source: error.into() }
-            }
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => CallError::Tls {
+                origin,
+                help: super::tls::CHECK_ADDRESS,
+                source: error.into(),
+            },
             ureq::Error::HostNotFound
             | ureq::Error::ConnectionFailed
             | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                CallError::Connect { origin, source: error.into() }
+                CallError::Connect {
+                    origin,
+                    source: error.into(),
+                }
             }
             ureq::Error::Timeout(_) => self.silent(),
             ureq::Error::Io(io) => failed_io(io, origin),
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
-                CallError::BadReply { detail: error.to_string() }
+                CallError::BadReply {
+                    detail: error.to_string(),
+                }
             }
-            ureq::Error::Http(_) | ureq::Error::BadUri(_) => CallError::Setup { source: error.into() },
-            other => CallError::Dropped { origin, source: other.into() },
+            ureq::Error::Http(_) | ureq::Error::BadUri(_) => CallError::Setup {
+                source: error.into(),
+            },
+            other => CallError::Dropped {
+                origin,
+                source: other.into(),
+            },
         }
     }
 }
@@ -310,8 +355,14 @@ fn failed_io(error: std::io::Error, origin: String) -> CallError {
         | ErrorKind::ConnectionReset
         | ErrorKind::ConnectionAborted
         | ErrorKind::BrokenPipe
-        | ErrorKind::NotConnected => CallError::Dropped { origin, source: error.into() },
-        _ => CallError::Connect { origin, source: error.into() },
+        | ErrorKind::NotConnected => CallError::Dropped {
+            origin,
+            source: error.into(),
+        },
+        _ => CallError::Connect {
+            origin,
+            source: error.into(),
+        },
     }
 }
 

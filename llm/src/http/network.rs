@@ -39,7 +39,10 @@ pub enum NetworkError {
     BadProxy { variable: &'static str },
     /// The file of `SSL_CERT_FILE` cannot be read.
     #[error("cannot read {}", .path.display())]
-    Read { path: PathBuf, source: std::io::Error },
+    Read {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     /// The file of `SSL_CERT_FILE` holds no certificate.
     #[error("{} holds no PEM certificate", .path.display())]
     NoCertificate { path: PathBuf },
@@ -55,21 +58,30 @@ impl Network {
         Ok(Self {
             https: proxy(env, "https_proxy", "HTTPS_PROXY")?.or_else(|| all.clone()),
             http: proxy(env, "http_proxy", "HTTP_PROXY")?.or(all),
-            no_proxy: value(env, "no_proxy", "NO_PROXY").unwrap_or_default().to_ascii_lowercase(),
-            trusted: value(env, "SSL_CERT_FILE", "SSL_CERT_FILE").map(read_certificates).transpose()?,
+            no_proxy: value(env, "no_proxy", "NO_PROXY")
+                .unwrap_or_default()
+                .to_ascii_lowercase(),
+            trusted: value(env, "SSL_CERT_FILE", "SSL_CERT_FILE")
+                .map(read_certificates)
+                .transpose()?,
         })
     }
 
     /// The proxy through which `url` is reached. This machine is never reached through one.
     pub(super) fn proxy(&self, url: &str) -> Option<&Proxy> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
-        let proxy = if scheme.eq_ignore_ascii_case("http") { &self.http } else { &self.https };
+        let proxy = if scheme.eq_ignore_ascii_case("http") {
+            &self.http
+        } else {
+            &self.https
+        };
         proxy.as_ref().filter(|_| !self.is_direct(&host_of(rest)))
     }
 
     /// Host and port of the proxy for `url`, without user and password.
     pub(super) fn proxy_of(&self, url: &str) -> Option<String> {
-        self.proxy(url).map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
+        self.proxy(url)
+            .map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
     }
 
     /// The certificates to trust instead of the system's.
@@ -80,7 +92,10 @@ impl Network {
     /// Matches as curl does: a single `*` covers all hosts, a name itself and all names below it, an address itself
     /// or, as `10.0.0.0/8`, its network. Ports and other uses of `*` match nothing.
     fn is_direct(&self, host: &str) -> bool {
-        let mut entries = self.no_proxy.split([',', ' ', '\t']).filter(|entry| !entry.is_empty());
+        let mut entries = self
+            .no_proxy
+            .split([',', ' ', '\t'])
+            .filter(|entry| !entry.is_empty());
         is_this_machine(host)
             || self.no_proxy == "*"
             || match host.parse() {
@@ -92,7 +107,10 @@ impl Network {
 
 /// Whether a host, in lower case, is this machine.
 pub(super) fn is_this_machine(host: &str) -> bool {
-    host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    host == "localhost"
+        || host
+            .parse()
+            .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
 }
 
 /// `example.com`, like `.example.com` and `example.com.`, covers itself and all its subdomains.
@@ -107,7 +125,9 @@ fn covers(entry: &str, host: &str) -> bool {
 fn covers_address(entry: &str, address: IpAddr) -> Option<()> {
     let (network, bits) = entry.split_once('/').unwrap_or((entry, "0"));
     let (differing, width) = match (network.trim_matches(['[', ']']).parse().ok()?, address) {
-        (IpAddr::V4(network), IpAddr::V4(address)) => ((network.to_bits() ^ address.to_bits()).into(), 32),
+        (IpAddr::V4(network), IpAddr::V4(address)) => {
+            ((network.to_bits() ^ address.to_bits()).into(), 32)
+        }
         (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits() ^ address.to_bits(), 128),
         (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => return None,
     };
@@ -121,7 +141,9 @@ fn covers_address(entry: &str, address: IpAddr) -> Option<()> {
 /// The host of `authority/…`, in lower case, without port, brackets and user.
 pub(super) fn host_of(rest: &str) -> String {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
     let bare = match host.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None if host.matches(':').count() == 1 => host.split(':').next().unwrap_or_default(),
@@ -138,19 +160,39 @@ fn value<'e>(env: Env<'_, 'e>, lower: &str, upper: &str) -> Option<&'e str> {
     set(lower).or_else(|| set(upper))
 }
 
-fn proxy(env: Env<'_, '_>, lower: &'static str, upper: &'static str) -> Result<Option<Proxy>, NetworkError> {
+fn proxy(
+    env: Env<'_, '_>,
+    lower: &'static str,
+    upper: &'static str,
+) -> Result<Option<Proxy>, NetworkError> {
     let bad = |_| NetworkError::BadProxy { variable: upper };
-    let Some(address) = value(env, lower, upper) else { return Ok(None) };
+    let Some(address) = value(env, lower, upper) else {
+        return Ok(None);
+    };
     let proxy = Proxy::new(address).map_err(bad)?;
-    let speaks_http = matches!(proxy.protocol(), ureq::ProxyProtocol::Http | ureq::ProxyProtocol::Https);
-    if speaks_http { Ok(Some(proxy)) } else { Err(NetworkError::BadProxy { variable: upper }) }
+    let speaks_http = matches!(
+        proxy.protocol(),
+        ureq::ProxyProtocol::Http | ureq::ProxyProtocol::Https
+    );
+    if speaks_http {
+        Ok(Some(proxy))
+    } else {
+        Err(NetworkError::BadProxy { variable: upper })
+    }
 }
 
 fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
     let path = PathBuf::from(path);
-    let pem = std::fs::read(&path).map_err(|source| NetworkError::Read { path: path.clone(), source })?;
+    let pem = std::fs::read(&path).map_err(|source| NetworkError::Read {
+        path: path.clone(),
+        source,
+    })?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).flatten().collect();
-    if certificates.is_empty() { Err(NetworkError::NoCertificate { path }) } else { Ok(certificates) }
+    if certificates.is_empty() {
+        Err(NetworkError::NoCertificate { path })
+    } else {
+        Ok(certificates)
+    }
 }
 
 #[cfg(test)]

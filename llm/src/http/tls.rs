@@ -11,7 +11,8 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct};
 use rustls::{RootCertStore, SignatureScheme, StreamOwned};
 use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport, TransportAdapter,
+    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport,
+    TransportAdapter,
 };
 
 use crate::CallError;
@@ -26,7 +27,10 @@ pub(super) struct Tls {
 
 impl Tls {
     pub(super) fn new(trusted: Option<Vec<CertificateDer<'static>>>) -> Self {
-        Self { trusted, config: Arc::default() }
+        Self {
+            trusted,
+            config: Arc::default(),
+        }
     }
 
     fn config(&self) -> Result<Arc<ClientConfig>, rustls::Error> {
@@ -54,19 +58,32 @@ impl<In: Transport> Connector<In> for Tls {
         details: &ConnectionDetails<'_>,
         chained: Option<In>,
     ) -> Result<Option<Self::Out>, ureq::Error> {
-        let Some(transport) = chained else { return Ok(None) };
+        let Some(transport) = chained else {
+            return Ok(None);
+        };
         if !details.needs_tls() || transport.is_tls() {
             return Ok(Some(Either::A(transport)));
         }
-        let host = details.uri.host().unwrap_or_default().trim_matches(['[', ']']);
+        let host = details
+            .uri
+            .host()
+            .unwrap_or_default()
+            .trim_matches(['[', ']']);
         let name = ServerName::try_from(host.to_owned()).map_err(|_| ureq::Error::HostNotFound)?;
         let mut connection = ClientConnection::new(self.config()?, name)?;
-        let mut socket = TransportAdapter::new(transport.boxed(), Arc::clone(&details.current_time));
+        let mut socket =
+            TransportAdapter::new(transport.boxed(), Arc::clone(&details.current_time));
         socket.set_timeout(details.timeout);
         connection.complete_io(&mut socket)?;
-        let sizes = (details.config.input_buffer_size(), details.config.output_buffer_size());
+        let sizes = (
+            details.config.input_buffer_size(),
+            details.config.output_buffer_size(),
+        );
         let buffers = LazyBuffers::new(sizes.0, sizes.1);
-        Ok(Some(Either::B(Secured { buffers, stream: StreamOwned::new(connection, socket) })))
+        Ok(Some(Either::B(Secured {
+            buffers,
+            stream: StreamOwned::new(connection, socket),
+        })))
     }
 }
 
@@ -140,7 +157,9 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let verdict = self.chains.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
+        let verdict =
+            self.chains
+                .verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
         match &verdict {
             // The period of validity has been checked before either, the name has not.
             Err(rustls::Error::InvalidCertificate(why))
@@ -159,7 +178,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls12_signature(message, certificate, signed)
+        self.chains
+            .verify_tls12_signature(message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -168,7 +188,8 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.chains.verify_tls13_signature(message, certificate, signed)
+        self.chains
+            .verify_tls13_signature(message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -185,7 +206,9 @@ fn lacks_chain(why: &CertificateError) -> bool {
     }
     matches!(
         why,
-        Why::UnknownIssuer | Why::BadSignature | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
+        Why::UnknownIssuer
+            | Why::BadSignature
+            | Why::UnsupportedSignatureAlgorithmForPublicKeyContext { .. }
     )
 }
 
@@ -195,15 +218,24 @@ pub(super) const CHECK_ADDRESS: &str =
 
 /// The error of a handshake.
 pub(super) fn failed(error: &std::io::Error, origin: String) -> CallError {
-    let complaint = error.get_ref().and_then(|inner| inner.downcast_ref()).and_then(complaint);
+    let complaint = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref())
+        .and_then(complaint);
     let (reason, help) = complaint.unwrap_or_else(|| (error.to_string(), CHECK_ADDRESS));
-    CallError::Tls { origin, help, source: reason.into() }
+    CallError::Tls {
+        origin,
+        help,
+        source: reason.into(),
+    }
 }
 
 /// Why a certificate is not accepted, and what to do about it; `None` if it is something else that failed.
 fn complaint(error: &rustls::Error) -> Option<(String, &'static str)> {
     use CertificateError as Why;
-    let rustls::Error::InvalidCertificate(why) = error else { return None };
+    let rustls::Error::InvalidCertificate(why) = error else {
+        return None;
+    };
     let reason = if lacks_chain(why) {
         "the certificate is neither trusted itself nor signed by a trusted authority".to_owned()
     } else if let Why::Other(other) = why {
@@ -214,11 +246,16 @@ fn complaint(error: &rustls::Error) -> Option<(String, &'static str)> {
     let help = if lacks_chain(why) {
         "behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the \
          authority's certificate or the server's own"
-    } else if matches!(why, Why::NotValidForName | Why::NotValidForNameContext { .. }) {
+    } else if matches!(
+        why,
+        Why::NotValidForName | Why::NotValidForNameContext { .. }
+    ) {
         "use a name that the certificate has; one of your own needs -addext subjectAltName=DNS:HOST or IP:ADDRESS \
          in openssl req -x509, because its common name does not count"
-    } else if matches!(why, Why::Expired | Why::ExpiredContext { .. } | Why::NotValidYet)
-        || matches!(why, Why::NotValidYetContext { .. })
+    } else if matches!(
+        why,
+        Why::Expired | Why::ExpiredContext { .. } | Why::NotValidYet
+    ) || matches!(why, Why::NotValidYetContext { .. })
     {
         "renew the certificate, or set the clock of this machine"
     } else {

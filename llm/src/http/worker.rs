@@ -68,7 +68,10 @@ impl Job {
     /// `post` over the agent's current connections. Sends nothing yet.
     pub(super) fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
         let setup = |e: ureq::http::Error| CallError::Setup { source: e.into() };
-        let uri: Uri = post.url.parse().map_err(|e: ureq::http::uri::InvalidUri| setup(e.into()))?;
+        let uri: Uri = post
+            .url
+            .parse()
+            .map_err(|e: ureq::http::uri::InvalidUri| setup(e.into()))?;
         let method = if post.body.is_empty() { "GET" } else { "POST" };
         let mut builder = Request::builder().method(method).uri(uri);
         for (name, value) in &post.headers {
@@ -81,7 +84,12 @@ impl Job {
         }
         let proxy = agent.network.proxy(&post.url).cloned();
         let request = builder.body(()).map_err(setup)?;
-        Ok(Self { agent: agent.live(), proxy, request, body: post.body.clone() })
+        Ok(Self {
+            agent: agent.live(),
+            proxy,
+            request,
+            body: post.body.clone(),
+        })
     }
 
     /// Delivers the response piece by piece. It is not an error if the caller is gone: nobody is
@@ -99,7 +107,11 @@ impl Job {
         if out.send(Piece::Head(head_of(&response))).is_err() {
             return Ok(());
         }
-        let mut body = response.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut body = response
+            .into_body()
+            .into_with_config()
+            .limit(u64::MAX)
+            .reader();
         let mut buffer = vec![0; PIECE];
         loop {
             let count = body.read(&mut buffer)?;
@@ -111,7 +123,12 @@ impl Job {
     }
 
     fn ask(self) -> Result<Response<Body>, ureq::Error> {
-        let Self { agent, proxy, request, body } = self;
+        let Self {
+            agent,
+            proxy,
+            request,
+            body,
+        } = self;
         if body.is_empty() {
             return agent.run(through(&agent, proxy, request));
         }
@@ -120,7 +137,11 @@ impl Job {
 }
 
 /// Sends the request through the proxy, if there is one.
-fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Request<S>) -> Request<S> {
+fn through<S: AsSendBody>(
+    agent: &ureq::Agent,
+    proxy: Option<Proxy>,
+    request: Request<S>,
+) -> Request<S> {
     match proxy {
         Some(proxy) => agent.configure_request(request).proxy(Some(proxy)).build(),
         None => request,
@@ -129,6 +150,13 @@ fn through<S: AsSendBody>(agent: &ureq::Agent, proxy: Option<Proxy>, request: Re
 
 fn head_of(response: &Response<Body>) -> Head {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-    let headers = response.headers().iter().filter_map(|(n, v)| Some((n.as_str().to_owned(), text(v)?)));
-    Head { status: response.status().as_u16(), headers: headers.collect(), after: Duration::ZERO }
+    let headers = response
+        .headers()
+        .iter()
+        .filter_map(|(n, v)| Some((n.as_str().to_owned(), text(v)?)));
+    Head {
+        status: response.status().as_u16(),
+        headers: headers.collect(),
+        after: Duration::ZERO,
+    }
 }

@@ -38,15 +38,48 @@ fn the_built_in_table_can_be_read_and_is_dated() {
 
 #[test]
 fn a_million_tokens_cost_what_the_table_says() {
-    assert_eq!(cost("gemini-3.8-flash", "2026-11-21", &usage(1_000_000, 0, 1_000_000)), "$4.50");
-    assert_eq!(cost("gemini-3.8-flash", "2026-11-21", &usage(1_000_000, 1_000_000, 0)), "$0.0750");
-    assert_eq!(cost("gemini-2.5-flash-lite", "2026-11-21", &usage(1_000_000, 0, 0)), "$0.10");
+    assert_eq!(
+        cost(
+            "gemini-3.8-flash",
+            "2026-11-21",
+            &usage(1_000_000, 0, 1_000_000)
+        ),
+        "$4.50"
+    );
+    assert_eq!(
+        cost(
+            "gemini-3.8-flash",
+            "2026-11-21",
+            &usage(1_000_000, 1_000_000, 0)
+        ),
+        "$0.0750"
+    );
+    assert_eq!(
+        cost(
+            "gemini-2.5-flash-lite",
+            "2026-11-21",
+            &usage(1_000_000, 0, 0)
+        ),
+        "$0.10"
+    );
 }
 
 #[test]
 fn a_tier_has_its_own_price_or_none() {
-    let of = |tier| Usage { tier: Tier::of_word(tier), ..usage(1_000_000, 0, 1_000_000) };
-    let on = |tier| cost("gpt-6.1-sol", "2026-11-21", &Usage { input_tokens: Some(200_000), ..of(tier) });
+    let of = |tier| Usage {
+        tier: Tier::of_word(tier),
+        ..usage(1_000_000, 0, 1_000_000)
+    };
+    let on = |tier| {
+        cost(
+            "gpt-6.1-sol",
+            "2026-11-21",
+            &Usage {
+                input_tokens: Some(200_000),
+                ..of(tier)
+            },
+        )
+    };
     let cases = ["standard", "on_demand", "flex", "batch", "priority"].map(on);
     assert_eq!(cases, ["$10.40", "$10.40", "$5.20", "$5.20", "unknown"]);
     let table = "[[model]]\nprefix = 'm'\ninput = 1\noutput = 1\npriority = 1.75";
@@ -57,20 +90,43 @@ fn a_tier_has_its_own_price_or_none() {
 
 #[test]
 fn a_price_that_has_ended_is_followed_by_the_next() {
-    assert_eq!(cost("gemini-3.8-flash", "2026-12-31", &usage(1_000_000, 0, 0)), "$0.75");
-    assert_eq!(cost("gemini-3.8-flash", "2027-01-01", &usage(1_000_000, 0, 0)), "$1.50");
+    assert_eq!(
+        cost("gemini-3.8-flash", "2026-12-31", &usage(1_000_000, 0, 0)),
+        "$0.75"
+    );
+    assert_eq!(
+        cost("gemini-3.8-flash", "2027-01-01", &usage(1_000_000, 0, 0)),
+        "$1.50"
+    );
 }
 
 #[test]
 fn long_prompts_cost_more_for_the_whole_call() {
-    assert_eq!(cost("gemini-3.1-pro-preview", "2026-11-21", &usage(200_000, 0, 1_000_000)), "$12.40");
-    assert_eq!(cost("gemini-3.1-pro-preview", "2026-11-21", &usage(200_001, 0, 1_000_000)), "$18.80");
+    assert_eq!(
+        cost(
+            "gemini-3.1-pro-preview",
+            "2026-11-21",
+            &usage(200_000, 0, 1_000_000)
+        ),
+        "$12.40"
+    );
+    assert_eq!(
+        cost(
+            "gemini-3.1-pro-preview",
+            "2026-11-21",
+            &usage(200_001, 0, 1_000_000)
+        ),
+        "$18.80"
+    );
 }
 
 #[test]
 fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
-    let known =
-        |served: &str| Prices::built_in().of(&model("asked"), Some(served), &day("2026-11-21")).is_some();
+    let known = |served: &str| {
+        Prices::built_in()
+            .of(&model("asked"), Some(served), &day("2026-11-21"))
+            .is_some()
+    };
     for name in [
         "gemini-3.8-flash",
         "gemini-3.8-flash-001",
@@ -94,16 +150,24 @@ fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
 #[test]
 fn unknown_is_not_zero() {
     assert_eq!(cost("llama", "2026-11-21", &usage(10, 0, 10)), "unknown");
-    let partial = Usage { input_tokens: Some(10), ..Usage::default() };
+    let partial = Usage {
+        input_tokens: Some(10),
+        ..Usage::default()
+    };
     assert_eq!(cost("gemini-3.8-flash", "2026-11-21", &partial), "unknown");
 }
 
 #[test]
 fn the_users_own_prices_go_first() {
     let own: Price = toml::from_str("prefix = \"llama\"\ninput = 0.0\noutput = 0.0").unwrap();
-    let other: Price = toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 9.0\noutput = 9.0").unwrap();
+    let other: Price =
+        toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 9.0\noutput = 9.0").unwrap();
     let prices = Prices::built_in().behind(vec![own, other]);
-    let input = |name: &str| prices.of(&model(name), None, &day("2026-11-21")).map(|p| p.input.to_string());
+    let input = |name: &str| {
+        prices
+            .of(&model(name), None, &day("2026-11-21"))
+            .map(|p| p.input.to_string())
+    };
     assert_eq!(input("llama"), Some("$0.00".into()));
     assert_eq!(input("gemini-3.8-flash"), Some("$9.00".into()));
     assert_eq!(input("gemini-2.5-pro"), Some("$1.25".into()));
@@ -111,12 +175,19 @@ fn the_users_own_prices_go_first() {
 
 #[test]
 fn a_provider_with_prices_of_its_own_has_no_others() {
-    let own: Price = toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 0.5\noutput = 0.5").unwrap();
-    let provider = Provider { name: "cheap".into(), prices: Some(vec![own]), ..Provider::default() };
+    let own: Price =
+        toml::from_str("prefix = \"gemini-3.8-flash\"\ninput = 0.5\noutput = 0.5").unwrap();
+    let provider = Provider {
+        name: "cheap".into(),
+        prices: Some(vec![own]),
+        ..Provider::default()
+    };
     let prices = Prices::built_in().and_of(&provider);
     let input = |id: &str| {
         let id: ModelId = id.parse().unwrap();
-        prices.of(&id, None, &day("2026-11-21")).map(|price| price.input.to_string())
+        prices
+            .of(&id, None, &day("2026-11-21"))
+            .map(|price| price.input.to_string())
     };
     assert_eq!(input("cheap/gemini-3.8-flash"), Some("$0.50".into()));
     assert_eq!(input("cheap/gemini-2.5-pro"), None);
@@ -139,7 +210,14 @@ fn a_table_with_a_slip_in_it_is_refused() {
 fn money_is_shown_so_that_it_can_be_seen() {
     let show = |usd: f64| Money::from_usd(usd).unwrap().to_string();
     assert_eq!(
-        [show(0.0), show(12.345), show(0.1), show(0.0123), show(0.000_000_076)].join(" "),
+        [
+            show(0.0),
+            show(12.345),
+            show(0.1),
+            show(0.0123),
+            show(0.000_000_076)
+        ]
+        .join(" "),
         "$0.00 $12.35 $0.10 $0.0123 $0.00000008"
     );
 }

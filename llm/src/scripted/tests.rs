@@ -8,7 +8,11 @@ use crate::Blind;
 /// What a script answers to `calls` calls. Waits are real, so the scripts have none.
 fn check(text: &str, calls: usize) -> Vec<String> {
     let entries = parse(text).unwrap();
-    let once = Retry { max_tries: 1, max_wasted: 1, ..Retry::default() };
+    let once = Retry {
+        max_tries: 1,
+        max_wasted: 1,
+        ..Retry::default()
+    };
     let model = Scripted::new(entries).with_retry(once);
     let ask = || match model.call(&Request::default(), &mut Blind) {
         Ok(reply) => format!("{} {:?}", reply.finish.code(), reply.text),
@@ -31,7 +35,8 @@ fn plain_text_is_a_list_of_replies() {
 
 #[test]
 fn an_object_is_a_list_of_entries() {
-    let whole = "{\"replies\": [{\"text\": \"a\"},\n {\"text\": \"b\", \"finish\": \"truncated\"}]}";
+    let whole =
+        "{\"replies\": [{\"text\": \"a\"},\n {\"text\": \"b\", \"finish\": \"truncated\"}]}";
     assert_eq!(check(whole, 2), ["complete \"a\"", "truncated \"b\""]);
 }
 
@@ -60,11 +65,17 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
             Waited::Through
         }
     }
-    let script = r#"{"replies": [{"error":"overloaded","retry_after_s":30}, {"text":"ok","delay_ms":5}]}"#;
+    let script =
+        r#"{"replies": [{"error":"overloaded","retry_after_s":30}, {"text":"ok","delay_ms":5}]}"#;
     let entries = parse(script).unwrap();
     let mut notes = Notes(Vec::new());
-    let reply = Scripted::new(entries).call(&Request::default(), &mut notes).unwrap();
-    assert_eq!((reply.text.as_str(), reply.attempts, notes.0.len()), ("ok", 2, 2));
+    let reply = Scripted::new(entries)
+        .call(&Request::default(), &mut notes)
+        .unwrap();
+    assert_eq!(
+        (reply.text.as_str(), reply.attempts, notes.0.len()),
+        ("ok", 2, 2)
+    );
     assert!(notes.0[0] >= Duration::from_secs(30));
     assert_eq!(notes.0[1], Duration::from_millis(5));
 }
@@ -72,7 +83,11 @@ fn a_scripted_failure_is_retried_with_the_next_entry() {
 #[test]
 fn every_failure_has_a_name_in_scripts() {
     for code in ErrorCode::ALL {
-        let error = failure(&Entry { error: Some(code.as_str().into()), ..Entry::default() }).unwrap();
+        let error = failure(&Entry {
+            error: Some(code.as_str().into()),
+            ..Entry::default()
+        })
+        .unwrap();
         assert_eq!(error.code(), code.as_str());
         assert!(!error.hint().is_empty());
     }
@@ -85,19 +100,31 @@ fn a_slip_in_a_script_is_found_when_it_is_read() {
         let path = folder.path().join("script");
         fs::write(&path, text).unwrap();
         let error = Scripted::read(&path).unwrap_err();
-        error.to_string().replace(&path.display().to_string(), "script")
+        error
+            .to_string()
+            .replace(&path.display().to_string(), "script")
     };
-    for slip in [r#"{"text":"a"}"#, r#"{"replies":[{"txet":"a"}]}"#, r#"{"replies":[{"text":1}]}"#] {
+    for slip in [
+        r#"{"text":"a"}"#,
+        r#"{"replies":[{"txet":"a"}]}"#,
+        r#"{"replies":[{"text":1}]}"#,
+    ] {
         assert_eq!(read(slip), "script cannot be read as a script");
     }
     let unknown = r#"{"replies":[{"text":"a"},{"error":"flood"}]}"#;
     assert_eq!(read(unknown), "script, entry 2: there is no error `flood`");
-    assert!(matches!(Scripted::read(&folder.path().join("none")), Err(ScriptError::Read { .. })));
+    assert!(matches!(
+        Scripted::read(&folder.path().join("none")),
+        Err(ScriptError::Read { .. })
+    ));
 }
 
 #[test]
 fn a_resumed_run_goes_on_where_it_was() {
     let model = Scripted::new(parse("one\n--- next reply ---\ntwo\n").unwrap());
     model.pass_over(1);
-    assert_eq!(model.call(&Request::default(), &mut Blind).unwrap().text, "two\n");
+    assert_eq!(
+        model.call(&Request::default(), &mut Blind).unwrap().text,
+        "two\n"
+    );
 }

@@ -19,7 +19,10 @@ fn events(chunks: &[&[u8]]) -> Vec<String> {
 
 #[test]
 fn lines_may_end_in_any_of_the_three_ways() {
-    assert_eq!(events(&[b"data: a\n\ndata: b\r\n\r\ndata: c\r\rdata:d\n\n"]), ["a", "b", "c", "d"]);
+    assert_eq!(
+        events(&[b"data: a\n\ndata: b\r\n\r\ndata: c\r\rdata:d\n\n"]),
+        ["a", "b", "c", "d"]
+    );
 }
 
 #[test]
@@ -31,7 +34,10 @@ fn data_lines_of_one_event_are_joined() {
 #[test]
 fn comments_other_fields_and_a_byte_order_mark_are_not_data() {
     assert_eq!(events(&[b"\xef\xbb\xbfdata: a\n\n"]), ["a"]);
-    assert_eq!(events(&[b": ping\n\nevent: x\nid: 3\nretry: 10\ndata: a\n\n:\n\n"]), ["a"]);
+    assert_eq!(
+        events(&[b": ping\n\nevent: x\nid: 3\nretry: 10\ndata: a\n\n:\n\n"]),
+        ["a"]
+    );
     assert_eq!(events(&[b"database: x\n\n"]), [""; 0]);
 }
 
@@ -51,7 +57,9 @@ fn bytes_that_are_not_utf8_are_an_error() {
 #[test]
 fn a_stream_that_ends_within_a_character_broke_off() {
     let mut frames = Frames::default();
-    frames.push("data: é".as_bytes().split_last().unwrap().1, |_| Ok(())).unwrap();
+    frames
+        .push("data: é".as_bytes().split_last().unwrap().1, |_| Ok(()))
+        .unwrap();
     assert!(matches!(frames.finish(|_| Ok(())), Err(Unread::BrokenOff)));
 }
 

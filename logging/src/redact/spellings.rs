@@ -18,8 +18,13 @@ pub(super) fn spellings(key: &str) -> Vec<(Vec<u8>, String)> {
     let decoded = folded(key.as_bytes());
     table.push((folded(&decoded.letters).letters, shown.clone()));
     table.push((decoded.letters, shown));
-    table.push((crate::hex(key.as_bytes()).into_bytes(), "[key in hex]".to_owned()));
-    let cores = in_base64(key.as_bytes()).into_iter().chain(in_base64_twice(key.as_bytes()));
+    table.push((
+        crate::hex(key.as_bytes()).into_bytes(),
+        "[key in hex]".to_owned(),
+    ));
+    let cores = in_base64(key.as_bytes())
+        .into_iter()
+        .chain(in_base64_twice(key.as_bytes()));
     table.extend(cores.map(|core| (folded(&core).letters, "[key in base64]".to_owned())));
     table.retain(|(spelling, _)| spelling.len() >= SHORTEST_SECRET);
     table
@@ -39,9 +44,13 @@ fn last_two(key: &str) -> String {
 fn in_base64_twice(key: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let whole: Vec<u8> = base64_core(key, 0);
     // The positions of the inner line breaks are known only if nothing precedes the key.
-    let broken = LINES.into_iter().map(move |line| whole.chunks(line).collect::<Vec<_>>().join(&b'\n'));
+    let broken = LINES
+        .into_iter()
+        .map(move |line| whole.chunks(line).collect::<Vec<_>>().join(&b'\n'));
     let inner = in_base64(key).into_iter().chain(broken);
-    inner.flat_map(|inner| [url_safe(&inner), inner]).flat_map(|inner| in_base64(&inner))
+    inner
+        .flat_map(|inner| [url_safe(&inner), inner])
+        .flat_map(|inner| in_base64(&inner))
 }
 
 fn in_base64(text: &[u8]) -> [Vec<u8>; 3] {
@@ -55,7 +64,12 @@ fn base64_core(text: &[u8], offset: usize) -> Vec<u8> {
     padded.extend_from_slice(text);
     let first = (offset * 8).div_ceil(6);
     let last = padded.len() * 8 / 6;
-    STANDARD_NO_PAD.encode(&padded).as_bytes().get(first..last).unwrap_or_default().to_vec()
+    STANDARD_NO_PAD
+        .encode(&padded)
+        .as_bytes()
+        .get(first..last)
+        .unwrap_or_default()
+        .to_vec()
 }
 
 fn url_safe(base64: &[u8]) -> Vec<u8> {

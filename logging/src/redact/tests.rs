@@ -12,7 +12,10 @@ const KEY: &str = "AIzaSy-not-a-real-key-42";
 #[test]
 fn only_the_last_two_characters_stay() {
     let redactor = Redactor::new([KEY]);
-    assert_eq!(redactor.redact(&format!("x-goog-api-key: {KEY}\n")), "x-goog-api-key: [key …42]\n");
+    assert_eq!(
+        redactor.redact(&format!("x-goog-api-key: {KEY}\n")),
+        "x-goog-api-key: [key …42]\n"
+    );
     assert!(redactor.finds_key(KEY));
     assert!(!redactor.finds_key("AIzaSy-not-a-real-key-4"));
 }
@@ -39,7 +42,10 @@ fn the_longer_of_two_keys_leaves_no_tail() {
 
 #[test]
 fn a_word_that_is_too_short_for_a_key_is_left_alone() {
-    assert_eq!(Redactor::new(["ollama"]).redact("ollama is up"), "ollama is up");
+    assert_eq!(
+        Redactor::new(["ollama"]).redact("ollama is up"),
+        "ollama is up"
+    );
 }
 
 #[test]
@@ -51,7 +57,10 @@ fn debug_does_not_show_the_key() {
 fn other_keys_take_the_place_of_those_before() {
     let first = Redactor::new([KEY]);
     let other = first.with_only(["another-key-43"]);
-    assert_eq!((other.finds_key(KEY), other.finds_key("another-key-43")), (false, true));
+    assert_eq!(
+        (other.finds_key(KEY), other.finds_key("another-key-43")),
+        (false, true)
+    );
     assert!(Arc::ptr_eq(&first.known, &first.with_only([KEY]).known));
 }
 
@@ -84,8 +93,11 @@ fn each(key: &str, spelled: impl Fn(u8) -> String) -> String {
 
 /// `text` with `with` inserted after every `every` characters.
 fn broken(text: &str, every: usize, with: &str) -> String {
-    let pieces: Vec<String> =
-        text.as_bytes().chunks(every).map(|piece| String::from_utf8_lossy(piece).into_owned()).collect();
+    let pieces: Vec<String> = text
+        .as_bytes()
+        .chunks(every)
+        .map(|piece| String::from_utf8_lossy(piece).into_owned())
+        .collect();
     pieces.join(with)
 }
 
@@ -126,12 +138,27 @@ fn disguises(key: &str) -> Vec<(&'static str, String)> {
         ("JSON in JSON in JSON", json(&json(&json(key)))),
         ("JSON with escaped slashes", json(key).replace('/', "\\/")),
         ("every letter as \\u0041", unicode.clone()),
-        ("every letter as \\u0041, upper case", each(key, |byte| format!("\\u{byte:04X}"))),
+        (
+            "every letter as \\u0041, upper case",
+            each(key, |byte| format!("\\u{byte:04X}")),
+        ),
         ("\\u0041 in JSON", json(&unicode)),
-        ("some letters as \\u0041", key.replace('-', "\\u002d").replace('k', "\\u006B")),
-        ("every letter as \\u{41}", each(key, |byte| format!("\\u{{{byte:x}}}"))),
-        ("every letter as \\x41", each(key, |byte| format!("\\x{byte:02x}"))),
-        ("every letter in octal", each(key, |byte| format!("\\{byte:03o}"))),
+        (
+            "some letters as \\u0041",
+            key.replace('-', "\\u002d").replace('k', "\\u006B"),
+        ),
+        (
+            "every letter as \\u{41}",
+            each(key, |byte| format!("\\u{{{byte:x}}}")),
+        ),
+        (
+            "every letter as \\x41",
+            each(key, |byte| format!("\\x{byte:02x}")),
+        ),
+        (
+            "every letter in octal",
+            each(key, |byte| format!("\\{byte:03o}")),
+        ),
         (
             "signs behind a backslash, as for a shell",
             each(key, |byte| {
@@ -145,21 +172,51 @@ fn disguises(key: &str) -> Vec<(&'static str, String)> {
         ("in hex", hex.clone()),
         ("in hex, upper case", hex.to_uppercase()),
         ("in hex, wrapped", broken(&hex, 60, "\n")),
-        ("in hex with blanks, as od writes it", format!(" {}", broken(&broken(&hex, 2, " "), 48, "\n "))),
+        (
+            "in hex with blanks, as od writes it",
+            format!(" {}", broken(&broken(&hex, 2, " "), 48, "\n ")),
+        ),
         ("in hex with colons", broken(&hex.to_uppercase(), 2, ":")),
-        ("in hex as a list in C", each(key, |byte| format!("0x{byte:02x}, "))),
+        (
+            "in hex as a list in C",
+            each(key, |byte| format!("0x{byte:02x}, ")),
+        ),
         ("in base64", base64.clone()),
         ("in base64 behind other bytes", basic.clone()),
-        ("in base64 for addresses", URL_SAFE.encode(format!("u:{key}"))),
+        (
+            "in base64 for addresses",
+            URL_SAFE.encode(format!("u:{key}")),
+        ),
         ("in base64, wrapped", broken(&basic, 16, "\n")),
-        ("in base64, wrapped with line ends of Windows", broken(&basic, 64, "\r\n")),
-        ("in base64, wrapped and indented, as in YAML", broken(&basic, 20, "\n      ")),
-        ("in base64, wrapped, in JSON", json(&broken(&basic, 16, "\n"))),
+        (
+            "in base64, wrapped with line ends of Windows",
+            broken(&basic, 64, "\r\n"),
+        ),
+        (
+            "in base64, wrapped and indented, as in YAML",
+            broken(&basic, 20, "\n      "),
+        ),
+        (
+            "in base64, wrapped, in JSON",
+            json(&broken(&basic, 16, "\n")),
+        ),
         ("in base64 with escaped slashes", base64.replace('/', "\\/")),
-        ("in base64 in an address", base64.replace('/', "%2F").replace('+', "%2b").replace('=', "%3D")),
+        (
+            "in base64 in an address",
+            base64
+                .replace('/', "%2F")
+                .replace('+', "%2b")
+                .replace('=', "%3D"),
+        ),
         ("in base64 twice", STANDARD.encode(&base64)),
-        ("in base64 twice behind other bytes", STANDARD.encode(format!("auth: {basic}"))),
-        ("in base64 twice for addresses", URL_SAFE.encode(URL_SAFE.encode(format!("ab{key}")))),
+        (
+            "in base64 twice behind other bytes",
+            STANDARD.encode(format!("auth: {basic}")),
+        ),
+        (
+            "in base64 twice for addresses",
+            URL_SAFE.encode(URL_SAFE.encode(format!("ab{key}"))),
+        ),
         (
             "in base64 twice, each wrapped",
             broken(&STANDARD.encode(broken(&base64, 76, "\n") + "\n"), 76, "\n"),
@@ -167,23 +224,50 @@ fn disguises(key: &str) -> Vec<(&'static str, String)> {
         ("in percent signs, upper case", percent(key, true)),
         ("in percent signs, lower case", percent(key, false)),
         ("every letter in percent signs", percent_whole.clone()),
-        ("every letter in percent signs, lower case", percent_whole.to_lowercase()),
+        (
+            "every letter in percent signs, lower case",
+            percent_whole.to_lowercase(),
+        ),
         ("in percent signs twice", percent_whole.replace('%', "%25")),
-        ("in percent signs in JSON with escapes", json(&percent(key, true)).replace('%', "\\u0025")),
+        (
+            "in percent signs in JSON with escapes",
+            json(&percent(key, true)).replace('%', "\\u0025"),
+        ),
         ("in HTML", html(key)),
-        ("in HTML, every letter by number", each(key, |byte| format!("&#{byte};"))),
-        ("in HTML, every letter by number in hex", each(key, |byte| format!("&#x{byte:X};"))),
-        ("in HTML by numbers without semicolons", each(key, |byte| format!("&#{byte:07}"))),
+        (
+            "in HTML, every letter by number",
+            each(key, |byte| format!("&#{byte};")),
+        ),
+        (
+            "in HTML, every letter by number in hex",
+            each(key, |byte| format!("&#x{byte:X};")),
+        ),
+        (
+            "in HTML by numbers without semicolons",
+            each(key, |byte| format!("&#{byte:07}")),
+        ),
         ("in HTML in JSON", json(&html(key))),
         ("in HTML twice", html(key).replace('&', "&amp;")),
         ("with a line break", broken(key, 11, "\n")),
-        ("with a line break and an indentation", broken(key, 11, "\r\n\t    ")),
+        (
+            "with a line break and an indentation",
+            broken(key, 11, "\r\n\t    "),
+        ),
         ("with a line break in JSON", json(&broken(key, 11, "\n  "))),
-        ("with lines that go on behind a backslash", broken(key, 11, "\\\n")),
+        (
+            "with lines that go on behind a backslash",
+            broken(key, 11, "\\\n"),
+        ),
         ("with a colour", broken(key, 7, "\u{1b}[1;31m")),
         ("with a colour in JSON", json(&broken(key, 7, "\u{1b}[0m"))),
-        ("with a link of a terminal", broken(key, 30, "\u{1b}]8;;https://example.org\u{1b}\\")),
-        ("with a title of a terminal", broken(key, 30, "\u{1b}]0;title\u{7}")),
+        (
+            "with a link of a terminal",
+            broken(key, 30, "\u{1b}]8;;https://example.org\u{1b}\\"),
+        ),
+        (
+            "with a title of a terminal",
+            broken(key, 30, "\u{1b}]0;title\u{7}"),
+        ),
         ("with characters without width", broken(key, 3, "\u{200b}")),
         ("with tag characters", broken(key, 3, "\u{e0041}")),
         ("with a soft hyphen in HTML", broken(key, 9, "&#173;")),
@@ -193,7 +277,10 @@ fn disguises(key: &str) -> Vec<(&'static str, String)> {
 
 /// The longest piece of the key, of at least four letters, that is still in the text.
 fn rest_of(key: &str, text: &str) -> Option<String> {
-    let pieces = key.as_bytes().windows(4).map(|piece| String::from_utf8_lossy(piece).into_owned());
+    let pieces = key
+        .as_bytes()
+        .windows(4)
+        .map(|piece| String::from_utf8_lossy(piece).into_owned());
     let parts: Vec<String> = pieces.filter(|piece| text.contains(piece)).collect();
     parts.first().cloned()
 }
@@ -204,13 +291,21 @@ fn no_disguise_of_a_key_leaves_more_than_its_last_two_characters() {
         let redactor = Redactor::new([key, "another-key-of-nobody"]);
         let mut left = Vec::new();
         for (name, spelled) in disguises(key) {
-            for (before, behind) in [("", ""), ("key=", "&x=1"), ("\"", "\"\n"), ("{\"k\": \"", "\"}")] {
+            for (before, behind) in [
+                ("", ""),
+                ("key=", "&x=1"),
+                ("\"", "\"\n"),
+                ("{\"k\": \"", "\"}"),
+            ] {
                 let text = format!("{before}{spelled}{behind}");
                 let redacted = redactor.redact(&text).into_owned();
                 // In base64, the letters next to the key also encode bits of its neighbours.
                 let neighbours = if name.contains("base64") { 32 } else { 14 };
                 let room = before.len() + behind.len() + "[key in base64]".len() + neighbours;
-                if redacted.len() > room || !redacted.contains("[key") || rest_of(key, &redacted).is_some() {
+                if redacted.len() > room
+                    || !redacted.contains("[key")
+                    || rest_of(key, &redacted).is_some()
+                {
                     left.push(format!("{name}: {redacted}"));
                     break;
                 }
@@ -234,7 +329,9 @@ fn a_disguised_key_in_a_stream_is_struck_out_as_in_the_whole_text() {
         let whole = redactor.redact(&text);
         for size in [1, 50] {
             let mut writer = redactor.writer(Vec::new());
-            text.as_bytes().chunks(size).for_each(|piece| writer.write_all(piece).unwrap());
+            text.as_bytes()
+                .chunks(size)
+                .for_each(|piece| writer.write_all(piece).unwrap());
             let streamed = String::from_utf8(writer.finish().unwrap()).unwrap();
             assert_eq!(streamed, whole, "{name}, {size} bytes at a time");
         }
@@ -259,8 +356,14 @@ fn text_around_a_key_and_text_without_one_stay_as_they_are() {
     let redactor = Redactor::new([KEY, SIGNS]);
     let text = "a\\n\u{1b}[31m%41&amp;\r\n\0\u{200b}é 0x41 = \\u0041\\";
     assert_eq!(redactor.redact(text), text);
-    assert_eq!(redactor.redact(&format!("{text}{KEY}{text}")), format!("{text}[key …42]{text}"));
-    assert_eq!(redactor.redact(&format!("%4{KEY}\\u00{KEY}")), "%4[key …42]\\u00[key …42]");
+    assert_eq!(
+        redactor.redact(&format!("{text}{KEY}{text}")),
+        format!("{text}[key …42]{text}")
+    );
+    assert_eq!(
+        redactor.redact(&format!("%4{KEY}\\u00{KEY}")),
+        "%4[key …42]\\u00[key …42]"
+    );
 }
 
 #[test]
@@ -270,7 +373,11 @@ fn a_long_text_is_searched_piece_by_piece() {
         let spelled = disguises(KEY).into_iter().map(|(_, spelled)| spelled);
         for spelled in spelled.take(8) {
             let text = format!("{}{spelled}\n", ".".repeat(before));
-            assert_eq!(rest_of(KEY, &redactor.redact(&text)), None, "{before} {spelled}");
+            assert_eq!(
+                rest_of(KEY, &redactor.redact(&text)),
+                None,
+                "{before} {spelled}"
+            );
         }
     }
     let endless = "a\0aa".repeat(PIECE / 2);

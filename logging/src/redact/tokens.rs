@@ -57,20 +57,29 @@ const LONGEST: usize = 16 << 10;
 
 static TOKENS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let block = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)";
-    let all = format!(r"(?P<block>{block})|(?P<before>^|[^A-Za-z0-9_.-])(?:{})", SHAPES.join("|"));
+    let all = format!(
+        r"(?P<block>{block})|(?P<before>^|[^A-Za-z0-9_.-])(?:{})",
+        SHAPES.join("|")
+    );
     Regex::new(&all).ok()
 });
 
 /// Replaces them; at most their last two characters stay.
 pub(super) fn replace(text: &[u8]) -> Cow<'_, [u8]> {
-    let Some(tokens) = &*TOKENS else { return Cow::Borrowed(text) };
+    let Some(tokens) = &*TOKENS else {
+        return Cow::Borrowed(text);
+    };
     tokens.replace_all(text, |found: &Captures<'_>| {
         if found.name("block").is_some() {
             return b"[private key]".to_vec();
         }
         let whole = found.get(0).map_or(&b""[..], |found| found.as_bytes());
-        let before = found.name("before").map_or(&b""[..], |before| before.as_bytes());
-        let last = whole.get(whole.len().saturating_sub(2)..).unwrap_or_default();
+        let before = found
+            .name("before")
+            .map_or(&b""[..], |before| before.as_bytes());
+        let last = whole
+            .get(whole.len().saturating_sub(2)..)
+            .unwrap_or_default();
         [before, "[token …".as_bytes(), last, b"]"].concat()
     })
 }
@@ -79,16 +88,31 @@ pub(super) fn replace(text: &[u8]) -> Cow<'_, [u8]> {
 pub(super) fn settled(text: &[u8]) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
     let recent = text.len().saturating_sub(LONGEST);
-    let start = text.iter().rposition(|byte| !is_part(byte)).map_or(0, |at| at + 1).max(recent);
+    let start = text
+        .iter()
+        .rposition(|byte| !is_part(byte))
+        .map_or(0, |at| at + 1)
+        .max(recent);
     let last = text.get(start..).unwrap_or_default();
     let begins = |beginning: &&[u8]| last.starts_with(beginning) || beginning.starts_with(last);
-    let token = if !last.is_empty() && BEGINNINGS.iter().any(begins) { start } else { text.len() };
+    let token = if !last.is_empty() && BEGINNINGS.iter().any(begins) {
+        start
+    } else {
+        text.len()
+    };
     let tail = text.get(recent..).unwrap_or_default();
-    let open = tail.windows(BLOCK.len()).rposition(|part| part == BLOCK).filter(|at| {
-        let block = tail.get(*at..).unwrap_or_default();
-        let end = block.windows(END.len()).position(|part| part == END).map(|end| end + END.len());
-        !end.and_then(|end| block.get(end..)).is_some_and(|rest| rest.windows(5).any(|part| part == b"-----"))
-    });
+    let open = tail
+        .windows(BLOCK.len())
+        .rposition(|part| part == BLOCK)
+        .filter(|at| {
+            let block = tail.get(*at..).unwrap_or_default();
+            let end = block
+                .windows(END.len())
+                .position(|part| part == END)
+                .map(|end| end + END.len());
+            !end.and_then(|end| block.get(end..))
+                .is_some_and(|rest| rest.windows(5).any(|part| part == b"-----"))
+        });
     open.map_or(token, |at| token.min(recent + at))
 }
 
@@ -102,11 +126,19 @@ mod tests {
 
     /// Put together here, so that no scanner takes this file for a leak.
     fn tokens() -> Vec<String> {
-        let row =
-            |length: usize| "aB3dE5gH1jK7mN9pQ2sT4vW6yZ8x".chars().cycle().take(length).collect::<String>();
+        let row = |length: usize| {
+            "aB3dE5gH1jK7mN9pQ2sT4vW6yZ8x"
+                .chars()
+                .cycle()
+                .take(length)
+                .collect::<String>()
+        };
         let with = |beginning: &str, length| format!("{beginning}{}", row(length));
         let key = |kind: &str| {
-            format!("-----BEGIN {kind}PRIVATE KEY-----\n{}\n-----END {kind}PRIVATE KEY-----", row(200))
+            format!(
+                "-----BEGIN {kind}PRIVATE KEY-----\n{}\n-----END {kind}PRIVATE KEY-----",
+                row(200)
+            )
         };
         vec![
             with("ghp_", 36),
@@ -131,9 +163,12 @@ mod tests {
     fn tokens_and_private_keys_are_redacted_in_what_commands_print() {
         let redactor = Redactor::default().with_tokens();
         for token in tokens() {
-            for (before, after) in
-                [("", ""), ("token=", "\n"), ("https://x:", "@host/path"), ("{\"a\":\"", "\"}")]
-            {
+            for (before, after) in [
+                ("", ""),
+                ("token=", "\n"),
+                ("https://x:", "@host/path"),
+                ("{\"a\":\"", "\"}"),
+            ] {
                 let text = format!("{before}{token}{after}");
                 let redacted = redactor.redact(&text);
                 let shown = if token.starts_with('-') {
@@ -149,11 +184,17 @@ mod tests {
 
     #[test]
     fn a_token_that_arrives_in_pieces_is_redacted() {
-        for redactor in [Redactor::default().with_tokens(), Redactor::new(["another-key-42"]).with_tokens()] {
+        for redactor in [
+            Redactor::default().with_tokens(),
+            Redactor::new(["another-key-42"]).with_tokens(),
+        ] {
             for token in tokens() {
-                let text = format!("a line\nthe token: {token}, and more ...\nanother-key-42 {token}\n");
+                let text =
+                    format!("a line\nthe token: {token}, and more ...\nanother-key-42 {token}\n");
                 let mut writer = redactor.writer(Vec::new());
-                text.as_bytes().chunks(1).for_each(|byte| writer.write_all(byte).unwrap());
+                text.as_bytes()
+                    .chunks(1)
+                    .for_each(|byte| writer.write_all(byte).unwrap());
                 let written = String::from_utf8(writer.finish().unwrap()).unwrap();
                 assert_eq!(written, redactor.redact(&text));
             }

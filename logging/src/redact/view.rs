@@ -54,10 +54,15 @@ impl View {
         let mut at = 0;
         while let Some(left) = text.get(at..).filter(|left| !left.is_empty()) {
             // Nearly all text needs no decoding: this makes it fast.
-            let plain = left.iter().take_while(|byte| stands_for_itself(**byte)).count();
+            let plain = left
+                .iter()
+                .take_while(|byte| stands_for_itself(**byte))
+                .count();
             view.push(left.get(..plain).unwrap_or_default(), at, 1);
             at += plain;
-            if plain < left.len() && !view.take(left.get(plain..).unwrap_or_default(), &mut at, rest, unit) {
+            if plain < left.len()
+                && !view.take(left.get(plain..).unwrap_or_default(), &mut at, rest, unit)
+            {
                 break;
             }
         }
@@ -69,7 +74,10 @@ impl View {
         let mut view = View::default();
         let mut at = 0;
         while let Some(left) = text.get(at..).filter(|left| !left.is_empty()) {
-            let other = left.iter().take_while(|byte| !stands_in_hex(**byte)).count();
+            let other = left
+                .iter()
+                .take_while(|byte| !stands_in_hex(**byte))
+                .count();
             if other > 0 {
                 view.push(&[NO_DIGIT], at, other);
                 at += other;
@@ -82,7 +90,9 @@ impl View {
 
     /// Whether escapes may be left, or may have appeared by decoding.
     pub(super) fn may_hold_escapes(&self) -> bool {
-        self.letters.iter().any(|letter| !stands_for_itself(*letter))
+        self.letters
+            .iter()
+            .any(|letter| !stands_for_itself(*letter))
     }
 
     /// The bytes of the text that these letters were decoded from.
@@ -101,7 +111,13 @@ impl View {
     }
 
     /// Takes one unit; false if the text ends within it.
-    fn take(&mut self, left: &[u8], at: &mut usize, rest: Rest, unit: impl Fn(&[u8]) -> Unit) -> bool {
+    fn take(
+        &mut self,
+        left: &[u8],
+        at: &mut usize,
+        rest: Rest,
+        unit: impl Fn(&[u8]) -> Unit,
+    ) -> bool {
         match unit(left) {
             Unit::Letter(letter, length) => {
                 self.push(&[letter], *at, length);
@@ -126,7 +142,11 @@ impl View {
             return;
         }
         if length != 1 || self.end != at || self.runs.is_empty() {
-            self.runs.push(Run { letter: self.letters.len(), at, length });
+            self.runs.push(Run {
+                letter: self.letters.len(),
+                at,
+                length,
+            });
         }
         self.letters.extend_from_slice(letters);
         self.end = at + length + letters.len() - 1;
@@ -138,7 +158,10 @@ fn stands_for_itself(byte: u8) -> bool {
 }
 
 fn stands_in_hex(byte: u8) -> bool {
-    let parts = matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b':' | b',' | b';' | b'-' | b'"' | b'\'');
+    let parts = matches!(
+        byte,
+        b' ' | b'\t' | b'\r' | b'\n' | b':' | b',' | b';' | b'-' | b'"' | b'\''
+    );
     byte.is_ascii_hexdigit() || parts || byte == b'\\'
 }
 
@@ -168,7 +191,11 @@ fn value(value: u32, length: usize) -> Unit {
 
 /// Includes the indentation of the next line.
 fn line_break(length: usize, rest: &[u8]) -> Unit {
-    let indent = rest.iter().take(LONGEST_UNIT).take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let indent = rest
+        .iter()
+        .take(LONGEST_UNIT)
+        .take_while(|byte| matches!(byte, b' ' | b'\t'))
+        .count();
     Unit::Nothing(length + indent)
 }
 
@@ -210,8 +237,13 @@ fn coded(sign: u8, lead: usize, digits: &[u8], radix: u32, wanted: RangeInclusiv
 
 /// The number at the beginning, of at most `most` digits, and how many digits it has.
 fn number(digits: &[u8], radix: u32, most: usize) -> (u32, usize) {
-    let values = digits.iter().take(most).map_while(|digit| char::from(*digit).to_digit(radix));
-    values.fold((0, 0), |(number, count), digit| (number * radix + digit, count + 1))
+    let values = digits
+        .iter()
+        .take(most)
+        .map_while(|digit| char::from(*digit).to_digit(radix));
+    values.fold((0, 0), |(number, count), digit| {
+        (number * radix + digit, count + 1)
+    })
 }
 
 /// HTML: a number, or the name of a character that occurs in keys and in base64. The semicolon may
@@ -236,10 +268,18 @@ fn entity(entity: &[u8]) -> Unit {
         [b'#', b'x' | b'X', digits @ ..] => (3, digits, 16),
         [b'#', digits @ ..] => (2, digits, 10),
         name => {
-            let is_cut = NAMED.iter().any(|(known, _)| known.len() > name.len() && known.starts_with(name));
+            let is_cut = NAMED
+                .iter()
+                .any(|(known, _)| known.len() > name.len() && known.starts_with(name));
             let known = NAMED.iter().find(|(known, _)| name.starts_with(known));
-            let otherwise = if is_cut { Unit::Cut } else { Unit::Letter(b'&', 1) };
-            return known.map_or(otherwise, |(known, sign)| value(u32::from(*sign), 1 + known.len()));
+            let otherwise = if is_cut {
+                Unit::Cut
+            } else {
+                Unit::Letter(b'&', 1)
+            };
+            return known.map_or(otherwise, |(known, sign)| {
+                value(u32::from(*sign), 1 + known.len())
+            });
         }
     };
     let number = coded(b'&', lead, digits, radix, 1..=7);
@@ -261,10 +301,18 @@ fn sequence(rest: &[u8]) -> Unit {
     };
     let mut bytes = rest.iter().take(LONGEST_UNIT);
     match rest.first() {
-        Some(b'[') => ends_at(bytes.skip(1).position(|byte| !(b' '..=b'?').contains(byte)).map(|at| at + 1)),
+        Some(b'[') => ends_at(
+            bytes
+                .skip(1)
+                .position(|byte| !(b' '..=b'?').contains(byte))
+                .map(|at| at + 1),
+        ),
         Some(b']' | b'P' | b'X' | b'^' | b'_') => {
             let bell = bytes.position(|byte| *byte == 0x07);
-            let string = rest.windows(2).take(LONGEST_UNIT).position(|pair| pair == b"\x1b\\");
+            let string = rest
+                .windows(2)
+                .take(LONGEST_UNIT)
+                .position(|pair| pair == b"\x1b\\");
             ends_at([bell, string.map(|at| at + 1)].into_iter().flatten().min())
         }
         Some(b' '..=b'/') => ends_at(bytes.position(|byte| !(b' '..=b'/').contains(byte))),

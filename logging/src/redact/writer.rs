@@ -16,7 +16,11 @@ pub struct RedactWriter<W: io::Write> {
 
 impl<W: io::Write> RedactWriter<W> {
     pub(super) fn new(redactor: Redactor, inner: W) -> Self {
-        RedactWriter { redactor, held: Vec::new(), inner }
+        RedactWriter {
+            redactor,
+            held: Vec::new(),
+            inner,
+        }
     }
 
     #[cfg(test)]
@@ -34,7 +38,11 @@ impl<W: io::Write> RedactWriter<W> {
 
     /// Up to where nothing that follows can make a token of what is held.
     fn before_tokens(&self, end: usize) -> usize {
-        if self.redactor.tokens { tokens::settled(self.held.get(..end).unwrap_or_default()) } else { end }
+        if self.redactor.tokens {
+            tokens::settled(self.held.get(..end).unwrap_or_default())
+        } else {
+            end
+        }
     }
 
     /// Writes everything in `held` that following text cannot make part of a key.
@@ -56,7 +64,8 @@ impl<W: io::Write> RedactWriter<W> {
         let mut redacted = Vec::with_capacity(searched.settled);
         self.redactor.replace(&self.held, &searched, &mut redacted);
         self.held.drain(..searched.settled);
-        self.inner.write_all(&self.redactor.redact_tokens(&redacted))
+        self.inner
+            .write_all(&self.redactor.redact_tokens(&redacted))
     }
 }
 

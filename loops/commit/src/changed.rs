@@ -24,9 +24,14 @@ impl ChangedFiles {
     /// Of a file that is edited, the new content is in `edited`.
     pub(crate) fn learn(&mut self, reply: &Arc<str>, edited: &[Present]) {
         // A reply that was applied did parse; one that does not cannot have changed a file.
-        let Ok(parsed) = code_commit_parser::parse(reply) else { return };
-        let mut files: Vec<ChangedFile> =
-            parsed.blocks().iter().filter_map(|block| changed(reply, block, edited)).collect();
+        let Ok(parsed) = code_commit_parser::parse(reply) else {
+            return;
+        };
+        let mut files: Vec<ChangedFile> = parsed
+            .blocks()
+            .iter()
+            .filter_map(|block| changed(reply, block, edited))
+            .collect();
         // Several blocks may edit one file.
         let mut seen = HashSet::new();
         files.retain(|file| seen.insert(file.path.clone()));
@@ -49,9 +54,10 @@ impl ChangedFiles {
         self.0
             .iter()
             .map(|file| match &file.content {
-                Some((reply, place)) => {
-                    Replacement::File { path: &file.path, data: reply.get(place.clone()).unwrap_or_default() }
-                }
+                Some((reply, place)) => Replacement::File {
+                    path: &file.path,
+                    data: reply.get(place.clone()).unwrap_or_default(),
+                },
                 None => Replacement::Removed { path: &file.path },
             })
             .collect()
@@ -60,7 +66,10 @@ impl ChangedFiles {
 
 impl ChangedFile {
     fn of(Present { path, text }: &Present) -> Self {
-        Self { path: path.clone(), content: Some((text.share(), 0..text.as_str().len())) }
+        Self {
+            path: path.clone(),
+            content: Some((text.share(), 0..text.as_str().len())),
+        }
     }
 }
 
@@ -68,11 +77,17 @@ fn changed(reply: &Arc<str>, block: &Block, edited: &[Present]) -> Option<Change
     let (path, content) = match &block.ask {
         Ask::Edit(path) => {
             let path = reply.get(path.clone());
-            return edited.iter().find(|file| Some(file.path.as_str()) == path).map(ChangedFile::of);
+            return edited
+                .iter()
+                .find(|file| Some(file.path.as_str()) == path)
+                .map(ChangedFile::of);
         }
         Ask::Write(path) => (path, Some((Arc::clone(reply), block.content.clone()))),
         Ask::Delete(path) => (path, None),
         Ask::User | Ask::Debug | Ask::NoChange => return None,
     };
-    Some(ChangedFile { path: reply.get(path.clone()).unwrap_or_default().to_owned(), content })
+    Some(ChangedFile {
+        path: reply.get(path.clone()).unwrap_or_default().to_owned(),
+        content,
+    })
 }

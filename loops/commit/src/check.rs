@@ -53,11 +53,24 @@ mod tests {
 
     #[test]
     fn each_end_of_a_build_has_its_verdict() {
-        let cause = Cause { code: "tool-missing".to_owned(), message: "no mvn".to_owned(), remedy: None };
+        let cause = Cause {
+            code: "tool-missing".to_owned(),
+            message: "no mvn".to_owned(),
+            remedy: None,
+        };
         let verdict = |built: Built| check(&mut Scripted::default().then(built), 1).unwrap().0;
         assert_eq!(verdict(built(0, None)), Fitness::Green);
         assert_eq!(verdict(built(1, None)), Fitness::Red);
-        assert_eq!(verdict(built(127, Some(cause.clone()))), Fitness::Unfit(cause));
-        assert_eq!(verdict(Built { seal_broken: true, ..built(0, None) }), Fitness::Red);
+        assert_eq!(
+            verdict(built(127, Some(cause.clone()))),
+            Fitness::Unfit(cause)
+        );
+        assert_eq!(
+            verdict(Built {
+                seal_broken: true,
+                ..built(0, None)
+            }),
+            Fitness::Red
+        );
     }
 }

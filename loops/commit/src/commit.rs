@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
-use code_commit_prompt::commit::{Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes};
+use code_commit_engine::{
+    Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore,
+};
+use code_commit_prompt::commit::{
+    Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes,
+};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::rollup::may_show;
 
@@ -40,7 +44,11 @@ where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
     H: Harness<Doubt>,
 {
-    let mut repairs = Repairs { inputs, changed: ChangedFiles::default(), last_build: None };
+    let mut repairs = Repairs {
+        inputs,
+        changed: ChangedFiles::default(),
+        last_build: None,
+    };
     rounds::run(harness, &mut repairs, limits)
 }
 
@@ -54,8 +62,22 @@ struct Repairs<'i> {
 
 impl<'i> Repairs<'i> {
     fn task(&self) -> Task<'i> {
-        let Inputs { query, codebase, protected, form, order, repair } = self.inputs;
-        Task { query, codebase, protected, form: *form, order: *order, repair: *repair }
+        let Inputs {
+            query,
+            codebase,
+            protected,
+            form,
+            order,
+            repair,
+        } = self.inputs;
+        Task {
+            query,
+            codebase,
+            protected,
+            form: *form,
+            order: *order,
+            repair: *repair,
+        }
     }
 }
 
@@ -92,11 +114,18 @@ impl Conversation for Repairs<'_> {
 
     fn built(&mut self, _reply: &Arc<str>, output: &str) -> String {
         self.last_build = Some(output.into());
-        repair(&self.task(), &Failure::Build(output), &self.changed.replacements())
+        repair(
+            &self.task(),
+            &Failure::Build(output),
+            &self.changed.replacements(),
+        )
     }
 
     fn refused(&mut self, _reply: &Arc<str>, reasons: &str) -> String {
-        let failure = Failure::Reply { reasons, last_build: self.last_build.as_deref() };
+        let failure = Failure::Reply {
+            reasons,
+            last_build: self.last_build.as_deref(),
+        };
         repair(&self.task(), &failure, &self.changed.replacements())
     }
 }

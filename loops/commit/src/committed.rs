@@ -13,7 +13,9 @@ where
     H: Harness<Commit>,
 {
     if matches!(outcome, Outcome::Done { .. }) {
-        harness.perform(Commit { message: message.to_owned() })?;
+        harness.perform(Commit {
+            message: message.to_owned(),
+        })?;
     }
     Ok(outcome)
 }
@@ -26,10 +28,15 @@ mod tests {
 
     #[test]
     fn a_run_that_is_done_is_committed_and_stays_done_if_git_refuses() {
-        let refused = CommitAnswer::NotCommitted(NotCommitted { message: "locked".to_owned() });
+        let refused = CommitAnswer::NotCommitted(NotCommitted {
+            message: "locked".to_owned(),
+        });
         let mut harness = Scripted::default().then(refused);
         let done = Outcome::Done { rounds: 2 };
-        assert_eq!(committed(&mut harness, done.clone(), "Add a flag."), Ok(done));
+        assert_eq!(
+            committed(&mut harness, done.clone(), "Add a flag."),
+            Ok(done)
+        );
         assert_eq!(harness.requests[0].1["message"], "Add a flag.");
     }
 
@@ -37,7 +44,10 @@ mod tests {
     fn a_run_that_failed_is_not_committed() {
         let mut harness = Scripted::default();
         let failed = Outcome::AttemptsUsedUp { rounds: 4 };
-        assert_eq!(committed(&mut harness, failed.clone(), "Add a flag."), Ok(failed));
+        assert_eq!(
+            committed(&mut harness, failed.clone(), "Add a flag."),
+            Ok(failed)
+        );
         assert!(harness.requests.is_empty());
     }
 }

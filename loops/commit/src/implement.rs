@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore};
+use code_commit_engine::{
+    Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore,
+};
 use code_commit_parser::fence::Kind;
 use code_commit_prompt::implement::{Exchange, Task, append, initial};
 
@@ -32,8 +34,17 @@ where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
     H: Harness<Doubt>,
 {
-    let Brief { system, query, codebase } = brief;
-    let text = initial(&Task { system, query, codebase }).text;
+    let Brief {
+        system,
+        query,
+        codebase,
+    } = brief;
+    let text = initial(&Task {
+        system,
+        query,
+        codebase,
+    })
+    .text;
     rounds::run(harness, &mut Transcript { text, exchanges: 0 }, limits)
 }
 
@@ -61,13 +72,20 @@ impl Conversation for Transcript {
     }
 
     fn show(&mut self, Present { path, text }: &Present) -> String {
-        format!("[code-commit] `{path}` as it is now:\n{}\n", text.as_str().trim_end_matches('\n'))
+        format!(
+            "[code-commit] `{path}` as it is now:\n{}\n",
+            text.as_str().trim_end_matches('\n')
+        )
     }
 
     fn built(&mut self, reply: &Arc<str>, output: &str) -> String {
         self.exchanges += 1;
         let said = Said::of(reply);
-        let exchange = Exchange { thoughts: &said.thoughts, files: &said.files, build: output };
+        let exchange = Exchange {
+            thoughts: &said.thoughts,
+            files: &said.files,
+            build: output,
+        };
         append(&mut self.text, self.exchanges, &exchange);
         self.text.clone()
     }
@@ -92,8 +110,12 @@ impl<'r> Said<'r> {
         };
         let of_kind = |kind: Kind| blocks.iter().filter(move |block| block.ask.kind() == kind);
         Self {
-            thoughts: of_kind(Kind::Debug).filter_map(|block| reply.get(block.content.clone())).collect(),
-            files: of_kind(Kind::File).filter_map(|block| reply.get(block.span.clone())).collect(),
+            thoughts: of_kind(Kind::Debug)
+                .filter_map(|block| reply.get(block.content.clone()))
+                .collect(),
+            files: of_kind(Kind::File)
+                .filter_map(|block| reply.get(block.span.clone()))
+                .collect(),
         }
     }
 }
@@ -103,7 +125,10 @@ mod tests {
     use super::*;
 
     fn second_prompt(reply: &str) -> String {
-        let mut transcript = Transcript { text: "Q\n".to_owned(), exchanges: 0 };
+        let mut transcript = Transcript {
+            text: "Q\n".to_owned(),
+            exchanges: 0,
+        };
         transcript.built(&reply.into(), "exit code: 1\n")
     }
 

@@ -25,14 +25,18 @@ fn changed_nothing(built: &Recorded) -> bool {
 #[cfg(test)]
 mod tests {
     use code_commit_engine::{
-        Action, Ask, BaselineBuilt, Build, BuildBaseline, Built, Cause, Changed, Ended, Restore, Restored,
-        Text,
+        Action, Ask, BaselineBuilt, Build, BuildBaseline, Built, Cause, Changed, Ended, Restore,
+        Restored, Text,
     };
 
     use super::*;
 
     fn cause() -> Cause {
-        Cause { code: "tool-missing".to_owned(), message: "no mvn".to_owned(), remedy: None }
+        Cause {
+            code: "tool-missing".to_owned(),
+            message: "no mvn".to_owned(),
+            remedy: None,
+        }
     }
 
     fn built(changes: Vec<Changed>) -> Recorded {
@@ -54,10 +58,18 @@ mod tests {
 
     #[test]
     fn the_build_that_found_the_machine_unfit_runs_again_unless_it_changed_files() {
-        let baseline = BaselineBuilt { round: 1, ended: None, lack: Some(cause()), elapsed_ms: 1 };
+        let baseline = BaselineBuilt {
+            round: 1,
+            ended: None,
+            lack: Some(cause()),
+            elapsed_ms: 1,
+        };
         let baseline = Recorded::of(&BuildBaseline { round: 1 }, &baseline).unwrap();
         let restored = Recorded::of(&Restore, &Restored { paths: Vec::new() }).unwrap();
-        let unfit = Outcome::Unfit { round: 1, cause: cause() };
+        let unfit = Outcome::Unfit {
+            round: 1,
+            cause: cause(),
+        };
         let kept = |built| still_holds(&[restored.clone(), built, baseline.clone()], Some(&unfit));
         assert_eq!(kept(built(Vec::new())), 1);
         let change = Changed {
@@ -71,13 +83,25 @@ mod tests {
         };
         assert_eq!(kept(built(vec![change])), 3);
         let answers = [restored, built(Vec::new()), baseline];
-        assert_eq!(still_holds(&answers, None), 3, "it was killed, and goes on where it was");
+        assert_eq!(
+            still_holds(&answers, None),
+            3,
+            "it was killed, and goes on where it was"
+        );
     }
 
     #[test]
     fn a_model_without_an_answer_is_asked_again() {
-        let ask = Ask { round: 1, prompt: "p".into(), stable: 1, system: 0 };
-        let none = code_commit_engine::Unanswered { round: 1, cause: cause() };
+        let ask = Ask {
+            round: 1,
+            prompt: "p".into(),
+            stable: 1,
+            system: 0,
+        };
+        let none = code_commit_engine::Unanswered {
+            round: 1,
+            cause: cause(),
+        };
         let none = Recorded::of(&ask, &code_commit_engine::AskAnswer::Unanswered(none)).unwrap();
         assert_eq!(still_holds(&[built(Vec::new()), none], None), 1);
         assert_eq!(still_holds(&[], None), 0);

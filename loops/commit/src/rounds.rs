@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended, Harness,
-    Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended,
+    Harness, Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
 use code_commit_prompt::commit::Repair;
@@ -130,18 +130,31 @@ where
     let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
     let failed = loop {
-        let reply = match harness.perform(Ask { round, prompt: prompt.into(), stable, system })? {
+        let reply = match harness.perform(Ask {
+            round,
+            prompt: prompt.into(),
+            stable,
+            system,
+        })? {
             AskAnswer::Unanswered(none) => break unavailable(round, none.cause),
             AskAnswer::Answered(answered) => match answered.for_person {
                 Some(cause) => break unavailable(round, cause),
                 None => answered.reply(),
             },
         };
-        let answer = harness.perform(Apply { round, reply: reply.clone(), seen: seen.clone() })?;
+        let answer = harness.perform(Apply {
+            round,
+            reply: reply.clone(),
+            seen: seen.clone(),
+        })?;
         let (at, output, besides) = match answer {
             ApplyAnswer::Rejected(Rejected { report, shown, .. }) => {
                 seen.extend(shown.iter().map(Present::known));
-                (At::Reply, report, shown.iter().map(|file| conversation.show(file)).collect())
+                (
+                    At::Reply,
+                    report,
+                    shown.iter().map(|file| conversation.show(file)).collect(),
+                )
             }
             ApplyAnswer::Applied(applied) => {
                 changed = true;
@@ -155,17 +168,32 @@ where
                 if let Some(cause) = cleared.unfit(harness, &built)? {
                     break Outcome::Unfit { round, cause };
                 }
-                let rebuilt = built.present.iter().filter(|file| conversation.rebuilt(file));
+                let rebuilt = built
+                    .present
+                    .iter()
+                    .filter(|file| conversation.rebuilt(file));
                 seen.extend(rebuilt.map(Present::known));
                 let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
-                (if applied.changed_nothing() { At::Unchanged } else { At::Build }, built.output, hints)
+                (
+                    if applied.changed_nothing() {
+                        At::Unchanged
+                    } else {
+                        At::Build
+                    },
+                    built.output,
+                    hints,
+                )
             }
         };
         let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
         let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
         last_failure = Some(failure);
         if repeats || limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck { rounds: round, times, repeats };
+            break Outcome::Stuck {
+                rounds: round,
+                times,
+                repeats,
+            };
         }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
@@ -193,7 +221,11 @@ struct Cleared {
 
 impl Cleared {
     fn new(on_unfit: OnUnfit) -> Self {
-        Self { on_unfit, lacks: Vec::new(), ended: None }
+        Self {
+            on_unfit,
+            lacks: Vec::new(),
+            ended: None,
+        }
     }
 
     /// What the machine lacks, if that explains the failure. The output alone does not: a reply may have
@@ -203,7 +235,11 @@ impl Cleared {
         harness: &mut H,
         built: &Built,
     ) -> Result<Option<Cause>, H::Stop> {
-        let Some(lack) = built.lack.as_ref().filter(|lack| !self.lacks.contains(lack)) else {
+        let Some(lack) = built
+            .lack
+            .as_ref()
+            .filter(|lack| !self.lacks.contains(lack))
+        else {
             return Ok(None);
         };
         if self.on_unfit == OnUnfit::GoOn {
@@ -227,7 +263,9 @@ impl Cleared {
         let is_quick = built.elapsed_ms <= QUICK_BUILD_MS && built.changes.is_empty();
         let is_cheap = self.on_unfit == OnUnfit::End && is_quick;
         let ended = match self.ended {
-            None if limits.earned && is_cheap => harness.perform(BuildBaseline { round: built.round })?.ended,
+            None if limits.earned && is_cheap => {
+                harness.perform(BuildBaseline { round: built.round })?.ended
+            }
             known => known.filter(|_| limits.earned),
         };
         if ended == Some(Ended::Exited(0)) {
@@ -254,25 +292,52 @@ fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> St
         (Repair::Focused, At::Build | At::Unchanged) => failing_part(text),
         (Repair::Focused, At::Reply) | (Repair::Whole, _) => Cow::Borrowed(text),
     };
-    let whole_bytes = if part.len() < text.len() { part.len() } else { output.whole_bytes() };
+    let whole_bytes = if part.len() < text.len() {
+        part.len()
+    } else {
+        output.whole_bytes()
+    };
     let shown = middle_left_out(&part, whole_bytes, limit);
-    let told = if times > 1 { format!("{shown}{}", notice(times, at)) } else { shown.into_owned() };
-    let line_break = if besides.is_empty() || told.ends_with('\n') { "" } else { "\n" };
+    let told = if times > 1 {
+        format!("{shown}{}", notice(times, at))
+    } else {
+        shown.into_owned()
+    };
+    let line_break = if besides.is_empty() || told.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     told + line_break + besides
 }
 
 /// What a build may fail of that its output does not name: code that the reply stands for, but does not hold.
 fn left_out(warnings: &[Problem]) -> String {
-    let placeholders = warnings.iter().filter(|warning| warning.code == PLACEHOLDER).take(MOST_NAMED);
-    placeholders.map(|warning| format!("[code-commit] {}\n", warning.message)).collect()
+    let placeholders = warnings
+        .iter()
+        .filter(|warning| warning.code == PLACEHOLDER)
+        .take(MOST_NAMED);
+    placeholders
+        .map(|warning| format!("[code-commit] {}\n", warning.message))
+        .collect()
 }
 
 /// The build's own changes, which no reply has made: the model's idea of these files is not what they are.
 fn changed_by(built: &Built) -> String {
-    let changed = built.changes.iter().filter_map(|file| Some(format!("{} {}", file.letter()?, file.path)));
-    let restored = built.put_back.iter().map(|path| format!("{path} (not allowed: it was restored)"));
+    let changed = built
+        .changes
+        .iter()
+        .filter_map(|file| Some(format!("{} {}", file.letter()?, file.path)));
+    let restored = built
+        .put_back
+        .iter()
+        .map(|path| format!("{path} (not allowed: it was restored)"));
     let lines: Vec<String> = changed.chain(restored).collect();
-    let named = lines.iter().take(MOST_NAMED).map(|line| format!("{line}\n")).collect::<String>();
+    let named = lines
+        .iter()
+        .take(MOST_NAMED)
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
     match lines.len().saturating_sub(MOST_NAMED) {
         _ if lines.is_empty() => String::new(),
         0 => format!("[code-commit] The build itself changed:\n{named}"),

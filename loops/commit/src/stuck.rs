@@ -19,10 +19,26 @@ impl Failure {
     /// The failure of this round and its reply, counted on where the last one was the same.
     pub(crate) fn after(last: Option<Self>, output: &str, reply: &str) -> Self {
         let essence = essence(output);
-        let Some(last) = last else { return Self { essence, times: 1, answered: None, repeats: false } };
+        let Some(last) = last else {
+            return Self {
+                essence,
+                times: 1,
+                answered: None,
+                repeats: false,
+            };
+        };
         let answered = Some((last.essence, proposal(reply)));
-        let times = if last.essence == essence { last.times + 1 } else { 1 };
-        Self { essence, times, repeats: answered == last.answered, answered }
+        let times = if last.essence == essence {
+            last.times + 1
+        } else {
+            1
+        };
+        Self {
+            essence,
+            times,
+            repeats: answered == last.answered,
+            answered,
+        }
     }
 
     /// Whether the model has proposed the same twice to prompts that tell of the same failure.
@@ -52,7 +68,9 @@ pub(crate) fn notice(times: u32, at: At) -> String {
     let same = format!("[code-commit] This is the same failure {times} times in a row.");
     match at {
         At::Build => format!("{same} What you changed did not reach its cause; look elsewhere.\n"),
-        At::Unchanged => format!("{same} Your last reply changed nothing, and the build still fails.\n"),
+        At::Unchanged => {
+            format!("{same} Your last reply changed nothing, and the build still fails.\n")
+        }
         At::Reply => {
             format!(
                 "{same} None of these replies was used; do less in one reply, or say it in another form.\n"
@@ -63,10 +81,14 @@ pub(crate) fn notice(times: u32, at: At) -> String {
 
 /// A reply without the words around what it proposes; all of one that cannot be read.
 fn proposal(reply: &str) -> String {
-    let Ok(parsed) = code_commit_parser::parse(reply) else { return reply.to_owned() };
+    let Ok(parsed) = code_commit_parser::parse(reply) else {
+        return reply.to_owned();
+    };
     let proposes = |block: &&Block| matches!(block.ask.kind(), Kind::File | Kind::NoChange);
     let blocks = parsed.blocks().iter().filter(proposes);
-    blocks.filter_map(|block| reply.get(block.span.clone())).collect()
+    blocks
+        .filter_map(|block| reply.get(block.span.clone()))
+        .collect()
 }
 
 /// A hash of output without what differs from run to run: times, addresses, lines and the folders of paths. A number that stands alone is
@@ -74,16 +96,22 @@ fn proposal(reply: &str) -> String {
 fn essence(output: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     for word in output.split_whitespace() {
-        without_what_differs(word).chain([' ']).for_each(|c| c.hash(&mut hasher));
+        without_what_differs(word)
+            .chain([' '])
+            .for_each(|c| c.hash(&mut hasher));
     }
     hasher.finish()
 }
 
 fn without_what_differs(word: &str) -> impl Iterator<Item = char> {
-    let hex = word.trim_matches(|c: char| !c.is_ascii_alphanumeric()).strip_prefix("0x");
+    let hex = word
+        .trim_matches(|c: char| !c.is_ascii_alphanumeric())
+        .strip_prefix("0x");
     let is_address = hex.is_some_and(|digits| digits.chars().all(|c| c.is_ascii_hexdigit()));
-    let is_number =
-        word.trim_matches(|c: char| c.is_ascii_punctuation()).bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = word
+        .trim_matches(|c: char| c.is_ascii_punctuation())
+        .bytes()
+        .all(|byte| byte.is_ascii_digit());
     let name = word.rsplit('/').next().unwrap_or(word);
     let kept = if is_address {
         ""
@@ -92,7 +120,8 @@ fn without_what_differs(word: &str) -> impl Iterator<Item = char> {
     } else {
         name
     };
-    kept.chars().filter(move |c| is_number || !c.is_ascii_digit())
+    kept.chars()
+        .filter(move |c| is_number || !c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -109,9 +138,11 @@ mod tests {
 
     #[test]
     fn another_message_begins_to_count_anew() {
-        for (one, other) in
-            [("no type `A`", "no type `B`"), ("12 failed, 1 passed", "3 failed, 10 passed"), ("a b", "ab")]
-        {
+        for (one, other) in [
+            ("no type `A`", "no type `B`"),
+            ("12 failed, 1 passed", "3 failed, 10 passed"),
+            ("a b", "ab"),
+        ] {
             let other = Failure::after(Some(Failure::after(None, one, "")), other, "");
             assert_eq!(other.times(), 1);
         }

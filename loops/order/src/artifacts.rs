@@ -118,7 +118,12 @@ impl From<&proposal::FileWrite<'_>> for FileWrite {
             Change::Content(content) => (Some(content.to_string()), None),
             Change::Edits(edits) => (None, Some(edits.iter().map(edit).collect())),
         };
-        Self { path: write.path.to_string(), base_sha256: write.base_sha256.to_string(), content, edits }
+        Self {
+            path: write.path.to_string(),
+            base_sha256: write.base_sha256.to_string(),
+            content,
+            edits,
+        }
     }
 }
 

@@ -29,22 +29,36 @@ pub(crate) fn refused(why: WhyRefused, problems: &[Problem], order: &WorkOrder) 
         WhyRefused::Stale => Stage::StaleContext,
         WhyRefused::NotWritten => Stage::WriteFailed,
     };
-    let messages: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+    let messages: Vec<&str> = problems
+        .iter()
+        .map(|problem| problem.message.as_str())
+        .collect();
     plain(stage, &messages.join("\n"), order)
 }
 
 /// A command that failed. The end of its output is the most informative; if it printed on both
 /// streams, each gets half of the excerpt.
-pub(crate) fn of_command(stage: Stage, command: &str, result: &CmdResult, order: &WorkOrder) -> FailureBrief {
+pub(crate) fn of_command(
+    stage: Stage,
+    command: &str,
+    result: &CmdResult,
+    order: &WorkOrder,
+) -> FailureBrief {
     let [out, err] = [&result.stdout_trunc, &result.stderr_trunc].map(|text| text.trim());
     let excerpt = if out.is_empty() && err.is_empty() {
-        format!("the command ended with exit code {} and printed nothing", result.exit_code)
+        format!(
+            "the command ended with exit code {} and printed nothing",
+            result.exit_code
+        )
     } else if out.is_empty() || err.is_empty() {
         tail(&format!("{out}{err}"), EXCERPT_CHARS)
     } else {
         const LABELS: usize = "[stdout]\n\n[stderr]\n".len();
         let room = EXCERPT_CHARS - LABELS;
-        let err = tail(err, (room / 2).max(room.saturating_sub(out.chars().count())));
+        let err = tail(
+            err,
+            (room / 2).max(room.saturating_sub(out.chars().count())),
+        );
         let out = tail(out, room - err.chars().count());
         format!("[stdout]\n{out}\n[stderr]\n{err}")
     };
@@ -106,7 +120,10 @@ fn tail(text: &str, chars: usize) -> String {
     if count <= chars {
         return text.to_owned();
     }
-    ['…'].into_iter().chain(text.chars().skip(count + 1 - chars)).collect()
+    ['…']
+        .into_iter()
+        .chain(text.chars().skip(count + 1 - chars))
+        .collect()
 }
 
 #[cfg(test)]
@@ -134,32 +151,53 @@ mod tests {
 
     #[test]
     fn an_excerpt_is_bounded_whatever_a_command_prints() {
-        for (out, err) in [(0, 0), (5000, 0), (0, 5000), (5000, 5000), (5000, 3), (3, 5000), (1990, 1990)] {
+        for (out, err) in [
+            (0, 0),
+            (5000, 0),
+            (0, 5000),
+            (5000, 5000),
+            (5000, 3),
+            (3, 5000),
+            (1990, 1990),
+        ] {
             let result = result(&"ö".repeat(out), &"x".repeat(err));
             let brief = of_command(Stage::VerifyFailed, "x", &result, &order());
             let chars = brief.primary_error_excerpt.chars().count();
             assert!(chars <= EXCERPT_CHARS, "{out} {err}: {chars}");
-            assert!(chars >= (out + err).min(EXCERPT_CHARS), "{out} {err}: {chars}");
+            assert!(
+                chars >= (out + err).min(EXCERPT_CHARS),
+                "{out} {err}: {chars}"
+            );
         }
     }
 
     #[test]
     fn a_command_that_prints_nothing_still_has_an_excerpt() {
         let brief = of_command(Stage::VerifyFailed, "x", &result(" \n", ""), &order());
-        assert_eq!(brief.primary_error_excerpt, "the command ended with exit code 3 and printed nothing");
+        assert_eq!(
+            brief.primary_error_excerpt,
+            "the command ended with exit code 3 and printed nothing"
+        );
     }
 
     #[test]
     fn the_end_of_both_streams_is_kept() {
-        let brief =
-            of_command(Stage::AcceptanceFailed, "sh t", &result("1 failed\n", "Traceback\n"), &order());
+        let brief = of_command(
+            Stage::AcceptanceFailed,
+            "sh t",
+            &result("1 failed\n", "Traceback\n"),
+            &order(),
+        );
         insta::assert_snapshot!(brief.primary_error_excerpt, @r"
         [stdout]
         1 failed
         [stderr]
         Traceback
         ");
-        assert_eq!((brief.command.as_deref(), brief.exit_code), (Some("sh t"), Some(3)));
+        assert_eq!(
+            (brief.command.as_deref(), brief.exit_code),
+            (Some("sh t"), Some(3))
+        );
     }
 
     #[test]

@@ -18,7 +18,11 @@ pub fn shown_context(files: Vec<(String, Option<String>)>) -> Vec<Context> {
                 left -= cut.len();
                 (Some(cut.to_owned()), text.len() - cut.len())
             });
-            Context { path, text, left_out_bytes }
+            Context {
+                path,
+                text,
+                left_out_bytes,
+            }
         })
         .collect()
 }
@@ -28,7 +32,10 @@ fn cut(text: &str, limit: usize) -> &str {
         return text;
     }
     let fits = text.as_bytes().get(..limit).unwrap_or_default();
-    let lines = fits.iter().rposition(|byte| *byte == b'\n').and_then(|end| text.get(..=end));
+    let lines = fits
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .and_then(|end| text.get(..=end));
     lines.unwrap_or_default()
 }
 
@@ -45,7 +52,10 @@ mod tests {
 
     fn lengths(files: &[usize]) -> Vec<(usize, usize)> {
         let lines = |bytes: usize| "abc\n".repeat(bytes / 4);
-        let files = files.iter().map(|bytes| ("f".to_owned(), Some(lines(*bytes)))).collect();
+        let files = files
+            .iter()
+            .map(|bytes| ("f".to_owned(), Some(lines(*bytes))))
+            .collect();
         shown_context(files)
             .into_iter()
             .map(|file| (file.text.unwrap_or_default().len(), file.left_out_bytes))
@@ -56,7 +66,10 @@ mod tests {
     fn two_hundred_kilobytes_are_shown_and_the_rest_is_counted() {
         assert_eq!(lengths(&[12, 20]), [(12, 0), (20, 0)]);
         assert_eq!(lengths(&[CONTEXT_BYTES, 4]), [(CONTEXT_BYTES, 0), (0, 4)]);
-        assert_eq!(lengths(&[CONTEXT_BYTES - 8, 12, 4]), [(CONTEXT_BYTES - 8, 0), (8, 4), (0, 4)]);
+        assert_eq!(
+            lengths(&[CONTEXT_BYTES - 8, 12, 4]),
+            [(CONTEXT_BYTES - 8, 0), (8, 4), (0, 4)]
+        );
     }
 
     #[test]
@@ -80,12 +93,18 @@ mod tests {
         ];
         let [whole, in_part] = shown(&shown_context(files));
         assert_eq!(in_part, ["part", "none"]);
-        assert!(!whole.is_empty() && whole.iter().all(|path| !in_part.contains(path)), "{whole:?}");
+        assert!(
+            !whole.is_empty() && whole.iter().all(|path| !in_part.contains(path)),
+            "{whole:?}"
+        );
     }
 
     #[test]
     fn a_file_that_is_not_there_takes_nothing() {
-        let files = shown_context(vec![("new".to_owned(), None), ("old".to_owned(), Some("x".to_owned()))]);
+        let files = shown_context(vec![
+            ("new".to_owned(), None),
+            ("old".to_owned(), Some("x".to_owned())),
+        ]);
         assert_eq!(files[0].text, None);
         assert_eq!(files[1].text.as_deref(), Some("x"));
     }

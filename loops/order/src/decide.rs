@@ -4,7 +4,8 @@ mod attempt;
 mod base;
 
 use code_commit_engine::{
-    Ask, Commit, CommitAnswer, Doubt, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp, Write,
+    Ask, Commit, CommitAnswer, Doubt, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp,
+    Write,
 };
 
 use crate::artifacts::{AttemptRecord, RunSummary, Stage, Verdict};
@@ -47,29 +48,50 @@ where
     H: Harness<Stamp> + Harness<Look> + Harness<Ask> + Harness<Write> + Harness<Run>,
     H: Harness<RollBack> + Harness<Keep> + Harness<Measure> + Harness<Commit> + Harness<Doubt>,
 {
-    let mut run = Report { inputs, started: harness.perform(Stamp)?.at, records: Vec::new() };
+    let mut run = Report {
+        inputs,
+        started: harness.perform(Stamp)?.at,
+        records: Vec::new(),
+    };
     if let Some(brief) = base::refused(harness, inputs)? {
         let file = "preflight/failure_brief.json".to_owned();
-        harness.perform(Keep { file, text: json(&brief).into() })?;
+        harness.perform(Keep {
+            file,
+            text: json(&brief).into(),
+        })?;
         let outcome = Outcome::AttemptsUsedUp { rounds: 0 };
         return run.close(harness, outcome, Some(brief.stage), None);
     }
     let mut number = 1;
     loop {
         let mut attempt = Attempt::number(number);
-        let failure = run.records.last().and_then(|record| record.failure_brief.as_ref());
+        let failure = run
+            .records
+            .last()
+            .and_then(|record| record.failure_brief.as_ref());
         let prompt = inputs.prompt_of(number, failure);
         let (brief, outcome) = match attempt.make(harness, inputs, prompt) {
             Ok(tree_hash) => {
                 attempt.keep(harness)?;
                 run.records.push(attempt.record(&inputs.baseline_commit));
-                return run.close(harness, Outcome::Done { rounds: number }, None, Some(tree_hash));
+                return run.close(
+                    harness,
+                    Outcome::Done { rounds: number },
+                    None,
+                    Some(tree_hash),
+                );
             }
             Err(Halt::Stop(stop)) => return Err(stop),
             Err(Halt::Failed(brief)) => (brief, Outcome::AttemptsUsedUp { rounds: number }),
             Err(Halt::Unavailable(cause)) => {
                 let brief = brief::plain(Stage::Exception, &cause.message, &inputs.order);
-                (brief, Outcome::ModelUnavailable { round: number, cause })
+                (
+                    brief,
+                    Outcome::ModelUnavailable {
+                        round: number,
+                        cause,
+                    },
+                )
             }
         };
         if attempt.has_written() {
@@ -108,18 +130,33 @@ impl Report<'_> {
     {
         let ended = harness.perform(Stamp)?.at;
         let summary = self.summary(failed_stage, tree_hash, ended);
-        harness.perform(Keep { file: SUMMARY.to_owned(), text: json(&summary).into() })?;
+        harness.perform(Keep {
+            file: SUMMARY.to_owned(),
+            text: json(&summary).into(),
+        })?;
         let mut not_committed = None;
         if self.inputs.commit && failed_stage.is_none() {
-            match harness.perform(Commit { message: self.inputs.commit_message() })? {
+            match harness.perform(Commit {
+                message: self.inputs.commit_message(),
+            })? {
                 CommitAnswer::Committed(_) => {}
                 CommitAnswer::NotCommitted(why) => not_committed = Some(why.message),
             }
         }
-        Ok(Finished { outcome, summary, failed_stage, not_committed })
+        Ok(Finished {
+            outcome,
+            summary,
+            failed_stage,
+            not_committed,
+        })
     }
 
-    fn summary(&self, failed: Option<Stage>, tree_hash: Option<String>, ended: String) -> RunSummary {
+    fn summary(
+        &self,
+        failed: Option<Stage>,
+        tree_hash: Option<String>,
+        ended: String,
+    ) -> RunSummary {
         let inputs = self.inputs;
         RunSummary {
             run_id: inputs.run_id.clone(),
@@ -131,7 +168,11 @@ impl Report<'_> {
             repo_tree_hash_after: tree_hash,
             max_attempts: inputs.max_attempts,
             attempts: self.records.clone(),
-            verdict: if failed.is_none() { Verdict::Pass } else { Verdict::Fail },
+            verdict: if failed.is_none() {
+                Verdict::Pass
+            } else {
+                Verdict::Fail
+            },
             ended_stage: failed.map_or("success", Stage::as_str).to_owned(),
             started_utc: self.started.clone(),
             ended_utc: ended,

@@ -23,7 +23,10 @@ pub struct FieldProblem {
 impl FieldProblem {
     /// Of this field; of the order as a whole if that is empty.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -48,11 +51,17 @@ pub(crate) struct Fields {
 impl Fields {
     pub(crate) fn of(json: &[u8]) -> Result<Self, FieldProblem> {
         if json.starts_with(BYTE_ORDER_MARK) {
-            return Err(FieldProblem::new("", "the order begins with a byte order mark; JSON has none"));
+            return Err(FieldProblem::new(
+                "",
+                "the order begins with a byte order mark; JSON has none",
+            ));
         }
         let Unique(values) = serde_json::from_slice(json)
             .map_err(|error| FieldProblem::new("", format!("the order cannot be read: {error}")))?;
-        Ok(Self { values, problems: Vec::new() })
+        Ok(Self {
+            values,
+            problems: Vec::new(),
+        })
     }
 
     pub(crate) fn values(&self) -> &BTreeMap<String, Value> {
@@ -87,7 +96,11 @@ impl Fields {
     /// A list of strings; empty if the field is missing or null.
     pub(crate) fn optional_texts(&mut self, field: &str) -> Numbered<String> {
         let value = self.optional(field);
-        if value.is_some() { self.list(field, value) } else { Vec::new() }
+        if value.is_some() {
+            self.list(field, value)
+        } else {
+            Vec::new()
+        }
     }
 
     /// The value of a field; `None` if it is missing or null.
@@ -97,14 +110,17 @@ impl Fields {
 
     /// Reports the remaining fields, which are not part of the schema.
     pub(crate) fn finish(mut self) -> Vec<FieldProblem> {
-        let unknown =
-            self.values.keys().map(|field| FieldProblem::new(field, "is not a field of a work order"));
+        let unknown = self
+            .values
+            .keys()
+            .map(|field| FieldProblem::new(field, "is not a field of a work order"));
         self.problems.extend(unknown);
         self.problems
     }
 
     pub(crate) fn wrong(&mut self, field: &str, wanted: &str) {
-        self.problems.push(FieldProblem::new(field, format!("must be {wanted}")));
+        self.problems
+            .push(FieldProblem::new(field, format!("must be {wanted}")));
     }
 
     fn wrong_or_missing(&mut self, field: &str, found: Option<&Value>, wanted: &str) {

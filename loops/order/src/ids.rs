@@ -10,7 +10,12 @@ use sha2::{Digest as _, Sha256};
 ///
 /// The model is hashed as the user named it. The temperature is written as the shortest decimal
 /// that represents it, without an exponent: `0`, `0.7`, `1`.
-pub fn config_hash(model: &str, temperature: f64, max_attempts: u32, timeout_seconds: u64) -> String {
+pub fn config_hash(
+    model: &str,
+    temperature: f64,
+    max_attempts: u32,
+    timeout_seconds: u64,
+) -> String {
     sha256_hex(format!("{model}|{temperature}|{max_attempts}|{timeout_seconds}").as_bytes())
 }
 
@@ -23,7 +28,10 @@ pub fn run_id(work_order_hash: &str, tree_hash_before: &str, config_hash: &str) 
 
 /// The hash of an order as canonical JSON.
 pub(crate) fn order_hash(fields: &BTreeMap<String, Value>) -> String {
-    let members: Vec<String> = fields.iter().map(|(key, value)| member(key, value)).collect();
+    let members: Vec<String> = fields
+        .iter()
+        .map(|(key, value)| member(key, value))
+        .collect();
     sha256_hex(format!("{{{}}}", members.join(",")).as_bytes())
 }
 
@@ -38,7 +46,10 @@ fn canonical(value: &Value) -> String {
             // `serde_json` sorts them or not, depending on a feature that any crate of a build can
             // change.
             let sorted: BTreeMap<&String, &Value> = members.iter().collect();
-            let members: Vec<String> = sorted.into_iter().map(|(key, value)| member(key, value)).collect();
+            let members: Vec<String> = sorted
+                .into_iter()
+                .map(|(key, value)| member(key, value))
+                .collect();
             format!("{{{}}}", members.join(","))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
@@ -50,7 +61,10 @@ fn member(key: &str, value: &Value) -> String {
 }
 
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -61,7 +75,10 @@ mod tests {
     fn canonical_json_is_sorted_and_has_no_white_space() {
         let value: Value =
             serde_json::from_str(r#"{"b": [1, {"z": null, "a": "ü\n\u0001"}], "a": 0.5}"#).unwrap();
-        assert_eq!(canonical(&value), "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}");
+        assert_eq!(
+            canonical(&value),
+            "{\"a\":0.5,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}"
+        );
     }
 
     /// The expected values were computed with Python's `hashlib` and, for the order,
@@ -75,13 +92,25 @@ mod tests {
             "5b01af50292a147a6658aeb6894979ec086915158ca00af56282d3de8962c273"
         );
         let configs = [
-            (("gpt-test", 0.0, 2, 600), "b91edb23e1ca74f279c59f6dcc216b885eb6311eadc14b712c716a0eff95477b"),
-            (("gpt-test", 0.7, 2, 600), "14544b05dbb5fd663beacc995e5a23d1070718dd39ca59b48d2417c1b049cc14"),
-            (("m", 1.0, 1, 1), "52d3bf8d99965ec644165ba11b77baa6c6b384dae62ffa6616730205ebc9ad41"),
+            (
+                ("gpt-test", 0.0, 2, 600),
+                "b91edb23e1ca74f279c59f6dcc216b885eb6311eadc14b712c716a0eff95477b",
+            ),
+            (
+                ("gpt-test", 0.7, 2, 600),
+                "14544b05dbb5fd663beacc995e5a23d1070718dd39ca59b48d2417c1b049cc14",
+            ),
+            (
+                ("m", 1.0, 1, 1),
+                "52d3bf8d99965ec644165ba11b77baa6c6b384dae62ffa6616730205ebc9ad41",
+            ),
         ];
         for ((model, temperature, attempts, seconds), hash) in configs {
             assert_eq!(config_hash(model, temperature, attempts, seconds), hash);
         }
-        assert_eq!(run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64)), "b20dd8bdd812");
+        assert_eq!(
+            run_id(&"a".repeat(64), &"b".repeat(64), &"c".repeat(64)),
+            "b20dd8bdd812"
+        );
     }
 }

@@ -10,9 +10,12 @@ pub fn cannot_fail(argv: &[String], text: impl Fn(&str, bool) -> Option<String>)
     match words[..] {
         ["true" | "/bin/true" | "/usr/bin/true"] | ["echo", ..] => true,
         [shell, "-c", script, ..] if is_shell(shell) => does_nothing(script),
-        [shell, file, ..] if is_shell(shell) => text(file, false).is_some_and(|text| does_nothing(&text)),
+        [shell, file, ..] if is_shell(shell) => {
+            text(file, false).is_some_and(|text| does_nothing(&text))
+        }
         [file, ..] if file.contains('/') => {
-            let is_inert = |text: &str| interpreter(text).is_some_and(is_shell) && does_nothing(text);
+            let is_inert =
+                |text: &str| interpreter(text).is_some_and(is_shell) && does_nothing(text);
             text(file, true).is_some_and(|text| is_inert(&text))
         }
         _ => false,
@@ -26,13 +29,23 @@ pub fn message(command: &str) -> String {
 
 /// The program that the first line of a script names; what `env` would start, if it names that.
 pub fn interpreter(script: &str) -> Option<&str> {
-    let mut words = script.lines().next()?.strip_prefix("#!")?.split_ascii_whitespace();
+    let mut words = script
+        .lines()
+        .next()?
+        .strip_prefix("#!")?
+        .split_ascii_whitespace();
     let program = words.next()?;
-    if program.ends_with("/env") { words.find(|word| !word.starts_with('-')) } else { Some(program) }
+    if program.ends_with("/env") {
+        words.find(|word| !word.starts_with('-'))
+    } else {
+        Some(program)
+    }
 }
 
 fn is_shell(program: &str) -> bool {
-    let known = ["/usr/bin/", "/bin/"].into_iter().find_map(|folder| program.strip_prefix(folder));
+    let known = ["/usr/bin/", "/bin/"]
+        .into_iter()
+        .find_map(|folder| program.strip_prefix(folder));
     matches!(known.unwrap_or(program), "sh" | "bash" | "dash")
 }
 
@@ -40,9 +53,16 @@ fn is_shell(program: &str) -> bool {
 fn does_nothing(script: &str) -> bool {
     // To a shell, a carriage return is a part of the word before it.
     let is_unix = !script.contains('\r');
-    for line in script.split('\n').map(|line| line.trim_matches([' ', '\t'])) {
+    for line in script
+        .split('\n')
+        .map(|line| line.trim_matches([' ', '\t']))
+    {
         // One that goes on in the next line is not read here.
-        let words = if line.ends_with('\\') { Vec::new() } else { split_command(line).unwrap_or_default() };
+        let words = if line.ends_with('\\') {
+            Vec::new()
+        } else {
+            split_command(line).unwrap_or_default()
+        };
         match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["exit"] | ["exit", "0"] => return is_unix,
             ["true"] | ["echo", ..] => {}
@@ -61,7 +81,9 @@ mod tests {
     /// Whether it cannot fail, if the project has these two scripts.
     fn check(command: &str) -> bool {
         let text = |path: &str, _| match path {
-            "inert.sh" | "./inert.sh" => Some("#!/usr/bin/env bash\nset -eu\n\n# later\nexit 0\ntest -f x\n"),
+            "inert.sh" | "./inert.sh" => {
+                Some("#!/usr/bin/env bash\nset -eu\n\n# later\nexit 0\ntest -f x\n")
+            }
             "tests.sh" | "./tests.sh" => Some("#!/bin/sh\ntest -f x\nexit 0\n"),
             "./no-first-line" | "empty.sh" => Some(""),
             _ => None,

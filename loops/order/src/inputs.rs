@@ -49,7 +49,14 @@ impl Inputs {
     }
 
     pub(crate) fn prompt_of(&self, number: u32, failure: Option<&FailureBrief>) -> Prompt {
-        let Self { order, allowed, context, max_attempts, form, .. } = self;
+        let Self {
+            order,
+            allowed,
+            context,
+            max_attempts,
+            form,
+            ..
+        } = self;
         let acceptance = order.acceptance_texts();
         let task = Task {
             title: &order.title,
@@ -68,6 +75,13 @@ impl Inputs {
             excerpt: &brief.primary_error_excerpt,
             reminder: &brief.constraints_reminder,
         });
-        code_commit_prompt::order::prompt(&task, &Attempt { number, of: *max_attempts, failure })
+        code_commit_prompt::order::prompt(
+            &task,
+            &Attempt {
+                number,
+                of: *max_attempts,
+                failure,
+            },
+        )
     }
 }

@@ -19,7 +19,12 @@ pub const MOST_ORDER_BYTES: usize = 1 << 20;
 pub const TEMPLATE: &str = include_str!("template.json");
 
 /// Fields that the seed does not have. Leaving one out is the same as setting it to null.
-const OPTIONAL: [&str; 4] = ["max_cost", "preconditions", "postconditions", "must_fail_before"];
+const OPTIONAL: [&str; 4] = [
+    "max_cost",
+    "preconditions",
+    "postconditions",
+    "must_fail_before",
+];
 
 /// An order that satisfies every rule that can be checked without reading files.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +81,8 @@ impl WorkOrder {
         let intent = fields.text("intent");
         let allowed_files = items(paths(&mut fields, "allowed_files"));
         let forbidden = items(fields.texts("forbidden"));
-        let acceptance_commands = items(commands(&mut fields, "acceptance_commands", Fields::texts));
+        let acceptance_commands =
+            items(commands(&mut fields, "acceptance_commands", Fields::texts));
         let context_files = paths(&mut fields, "context_files");
         let (notes, max_cost) = (fields.optional_text("notes"), max_cost(&mut fields));
         let preconditions = conditions(&mut fields, "preconditions");
@@ -105,7 +111,11 @@ impl WorkOrder {
             hash,
         };
         let problems = fields.finish();
-        if problems.is_empty() { Ok(order) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(order)
+        } else {
+            Err(problems)
+        }
     }
 
     /// Whether it wants what the template wants, whatever its other fields say: nobody has filled it in.
@@ -114,7 +124,10 @@ impl WorkOrder {
     }
 
     pub(crate) fn acceptance_texts(&self) -> Vec<String> {
-        self.acceptance_commands.iter().map(|command| command.text.clone()).collect()
+        self.acceptance_commands
+            .iter()
+            .map(|command| command.text.clone())
+            .collect()
     }
 }
 
@@ -129,9 +142,16 @@ struct Lists<'o> {
 impl Lists<'_> {
     fn check(&self, problems: &mut Vec<FieldProblem>) {
         // Invalid fields have been reported already.
-        let known: BTreeSet<String> = problems.iter().map(|problem| problem.field.clone()).collect();
-        let complained =
-            |list: &str| known.range(list.to_owned()..).next().is_some_and(|field| field.starts_with(list));
+        let known: BTreeSet<String> = problems
+            .iter()
+            .map(|problem| problem.field.clone())
+            .collect();
+        let complained = |list: &str| {
+            known
+                .range(list.to_owned()..)
+                .next()
+                .is_some_and(|field| field.starts_with(list))
+        };
         let is_empty = |list: &str, length: usize| length == 0 && !complained(list);
         let mut problem = |field: &str, message: &str| {
             if !known.contains(field) {
@@ -139,26 +159,44 @@ impl Lists<'_> {
             }
         };
         if is_empty("allowed_files", self.allowed_files.len()) {
-            problem("allowed_files", "is empty, so that nothing could be written");
+            problem(
+                "allowed_files",
+                "is empty, so that nothing could be written",
+            );
         }
         if is_empty("acceptance_commands", self.acceptance_commands.len()) {
-            problem("acceptance_commands", "is empty, so that nothing could be accepted");
+            problem(
+                "acceptance_commands",
+                "is empty, so that nothing could be accepted",
+            );
         }
         if self.context_files.len() > MOST_CONTEXT_FILES {
             let count = self.context_files.len();
-            problem("context_files", &format!("has {count} files, and {MOST_CONTEXT_FILES} are the most"));
+            problem(
+                "context_files",
+                &format!("has {count} files, and {MOST_CONTEXT_FILES} are the most"),
+            );
         }
         let allowed: BTreeSet<&String> = self.allowed_files.iter().collect();
         for (at, path) in self.context_files {
             if !known.contains("allowed_files") && !allowed.contains(path) {
-                problem(&format!("context_files[{at}]"), "is not among the allowed_files");
+                problem(
+                    &format!("context_files[{at}]"),
+                    "is not among the allowed_files",
+                );
             }
         }
-        let acceptance: BTreeSet<&str> =
-            self.acceptance_commands.iter().map(|command| command.text.as_str()).collect();
+        let acceptance: BTreeSet<&str> = self
+            .acceptance_commands
+            .iter()
+            .map(|command| command.text.as_str())
+            .collect();
         for (at, command) in self.must_fail_before {
             if !acceptance.contains(command.text.as_str()) {
-                problem(&format!("must_fail_before[{at}]"), "is not among the acceptance_commands");
+                problem(
+                    &format!("must_fail_before[{at}]"),
+                    "is not among the acceptance_commands",
+                );
             }
         }
     }
@@ -177,9 +215,10 @@ fn hash(fields: &BTreeMap<String, Value>) -> String {
 fn line(fields: &mut Fields, field: &str) -> String {
     let text = fields.text(field);
     if text.chars().any(char::is_control) {
-        fields
-            .problems
-            .push(FieldProblem::new(field, "has a control character; give one line of plain text"));
+        fields.problems.push(FieldProblem::new(
+            field,
+            "has a control character; give one line of plain text",
+        ));
     }
     text
 }
@@ -196,7 +235,9 @@ fn paths(fields: &mut Fields, field: &str) -> Numbered<String> {
         let is_new = seen.insert(normal.clone());
         let fault = fault_of_path(&path).or((!is_new).then_some("stands in the list twice"));
         if let Some(message) = fault {
-            fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
+            fields
+                .problems
+                .push(FieldProblem::new(format!("{field}[{at}]"), message));
         }
         paths.push((at, normal));
     }
@@ -213,7 +254,10 @@ fn commands(
         match code_commit_parser::words::split_command(&text) {
             Ok(argv) => commands.push((at, Command { text, argv })),
             Err(error) => {
-                fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), error.to_string()));
+                fields.problems.push(FieldProblem::new(
+                    format!("{field}[{at}]"),
+                    error.to_string(),
+                ));
             }
         }
     }
@@ -221,7 +265,9 @@ fn commands(
 }
 
 fn conditions(fields: &mut Fields, field: &str) -> Vec<Condition> {
-    let Some(value) = fields.optional(field) else { return Vec::new() };
+    let Some(value) = fields.optional(field) else {
+        return Vec::new();
+    };
     let wanted = r#"a list of {"file_exists": PATH} and {"file_absent": PATH}"#;
     let Ok(conditions) = serde_json::from_value::<Vec<Condition>>(value) else {
         fields.wrong(field, wanted);
@@ -230,7 +276,9 @@ fn conditions(fields: &mut Fields, field: &str) -> Vec<Condition> {
     for (at, condition) in conditions.iter().enumerate() {
         let (Condition::FileExists(path) | Condition::FileAbsent(path)) = condition;
         if let Some(message) = fault_of_path(path) {
-            fields.problems.push(FieldProblem::new(format!("{field}[{at}]"), message));
+            fields
+                .problems
+                .push(FieldProblem::new(format!("{field}[{at}]"), message));
         }
     }
     conditions
@@ -238,7 +286,9 @@ fn conditions(fields: &mut Fields, field: &str) -> Vec<Condition> {
 
 fn max_cost(fields: &mut Fields) -> Option<f64> {
     let value = fields.optional("max_cost")?;
-    let cost = value.as_f64().filter(|cost| cost.is_finite() && *cost >= 0.0);
+    let cost = value
+        .as_f64()
+        .filter(|cost| cost.is_finite() && *cost >= 0.0);
     if cost.is_none() {
         fields.wrong("max_cost", "an amount of US dollars, 0 or more");
     }
@@ -246,18 +296,34 @@ fn max_cost(fields: &mut Fields) -> Option<f64> {
 }
 
 fn fault_of_path(path: &str) -> Option<&'static str> {
-    let drive = path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path.get(1..2) == Some(":");
+    let drive =
+        path.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && path.get(1..2) == Some(":");
     let faults = [
         (matches!(&*normalized_path(path), "" | "/"), "names no file"),
-        (path.starts_with('/'), "is an absolute path; give it relative to the repository"),
-        (drive, "has a drive letter; give it relative to the repository"),
-        (path.split('/').any(|part| part == ".."), "has a `..` component"),
+        (
+            path.starts_with('/'),
+            "is an absolute path; give it relative to the repository",
+        ),
+        (
+            drive,
+            "has a drive letter; give it relative to the repository",
+        ),
+        (
+            path.split('/').any(|part| part == ".."),
+            "has a `..` component",
+        ),
         (path.contains('\\'), "has a backslash; part folders by `/`"),
         (path.ends_with('/'), "names a folder; name each file"),
         (path.contains(['*', '?']), "is a pattern; name each file"),
-        (path.chars().any(char::is_control), "has a control character"),
+        (
+            path.chars().any(char::is_control),
+            "has a control character",
+        ),
     ];
-    faults.into_iter().find(|(is_fault, _)| *is_fault).map(|(_, message)| message)
+    faults
+        .into_iter()
+        .find(|(is_fault, _)| *is_fault)
+        .map(|(_, message)| message)
 }
 
 #[cfg(test)]

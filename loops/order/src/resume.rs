@@ -15,6 +15,13 @@ pub fn still_holds(answers: &[Recorded]) -> usize {
     let Some(answered) = answers.iter().rposition(|entry| entry.answers("answered")) else {
         return answers.len();
     };
-    let has_failed = answers.iter().skip(answered).any(|entry| entry.answers("rolled-back"));
-    if has_failed { answers.len() } else { answered + 1 }
+    let has_failed = answers
+        .iter()
+        .skip(answered)
+        .any(|entry| entry.answers("rolled-back"));
+    if has_failed {
+        answers.len()
+    } else {
+        answered + 1
+    }
 }

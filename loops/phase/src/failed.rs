@@ -56,7 +56,11 @@ impl Field {
 pub fn parse(text: &str) -> Report {
     let mut report = Report::default();
     let mut open: Option<Draft> = None;
-    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line))
+    {
         match (field(line), &mut open) {
             (Some((Field::Spec, value)), _) => {
                 close(open.take(), &mut report);
@@ -68,7 +72,9 @@ pub fn parse(text: &str) -> Report {
             }
             (Some((field @ (Field::Input | Field::Observed), _)), None) => {
                 let name = field.name();
-                report.problems.push(format!("line {number}: {name}: without a SPEC: line before it"));
+                report.problems.push(format!(
+                    "line {number}: {name}: without a SPEC: line before it"
+                ));
             }
             (None, Some(draft)) => draft.go_on(line),
             (None, None) => {}
@@ -77,8 +83,7 @@ pub fn parse(text: &str) -> Report {
     close(open, &mut report);
     // A table or prose: a verifier that lists failures in its own format must not pass the phase.
     if !report.failed && report.problems.is_empty() && !text.chars().all(is_markup) {
-        let problem =
-            "the file is not empty, and no line begins with SPEC: (if every contract holds, remove the file)";
+        let problem = "the file is not empty, and no line begins with SPEC: (if every contract holds, remove the file)";
         report.problems.push(problem.to_owned());
     }
     report
@@ -86,7 +91,9 @@ pub fn parse(text: &str) -> Report {
 
 /// The field that a line begins, and the text after it.
 fn field(line: &str) -> Option<(Field, &str)> {
-    Field::ALL.into_iter().find_map(|field| Some((field, value(line, field.name())?)))
+    Field::ALL
+        .into_iter()
+        .find_map(|field| Some((field, value(line, field.name())?)))
 }
 
 /// The text after `NAME:` at the beginning of a line. Markdown around the word is ignored.
@@ -95,7 +102,9 @@ pub(crate) fn value<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     let start = plain.get(..name.len())?;
     let rest = plain.get(name.len()..)?.trim_start_matches(is_markup);
     let value = rest.strip_prefix([':', '：'])?;
-    start.eq_ignore_ascii_case(name).then(|| value.trim_start_matches(['*', '_', '`']))
+    start
+        .eq_ignore_ascii_case(name)
+        .then(|| value.trim_start_matches(['*', '_', '`']))
 }
 
 /// White space, invisible characters, and the characters of Markdown's emphasis, lists, quotations,
@@ -109,7 +118,11 @@ pub(crate) fn is_markup(c: char) -> bool {
 /// The text of a numbered entry: `1. SPEC:`.
 pub(crate) fn without_ordinal(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    if rest.len() == text.len() { text } else { rest.strip_prefix(['.', ')']).unwrap_or(text) }
+    if rest.len() == text.len() {
+        text
+    } else {
+        rest.strip_prefix(['.', ')']).unwrap_or(text)
+    }
 }
 
 /// An entry that is still being read.
@@ -125,7 +138,13 @@ struct Draft {
 impl Draft {
     fn new(line: usize, spec: &str) -> Self {
         let spec = spec.trim().to_owned();
-        Self { line, spec, input: String::new(), observed: String::new(), last: Field::Spec }
+        Self {
+            line,
+            spec,
+            input: String::new(),
+            observed: String::new(),
+            last: Field::Spec,
+        }
     }
 
     fn text(&mut self, field: Field) -> &mut String {
@@ -155,13 +174,24 @@ fn close(draft: Option<Draft>, report: &mut Report) {
     let is_missing = |field: &Field| draft.text(*field).trim().is_empty();
     let missing: Vec<Field> = Field::ALL.into_iter().filter(is_missing).collect();
     if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|field| format!("{}:", field.name())).collect();
-        report.problems.push(format!("line {}: the entry has no {}", draft.line, names.join(" and no ")));
+        let names: Vec<String> = missing
+            .iter()
+            .map(|field| format!("{}:", field.name()))
+            .collect();
+        report.problems.push(format!(
+            "line {}: the entry has no {}",
+            draft.line,
+            names.join(" and no ")
+        ));
         return;
     }
     let [spec, input, observed] =
         [draft.spec, draft.input, draft.observed].map(|text| text.trim().to_owned());
-    report.entries.push(Entry { spec, input, observed });
+    report.entries.push(Entry {
+        spec,
+        input,
+        observed,
+    });
 }
 
 #[cfg(test)]
@@ -170,9 +200,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str) -> String {
-        let Report { entries, problems, failed } = parse(text);
-        let entries: String =
-            entries.iter().map(|e| format!("{:?} {:?} {:?}\n", e.spec, e.input, e.observed)).collect();
+        let Report {
+            entries,
+            problems,
+            failed,
+        } = parse(text);
+        let entries: String = entries
+            .iter()
+            .map(|e| format!("{:?} {:?} {:?}\n", e.spec, e.input, e.observed))
+            .collect();
         format!("{entries}{}\nfailed: {failed}", problems.join("\n"))
     }
 
@@ -258,15 +294,22 @@ mod tests {
             "❌",
         ] {
             let report = parse(text);
-            assert!(!report.failed && report.problems.len() == 1, "{text}: {report:?}");
+            assert!(
+                !report.failed && report.problems.len() == 1,
+                "{text}: {report:?}"
+            );
             assert!(!report.is_pass(), "{text}");
         }
     }
 
     #[test]
     fn a_line_of_json_in_an_input_is_no_field() {
-        let report = parse("SPEC: a → b\nINPUT: {\n  \"input\": 1,\n  \"spec\": 2\n}\nOBSERVED: c\n");
-        assert_eq!(report.entries[0].input, "{\n  \"input\": 1,\n  \"spec\": 2\n}");
+        let report =
+            parse("SPEC: a → b\nINPUT: {\n  \"input\": 1,\n  \"spec\": 2\n}\nOBSERVED: c\n");
+        assert_eq!(
+            report.entries[0].input,
+            "{\n  \"input\": 1,\n  \"spec\": 2\n}"
+        );
     }
 
     #[test]

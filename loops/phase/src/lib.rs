@@ -7,8 +7,8 @@ pub mod state;
 pub mod tokens;
 
 pub use phase::{
-    Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, first_prompt, has_report, phase, specs_changed,
-    specs_sha256,
+    Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, first_prompt, has_report, phase,
+    specs_changed, specs_sha256,
 };
 
 use code_commit_engine::{Named, Project};

@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List, Named as _, Next,
-    Outcome, Pace, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned, Wait,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List,
+    Named as _, Next, Outcome, Pace, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned,
+    Wait,
 };
 
 pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, specs_sha256};
@@ -36,14 +37,21 @@ pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
     H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
-    H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
+    H: Harness<Read<Phases>>
+        + Harness<Replace<Phases>>
+        + Harness<Append<Phases>>
+        + Harness<Delete<Phases>>,
 {
     Work::of(harness, inputs).run()
 }
 
 /// The first prompt of a run, without the list of files that its role can see.
 pub fn first_prompt(inputs: &Inputs) -> String {
-    let who = if inputs.start.builder_done { Role::Verifier } else { Role::Builder };
+    let who = if inputs.start.builder_done {
+        Role::Verifier
+    } else {
+        Role::Builder
+    };
     Work::of(&mut (), inputs).prompt(who, None)
 }
 
@@ -113,17 +121,28 @@ impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
     H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
-    H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
+    H: Harness<Read<Phases>>
+        + Harness<Replace<Phases>>
+        + Harness<Append<Phases>>
+        + Harness<Delete<Phases>>,
 {
     fn run(mut self) -> Result<Outcome, H::Stop> {
-        let mut next = if self.inputs.start.builder_done { Step::Verify } else { Step::Build };
+        let mut next = if self.inputs.start.builder_done {
+            Step::Verify
+        } else {
+            Step::Build
+        };
         loop {
             next = match self.step(&next) {
                 // Whatever was built and judged was so by other specs.
                 Err(Halt::SpecsChanged) => Step::Build,
                 Err(Halt::Stop(stop)) => return Err(stop),
                 Err(Halt::End(outcome)) => return Ok(outcome),
-                Ok(Step::End) => return Ok(Outcome::Done { rounds: self.iteration }),
+                Ok(Step::End) => {
+                    return Ok(Outcome::Done {
+                        rounds: self.iteration,
+                    });
+                }
                 Ok(step) => step,
             };
         }
@@ -161,10 +180,16 @@ where
 
     /// Begins the next iteration, if there is one.
     fn fail(&mut self) -> Result<(), Halt<H::Stop>> {
-        self.commit(Repository::Tests, format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration))?;
+        self.commit(
+            Repository::Tests,
+            format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration),
+        )?;
         if self.iteration >= self.inputs.limits.iterations {
             self.save(Status::Stuck)?;
-            return Err(Halt::End(Outcome::NeedsPerson { round: self.iteration, cause: self.stuck() }));
+            return Err(Halt::End(Outcome::NeedsPerson {
+                round: self.iteration,
+                cause: self.stuck(),
+            }));
         }
         self.save(Status::ContractsFailed)?;
         self.iteration += 1;
@@ -192,7 +217,10 @@ where
             tries += 1;
         }
         self.built_for.clear();
-        self.commit(Repository::Src, format!("phase{}/build/step-{}", self.inputs.phase, self.iteration))
+        self.commit(
+            Repository::Src,
+            format!("phase{}/build/step-{}", self.inputs.phase, self.iteration),
+        )
     }
 
     /// Runs a role's turn, again if it was cut off.
@@ -202,7 +230,11 @@ where
         (self.map, self.at) = (listed.list.share(), Some(listed.at));
         self.replace(PROJECT_MAP, Arc::clone(&self.map))?;
         let prompt: Arc<str> = self.prompt(role, complaint).into();
-        let repairs = if role == Role::Builder { self.iteration - 1 } else { 0 };
+        let repairs = if role == Role::Builder {
+            self.iteration - 1
+        } else {
+            0
+        };
         let mut pace = Pace::new(self.inputs.start.agents(role), repairs);
         loop {
             let turn = pace.lead(Turn::new(role, Arc::clone(&prompt), None, Session::None));
@@ -241,23 +273,44 @@ where
             usage: &turned.usage,
         });
         let at = At::new(Place::Abl, TOKENS);
-        self.harness.perform(Append { at, head: HEADER, text }).map_err(Halt::Stop).map(drop)
+        self.harness
+            .perform(Append {
+                at,
+                head: HEADER,
+                text,
+            })
+            .map_err(Halt::Stop)
+            .map(drop)
     }
 
     fn commit(&mut self, repository: Repository, message: String) -> Result<(), Halt<H::Stop>> {
-        match self.harness.perform(CommitAll { repository, message }).map_err(Halt::Stop)? {
+        match self
+            .harness
+            .perform(CommitAll {
+                repository,
+                message,
+            })
+            .map_err(Halt::Stop)?
+        {
             CommitAnswer::Committed(_) => Ok(()),
             CommitAnswer::NotCommitted(why) => Err(self.not_committed(why.message)),
         }
     }
 
     fn identity(&mut self, place: Place) -> Result<Option<String>, Halt<H::Stop>> {
-        Ok(self.harness.perform(Identify { place }).map_err(Halt::Stop)?.sha256)
+        Ok(self
+            .harness
+            .perform(Identify { place })
+            .map_err(Halt::Stop)?
+            .sha256)
     }
 
     fn replace(&mut self, file: &str, text: Arc<str>) -> Result<(), Halt<H::Stop>> {
         let at = At::new(Place::Abl, file);
-        self.harness.perform(Replace { at, text }).map_err(Halt::Stop).map(drop)
+        self.harness
+            .perform(Replace { at, text })
+            .map_err(Halt::Stop)
+            .map(drop)
     }
 
     fn save(&mut self, status: Status) -> Result<(), Halt<H::Stop>> {

@@ -48,7 +48,10 @@ pub fn check(text: &str, phase: u32) -> Vec<Finding> {
     }
     if contracts == 0 {
         let message = "there is no contract: a line `ACTION → EXPECTED RESULT`".to_owned();
-        findings.push(Finding { line: text.lines().count().max(1), message });
+        findings.push(Finding {
+            line: text.lines().count().max(1),
+            message,
+        });
     }
     if let Some(line) = left_of_template(text) {
         findings.push(Finding {
@@ -67,17 +70,26 @@ pub(crate) fn contracts(text: &str) -> impl Iterator<Item = &str> {
 
 /// The lines with an arrow, which may be written `->`; headings do not count.
 fn contracts_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let numbered = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-    numbered.filter(|(_, line)| !line.starts_with('#') && (line.contains('→') || line.contains("->")))
+    let numbered = text
+        .lines()
+        .enumerate()
+        .map(|(index, line)| (index + 1, line.trim()));
+    numbered
+        .filter(|(_, line)| !line.starts_with('#') && (line.contains('→') || line.contains("->")))
 }
 
 fn fault(contract: &str) -> Option<String> {
     let plain = contract.replace("->", "→");
-    let parts: Vec<&str> =
-        plain.split('→').map(|part| part.trim_matches(|c: char| c.is_whitespace() || c == '`')).collect();
+    let parts: Vec<&str> = plain
+        .split('→')
+        .map(|part| part.trim_matches(|c: char| c.is_whitespace() || c == '`'))
+        .collect();
     match parts.as_slice() {
         [action, result] => {
-            match (action.trim_start_matches(['-', '*', ' ']).is_empty(), result.is_empty()) {
+            match (
+                action.trim_start_matches(['-', '*', ' ']).is_empty(),
+                result.is_empty(),
+            ) {
                 (true, _) => Some("the contract has no action".to_owned()),
                 (_, true) => Some("the contract has no expected result".to_owned()),
                 (false, false) => None,
@@ -92,7 +104,10 @@ mod tests {
     use super::*;
 
     fn messages(text: &str) -> Vec<String> {
-        check(text, 1).into_iter().map(|finding| format!("{}: {}", finding.line, finding.message)).collect()
+        check(text, 1)
+            .into_iter()
+            .map(|finding| format!("{}: {}", finding.line, finding.message))
+            .collect()
     }
 
     #[test]
@@ -118,8 +133,18 @@ mod tests {
 
     #[test]
     fn only_a_plain_number_names_a_phase() {
-        let numbers =
-            ["phase1.md", "phase12.md", "phase01.md", "phase.md", "phase-1.md", "Phase1.md", "phase1.txt"];
-        assert_eq!(numbers.map(number), [Some(1), Some(12), None, None, None, None, None]);
+        let numbers = [
+            "phase1.md",
+            "phase12.md",
+            "phase01.md",
+            "phase.md",
+            "phase-1.md",
+            "Phase1.md",
+            "phase1.txt",
+        ];
+        assert_eq!(
+            numbers.map(number),
+            [Some(1), Some(12), None, None, None, None, None]
+        );
     }
 }

@@ -97,7 +97,10 @@ impl State {
         self.phases_completed.remove(&phase);
         self.passes.remove(&phase);
         self.tests.remove(&phase);
-        self.current = Current { phase: Some(phase), ..Current::default() };
+        self.current = Current {
+            phase: Some(phase),
+            ..Current::default()
+        };
         self.stuck_on = None;
         self.last_updated = Some(at);
     }
@@ -105,7 +108,10 @@ impl State {
     /// What the pass of a phase was given for and is another now; `None` if the phase has not passed, or if its
     /// pass holds. Source and tests do not count: later phases change them.
     pub fn stale(&self, phase: u32, now: &HoldsFor) -> Option<Stale> {
-        let pass = self.passes.get(&phase).filter(|_| self.phases_completed.contains(&phase))?;
+        let pass = self
+            .passes
+            .get(&phase)
+            .filter(|_| self.phases_completed.contains(&phase))?;
         let differs = |then: &Option<String>, now: &Option<String>| then.is_some() && then != now;
         if differs(&pass.specification, &now.specification) {
             Some(Stale::Specs)
@@ -117,17 +123,29 @@ impl State {
     /// Which of source and tests is another one than the newest pass was given for: a verification is about all
     /// phases up to its own. `None` while another phase is open, whose verification is about them.
     pub fn moved_on(&self, phase: u32, source: Option<&str>, tests: Option<&str>) -> Option<Stale> {
-        if self.current.phase.is_some_and(|open| open != phase && !self.phases_completed.contains(&open)) {
+        if self
+            .current
+            .phase
+            .is_some_and(|open| open != phase && !self.phases_completed.contains(&open))
+        {
             return None;
         }
-        let is_now =
-            |then: Option<&String>, now: Option<&str>| then.is_none_or(|then| Some(then.as_str()) == now);
+        let is_now = |then: Option<&String>, now: Option<&str>| {
+            then.is_none_or(|then| Some(then.as_str()) == now)
+        };
         let why = |passed: &u32, pass: &HoldsFor| {
             let of_tests = (!is_now(self.tests.get(passed), tests)).then_some(Stale::Tests);
-            if is_now(pass.tree.as_ref(), source) { of_tests } else { Some(Stale::Source) }
+            if is_now(pass.tree.as_ref(), source) {
+                of_tests
+            } else {
+                Some(Stale::Source)
+            }
         };
         let given = self.phases_completed.range(phase..);
-        given.filter_map(|passed| Some(why(passed, self.passes.get(passed)?))).min().flatten()
+        given
+            .filter_map(|passed| Some(why(passed, self.passes.get(passed)?)))
+            .min()
+            .flatten()
     }
 
     /// Whether the phase has passed, for these specs and with this verifier.
@@ -138,7 +156,9 @@ impl State {
     /// The file's text.
     pub fn to_json(&self) -> String {
         // Number keys and strings always have a JSON form.
-        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
+        serde_json::to_string_pretty(self)
+            .map(|text| text + "\n")
+            .unwrap_or_default()
     }
 }
 
@@ -147,7 +167,11 @@ mod tests {
     use super::*;
 
     fn holds_for(specs: &str, decider: &str) -> HoldsFor {
-        HoldsFor { tree: None, specification: Some(specs.to_owned()), decider: Some(decider.to_owned()) }
+        HoldsFor {
+            tree: None,
+            specification: Some(specs.to_owned()),
+            decider: Some(decider.to_owned()),
+        }
     }
 
     #[test]
@@ -159,28 +183,55 @@ mod tests {
         assert_eq!(state.stale(1, &holds_for("x", "y")), Some(Stale::Specs));
         assert_eq!(state.stale(1, &holds_for("a", "y")), Some(Stale::Decider));
         state.passes.clear();
-        assert!(state.has_passed(1, &holds_for("x", "y")), "an older file says only that it has passed");
+        assert!(
+            state.has_passed(1, &holds_for("x", "y")),
+            "an older file says only that it has passed"
+        );
         state.reopen(1, "t".to_owned());
         assert!(!state.has_passed(1, &holds_for("a", "b")));
     }
 
     #[test]
     fn a_pass_holds_for_source_and_tests_until_a_later_one_is_given_for_others() {
-        let pass = |tree: &str| HoldsFor { tree: Some(tree.to_owned()), ..holds_for("a", "b") };
+        let pass = |tree: &str| HoldsFor {
+            tree: Some(tree.to_owned()),
+            ..holds_for("a", "b")
+        };
         let mut state = State::default();
         let tests = |name: &str| Some(name.to_owned());
         state.complete(1, pass("one"), tests("t1"), "t".to_owned());
         assert_eq!(state.moved_on(1, Some("one"), Some("t1")), None);
-        assert_eq!(state.moved_on(1, Some("sabotage"), Some("t1")), Some(Stale::Source));
-        assert_eq!(state.moved_on(1, Some("one"), Some("t2")), Some(Stale::Tests));
+        assert_eq!(
+            state.moved_on(1, Some("sabotage"), Some("t1")),
+            Some(Stale::Source)
+        );
+        assert_eq!(
+            state.moved_on(1, Some("one"), Some("t2")),
+            Some(Stale::Tests)
+        );
         state.complete(2, pass("two"), tests("t2"), "t".to_owned());
-        assert_eq!(state.moved_on(1, Some("two"), Some("t2")), None, "phase 2 was verified with phase 1");
-        assert_eq!(state.moved_on(2, Some("one"), Some("t1")), Some(Stale::Source));
+        assert_eq!(
+            state.moved_on(1, Some("two"), Some("t2")),
+            None,
+            "phase 2 was verified with phase 1"
+        );
+        assert_eq!(
+            state.moved_on(2, Some("one"), Some("t1")),
+            Some(Stale::Source)
+        );
         state.current.phase = Some(3);
-        assert_eq!(state.moved_on(2, Some("three"), Some("t3")), None, "phase 3 will be verified with both");
+        assert_eq!(
+            state.moved_on(2, Some("three"), Some("t3")),
+            None,
+            "phase 3 will be verified with both"
+        );
         state.current.phase = Some(2);
         state.complete(2, HoldsFor::default(), None, "t".to_owned());
-        assert_eq!(state.moved_on(2, Some("x"), Some("y")), None, "an older file does not say");
+        assert_eq!(
+            state.moved_on(2, Some("x"), Some("y")),
+            None,
+            "an older file does not say"
+        );
     }
 
     #[test]
@@ -225,7 +276,13 @@ mod tests {
           "last_updated": "2026-11-21T09:30:05.042Z"
         }
         "#);
-        assert_eq!(serde_json::from_str::<State>(&state.to_json()).unwrap(), state);
-        assert_eq!(serde_json::from_str::<State>("{}").unwrap(), State::default());
+        assert_eq!(
+            serde_json::from_str::<State>(&state.to_json()).unwrap(),
+            state
+        );
+        assert_eq!(
+            serde_json::from_str::<State>("{}").unwrap(),
+            State::default()
+        );
     }
 }

@@ -3,7 +3,8 @@
 use code_commit_engine::ModelUsage;
 
 /// The seed's columns.
-pub(crate) const HEADER: &str = "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
+pub(crate) const HEADER: &str =
+    "timestamp,phase,step,role,model,input,candidates,cached,total,session_id\n";
 
 /// Follows the model of a turn whose CLI reported no usage.
 const NO_USAGE: &str = " (no usage reported)";
@@ -28,7 +29,13 @@ pub struct Turn<'t> {
 pub fn rows(turn: &Turn<'_>) -> String {
     if turn.usage.is_empty() {
         let model = format!("{}{NO_USAGE}", turn.asked_model);
-        return row(turn, &ModelUsage { model, ..ModelUsage::default() });
+        return row(
+            turn,
+            &ModelUsage {
+                model,
+                ..ModelUsage::default()
+            },
+        );
     }
     turn.usage.iter().map(|usage| row(turn, usage)).collect()
 }
@@ -36,7 +43,9 @@ pub fn rows(turn: &Turn<'_>) -> String {
 /// Empty means unknown, 0 is a reported zero. `candidates` is the output without thoughts; the
 /// total includes them.
 fn row(turn: &Turn<'_>, ModelUsage { model, usage, .. }: &ModelUsage) -> String {
-    let said = usage.output_tokens.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
+    let said = usage
+        .output_tokens
+        .map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or(0)));
     let count = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
     let fields = [
         turn.at.to_owned(),
@@ -88,7 +97,9 @@ pub struct Row {
 impl Row {
     /// The thoughts, which have no column of their own.
     pub fn thoughts(&self) -> Option<u64> {
-        self.total?.checked_sub(self.input?)?.checked_sub(self.candidates?)
+        self.total?
+            .checked_sub(self.input?)?
+            .checked_sub(self.candidates?)
     }
 }
 
@@ -105,7 +116,9 @@ pub struct Table {
 pub fn read(text: &str) -> Table {
     let mut table = Table::default();
     let mut records = records(text).into_iter();
-    let Some(header) = records.next() else { return table };
+    let Some(header) = records.next() else {
+        return table;
+    };
     for record in records {
         if record.len() < 10 {
             table.left_out += 1;
@@ -113,7 +126,9 @@ pub fn read(text: &str) -> Table {
         }
         let field = |name: &str| {
             let at = header.iter().position(|column| column == name);
-            at.and_then(|at| record.get(at)).map(String::as_str).unwrap_or_default()
+            at.and_then(|at| record.get(at))
+                .map(String::as_str)
+                .unwrap_or_default()
         };
         let count = |name: &str| field(name).parse().ok();
         let model = field("model");
@@ -167,12 +182,27 @@ mod tests {
 
     #[test]
     fn rows_come_back_and_quotes_do_no_harm() {
-        let line =
-            ["t", "1", "2", "builder", "odd,\"model\"", "10", "3", "0", "15", "s"].map(quoted).join(",");
+        let line = [
+            "t",
+            "1",
+            "2",
+            "builder",
+            "odd,\"model\"",
+            "10",
+            "3",
+            "0",
+            "15",
+            "s",
+        ]
+        .map(quoted)
+        .join(",");
         let Table { rows, left_out } = read(&format!("{HEADER}{line}\nbroken,row\n"));
         assert_eq!((rows.len(), left_out), (1, 1));
         assert_eq!(rows[0].model, "odd,\"model\"");
-        assert_eq!((rows[0].input, rows[0].total, rows[0].thoughts()), (Some(10), Some(15), Some(2)));
+        assert_eq!(
+            (rows[0].input, rows[0].total, rows[0].thoughts()),
+            (Some(10), Some(15), Some(2))
+        );
     }
 
     #[test]
@@ -183,7 +213,10 @@ mod tests {
             reasoning_tokens: Some(2),
             ..Usage::default()
         };
-        let usage = [ModelUsage { usage, ..ModelUsage::default() }];
+        let usage = [ModelUsage {
+            usage,
+            ..ModelUsage::default()
+        }];
         let turn = Turn {
             at: "t",
             phase: 1,
@@ -194,13 +227,20 @@ mod tests {
             usage: &usage,
         };
         let Table { rows, .. } = read(&format!("{HEADER}{}", rows(&turn)));
-        assert_eq!((rows[0].total, rows[0].candidates), (Some(u64::MAX), Some(0)));
+        assert_eq!(
+            (rows[0].total, rows[0].candidates),
+            (Some(u64::MAX), Some(0))
+        );
     }
 
     #[test]
     fn a_row_without_usage_is_of_the_model_that_was_asked() {
-        let Table { rows, left_out } = read(&format!("{HEADER}t,1,2,builder,one{NO_USAGE},,,,,s\n"));
-        assert_eq!((rows[0].model.as_str(), rows[0].total, left_out), ("one", None, 0));
+        let Table { rows, left_out } =
+            read(&format!("{HEADER}t,1,2,builder,one{NO_USAGE},,,,,s\n"));
+        assert_eq!(
+            (rows[0].model.as_str(), rows[0].total, left_out),
+            ("one", None, 0)
+        );
     }
 
     #[test]
@@ -208,6 +248,9 @@ mod tests {
         let text = "model,timestamp,phase,step,role,input,candidates,cached,total,session_id,note\r\n\
             gemini-2.5-pro,t,1,1,verifier,100,20,5,120,abc,x\r\n";
         let Table { rows, left_out } = read(text);
-        assert_eq!((rows.len(), left_out, rows[0].total, rows[0].thoughts()), (1, 0, Some(120), Some(0)));
+        assert_eq!(
+            (rows.len(), left_out, rows[0].total, rows[0].thoughts()),
+            (1, 0, Some(120), Some(0))
+        );
     }
 }

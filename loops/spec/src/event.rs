@@ -6,7 +6,10 @@ use serde_json::Value;
 /// A phase of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "every event has its iteration; `reason` and `content` are texts")]
+#[expect(
+    missing_docs,
+    reason = "every event has its iteration; `reason` and `content` are texts"
+)]
 pub enum PhaseEvent {
     /// An iteration begins: plan, implement, review.
     IterationStart {
@@ -54,7 +57,9 @@ impl PhaseEvent {
     pub(crate) fn begins_turn(&self) -> bool {
         matches!(
             self,
-            Self::PlanningStart { .. } | Self::ImplementingStart { .. } | Self::ReviewingStart { .. }
+            Self::PlanningStart { .. }
+                | Self::ImplementingStart { .. }
+                | Self::ReviewingStart { .. }
         )
     }
 
@@ -84,9 +89,15 @@ mod tests {
 
     #[test]
     fn events_have_the_names_and_fields_of_the_seed() {
-        let issue =
-            PhaseEvent::LoopSpecIssue { iteration: 1, content: "X?".into(), filename: "ID.md".into() };
-        let start = PhaseEvent::IterationStart { iteration: 1, max_iterations: 10 };
+        let issue = PhaseEvent::LoopSpecIssue {
+            iteration: 1,
+            content: "X?".into(),
+            filename: "ID.md".into(),
+        };
+        let start = PhaseEvent::IterationStart {
+            iteration: 1,
+            max_iterations: 10,
+        };
         insta::assert_snapshot!(format!("{}\n{}", start.to_json(), issue.to_json()), @r#"
         {"event":"IterationStart","iteration":1,"maxIterations":10}
         {"content":"X?","event":"LoopSpecIssue","filename":"ID.md","iteration":1}

@@ -1,8 +1,8 @@
 //! Whether a focus asks for a change of the specs (S4: "specs only where the focus asks for it").
 
 const CHANGING: [&str; 14] = [
-    "change", "edit", "update", "write", "rewrite", "revise", "extend", "amend", "correct", "fix", "add",
-    "create", "remove", "delete",
+    "change", "edit", "update", "write", "rewrite", "revise", "extend", "amend", "correct", "fix",
+    "add", "create", "remove", "delete",
 ];
 /// Words that rule one out, in addition to those that end in `n't`.
 const REFUSING: [&str; 5] = ["not", "never", "without", "no", "dont"];
@@ -12,7 +12,8 @@ const REFUSING: [&str; 5] = ["not", "never", "without", "no", "dont"];
 pub fn asks_to_change(focus: &str, folder: &str) -> bool {
     clauses(focus).iter().any(|clause| {
         let asks = |at: usize| {
-            words(clause.get(..at).unwrap_or_default()).any(|word| CHANGING.contains(&word.as_str()))
+            words(clause.get(..at).unwrap_or_default())
+                .any(|word| CHANGING.contains(&word.as_str()))
         };
         paths(clause, folder).any(asks) && !words(clause).any(|word| is_refusal(&word))
     })
@@ -38,18 +39,26 @@ fn clauses(focus: &str) -> Vec<&str> {
 /// The positions of the folder's path, or of something in it.
 fn paths<'c>(clause: &'c str, folder: &'c str) -> impl Iterator<Item = usize> + 'c {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    clause.match_indices(folder).map(|(at, _)| at).filter(move |&at| {
-        let before = clause.get(..at).unwrap_or_default();
-        let behind = clause.get(at + folder.len()..).unwrap_or_default();
-        let starts = !before.strip_suffix("./").unwrap_or(before).ends_with(is_of_name);
-        starts && (behind.starts_with('/') || !behind.starts_with(is_of_name))
-    })
+    clause
+        .match_indices(folder)
+        .map(|(at, _)| at)
+        .filter(move |&at| {
+            let before = clause.get(..at).unwrap_or_default();
+            let behind = clause.get(at + folder.len()..).unwrap_or_default();
+            let starts = !before
+                .strip_suffix("./")
+                .unwrap_or(before)
+                .ends_with(is_of_name);
+            starts && (behind.starts_with('/') || !behind.starts_with(is_of_name))
+        })
 }
 
 /// In lower case, with only one kind of apostrophe.
 fn words(clause: &str) -> impl Iterator<Item = String> + '_ {
     let plain = |word: &str| word.replace('’', "'").to_lowercase();
-    clause.split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’')).map(plain)
+    clause
+        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '’'))
+        .map(plain)
 }
 
 fn is_refusal(word: &str) -> bool {
@@ -64,7 +73,10 @@ mod tests {
     fn a_focus_asks_by_a_word_of_changing_before_the_path() {
         let table = [
             ("Implement @.specs/x.md", false),
-            ("Implement what .specs/a.md says; do not change the specs", false),
+            (
+                "Implement what .specs/a.md says; do not change the specs",
+                false,
+            ),
             ("do not edit .specs/a.md", false),
             ("don't edit .specs/a.md", false),
             ("Don’t edit .specs/a.md", false),

@@ -31,7 +31,9 @@ pub(crate) enum Verdict {
 pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     let contents = |name: &str| {
         let of_name = turned.markers.iter().filter(|marker| marker.name == name);
-        of_name.map(|marker| marker.content.as_str()).collect::<Vec<_>>()
+        of_name
+            .map(|marker| marker.content.as_str())
+            .collect::<Vec<_>>()
     };
     let issues = contents(SPEC_ISSUE);
     if !issues.is_empty() {
@@ -45,12 +47,18 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
         // Denied tools matter only if the turn ended because of them.
         TurnAdvice::Stop if turned.end.how == DENIED => return Verdict::Stop(denied(turned)),
         // Of these the loop hears only where no wait helps.
-        TurnAdvice::Stop | TurnAdvice::Repeat | TurnAdvice::WaitUntil(_) => return Verdict::Stop(why()),
+        TurnAdvice::Stop | TurnAdvice::Repeat | TurnAdvice::WaitUntil(_) => {
+            return Verdict::Stop(why());
+        }
     }
     let said = |marker: &&'static str| {
-        contents(marker).last().map(|content| Verdict::Said { marker, content: (*content).to_owned() })
+        contents(marker).last().map(|content| Verdict::Said {
+            marker,
+            content: (*content).to_owned(),
+        })
     };
-    let silent = || Verdict::Silent("the turn ended without a marker that says how it stands.".to_owned());
+    let silent =
+        || Verdict::Silent("the turn ended without a marker that says how it stands.".to_owned());
     role.terminal().iter().find_map(said).unwrap_or_else(silent)
 }
 
@@ -76,8 +84,13 @@ mod tests {
                 argument: argument.map(str::to_owned),
             };
             let denials = vec![tool("Bash", Some("npm publish")), tool("Fetch", None)];
-            let turned = Turned { denials, ..turned(1, Role::Reviewing, how, &["APPROVED"]) };
-            let Verdict::Stop(why) = judge(Role::Reviewing, &turned) else { panic!("{turned:?}") };
+            let turned = Turned {
+                denials,
+                ..turned(1, Role::Reviewing, how, &["APPROVED"])
+            };
+            let Verdict::Stop(why) = judge(Role::Reviewing, &turned) else {
+                panic!("{turned:?}")
+            };
             why
         };
         insta::assert_snapshot!(stopped("permission-denied"), @"the agent was denied tools that it needed: Bash (npm publish), Fetch");
@@ -93,7 +106,10 @@ mod tests {
         let (marker, content) = ("PROGRESS", "c".to_owned());
         let implemented = said(Role::Implementing, &["PROGRESS b", "PROGRESS c", "DONE a"]);
         assert_eq!(implemented, Verdict::Said { marker, content });
-        let issues = said(Role::Implementing, &["SPEC_ISSUE b", "SPEC_ISSUE c", "DONE a"]);
+        let issues = said(
+            Role::Implementing,
+            &["SPEC_ISSUE b", "SPEC_ISSUE c", "DONE a"],
+        );
         assert_eq!(issues, Verdict::SpecIssue("b\n\nc".to_owned()));
     }
 }

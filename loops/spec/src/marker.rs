@@ -28,7 +28,12 @@ pub(crate) const REQUEST_CHANGES: &str = "REQUEST_CHANGES";
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 4] = [Self::Planning, Self::Implementing, Self::Reviewing, Self::Audit];
+    pub const ALL: [Self; 4] = [
+        Self::Planning,
+        Self::Implementing,
+        Self::Reviewing,
+        Self::Audit,
+    ];
 
     /// Its name in the record.
     pub fn name(self) -> &'static str {
@@ -101,7 +106,11 @@ mod tests {
                 let taught = text.contains(&format!("<{name}>"));
                 assert_eq!(taught, role.markers().contains(name), "{role:?} {name}");
             }
-            assert!(role.terminal().iter().all(|name| role.markers().contains(name)));
+            assert!(
+                role.terminal()
+                    .iter()
+                    .all(|name| role.markers().contains(name))
+            );
         }
     }
 
@@ -109,15 +118,26 @@ mod tests {
     fn notes_and_findings_do_not_end_a_turn() {
         assert!(!is_terminal("NOTE") && !is_terminal("TO_BE_DISCUSSED"));
         assert!(
-            ["SPEC_ISSUE", "PLAN_COMPLETE", "PROGRESS", "DONE", "APPROVED", "REQUEST_CHANGES"]
-                .map(is_terminal)
+            [
+                "SPEC_ISSUE",
+                "PLAN_COMPLETE",
+                "PROGRESS",
+                "DONE",
+                "APPROVED",
+                "REQUEST_CHANGES"
+            ]
+            .map(is_terminal)
                 == [true; 6]
         );
     }
 
     #[test]
     fn a_role_is_found_by_its_name() {
-        assert!(Role::ALL.iter().all(|role| Role::named(role.name()) == Some(*role)));
+        assert!(
+            Role::ALL
+                .iter()
+                .all(|role| Role::named(role.name()) == Some(*role))
+        );
         assert_eq!(Role::named("builder"), None);
     }
 }

@@ -5,8 +5,8 @@ mod turns;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, At, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Recorded, Replace,
-    Shell, Survey, Turn, Uncommitted, Wait,
+    Announce, At, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Recorded,
+    Replace, Shell, Survey, Turn, Uncommitted, Wait,
 };
 
 use crate::marker::{DONE, REQUEST_CHANGES};
@@ -42,7 +42,10 @@ pub fn still_holds(answers: &[Recorded]) -> usize {
         let event = PhaseEvent::of_json(&entry.request);
         event.is_some_and(|event| event.begins_turn())
     };
-    answers.iter().rposition(begins_turn).map_or(0, |last| last + 1)
+    answers
+        .iter()
+        .rposition(begins_turn)
+        .map_or(0, |last| last + 1)
 }
 
 enum Halt<S> {
@@ -89,7 +92,10 @@ impl<'r, H> Run<'r, H> {
 /// The first prompt of a run, without the commit that it begins with.
 pub fn first_prompt(inputs: &Inputs) -> String {
     let mut nobody = ();
-    let run = Run { has_review: inputs.review.is_some(), ..Run::of(&mut nobody, inputs) };
+    let run = Run {
+        has_review: inputs.review.is_some(),
+        ..Run::of(&mut nobody, inputs)
+    };
     run.prompt(Role::Planning)
 }
 
@@ -109,19 +115,26 @@ where
             self.keep_review(&review)?;
         }
         if self.inputs.commit.is_some() {
-            let surveyed = self.ask(Survey { repository: Repository::Project })?;
+            let surveyed = self.ask(Survey {
+                repository: Repository::Project,
+            })?;
             (self.head, self.spare) = (surveyed.head, surveyed.uncommitted);
         }
         loop {
             self.iteration += 1;
             let (iteration, max_iterations) = (self.iteration, self.inputs.max_iterations);
-            self.announce(&PhaseEvent::IterationStart { iteration, max_iterations })?;
+            self.announce(&PhaseEvent::IterationStart {
+                iteration,
+                max_iterations,
+            })?;
             self.plan()?;
             self.implement()?;
             let review = match self.review()? {
                 Review::Approved => {
-                    return self
-                        .end(Outcome::Done { rounds: iteration }, &PhaseEvent::LoopApproved { iteration });
+                    return self.end(
+                        Outcome::Done { rounds: iteration },
+                        &PhaseEvent::LoopApproved { iteration },
+                    );
                 }
                 Review::Changes(review) => review,
             };
@@ -138,11 +151,15 @@ where
 
     /// The plan becomes the session file (S4 §File Creation Flow).
     fn plan(&mut self) -> Result<(), Halt<H::Stop>> {
-        self.announce(&PhaseEvent::PlanningStart { iteration: self.iteration })?;
+        self.announce(&PhaseEvent::PlanningStart {
+            iteration: self.iteration,
+        })?;
         let mut planning = self.begin_turn(Role::Planning);
         let plan = loop {
             self.turn(&mut planning)?;
-            let plan = self.read(self.files.plan())?.filter(|text| !text.trim().is_empty());
+            let plan = self
+                .read(self.files.plan())?
+                .filter(|text| !text.trim().is_empty());
             match plan {
                 Some(plan) => break plan,
                 None => {
@@ -169,8 +186,14 @@ where
         let mut idle = 0;
         loop {
             self.run_check()?;
-            self.announce(&PhaseEvent::ImplementingStart { iteration: self.iteration })?;
-            let Said { marker, content, changed_nothing } = self.turn_of(Role::Implementing)?;
+            self.announce(&PhaseEvent::ImplementingStart {
+                iteration: self.iteration,
+            })?;
+            let Said {
+                marker,
+                content,
+                changed_nothing,
+            } = self.turn_of(Role::Implementing)?;
             idle = if changed_nothing { idle + 1 } else { 0 };
             if let Some(scope) = self.inputs.commit {
                 self.checkpoint(scope, content.trim())?;
@@ -183,39 +206,67 @@ where
 
     fn review(&mut self) -> Result<Review, Halt<H::Stop>> {
         self.run_check()?;
-        self.announce(&PhaseEvent::ReviewingStart { iteration: self.iteration })?;
-        let Said { marker, content, .. } = self.turn_of(Role::Reviewing)?;
+        self.announce(&PhaseEvent::ReviewingStart {
+            iteration: self.iteration,
+        })?;
+        let Said {
+            marker, content, ..
+        } = self.turn_of(Role::Reviewing)?;
         if marker != REQUEST_CHANGES {
             return Ok(Review::Approved);
         }
-        let written = self.read(self.files.review())?.filter(|text| !text.trim().is_empty());
+        let written = self
+            .read(self.files.review())?
+            .filter(|text| !text.trim().is_empty());
         let silent = "The reviewing agent requested changes and did not say which: look for what does not match the specs.";
-        let said = if content.trim().is_empty() { silent } else { &content };
+        let said = if content.trim().is_empty() {
+            silent
+        } else {
+            &content
+        };
         if self.iteration < self.inputs.max_iterations {
             match written {
                 Some(_) => self.has_review = true,
                 None => self.keep_review(said)?,
             }
         }
-        Ok(Review::Changes(written.as_deref().unwrap_or(said).trim().to_owned()))
+        Ok(Review::Changes(
+            written.as_deref().unwrap_or(said).trim().to_owned(),
+        ))
     }
 
     /// Runs the user's command line before implementing and reviewing. Agents read its output.
     fn run_check(&mut self) -> Result<(), Halt<H::Stop>> {
-        let Some(line) = self.inputs.check.clone() else { return Ok(()) };
+        let Some(line) = self.inputs.check.clone() else {
+            return Ok(());
+        };
         let ran = self.ask(Shell { name: CHECK, line })?;
         self.check = Some(ran.ended.to_string());
-        self.ask(Replace { at: self.files.check(), text: ran.output.share() }).map(drop)
+        self.ask(Replace {
+            at: self.files.check(),
+            text: ran.output.share(),
+        })
+        .map(drop)
     }
 
     /// A failed commit does not stop the loop (S4 §Auto-Commit).
     fn checkpoint(&mut self, scope: CommitScope, said: &str) -> Result<(), Halt<H::Stop>> {
-        let message = if said.is_empty() { "a task of the plan is done" } else { said }.to_owned();
+        let message = if said.is_empty() {
+            "a task of the plan is done"
+        } else {
+            said
+        }
+        .to_owned();
         let spare = match scope {
             CommitScope::Run => self.spare.clone(),
             CommitScope::All => Vec::new(),
         };
-        self.ask(Checkpoint { repository: Repository::Project, message, spare }).map(drop)
+        self.ask(Checkpoint {
+            repository: Repository::Project,
+            message,
+            spare,
+        })
+        .map(drop)
     }
 
     /// Stores the review that the next plan has to address.
@@ -236,18 +287,38 @@ where
     /// A person has to settle something in the specs (S4 §Spec Issue Handling).
     fn end_for_person(&mut self, role: Role, content: &str) -> Result<Outcome, Halt<H::Stop>> {
         let content = if content.trim().is_empty() {
-            format!("The {} agent found the specs wanting and did not say where.", role.name())
+            format!(
+                "The {} agent found the specs wanting and did not say where.",
+                role.name()
+            )
         } else {
             content.to_owned()
         };
         let file = self.files.issue();
         let (filename, path) = (file.file.clone(), Files::path(&file));
-        let hint = format!("settle it in {}, remove {path}, then start again", self.inputs.specs);
+        let hint = format!(
+            "settle it in {}, remove {path}, then start again",
+            self.inputs.specs
+        );
         self.replace(file, format!("{content}\n"))?;
         let iteration = self.iteration;
-        let cause = Cause { code: "spec-issue".to_owned(), message: content.clone(), remedy: Some(hint) };
-        let outcome = Outcome::NeedsPerson { round: iteration, cause };
-        self.end(outcome, &PhaseEvent::LoopSpecIssue { iteration, content, filename })
+        let cause = Cause {
+            code: "spec-issue".to_owned(),
+            message: content.clone(),
+            remedy: Some(hint),
+        };
+        let outcome = Outcome::NeedsPerson {
+            round: iteration,
+            cause,
+        };
+        self.end(
+            outcome,
+            &PhaseEvent::LoopSpecIssue {
+                iteration,
+                content,
+                filename,
+            },
+        )
     }
 
     fn announce(&mut self, event: &PhaseEvent) -> Result<(), Halt<H::Stop>> {
@@ -259,10 +330,17 @@ where
     }
 
     fn replace(&mut self, at: At<Place>, text: String) -> Result<(), Halt<H::Stop>> {
-        self.ask(Replace { at, text: text.into() }).map(drop)
+        self.ask(Replace {
+            at,
+            text: text.into(),
+        })
+        .map(drop)
     }
 
-    fn ask<R: code_commit_engine::Request>(&mut self, request: R) -> Result<R::Answer, Halt<H::Stop>>
+    fn ask<R: code_commit_engine::Request>(
+        &mut self,
+        request: R,
+    ) -> Result<R::Answer, Halt<H::Stop>>
     where
         H: Harness<R>,
     {

@@ -103,9 +103,15 @@ pub enum WatchEvent {
     /// It is done, and the file is gone.
     ItemCompleted { filename: String },
     /// The file is kept.
-    ItemRetained { filename: String, reason: &'static str },
+    ItemRetained {
+        filename: String,
+        reason: &'static str,
+    },
     /// The file is passed over until it is edited.
-    ItemParked { filename: String, reason: &'static str },
+    ItemParked {
+        filename: String,
+        reason: &'static str,
+    },
     /// Nothing happens until the folder of spec issues is empty.
     SpecIssueWaiting { filenames: Vec<String> },
     /// An agent compares specs and code.
@@ -141,7 +147,9 @@ const FIRST_PAUSE_MS: u64 = 60_000;
 const LONGEST_PAUSE_MS: u64 = 3_600_000;
 
 fn pause_ms(failures: u32) -> u64 {
-    FIRST_PAUSE_MS.saturating_mul(4_u64.saturating_pow(failures)).min(LONGEST_PAUSE_MS)
+    FIRST_PAUSE_MS
+        .saturating_mul(4_u64.saturating_pow(failures))
+        .min(LONGEST_PAUSE_MS)
 }
 
 /// The state of the watch.
@@ -202,7 +210,12 @@ impl Watch {
         if let Some(changed) = self.changed_ms {
             let quiet_at = changed.saturating_add(self.settle_ms);
             if now_ms < quiet_at {
-                return (events, Act::Wait { until_ms: Some(quiet_at) });
+                return (
+                    events,
+                    Act::Wait {
+                        until_ms: Some(quiet_at),
+                    },
+                );
             }
             self.changed_ms = None;
             events.push(WatchEvent::DebounceComplete);
@@ -222,15 +235,24 @@ impl Watch {
             return Act::Audit;
         }
         if now_ms < self.not_before_ms {
-            return Act::Wait { until_ms: Some(self.not_before_ms) };
+            return Act::Wait {
+                until_ms: Some(self.not_before_ms),
+            };
         }
         self.aside.retain(|(_, until_ms)| now_ms < *until_ms);
-        let mut ready = listing.backlog.iter().filter(|item| self.aside.iter().all(|(one, _)| one != *item));
+        let mut ready = listing
+            .backlog
+            .iter()
+            .filter(|item| self.aside.iter().all(|(one, _)| one != *item));
         let Some(item) = ready.next() else {
-            return Act::Wait { until_ms: self.aside.iter().map(|(_, until_ms)| *until_ms).min() };
+            return Act::Wait {
+                until_ms: self.aside.iter().map(|(_, until_ms)| *until_ms).min(),
+            };
         };
         self.said = Said::Nothing;
-        events.push(WatchEvent::ProcessingItem { filename: item.name.clone() });
+        events.push(WatchEvent::ProcessingItem {
+            filename: item.name.clone(),
+        });
         Act::Work(item.clone())
     }
 
@@ -252,7 +274,15 @@ impl Watch {
         now_sha256: Option<&str>,
     ) -> (WatchEvent, Fate) {
         let filename = item.name.clone();
-        let retained = |reason| (WatchEvent::ItemRetained { filename: filename.clone(), reason }, Fate::Keep);
+        let retained = |reason| {
+            (
+                WatchEvent::ItemRetained {
+                    filename: filename.clone(),
+                    reason,
+                },
+                Fate::Keep,
+            )
+        };
         self.audited = false;
         if end == End::Unusable {
             self.not_before_ms = now_ms.saturating_add(pause_ms(self.failures));
@@ -264,7 +294,10 @@ impl Watch {
             if is_parked(times) {
                 self.forget(item);
             }
-            self.aside.push((item.clone(), now_ms.saturating_add(pause_ms(times.saturating_sub(1)))));
+            self.aside.push((
+                item.clone(),
+                now_ms.saturating_add(pause_ms(times.saturating_sub(1))),
+            ));
         }
         match (end, now_sha256) {
             (End::Failed { .. }, _) => retained("the agent did not finish it"),
@@ -293,7 +326,10 @@ impl Watch {
 /// The file has another content than the one that the run was about, so nothing was decided about it.
 pub fn edited(item: &Item) -> WatchEvent {
     let reason = "it was edited while it was worked on";
-    WatchEvent::ItemRetained { filename: item.name.clone(), reason }
+    WatchEvent::ItemRetained {
+        filename: item.name.clone(),
+        reason,
+    }
 }
 
 #[cfg(test)]

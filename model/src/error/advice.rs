@@ -21,34 +21,54 @@ impl CallError {
             Self::Timeout { .. } => "try again later, or allow a longer call with --call-limit",
             Self::Idle { .. } => "try again later, or allow a longer silence with --timeout",
             Self::Cancelled => "resume the run when you want to go on",
-            Self::Dropped { .. } | Self::StreamCut { .. } => "try again later; nothing of the reply was used",
+            Self::Dropped { .. } | Self::StreamCut { .. } => {
+                "try again later; nothing of the reply was used"
+            }
             Self::BadReply { .. } => {
                 "check the base URL: this may be a proxy's page or another kind of server"
             }
             Self::BodyTooLarge { .. } => "check the base URL: no model writes that much",
-            Self::Redirected { .. } => "set the base URL to where the service is; redirects are not followed",
+            Self::Redirected { .. } => {
+                "set the base URL to where the service is; redirects are not followed"
+            }
             Self::BadKey { .. } => "check the key in its variable or key file",
             Self::NoPermission { .. } => "allow the key to use this model, or choose another",
-            Self::Unavailable { .. } => "enable billing for the account, or choose another provider",
+            Self::Unavailable { .. } => {
+                "enable billing for the account, or choose another provider"
+            }
             Self::WrongAddress { base, .. } if !base.contains("/v1") => {
                 "add /v1 to the base URL, as in http://127.0.0.1:8080/v1"
             }
-            Self::WrongAddress { .. } => "check the base URL; most servers have their API below /v1",
-            Self::Blocked { .. } => Finish::Blocked { filter: Filter::Unspecified }.hint(),
+            Self::WrongAddress { .. } => {
+                "check the base URL; most servers have their API below /v1"
+            }
+            Self::Blocked { .. } => Finish::Blocked {
+                filter: Filter::Unspecified,
+            }
+            .hint(),
             Self::NotFound { .. } => "check the model's name and the base URL",
-            Self::RateLimited { retry_after: Some(wait), .. } if *wait > LONG_WAIT => {
+            Self::RateLimited {
+                retry_after: Some(wait),
+                ..
+            } if *wait > LONG_WAIT => {
                 "the service wants a longer wait: let the run wait with --wait, or go on with it later"
             }
             Self::RateLimited { .. } => "wait a minute, or ask the provider for a higher limit",
-            Self::DailyQuota { .. } => "wait for tomorrow's quota, or enable billing for the account",
+            Self::DailyQuota { .. } => {
+                "wait for tomorrow's quota, or enable billing for the account"
+            }
             Self::Billing { .. } => "add credit or raise the spending limit at the provider",
-            Self::Overloaded { .. } | Self::Server { .. } => "try again later, or choose another model",
+            Self::Overloaded { .. } | Self::Server { .. } => {
+                "try again later, or choose another model"
+            }
             Self::TooLarge { .. } => {
                 "send less: shorten the roll-up, or choose a model with a larger context"
             }
             Self::BadRequest { .. } => "check the model's settings: this model does not take them",
             Self::NothingLeft { .. } => "add replies to the script, or record a longer run",
-            Self::Setup { .. } => "check the key and the base URL for characters that do not belong there",
+            Self::Setup { .. } => {
+                "check the key and the base URL for characters that do not belong there"
+            }
         }
     }
 
@@ -76,7 +96,8 @@ impl CallError {
 
     /// How long until the service answers again, if it is out of quota or names a time.
     pub fn out_of_quota_for(&self) -> Option<Duration> {
-        let by_the_minute = matches!(self, Self::RateLimited { .. }).then_some(Duration::from_mins(1));
+        let by_the_minute =
+            matches!(self, Self::RateLimited { .. }).then_some(Duration::from_mins(1));
         self.retry_after().or(by_the_minute)
     }
 
@@ -92,7 +113,10 @@ impl CallError {
                 | Self::StreamCut { .. }
                 | Self::BadReply { .. }
                 | Self::BodyTooLarge { .. }
-                | Self::Server { status: 408 | 504 | 524, .. }
+                | Self::Server {
+                    status: 408 | 504 | 524,
+                    ..
+                }
         );
         if sent { Spend::Unknown } else { Spend::Nothing }
     }

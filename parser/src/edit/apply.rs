@@ -22,7 +22,10 @@ pub struct Landed {
 }
 
 /// Replaces the lines of every hunk, or none: [`land`] without what had to be allowed for it.
-pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<String, Vec<Misfit>> {
+pub fn apply<'h>(
+    old: &str,
+    hunks: impl IntoIterator<Item = Hunk<'h>>,
+) -> Result<String, Vec<Misfit>> {
     land(old, hunks).map(|landed| landed.text)
 }
 
@@ -32,13 +35,22 @@ pub fn apply<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result
 ///
 /// In a text whose lines all end in CRLF, hunks of LF lines match and are written with CRLF. A text without
 /// a newline at its end stays without one.
-pub fn land<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<Landed, Vec<Misfit>> {
+pub fn land<'h>(
+    old: &str,
+    hunks: impl IntoIterator<Item = Hunk<'h>>,
+) -> Result<Landed, Vec<Misfit>> {
     let hunks: Vec<Hunk<'h>> = hunks.into_iter().collect();
     land_at_once(old, &hunks).or_else(|misfits| {
         // What occurs twice has to be told apart by its hunk, not by the order.
-        let is_ambiguous = misfits.iter().any(|misfit| matches!(misfit.why, Why::Ambiguous(..)));
+        let is_ambiguous = misfits
+            .iter()
+            .any(|misfit| matches!(misfit.why, Why::Ambiguous(..)));
         let is_short = hunks.len() > 1 && hunks.len() <= MOST_IN_ORDER;
-        let landed = if is_short && !is_ambiguous { land_in_order(old, &hunks) } else { None };
+        let landed = if is_short && !is_ambiguous {
+            land_in_order(old, &hunks)
+        } else {
+            None
+        };
         landed.ok_or(misfits)
     })
 }
@@ -47,11 +59,16 @@ pub fn land<'h>(old: &str, hunks: impl IntoIterator<Item = Hunk<'h>>) -> Result<
 const MOST_IN_ORDER: usize = 50;
 
 fn land_in_order(old: &str, hunks: &[Hunk<'_>]) -> Option<Landed> {
-    let mut whole = Landed { text: old.to_owned(), relaxed: Vec::new() };
+    let mut whole = Landed {
+        text: old.to_owned(),
+        relaxed: Vec::new(),
+    };
     for (index, hunk) in hunks.iter().enumerate() {
         let Landed { text, relaxed } = land_at_once(&whole.text, &[*hunk]).ok()?;
         whole.text = text;
-        whole.relaxed.extend(relaxed.into_iter().map(|(_, rule)| (index + 1, rule)));
+        whole
+            .relaxed
+            .extend(relaxed.into_iter().map(|(_, rule)| (index + 1, rule)));
         if index > 0 {
             whole.relaxed.push((index + 1, Rule::InOrder));
         }
@@ -71,10 +88,22 @@ fn land_at_once(old: &str, hunks: &[Hunk<'_>]) -> Result<Landed, Vec<Misfit>> {
         let hunk = index + 1;
         let [search, replace] = [search, replace].map(|part| with_ends(part, is_crlf));
         match find(&text, &search) {
-            Ok(start) => found.push(Found { span: start..start + search.len(), replace, hunk }),
+            Ok(start) => found.push(Found {
+                span: start..start + search.len(),
+                replace,
+                hunk,
+            }),
             Err(Why::Absent) => match loose.place(&search, &replace) {
-                Ok(Place { span, replace, rules }) => {
-                    found.push(Found { span, replace: Cow::Owned(replace), hunk });
+                Ok(Place {
+                    span,
+                    replace,
+                    rules,
+                }) => {
+                    found.push(Found {
+                        span,
+                        replace: Cow::Owned(replace),
+                        hunk,
+                    });
                     relaxed.extend(rules.into_iter().map(|rule| (hunk, rule)));
                 }
                 Err(why) => misfits.push(Misfit { hunk, why }),
@@ -109,9 +138,14 @@ fn overlaps(found: &[Found<'_>]) -> Vec<Misfit> {
     for one in found {
         if let Some(other) = furthest.filter(|other| one.span.start < other.span.end) {
             let (first, second) = (one.hunk.min(other.hunk), one.hunk.max(other.hunk));
-            misfits.push(Misfit { hunk: second, why: Why::Overlaps(first) });
+            misfits.push(Misfit {
+                hunk: second,
+                why: Why::Overlaps(first),
+            });
         }
-        furthest = furthest.filter(|other| one.span.end <= other.span.end).or(Some(one));
+        furthest = furthest
+            .filter(|other| one.span.end <= other.span.end)
+            .or(Some(one));
     }
     misfits
 }
@@ -140,8 +174,16 @@ fn with_ends(part: &str, is_crlf: bool) -> Cow<'_, str> {
     if !lacks_newline && !converts {
         return Cow::Borrowed(part);
     }
-    let lines = if converts { part.replace('\n', newline) } else { part.to_owned() };
-    Cow::Owned(if lacks_newline { lines + newline } else { lines })
+    let lines = if converts {
+        part.replace('\n', newline)
+    } else {
+        part.to_owned()
+    };
+    Cow::Owned(if lacks_newline {
+        lines + newline
+    } else {
+        lines
+    })
 }
 
 /// Without the line break that was put before the text.
@@ -159,7 +201,9 @@ fn splice(text: &str, found: &[Found<'_>]) -> String {
 
 /// Whether the last line of the new text is one that had no newline, or stands for it.
 fn reaches_end(text: &str, found: &[Found<'_>]) -> bool {
-    found.last().is_none_or(|last| last.span.end < text.len() || !last.replace.is_empty())
+    found
+        .last()
+        .is_none_or(|last| last.span.end < text.len() || !last.replace.is_empty())
 }
 
 #[cfg(test)]
@@ -167,7 +211,12 @@ mod tests {
     use super::*;
 
     fn applied(old: &str, hunks: &[(&str, &str)]) -> Result<String, Vec<Misfit>> {
-        apply(old, hunks.iter().map(|(search, replace)| Hunk { search, replace }))
+        apply(
+            old,
+            hunks
+                .iter()
+                .map(|(search, replace)| Hunk { search, replace }),
+        )
     }
 
     #[test]
@@ -187,38 +236,93 @@ mod tests {
     #[test]
     fn only_whole_lines_match_and_only_once() {
         let misfit = |hunk, why| Err(vec![Misfit { hunk, why }]);
-        assert_eq!(applied("let a = 1;\n", &[("a = 1;\n", "")]), misfit(1, Why::Absent));
+        assert_eq!(
+            applied("let a = 1;\n", &[("a = 1;\n", "")]),
+            misfit(1, Why::Absent)
+        );
         assert_eq!(applied("ab\n", &[("a\n", "")]), misfit(1, Why::Absent));
         assert_eq!(applied("", &[("a\n", "")]), misfit(1, Why::Absent));
-        assert_eq!(applied("x\na\na\n", &[("x\n", ""), ("a\n", "")]), misfit(2, Why::Ambiguous(2, 3)));
-        assert_eq!(applied("a\na\na\n", &[("a\na\n", "")]), misfit(1, Why::Ambiguous(1, 2)), "overlapping");
-        assert_eq!(applied("a\nb\nc\n", &[("b\nc\n", ""), ("a\nb\n", "")]), misfit(2, Why::Overlaps(1)));
+        assert_eq!(
+            applied("x\na\na\n", &[("x\n", ""), ("a\n", "")]),
+            misfit(2, Why::Ambiguous(2, 3))
+        );
+        assert_eq!(
+            applied("a\na\na\n", &[("a\na\n", "")]),
+            misfit(1, Why::Ambiguous(1, 2)),
+            "overlapping"
+        );
+        assert_eq!(
+            applied("a\nb\nc\n", &[("b\nc\n", ""), ("a\nb\n", "")]),
+            misfit(2, Why::Overlaps(1))
+        );
     }
 
     #[test]
     fn every_hunk_inside_a_longer_one_is_told() {
-        let hunks = [("a\nb\nc\nd\ne\n", ""), ("b\n", ""), ("d\n", ""), ("f\n", "")];
-        let overlaps = |hunk| Misfit { hunk, why: Why::Overlaps(1) };
-        assert_eq!(applied("a\nb\nc\nd\ne\nf\n", &hunks), Err(vec![overlaps(2), overlaps(3)]));
+        let hunks = [
+            ("a\nb\nc\nd\ne\n", ""),
+            ("b\n", ""),
+            ("d\n", ""),
+            ("f\n", ""),
+        ];
+        let overlaps = |hunk| Misfit {
+            hunk,
+            why: Why::Overlaps(1),
+        };
+        assert_eq!(
+            applied("a\nb\nc\nd\ne\nf\n", &hunks),
+            Err(vec![overlaps(2), overlaps(3)])
+        );
     }
 
     #[test]
     fn a_text_of_crlf_lines_keeps_them() {
-        assert_eq!(applied("a\r\nb\r\n", &[("b\n", "c\nd\n")]).as_deref(), Ok("a\r\nc\r\nd\r\n"));
-        assert_eq!(applied("a\r\nb\r\n", &[("b\r\n", "c\r\n")]).as_deref(), Ok("a\r\nc\r\n"));
-        assert_eq!(applied("a\r\nb\r\nc", &[("c\n", "d\n")]).as_deref(), Ok("a\r\nb\r\nd"));
-        assert_eq!(applied("a\r\nb\n", &[("a\n", "c\n")]).as_deref(), Ok("c\r\nb\n"));
+        assert_eq!(
+            applied("a\r\nb\r\n", &[("b\n", "c\nd\n")]).as_deref(),
+            Ok("a\r\nc\r\nd\r\n")
+        );
+        assert_eq!(
+            applied("a\r\nb\r\n", &[("b\r\n", "c\r\n")]).as_deref(),
+            Ok("a\r\nc\r\n")
+        );
+        assert_eq!(
+            applied("a\r\nb\r\nc", &[("c\n", "d\n")]).as_deref(),
+            Ok("a\r\nb\r\nd")
+        );
+        assert_eq!(
+            applied("a\r\nb\n", &[("a\n", "c\n")]).as_deref(),
+            Ok("c\r\nb\n")
+        );
         let mixed = applied("a\r\nb\n", &[("a\nb\n", "c\n")]);
-        assert_eq!(mixed, Err(vec![Misfit { hunk: 1, why: Why::Absent }]), "mixed ends have no rule");
+        assert_eq!(
+            mixed,
+            Err(vec![Misfit {
+                hunk: 1,
+                why: Why::Absent
+            }]),
+            "mixed ends have no rule"
+        );
     }
 
     #[test]
     fn the_last_line_of_a_hunk_is_whole_without_its_newline_too() {
-        assert_eq!(applied("a\nb\n", &[("a", "c\nd")]).as_deref(), Ok("c\nd\nb\n"));
+        assert_eq!(
+            applied("a\nb\n", &[("a", "c\nd")]).as_deref(),
+            Ok("c\nd\nb\n")
+        );
         assert_eq!(applied("a\nb\n", &[("a", "")]).as_deref(), Ok("b\n"));
         assert_eq!(applied("a\nb", &[("b", "c")]).as_deref(), Ok("a\nc"));
-        assert_eq!(applied("a\r\nb\r\n", &[("a\nb", "c")]).as_deref(), Ok("c\r\n"));
-        assert_eq!(applied("ab\n", &[("a", "")]), Err(vec![Misfit { hunk: 1, why: Why::Absent }]));
+        assert_eq!(
+            applied("a\r\nb\r\n", &[("a\nb", "c")]).as_deref(),
+            Ok("c\r\n")
+        );
+        assert_eq!(
+            applied("ab\n", &[("a", "")]),
+            Err(vec![Misfit {
+                hunk: 1,
+                why: Why::Absent
+            }])
+        );
     }
 
     #[test]

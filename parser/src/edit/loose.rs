@@ -52,7 +52,8 @@ fn plain(c: char) -> char {
 impl<'t> Loose<'t> {
     /// Of a text that begins with a line break, which is no line.
     pub(super) fn of(text: &'t str) -> Self {
-        let (mut lines, mut starts, mut keys, mut at) = (Vec::new(), Vec::new(), "\n".to_owned(), 1);
+        let (mut lines, mut starts, mut keys, mut at) =
+            (Vec::new(), Vec::new(), "\n".to_owned(), 1);
         for line in text.get(1..).unwrap_or_default().split_inclusive('\n') {
             lines.push(at..at + line.len());
             at += line.len();
@@ -60,27 +61,40 @@ impl<'t> Loose<'t> {
             keys.push_str(&key(line));
             keys.push('\n');
         }
-        Self { text, lines, keys, starts }
+        Self {
+            text,
+            lines,
+            keys,
+            starts,
+        }
     }
 
     /// The one place that the fewest rules allow. `Absent` if what the hunk means there is not certain.
     pub(super) fn place(&self, search: &str, replace: &str) -> Result<Place, Why> {
         let search: Vec<&str> = search.lines().collect();
-        let wanted: String = search.iter().flat_map(|line| [key(line), "\n".to_owned()]).collect();
+        let wanted: String = search
+            .iter()
+            .flat_map(|line| [key(line), "\n".to_owned()])
+            .collect();
         if wanted.trim().is_empty() {
             return Err(Why::Absent);
         }
         let needle = ["\n", &wanted].concat();
         let mut best: Vec<(usize, Fit<'_>)> = Vec::new();
         let (mut from, mut left) = (0, MOST_COMPARED);
-        while let Some(found) =
-            memmem::find(self.keys.as_bytes().get(from..).unwrap_or_default(), needle.as_bytes())
-        {
+        while let Some(found) = memmem::find(
+            self.keys.as_bytes().get(from..).unwrap_or_default(),
+            needle.as_bytes(),
+        ) {
             let first = self.starts.partition_point(|start| *start <= from + found);
             left = left.checked_sub(search.len()).ok_or(Why::Absent)?;
             from += found + 1;
-            let Some(fit) = Fit::of(&search, &self.there(first, search.len())) else { continue };
-            match best.first().map_or(std::cmp::Ordering::Less, |(_, other)| fit.rank().cmp(&other.rank())) {
+            let Some(fit) = Fit::of(&search, &self.there(first, search.len())) else {
+                continue;
+            };
+            match best.first().map_or(std::cmp::Ordering::Less, |(_, other)| {
+                fit.rank().cmp(&other.rank())
+            }) {
                 std::cmp::Ordering::Less => best = vec![(first, fit)],
                 std::cmp::Ordering::Equal => best.push((first, fit)),
                 std::cmp::Ordering::Greater => {}
@@ -92,7 +106,11 @@ impl<'t> Loose<'t> {
                 let replace = fit.replacement(replace).ok_or(Why::Absent)?;
                 let line = |at: usize| self.lines.get(at).cloned().unwrap_or_default();
                 let span = line(*first).start..line(first + search.len() - 1).end;
-                Ok(Place { span, replace, rules: fit.rules() })
+                Ok(Place {
+                    span,
+                    replace,
+                    rules: fit.rules(),
+                })
             }
             [(one, _), (other, _), ..] => Err(Why::Ambiguous(one + 1, other + 1)),
         }
@@ -100,7 +118,9 @@ impl<'t> Loose<'t> {
 
     fn there(&self, first: usize, count: usize) -> Vec<&'t str> {
         let lines = self.lines.iter().skip(first).take(count);
-        lines.map(|line| self.text.get(line.clone()).unwrap_or_default()).collect()
+        lines
+            .map(|line| self.text.get(line.clone()).unwrap_or_default())
+            .collect()
     }
 }
 
@@ -129,15 +149,31 @@ enum Shift {
 impl<'l> Fit<'l> {
     /// `None` if the indentation or the line ends are not uniform.
     fn of(search: &[&'l str], there: &[&'l str]) -> Option<Self> {
-        let end = if there.first()?.ends_with("\r\n") { "\r\n" } else { "\n" };
-        let is_uniform = there.iter().all(|line| line.ends_with("\r\n") == (end == "\r\n"));
+        let end = if there.first()?.ends_with("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let is_uniform = there
+            .iter()
+            .all(|line| line.ends_with("\r\n") == (end == "\r\n"));
         let without_ends = there.iter().map(|line| line.trim_end_matches(['\r', '\n']));
         let pairs: Vec<(&str, &str)> = search.iter().copied().zip(without_ends).collect();
         let indents = pairs.iter().filter(|(ours, _)| !ours.trim().is_empty());
-        let shift = Shift::of(&indents.map(|(ours, file)| (indent(ours), indent(file))).collect::<Vec<_>>())?;
-        let differ = |(ours, file): &(&str, &str)| ours.trim() != file.trim() || !indent(ours).is_ascii();
+        let shift = Shift::of(
+            &indents
+                .map(|(ours, file)| (indent(ours), indent(file)))
+                .collect::<Vec<_>>(),
+        )?;
+        let differ =
+            |(ours, file): &(&str, &str)| ours.trim() != file.trim() || !indent(ours).is_ascii();
         let has_signs = pairs.iter().any(differ);
-        is_uniform.then_some(Self { pairs, end, shift, has_signs })
+        is_uniform.then_some(Self {
+            pairs,
+            end,
+            shift,
+            has_signs,
+        })
     }
 
     /// Fewer rules come first, and signs before indentation.
@@ -146,13 +182,19 @@ impl<'l> Fit<'l> {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        let has_blanks = self.pairs.iter().any(|(ours, file)| tail(ours) != tail(file));
+        let has_blanks = self
+            .pairs
+            .iter()
+            .any(|(ours, file)| tail(ours) != tail(file));
         let rules = [
             (has_blanks, Rule::TrailingBlanks),
             (self.has_signs, Rule::Signs),
             (self.shift != Shift::None, Rule::Indentation),
         ];
-        rules.into_iter().filter_map(|(is_used, rule)| is_used.then_some(rule)).collect()
+        rules
+            .into_iter()
+            .filter_map(|(is_used, rule)| is_used.then_some(rule))
+            .collect()
     }
 
     /// The new lines as the file would have them: one that is repeated from the old ones stays as it is in the file.
@@ -177,8 +219,10 @@ impl<'l> Fit<'l> {
             match kept.get(line) {
                 Some(Some(file)) => lines.push_str(file),
                 Some(None) | None => {
-                    let body =
-                        signs.body(line.trim(), beside.map(|(ours, file)| [ours.trim(), file.trim()]))?;
+                    let body = signs.body(
+                        line.trim(),
+                        beside.map(|(ours, file)| [ours.trim(), file.trim()]),
+                    )?;
                     if !body.is_empty() {
                         lines.push_str(&self.shift.indent(&ascii(indent(line)))?);
                         lines.push_str(&body);
@@ -193,13 +237,21 @@ impl<'l> Fit<'l> {
 
     /// A single line may have lost or gained its indentation alone: then nobody knows what that of further new lines is.
     fn is_certain(&self, new: &[&str]) -> bool {
-        let mut old = self.pairs.iter().map(|(ours, _)| *ours).filter(|line| !line.trim().is_empty());
+        let mut old = self
+            .pairs
+            .iter()
+            .map(|(ours, _)| *ours)
+            .filter(|line| !line.trim().is_empty());
         let (first, is_single) = (old.next().unwrap_or_default(), old.next().is_none());
         let mut later = new.iter().filter(|line| !line.trim().is_empty()).skip(1);
         match &self.shift {
             Shift::Add(_) if is_single => later.all(|line| indent(line).is_empty()),
             Shift::Remove(_) if is_single => later.all(|line| line.starts_with(indent(first))),
-            Shift::None | Shift::Add(_) | Shift::Remove(_) | Shift::ToTabs(_) | Shift::ToBlanks(_) => true,
+            Shift::None
+            | Shift::Add(_)
+            | Shift::Remove(_)
+            | Shift::ToTabs(_)
+            | Shift::ToBlanks(_) => true,
         }
     }
 }
@@ -215,8 +267,10 @@ fn tail(line: &str) -> &str {
 impl Shift {
     /// The one that explains all pairs of indentations: the hunk's and the file's.
     fn of(indents: &[(&str, &str)]) -> Option<Self> {
-        let pairs: Vec<(String, String)> =
-            indents.iter().map(|(ours, file)| (ascii(ours), ascii(file))).collect();
+        let pairs: Vec<(String, String)> = indents
+            .iter()
+            .map(|(ours, file)| (ascii(ours), ascii(file)))
+            .collect();
         let (ours, file) = pairs.first()?;
         let strip = |long: &str, short: &str| long.strip_suffix(short).map(str::to_owned);
         let shifts = [
@@ -226,8 +280,11 @@ impl Shift {
             unit(&pairs, |(ours, file)| (ours, file)).map(Self::ToTabs),
             unit(&pairs, |(ours, file)| (file, ours)).map(Self::ToBlanks),
         ];
-        let explains =
-            |shift: &Self| pairs.iter().all(|(ours, file)| shift.indent(ours).as_ref() == Some(file));
+        let explains = |shift: &Self| {
+            pairs
+                .iter()
+                .all(|(ours, file)| shift.indent(ours).as_ref() == Some(file))
+        };
         shifts.into_iter().flatten().find(explains)
     }
 
@@ -241,9 +298,8 @@ impl Shift {
                 Some([more, ours].concat()).filter(|all| all.chars().all(|c| all.starts_with(c)))
             }
             Self::Remove(less) => ours.strip_prefix(less.as_str()).map(str::to_owned),
-            Self::ToTabs(unit) => {
-                (is_of(' ') && ours.len().is_multiple_of(*unit)).then(|| "\t".repeat(ours.len() / unit))
-            }
+            Self::ToTabs(unit) => (is_of(' ') && ours.len().is_multiple_of(*unit))
+                .then(|| "\t".repeat(ours.len() / unit)),
             Self::ToBlanks(unit) => is_of('\t').then(|| " ".repeat(ours.len() * unit)),
         }
     }
@@ -254,7 +310,10 @@ fn unit(
     pairs: &[(String, String)],
     order: impl Fn(&(String, String)) -> (&String, &String),
 ) -> Option<usize> {
-    let (blanks, tabs) = pairs.iter().map(order).find(|(_, tabs)| tabs.starts_with('\t'))?;
+    let (blanks, tabs) = pairs
+        .iter()
+        .map(order)
+        .find(|(_, tabs)| tabs.starts_with('\t'))?;
     let unit = blanks.len() / tabs.len();
     [2, 3, 4, 8].contains(&unit).then_some(unit)
 }
@@ -265,7 +324,9 @@ struct Signs(HashMap<char, Option<char>>);
 impl Signs {
     fn of(pairs: &[(&str, &str)]) -> Self {
         let mut signs = HashMap::new();
-        for (ours, file) in pairs.iter().flat_map(|(ours, file)| ours.trim().chars().zip(file.trim().chars()))
+        for (ours, file) in pairs
+            .iter()
+            .flat_map(|(ours, file)| ours.trim().chars().zip(file.trim().chars()))
         {
             if plain(ours) != ours {
                 let one = signs.entry(ours).or_insert(Some(file));
@@ -278,15 +339,32 @@ impl Signs {
     /// The text of a new line: what it shares with the old one beside it stays as the file has it.
     fn body(&self, new: &str, beside: Option<[&str; 2]>) -> Option<String> {
         let new: Vec<char> = new.chars().collect();
-        let [ours, file] = beside.unwrap_or_default().map(|text| text.chars().collect::<Vec<char>>());
+        let [ours, file] = beside
+            .unwrap_or_default()
+            .map(|text| text.chars().collect::<Vec<char>>());
         let same = |one: &(&char, &char)| one.0 == one.1;
         let head = new.iter().zip(&ours).take_while(same).count();
         let most = new.len().min(ours.len()) - head;
-        let back = new.iter().rev().zip(ours.iter().rev()).take(most).take_while(same).count();
-        let middle =
-            new.get(head..new.len() - back)?.iter().map(|c| self.sign(*c)).collect::<Option<String>>()?;
+        let back = new
+            .iter()
+            .rev()
+            .zip(ours.iter().rev())
+            .take(most)
+            .take_while(same)
+            .count();
+        let middle = new
+            .get(head..new.len() - back)?
+            .iter()
+            .map(|c| self.sign(*c))
+            .collect::<Option<String>>()?;
         let [before, behind] = [file.get(..head)?, file.get(file.len() - back..)?];
-        Some(before.iter().chain(middle.chars().collect::<Vec<_>>().iter()).chain(behind).collect())
+        Some(
+            before
+                .iter()
+                .chain(middle.chars().collect::<Vec<_>>().iter())
+                .chain(behind)
+                .collect(),
+        )
     }
 
     fn sign(&self, c: char) -> Option<char> {

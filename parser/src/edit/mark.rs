@@ -38,7 +38,8 @@ pub(super) fn marks_of(length: usize) -> [String; 3] {
 /// The path of `edit PATH`, the text after a fence; `None` if it is not an edit.
 pub(crate) fn path(text: &str) -> Option<&str> {
     let rest = text.strip_prefix(EDIT)?;
-    rest.starts_with(char::is_whitespace).then(|| rest.trim_start())
+    rest.starts_with(char::is_whitespace)
+        .then(|| rest.trim_start())
 }
 
 /// The path of `Edit PATH`, `edit: PATH` and the like, which are neither an edit nor a file.
@@ -75,12 +76,15 @@ fn mark(line: &str) -> IResult<&str, (Mark, usize)> {
     let [opens, divides, closes] = SIGNS.map(signs);
     let search = terminated(opens, (tag(" "), tag(SEARCH))).map(|length| (Mark::Search, length));
     let divider = divides.map(|length| (Mark::Divider, length));
-    let replace = terminated(closes, (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
+    let replace =
+        terminated(closes, (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
     terminated(alt((search, divider, replace)), eof).parse(line)
 }
 
 fn signs<'t>(sign: char) -> impl Parser<&'t str, Output = usize, Error = Error<&'t str>> {
-    verify(take_while1(move |c| c == sign).map(str::len), |&length| length >= PLAIN)
+    verify(take_while1(move |c| c == sign).map(str::len), |&length| {
+        length >= PLAIN
+    })
 }
 
 /// The first mark at or after `from`, which must be the beginning of a line.
@@ -94,7 +98,12 @@ pub(crate) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
         let is_at_start = run == 0 || content.as_bytes().get(run - 1) == Some(&b'\n');
         let said = tail.get(..length)?.trim_end();
         if let Some((_, (mark, length))) = mark(said).ok().filter(|_| is_at_start) {
-            return Some(MarkLine { mark, length, span: run..run + said.len(), line: run..at });
+            return Some(MarkLine {
+                mark,
+                length,
+                span: run..run + said.len(),
+                line: run..at,
+            });
         }
     }
 }
@@ -118,12 +127,21 @@ static RUNS: LazyLock<Option<Searcher>> =
 /// `from` is.
 fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    let is_run = |seven: &[u8]| SIGNS.iter().any(|sign| seven.iter().all(|byte| char::from(*byte) == *sign));
+    let is_run = |seven: &[u8]| {
+        SIGNS
+            .iter()
+            .any(|sign| seven.iter().all(|byte| char::from(*byte) == *sign))
+    };
     if rest.get(..PLAIN).is_some_and(is_run) {
         return Some(from);
     }
     match RUNS.as_ref() {
-        Some(runs) => runs.find_in(bytes, (from..bytes.len()).into()).map(|found| found.start()),
-        None => rest.windows(PLAIN).position(is_run).map(|found| from + found),
+        Some(runs) => runs
+            .find_in(bytes, (from..bytes.len()).into())
+            .map(|found| found.start()),
+        None => rest
+            .windows(PLAIN)
+            .position(is_run)
+            .map(|found| from + found),
     }
 }

@@ -56,8 +56,10 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
 
 /// A quick check that most names pass: they contain nothing that any of the rules looks for.
 fn is_plain(name: &str) -> bool {
-    let begins = |first: u8| first.is_ascii_alphanumeric() && !matches!(first, b'd' | b'D' | b'e' | b'E');
-    let goes_on = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    let begins =
+        |first: u8| first.is_ascii_alphanumeric() && !matches!(first, b'd' | b'D' | b'e' | b'E');
+    let goes_on =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
     name.bytes().next().is_some_and(begins) && name.bytes().all(goes_on)
 }
 
@@ -66,8 +68,12 @@ fn is_plain(name: &str) -> bool {
 fn is_like_a_word(name: &str) -> bool {
     let is_punctuation = |c: char| c.is_ascii_punctuation();
     let name = name.trim_start_matches(is_punctuation);
-    let ends =
-        |tail: &str| tail.trim_start_matches(is_punctuation).chars().next().is_none_or(char::is_whitespace);
+    let ends = |tail: &str| {
+        tail.trim_start_matches(is_punctuation)
+            .chars()
+            .next()
+            .is_none_or(char::is_whitespace)
+    };
     let begins_with = |word: &str| {
         let parts = name.split_at_checked(word.len());
         parts.is_some_and(|(head, tail)| head.eq_ignore_ascii_case(word) && ends(tail))
@@ -76,9 +82,19 @@ fn is_like_a_word(name: &str) -> bool {
 }
 
 fn is_quoted(name: &str) -> bool {
-    [("`", "`"), ("\"", "\""), ("'", "'"), ("**", "**"), ("[", "]"), ("<", ">")]
-        .iter()
-        .any(|(open, close)| name.strip_prefix(open).is_some_and(|rest| rest.ends_with(close)))
+    [
+        ("`", "`"),
+        ("\"", "\""),
+        ("'", "'"),
+        ("**", "**"),
+        ("[", "]"),
+        ("<", ">"),
+    ]
+    .iter()
+    .any(|(open, close)| {
+        name.strip_prefix(open)
+            .is_some_and(|rest| rest.ends_with(close))
+    })
 }
 
 /// The name without what was probably not meant to be part of it: a remark after it, or `edit`
@@ -89,9 +105,13 @@ pub(crate) fn without_remark(name: &str) -> Option<&str> {
     }
     let ends_as_a_file = has_extension(name);
     let blanks = name.match_indices(char::is_whitespace);
-    let parts = blanks.filter_map(|(at, blank)| Some((name.get(..at)?, name.get(at + blank.len()..)?)));
+    let parts =
+        blanks.filter_map(|(at, blank)| Some((name.get(..at)?, name.get(at + blank.len()..)?)));
     let remark = |(head, tail): &(&str, &str)| is_remark(head, tail, ends_as_a_file);
-    parts.into_iter().find(remark).map(|(head, _)| head.trim_end())
+    parts
+        .into_iter()
+        .find(remark)
+        .map(|(head, _)| head.trim_end())
 }
 
 /// Whether `tail`, the text after a blank, is a remark about the file `head`. Real names may
@@ -104,12 +124,17 @@ fn is_remark(head: &str, tail: &str, ends_as_a_file: bool) -> bool {
         || is_bracketed('[', ']')
         || begins(&["//", "/*", "<!--", "<-", "->", "=>", "^^^"])
         || begins(&["#"]) && (!ends_as_a_file || has_extension(head.trim_end()))
-        || begins(&["-", "\u{2013}", "\u{2014}"]) && !ends_as_a_file && has_extension(head.trim_end())
+        || begins(&["-", "\u{2013}", "\u{2014}"])
+            && !ends_as_a_file
+            && has_extension(head.trim_end())
 }
 
 /// Whether the last word of `text` ends like a file name.
 fn has_extension(text: &str) -> bool {
-    let last = text.rsplit(|c: char| c.is_whitespace() || c == '/').next().unwrap_or_default();
+    let last = text
+        .rsplit(|c: char| c.is_whitespace() || c == '/')
+        .next()
+        .unwrap_or_default();
     let extension = last.rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(|letters| letters.starts_with(char::is_alphanumeric))
 }

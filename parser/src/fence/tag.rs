@@ -20,8 +20,14 @@ pub(crate) const TAGS: [[&str; 2]; 16] = [
     // The answer begins behind a second token.
     ["<|START_THINKING|>", "<|START_RESPONSE|>"],
     ["<|begin_of_thought|>", "<|end_of_thought|>"],
-    ["<|channel|>analysis<|message|>", "<|channel|>final<|message|>"],
-    ["<|start|>assistant<|channel|>analysis<|message|>", "<|channel|>final<|message|>"],
+    [
+        "<|channel|>analysis<|message|>",
+        "<|channel|>final<|message|>",
+    ],
+    [
+        "<|start|>assistant<|channel|>analysis<|message|>",
+        "<|channel|>final<|message|>",
+    ],
 ];
 
 /// Tokens that end a turn. Servers with another template than the model's leave them in the answer.
@@ -39,9 +45,18 @@ pub(crate) struct Tag {
 /// The tag that `rest` begins with, and its length.
 pub(crate) fn at(rest: &[u8]) -> Option<(Tag, usize)> {
     // Most marks are fences. `◁` begins with the last of the three.
-    rest.first().filter(|first| [b'<', b'[', 0xe2].contains(first))?;
+    rest.first()
+        .filter(|first| [b'<', b'[', 0xe2].contains(first))?;
     TAGS.into_iter().find_map(|[opening, end]| {
-        let tag = [end, opening].into_iter().find(|tag| rest.starts_with(tag.as_bytes()))?;
-        Some((Tag { end, ends: tag == end }, tag.len()))
+        let tag = [end, opening]
+            .into_iter()
+            .find(|tag| rest.starts_with(tag.as_bytes()))?;
+        Some((
+            Tag {
+                end,
+                ends: tag == end,
+            },
+            tag.len(),
+        ))
     })
 }

@@ -71,7 +71,10 @@ fn lines(text: &str) -> String {
         let glued = if line.glued { " glued" } else { "" };
         format!("{:?} {:?} {:?}{glued}", line.marker, line.span, line.line)
     };
-    MarkerLines::new(text).map(line).collect::<Vec<_>>().join("\n")
+    MarkerLines::new(text)
+        .map(line)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -94,12 +97,23 @@ fn a_token_that_ends_the_turn_is_no_part_of_the_last_marker() {
 #[test]
 fn an_underline_is_bare_or_indented_with_words() {
     let is_underline = |text: &str| super::MarkerLines::new(text).next().unwrap().is_underline();
-    for line in ["^^^", "  ^^^^ ^^", " ^^^ expected `;`", "\t^^^^a b", "  ^^^ end of input"] {
+    for line in [
+        "^^^",
+        "  ^^^^ ^^",
+        " ^^^ expected `;`",
+        "\t^^^^a b",
+        "  ^^^ end of input",
+    ] {
         assert!(is_underline(line), "{line}");
     }
-    for line in
-        ["^^^ expected `;`", " ^^^^ help", "\u{feff}^^^a b", "  ^^^end of a", "  ^^^DELETE a b", "  &&&start"]
-    {
+    for line in [
+        "^^^ expected `;`",
+        " ^^^^ help",
+        "\u{feff}^^^a b",
+        "  ^^^end of a",
+        "  ^^^DELETE a b",
+        "  &&&start",
+    ] {
         assert!(!is_underline(line), "{line}");
     }
 }

@@ -52,7 +52,10 @@ impl<'t> Tokens<'t> {
             Some('"') => Is::Text(self.string()?),
             Some(_) => self.scalar(rest)?,
         };
-        Ok(Token { is, span: start..self.at })
+        Ok(Token {
+            is,
+            span: start..self.at,
+        })
     }
 
     /// The text that has not been read yet.
@@ -69,7 +72,10 @@ impl<'t> Tokens<'t> {
             "true" | "false" | "null" => Ok(Is::Scalar),
             "NaN" | "Infinity" | "-Infinity" => Err((ProposalCode::NotANumber, start..self.at)),
             _ if is_number(word) => Ok(Is::Scalar),
-            "" => Err((ProposalCode::Syntax, start..start + rest.chars().next().map_or(0, char::len_utf8))),
+            "" => Err((
+                ProposalCode::Syntax,
+                start..start + rest.chars().next().map_or(0, char::len_utf8),
+            )),
             _ => Err((ProposalCode::Syntax, start..self.at)),
         }
     }
@@ -112,7 +118,9 @@ impl<'t> Tokens<'t> {
             'n' => Ok('\n'),
             'r' => Ok('\r'),
             't' => Ok('\t'),
-            'u' => self.code_point().ok_or((ProposalCode::BadString, start..self.at)),
+            'u' => self
+                .code_point()
+                .ok_or((ProposalCode::BadString, start..self.at)),
             _ => Err((ProposalCode::BadString, start..self.at)),
         }
     }
@@ -130,8 +138,10 @@ impl<'t> Tokens<'t> {
     }
 
     fn hex(&mut self) -> Option<u32> {
-        let digits =
-            self.rest().get(..4).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        let digits = self
+            .rest()
+            .get(..4)
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
         self.at += digits.len();
         u32::from_str_radix(digits, 16).ok()
     }
@@ -140,7 +150,10 @@ impl<'t> Tokens<'t> {
 /// number = `-`? (`0` / digit1-9 digit*) (`.` digit+)? ((`e` / `E`) (`+` / `-`)? digit+)?
 fn is_number(word: &str) -> bool {
     let (mantissa, exponent) = match word.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
+        Some((mantissa, exponent)) => (
+            mantissa,
+            Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
+        ),
         None => (word, None),
     };
     let (whole, fraction) = match mantissa.split_once('.') {

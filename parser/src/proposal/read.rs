@@ -9,8 +9,14 @@ use super::{Change, Edit, FileWrite, Limits, Proposal, ProposalCode};
 use crate::Span;
 use crate::diagnostic::{Errors, Findings};
 
-pub(super) fn whole<'t>(text: &'t str, limits: &Limits) -> Result<Proposal<'t>, Errors<ProposalCode>> {
-    let mut reader = Reader { tokens: Tokens::new(text), findings: Findings::default() };
+pub(super) fn whole<'t>(
+    text: &'t str,
+    limits: &Limits,
+) -> Result<Proposal<'t>, Errors<ProposalCode>> {
+    let mut reader = Reader {
+        tokens: Tokens::new(text),
+        findings: Findings::default(),
+    };
     match reader.proposal(text, limits) {
         Ok(proposal) if reader.findings.is_empty() => Ok(proposal),
         Ok(_) | Err(Stop) => Err(Errors::new(text, reader.findings, Vec::new())),
@@ -82,15 +88,22 @@ impl<'t> Reader<'t> {
         if opening.is != Is::Sign('{') {
             return Err(self.wrong_type(&opening, "proposal"));
         }
-        let (slots, _) = self.members(&opening, ["summary", "writes"], |reader, key| match key {
-            "summary" => Ok(reader.string(key)?.map(Value::Summary)),
-            _ => Ok(Some(Value::Writes(reader.writes()?))),
-        })?;
+        let (slots, _) =
+            self.members(&opening, ["summary", "writes"], |reader, key| match key {
+                "summary" => Ok(reader.string(key)?.map(Value::Summary)),
+                _ => Ok(Some(Value::Writes(reader.writes()?))),
+            })?;
         let behind = self.tokens.rest().trim_start_matches(BLANKS);
         if !behind.is_empty() {
-            return Err(self.stop(ProposalCode::TrailingData, text.len() - behind.len()..text.len()));
+            return Err(self.stop(
+                ProposalCode::TrailingData,
+                text.len() - behind.len()..text.len(),
+            ));
         }
-        let mut proposal = Proposal { summary: Cow::Borrowed(""), writes: Vec::new() };
+        let mut proposal = Proposal {
+            summary: Cow::Borrowed(""),
+            writes: Vec::new(),
+        };
         for value in slots.into_iter().filter_map(|slot| slot.value) {
             match value {
                 Value::Summary((summary, _)) => proposal.summary = summary,
@@ -114,23 +127,37 @@ impl<'t> Reader<'t> {
         if opening.is != Is::Sign('{') {
             return Err(self.wrong_type(opening, "writes"));
         }
-        let ([path, hash, content, edits], span) =
-            self.members(opening, ["path", "base_sha256", "content", "edits"], |reader, key| match key {
+        let ([path, hash, content, edits], span) = self.members(
+            opening,
+            ["path", "base_sha256", "content", "edits"],
+            |reader, key| match key {
                 "edits" => reader.edits(),
                 _ => Ok(reader.string(key)?.map(Member::Text)),
-            })?;
+            },
+        )?;
         let [path, hash] = [path, hash].map(|slot| slot.value.and_then(Member::text));
         let is_given = content.is_given || edits.is_given;
         match &path {
             Some((path, _)) if content.is_given && edits.is_given => {
-                self.findings.push_about(ProposalCode::ContentAndEdits, span, path);
+                self.findings
+                    .push_about(ProposalCode::ContentAndEdits, span, path);
             }
-            Some((path, _)) if !is_given => self.findings.push_about(ProposalCode::NoContent, span, path),
-            None if !is_given => self.findings.push_about(ProposalCode::MissingKey, span, content.key),
+            Some((path, _)) if !is_given => {
+                self.findings
+                    .push_about(ProposalCode::NoContent, span, path)
+            }
+            None if !is_given => {
+                self.findings
+                    .push_about(ProposalCode::MissingKey, span, content.key)
+            }
             Some(_) | None => {}
         }
         let change = content.value.or(edits.value).map(Member::change);
-        let write = |((path, base_sha256), change)| Write { path, base_sha256, change };
+        let write = |((path, base_sha256), change)| Write {
+            path,
+            base_sha256,
+            change,
+        };
         Ok(path.zip(hash).zip(change).map(write))
     }
 
@@ -148,7 +175,9 @@ impl<'t> Reader<'t> {
         }
         let (slots, _) = self.members(opening, ["search", "replace"], Self::string)?;
         let [search, replace] = slots.map(|slot| slot.value);
-        Ok(search.zip(replace).map(|((search, _), (replace, _))| Edit { search, replace }))
+        Ok(search
+            .zip(replace)
+            .map(|((search, _), (replace, _))| Edit { search, replace }))
     }
 
     /// The value of `key`: its items, `None` for each that cannot be used, and its position.
@@ -186,15 +215,22 @@ impl<'t> Reader<'t> {
         keys: [&'static str; N],
         read: impl Fn(&mut Self, &'static str) -> Result<Option<V>, Stop>,
     ) -> Result<([Slot<V>; N], Span), Stop> {
-        let mut slots = keys.map(|key| Slot { key, is_given: false, value: None });
+        let mut slots = keys.map(|key| Slot {
+            key,
+            is_given: false,
+            value: None,
+        });
         let mut token = self.next()?;
         while token.is != Is::Sign('}') {
-            let Is::Text(name) = &token.is else { return Err(self.unexpected(token)) };
+            let Is::Text(name) = &token.is else {
+                return Err(self.unexpected(token));
+            };
             self.sign(':')?;
             match slots.iter_mut().find(|slot| slot.key == name) {
                 Some(slot) => {
                     if std::mem::replace(&mut slot.is_given, true) {
-                        self.findings.push(ProposalCode::DuplicateKey, token.span, None);
+                        self.findings
+                            .push(ProposalCode::DuplicateKey, token.span, None);
                     }
                     slot.value = read(self, slot.key)?;
                 }
@@ -211,8 +247,12 @@ impl<'t> Reader<'t> {
             }
         }
         let span = opening.span.start..token.span.end;
-        for Slot { key, .. } in slots.iter().filter(|slot| !slot.is_given && !CHANGES.contains(&slot.key)) {
-            self.findings.push_about(ProposalCode::MissingKey, span.clone(), key);
+        for Slot { key, .. } in slots
+            .iter()
+            .filter(|slot| !slot.is_given && !CHANGES.contains(&slot.key))
+        {
+            self.findings
+                .push_about(ProposalCode::MissingKey, span.clone(), key);
         }
         Ok((slots, span))
     }
@@ -233,7 +273,8 @@ impl<'t> Reader<'t> {
         match token.is {
             Is::Text(text) => Ok(Some((text, token.span))),
             Is::Scalar => {
-                self.findings.push_about(ProposalCode::WrongType, token.span, key);
+                self.findings
+                    .push_about(ProposalCode::WrongType, token.span, key);
                 Ok(None)
             }
             Is::Sign(_) | Is::End => Err(self.wrong_type(&token, key)),
@@ -242,11 +283,17 @@ impl<'t> Reader<'t> {
 
     fn sign(&mut self, sign: char) -> Result<(), Stop> {
         let token = self.next()?;
-        if token.is == Is::Sign(sign) { Ok(()) } else { Err(self.unexpected(token)) }
+        if token.is == Is::Sign(sign) {
+            Ok(())
+        } else {
+            Err(self.unexpected(token))
+        }
     }
 
     fn next(&mut self) -> Result<Token<'t>, Stop> {
-        self.tokens.next().map_err(|(code, span)| self.stop(code, span))
+        self.tokens
+            .next()
+            .map_err(|(code, span)| self.stop(code, span))
     }
 
     fn stop(&mut self, code: ProposalCode, span: Span) -> Stop {
@@ -255,18 +302,26 @@ impl<'t> Reader<'t> {
     }
 
     fn unexpected(&mut self, token: Token<'t>) -> Stop {
-        let code = if token.is == Is::End { ProposalCode::CutOff } else { ProposalCode::Syntax };
+        let code = if token.is == Is::End {
+            ProposalCode::CutOff
+        } else {
+            ProposalCode::Syntax
+        };
         self.stop(code, token.span)
     }
 
     fn wrong_type(&mut self, token: &Token<'t>, key: &str) -> Stop {
         match token.is {
-            Is::End => self.findings.push(ProposalCode::CutOff, token.span.clone(), None),
+            Is::End => self
+                .findings
+                .push(ProposalCode::CutOff, token.span.clone(), None),
             Is::Sign(':' | ',' | '}' | ']') => {
-                self.findings.push(ProposalCode::Syntax, token.span.clone(), None);
+                self.findings
+                    .push(ProposalCode::Syntax, token.span.clone(), None);
             }
             Is::Sign(_) | Is::Text(_) | Is::Scalar => {
-                self.findings.push_about(ProposalCode::WrongType, token.span.clone(), key);
+                self.findings
+                    .push_about(ProposalCode::WrongType, token.span.clone(), key);
             }
         }
         Stop
@@ -277,25 +332,42 @@ impl<'t> Reader<'t> {
         let mut paths = HashSet::new();
         let mut total = 0_usize;
         let mut judged = Vec::with_capacity(writes.len());
-        for Write { path: (path, path_span), base_sha256: (base_sha256, _), change: (change, span) } in writes
+        for Write {
+            path: (path, path_span),
+            base_sha256: (base_sha256, _),
+            change: (change, span),
+        } in writes
         {
             let (bytes, [is_empty, is_vague]) = (change.bytes(), lacks(&change));
             total = total.saturating_add(bytes);
             let faults = [
                 (path.is_empty(), ProposalCode::EmptyPath, &path_span),
-                (!paths.insert(path.clone()), ProposalCode::DuplicatePath, &path_span),
+                (
+                    !paths.insert(path.clone()),
+                    ProposalCode::DuplicatePath,
+                    &path_span,
+                ),
                 (is_empty, ProposalCode::EmptyEdits, &span),
                 (is_vague, ProposalCode::EmptySearch, &span),
-                (change.texts().any(|text| text.contains('\0')), ProposalCode::BinaryContent, &span),
+                (
+                    change.texts().any(|text| text.contains('\0')),
+                    ProposalCode::BinaryContent,
+                    &span,
+                ),
                 (bytes > limits.file_bytes, ProposalCode::FileTooLarge, &span),
             ];
             for (_, code, span) in faults.iter().filter(|(is_fault, ..)| *is_fault) {
                 self.findings.push_about(*code, (*span).clone(), &path);
             }
-            judged.push(FileWrite { path, base_sha256, change });
+            judged.push(FileWrite {
+                path,
+                base_sha256,
+                change,
+            });
         }
         if total > limits.total_bytes {
-            self.findings.push(ProposalCode::ProposalTooLarge, 0..0, None);
+            self.findings
+                .push(ProposalCode::ProposalTooLarge, 0..0, None);
         }
         judged
     }
@@ -305,6 +377,9 @@ impl<'t> Reader<'t> {
 fn lacks(change: &Change<'_>) -> [bool; 2] {
     match change {
         Change::Content(_) => [false, false],
-        Change::Edits(edits) => [edits.is_empty(), edits.iter().any(|edit| edit.search.is_empty())],
+        Change::Edits(edits) => [
+            edits.is_empty(),
+            edits.iter().any(|edit| edit.search.is_empty()),
+        ],
     }
 }

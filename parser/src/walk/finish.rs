@@ -13,7 +13,9 @@ impl Walk<'_> {
         if let Some(open) = self.open.take() {
             match open.near_end {
                 Some((code, span)) => self.errors.push(code, span, Some(open.opening.span)),
-                None => self.errors.push(ErrorCode::Unterminated, open.opening.span, None),
+                None => self
+                    .errors
+                    .push(ErrorCode::Unterminated, open.opening.span, None),
             }
         }
         self.check_no_change();
@@ -33,13 +35,26 @@ impl Walk<'_> {
     /// A change between the blocks that nobody would read is not left out silently.
     fn check_prose(&mut self) {
         let ends = self.blocks.iter().map(|block| block.span.end);
-        let starts = self.blocks.iter().map(|block| block.span.start).chain([self.text.len()]);
-        for prose in std::iter::once(0).chain(ends).zip(starts).map(|(end, start)| end..start) {
-            if self.thinking.iter().any(|thought| thought.start < prose.end && prose.start < thought.end) {
+        let starts = self
+            .blocks
+            .iter()
+            .map(|block| block.span.start)
+            .chain([self.text.len()]);
+        for prose in std::iter::once(0)
+            .chain(ends)
+            .zip(starts)
+            .map(|(end, start)| end..start)
+        {
+            if self
+                .thinking
+                .iter()
+                .any(|thought| thought.start < prose.end && prose.start < thought.end)
+            {
                 continue;
             }
             if let Some(Foreign { code, span }) = foreign::unmistakable(slice(self.text, &prose)) {
-                self.errors.push(code, prose.start + span.start..prose.start + span.end, None);
+                self.errors
+                    .push(code, prose.start + span.start..prose.start + span.end, None);
             }
         }
     }
@@ -49,10 +64,22 @@ impl Walk<'_> {
     }
 
     fn check_no_change(&mut self) {
-        if let Some(file) = self.blocks.iter().find(|block| block.ask.kind() == Kind::File) {
-            for block in self.blocks.iter().filter(|block| block.ask == Ask::NoChange) {
+        if let Some(file) = self
+            .blocks
+            .iter()
+            .find(|block| block.ask.kind() == Kind::File)
+        {
+            for block in self
+                .blocks
+                .iter()
+                .filter(|block| block.ask == Ask::NoChange)
+            {
                 let opening = self.opening_of(block);
-                self.errors.push(ErrorCode::NoChangeWithFiles, opening, Some(file.span.clone()));
+                self.errors.push(
+                    ErrorCode::NoChangeWithFiles,
+                    opening,
+                    Some(file.span.clone()),
+                );
             }
         }
     }

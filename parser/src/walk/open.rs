@@ -35,7 +35,9 @@ impl Open<'_> {
             Role::End if line.glued && marker.length == own.length => ErrorCode::GluedEnd,
             Role::End if !line.glued => ErrorCode::EndLength,
             Role::Bare if marker.length == own.length => ErrorCode::BareEnd,
-            Role::Crowded { ends: true } if marker.length == own.length => ErrorCode::TextAfterMarker,
+            Role::Crowded { ends: true } if marker.length == own.length => {
+                ErrorCode::TextAfterMarker
+            }
             Role::Open(_)
             | Role::End
             | Role::Delete
@@ -44,7 +46,10 @@ impl Open<'_> {
             | Role::Crowded { .. }
             | Role::Tag(_) => return,
         };
-        let weaker = self.near_end.as_ref().is_none_or(|(noted, _)| *noted == ErrorCode::BareEnd);
+        let weaker = self
+            .near_end
+            .as_ref()
+            .is_none_or(|(noted, _)| *noted == ErrorCode::BareEnd);
         if weaker && (code != ErrorCode::BareEnd || self.near_end.is_none()) {
             self.near_end = Some((code, line.span.clone()));
         }
@@ -56,7 +61,9 @@ pub(super) fn is_in_markdown_fence(name: &str, content: &str) -> bool {
     if !content.trim_start().starts_with("```") {
         return false;
     }
-    let is_markdown = [".md", ".mdx", ".markdown"].iter().any(|ending| name.ends_with(ending));
+    let is_markdown = [".md", ".mdx", ".markdown"]
+        .iter()
+        .any(|ending| name.ends_with(ending));
     let content = content.trim();
     let first = content.split('\n').next().unwrap_or_default();
     let last = content.rsplit('\n').next().unwrap_or_default();

@@ -18,7 +18,8 @@ impl<'t> Walk<'t> {
             (false, false) => {
                 let (end, fence) = self.lines.skip_thought(tag);
                 if let (None, Some(fence)) = (end, &fence) {
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
+                    self.errors
+                        .push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
                 }
                 self.keep_thought(span.end..end.unwrap_or(self.text.len()), fence, span);
             }
@@ -27,18 +28,23 @@ impl<'t> Walk<'t> {
                 if self.thinking.is_empty() {
                     let mut before = MarkerLines::new(slice(self.text, &(0..span.start)));
                     let fence = before.find(MarkerLine::is_fence).map(|line| line.span);
-                    *self = Self { lines: self.lines.clone(), ..Self::new(self.text) };
+                    *self = Self {
+                        lines: self.lines.clone(),
+                        ..Self::new(self.text)
+                    };
                     self.keep_thought(0..span.start, fence, span);
                 }
             }
             // In doubt whether it ends a thought that holds the blocks before it.
             (true, true) if self.thinking.is_empty() && self.in_thought.is_none() => {
-                let behind = slice(self.text, &(span.end..self.text.len())).trim_start_matches(is_blank);
+                let behind =
+                    slice(self.text, &(span.end..self.text.len())).trim_start_matches(is_blank);
                 if let Some(block) = self.blocks.first()
                     && (behind.is_empty() || behind.starts_with('\n'))
                 {
                     let fence = self.opening_of(block);
-                    self.errors.push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
+                    self.errors
+                        .push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
                     self.in_thought = Some((fence, span));
                 }
             }
@@ -49,7 +55,8 @@ impl<'t> Walk<'t> {
     fn keep_thought(&mut self, content: Span, fence: Option<Span>, tag: Span) {
         self.thinking.push(content);
         if let Some(fence) = fence {
-            self.warnings.push(WarningCode::IgnoredFence, fence.clone(), Some(tag.clone()));
+            self.warnings
+                .push(WarningCode::IgnoredFence, fence.clone(), Some(tag.clone()));
             self.in_thought.get_or_insert((fence, tag));
         }
     }
@@ -63,7 +70,11 @@ impl<'t> Walk<'t> {
     pub(super) fn whole_thought(&mut self, text: &'t str, line: &MarkerLine<'t>) {
         let start = self.text.offset(text);
         let content = start..start + text.len();
-        self.blocks.push(Block { ask: ask_of_thought(line.marker.kind), span: line.line.clone(), content });
+        self.blocks.push(Block {
+            ask: ask_of_thought(line.marker.kind),
+            span: line.line.clone(),
+            content,
+        });
         self.unopened = None;
     }
 }

@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "the reference is the shells themselves")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the reference is the shells themselves"
+)]
 
 use std::path::Path;
 use std::process::Command;
@@ -25,7 +28,10 @@ fn quoting_is_that_of_a_posix_shell() {
     check("a \"b\nc\"", &["a", "b\nc"]);
     check("a b\\ ", &["a", "b "]);
     check("a \\\n", &["a"]);
-    check("a \\\n  b\\\nc \"d\\\ne\" 'f\\\ng'", &["a", "bc", "de", "f\\\ng"]);
+    check(
+        "a \\\n  b\\\nc \"d\\\ne\" 'f\\\ng'",
+        &["a", "bc", "de", "f\\\ng"],
+    );
 }
 
 #[test]
@@ -49,7 +55,11 @@ fn what_only_a_shell_could_do_is_refused() {
         ("(a)", '('),
         ("a\nb", '\n'),
     ] {
-        assert_eq!(split_command(command), Err(SplitError::Operator(sign)), "{command}");
+        assert_eq!(
+            split_command(command),
+            Err(SplitError::Operator(sign)),
+            "{command}"
+        );
     }
 }
 
@@ -88,7 +98,10 @@ fn what_a_shell_would_have_replaced_is_refused_unless_it_is_quoted() {
         ("echo $1 $$", Variable),
     ] {
         assert_eq!(split_command(command), Err(error), "{command}");
-        let quoted: Vec<String> = command.split(' ').map(|word| format!("\"{word}\"")).collect();
+        let quoted: Vec<String> = command
+            .split(' ')
+            .map(|word| format!("\"{word}\""))
+            .collect();
         assert_eq!(
             split_command(&quoted.join(" ").replace('$', "\\$")).map(|words| words.len()),
             Ok(quoted.len())
@@ -99,21 +112,40 @@ fn what_a_shell_would_have_replaced_is_refused_unless_it_is_quoted() {
 #[test]
 fn double_quotes_protect_no_variable_and_single_quotes_do() {
     for variable in ["$HOME", "a$b", "$1", "$$", "$?", "$@", "$_", "$!"] {
-        assert_eq!(split_command(&format!("echo \"{variable}\"")), Err(SplitError::Variable), "{variable}");
+        assert_eq!(
+            split_command(&format!("echo \"{variable}\"")),
+            Err(SplitError::Variable),
+            "{variable}"
+        );
         check(&format!("echo '{variable}'"), &["echo", variable]);
     }
-    check(r#"grep "^a$" "$" '$(b)' "\$(b)" "\`""#, &["grep", "^a$", "$", "$(b)", "$(b)", "`"]);
+    check(
+        r#"grep "^a$" "$" '$(b)' "\$(b)" "\`""#,
+        &["grep", "^a$", "$", "$(b)", "$(b)", "`"],
+    );
 }
 
 #[test]
 fn what_a_shell_would_leave_as_it_is_is_taken_as_it_is() {
     check("grep \"a*\" 'b?' c\\*", &["grep", "a*", "b?", "c*"]);
-    check("grep -r --include=*.rs ^x$ .", &["grep", "-r", "--include=*.rs", "^x$", "."]);
+    check(
+        "grep -r --include=*.rs ^x$ .",
+        &["grep", "-r", "--include=*.rs", "^x$", "."],
+    );
     check("pytest t.py::test_a[1-b]", &["pytest", "t.py::test_a[1-b]"]);
-    check("curl http://127.0.0.1:1/x?y=1", &["curl", "http://127.0.0.1:1/x?y=1"]);
+    check(
+        "curl http://127.0.0.1:1/x?y=1",
+        &["curl", "http://127.0.0.1:1/x?y=1"],
+    );
     check("env A=1 make B=2", &["env", "A=1", "make", "B=2"]);
-    check("git show HEAD~1 HEAD^ a$ $", &["git", "show", "HEAD~1", "HEAD^", "a$", "$"]);
-    check("[ -f x ] . cd {} [] {a}", &["[", "-f", "x", "]", ".", "cd", "{}", "[]", "{a}"]);
+    check(
+        "git show HEAD~1 HEAD^ a$ $",
+        &["git", "show", "HEAD~1", "HEAD^", "a$", "$"],
+    );
+    check(
+        "[ -f x ] . cd {} [] {a}",
+        &["[", "-f", "x", "]", ".", "cd", "{}", "[]", "{a}"],
+    );
     check("./a=b 1=2 -x=~/y", &["./a=b", "1=2", "-x=~/y"]);
     check("'cd' x", &["cd", "x"]);
 }
@@ -131,7 +163,10 @@ fn what_is_not_closed_is_refused() {
 fn a_word_that_linux_starts_no_program_with_is_refused() {
     let longest = "x".repeat(131_071);
     check(&format!(" {longest} "), &[&longest]);
-    assert_eq!(split_command(&format!("{longest}x")), Err(SplitError::TooLong));
+    assert_eq!(
+        split_command(&format!("{longest}x")),
+        Err(SplitError::TooLong)
+    );
 }
 
 proptest! {
@@ -153,7 +188,13 @@ fn arguments_in(shell: &str, folder: &Path, commands: &[String]) -> String {
     let ran = Command::new(shell)
         .args(["-c", &format!("{prints}\n{}", commands.join("\n"))])
         .env_clear()
-        .envs([("HOME", "/home"), ("PATH", "/nowhere"), ("a", "b c"), ("b", "a"), ("LC_ALL", "C.UTF-8")])
+        .envs([
+            ("HOME", "/home"),
+            ("PATH", "/nowhere"),
+            ("a", "b c"),
+            ("b", "a"),
+            ("LC_ALL", "C.UTF-8"),
+        ])
         .current_dir(folder)
         .output()
         .unwrap();

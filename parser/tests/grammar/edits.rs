@@ -19,7 +19,8 @@ fn a_block_has_one_hunk_or_more_with_blank_lines_around_them() {
 
 #[test]
 fn white_space_behind_a_mark_and_crlf_are_no_part_of_it() {
-    let crlf = block("<<<<<<< SEARCH  \nold\n======= \nnew\n>>>>>>> REPLACE\t\n").replace('\n', "\r\n");
+    let crlf =
+        block("<<<<<<< SEARCH  \nold\n======= \nnew\n>>>>>>> REPLACE\t\n").replace('\n', "\r\n");
     insta::assert_snapshot!(check(&crlf), @r#"edit "src/a.rs" [Hunk { search: "old\r\n", replace: "new\r\n" }] at 0..82"#);
 }
 
@@ -34,7 +35,10 @@ fn longer_marks_of_one_length_are_for_content_that_has_marks() {
 #[test]
 fn a_block_without_hunks_or_with_text_beside_them_is_refused() {
     for content in ["", "\n", "fn whole() {}\n"] {
-        assert!(check(&block(content)).starts_with("no-hunks 1:1 \"^^^edit src/a.rs\""), "{content}");
+        assert!(
+            check(&block(content)).starts_with("no-hunks 1:1 \"^^^edit src/a.rs\""),
+            "{content}"
+        );
     }
     insta::assert_snapshot!(check(&block("fn whole() {}\n")), @r#"
     no-hunks 1:1 "^^^edit src/a.rs"
@@ -59,7 +63,11 @@ fn marks_that_do_not_follow_each_other_are_refused() {
         "=======\nnew\n>>>>>>> REPLACE\n",
         "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n<<<<<<<< SEARCH\nx\n========\ny\n>>>>>>>> REPLACE\n",
     ] {
-        assert!(check(&block(content)).starts_with("hunk-mark "), "{content}: {}", check(&block(content)));
+        assert!(
+            check(&block(content)).starts_with("hunk-mark "),
+            "{content}: {}",
+            check(&block(content))
+        );
     }
     insta::assert_snapshot!(check(&block("<<<<<<< SEARCH\nold\n=======\n=======\n>>>>>>> REPLACE\n")), @r#"
     hunk-mark 5:1 "======="
@@ -108,7 +116,11 @@ fn an_edit_deletes_nothing_and_names_a_file_once() {
 #[test]
 fn an_indented_edit_is_a_block_and_a_file_named_edit_is_a_file() {
     let indented = block(HUNK).replace("^^^", "  ^^^");
-    assert!(check(&indented).starts_with("edit \"src/a.rs\""), "{}", check(&indented));
+    assert!(
+        check(&indented).starts_with("edit \"src/a.rs\""),
+        "{}",
+        check(&indented)
+    );
     assert!(check("^^^edit\nx\n^^^end\n").starts_with("write \"edit\""));
     assert!(check("^^^edits/a\nx\n^^^end\n").starts_with("write \"edits/a\""));
     assert!(
@@ -119,13 +131,35 @@ fn an_indented_edit_is_a_block_and_a_file_named_edit_is_a_file() {
 
 #[test]
 fn what_is_printed_is_read_back_whatever_the_lines_hold() {
-    let tricky = Hunk { search: "<<<<<<< SEARCH\n^^^end\n", replace: "======== \n>>>>>>>> REPLACE\n" };
-    let plain = Hunk { search: "\n", replace: "" };
-    let text = print([Draft::Edit { path: "a", hunks: &[tricky, plain] }]).unwrap();
+    let tricky = Hunk {
+        search: "<<<<<<< SEARCH\n^^^end\n",
+        replace: "======== \n>>>>>>>> REPLACE\n",
+    };
+    let plain = Hunk {
+        search: "\n",
+        replace: "",
+    };
+    let text = print([Draft::Edit {
+        path: "a",
+        hunks: &[tricky, plain],
+    }])
+    .unwrap();
     let reply = parse(&text).unwrap();
-    let Some(FileAction::Edit(hunks)) = reply.files().next().map(|file| file.action) else { unreachable!() };
+    let Some(FileAction::Edit(hunks)) = reply.files().next().map(|file| file.action) else {
+        unreachable!()
+    };
     assert_eq!(hunks.iter().collect::<Vec<_>>(), [tricky, plain]);
-    for hunks in [&[][..], &[Hunk { search: "", replace: "x\n" }], &[Hunk { search: "a", replace: "x\n" }]] {
+    for hunks in [
+        &[][..],
+        &[Hunk {
+            search: "",
+            replace: "x\n",
+        }],
+        &[Hunk {
+            search: "a",
+            replace: "x\n",
+        }],
+    ] {
         assert!(print([Draft::Edit { path: "a", hunks }]).is_err());
     }
 }

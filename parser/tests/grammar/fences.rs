@@ -306,7 +306,9 @@ fn nothing_actionable_is_an_error() {
 
 #[test]
 fn the_form_that_is_shown_again_is_the_one_that_is_read() {
-    let (file, no_change) = code_commit_parser::fence::FORM.split_once("If no file").unwrap();
+    let (file, no_change) = code_commit_parser::fence::FORM
+        .split_once("If no file")
+        .unwrap();
     insta::assert_snapshot!(check(file), @r#"write "path/of/the/file" "the whole new content of the file\n" at 55..116"#);
     insta::assert_snapshot!(check(no_change), @r#"no change "the reason\n""#);
 }
@@ -365,18 +367,34 @@ fn hostile_names_are_quoted_short_and_clean() {
 #[test]
 fn the_model_is_told_ten_errors_and_the_number_of_the_others() {
     let errors = parse(&"^^^end\n".repeat(5000)).map(|_| ()).unwrap_err();
-    assert_eq!((errors.iter().count(), errors.total()), (code_commit_parser::MOST_KEPT, 5000));
+    assert_eq!(
+        (errors.iter().count(), errors.total()),
+        (code_commit_parser::MOST_KEPT, 5000)
+    );
     assert_eq!(errors.for_model().lines().count(), 11);
     assert!(errors.for_model().ends_with("\nand 4990 more"));
-    assert_eq!(errors.to_string(), "line 1: `^^^end` closes nothing, and 4999 more");
+    assert_eq!(
+        errors.to_string(),
+        "line 1: `^^^end` closes nothing, and 4999 more"
+    );
 }
 
 #[test]
 fn the_thoughts_of_a_bad_reply_can_still_be_shown() {
     let text = "&&&start\nhello\n&&&end\n^^^a\nx\n^^^end\n^^^b\n";
     let errors = parse(text).unwrap_err();
-    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::User).collect::<Vec<_>>(), ["hello\n"]);
-    assert_eq!(errors.salvaged(text, code_commit_parser::fence::Kind::File).collect::<Vec<_>>(), ["x\n"]);
+    assert_eq!(
+        errors
+            .salvaged(text, code_commit_parser::fence::Kind::User)
+            .collect::<Vec<_>>(),
+        ["hello\n"]
+    );
+    assert_eq!(
+        errors
+            .salvaged(text, code_commit_parser::fence::Kind::File)
+            .collect::<Vec<_>>(),
+        ["x\n"]
+    );
 }
 
 #[test]
@@ -395,18 +413,32 @@ fn bytes_that_are_not_utf8_are_refused_with_their_place() {
     ]
     "#);
     assert!(code_commit_parser::parse_bytes(b"^^^a\n\xc3\xa9\n^^^end").is_ok());
-    assert_eq!(code_commit_parser::parse_bytes(b"^^^a\n\xc3").unwrap_err().iter().next().unwrap().span, 5..6);
+    assert_eq!(
+        code_commit_parser::parse_bytes(b"^^^a\n\xc3")
+            .unwrap_err()
+            .iter()
+            .next()
+            .unwrap()
+            .span,
+        5..6
+    );
 }
 
 #[test]
 fn codes_are_kebab_case_and_unique() {
-    let mut codes: Vec<_> = code_commit_parser::ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
-    codes.extend(code_commit_parser::WarningCode::ALL.iter().map(|code| code.as_str()));
-    assert!(
-        codes
+    let mut codes: Vec<_> = code_commit_parser::ErrorCode::ALL
+        .iter()
+        .map(|code| code.as_str())
+        .collect();
+    codes.extend(
+        code_commit_parser::WarningCode::ALL
             .iter()
-            .all(|code| code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'))
+            .map(|code| code.as_str()),
     );
+    assert!(codes.iter().all(|code| {
+        code.bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    }));
     let count = codes.len();
     codes.sort_unstable();
     codes.dedup();
@@ -445,15 +477,19 @@ fn hostile_shapes_are_read_in_one_pass() {
         growing,
     ];
     for shape in shapes {
-        let told = parse(&shape).map_or_else(|errors| errors.for_model().len(), |reply| reply.blocks().len());
+        let told = parse(&shape).map_or_else(
+            |errors| errors.for_model().len(),
+            |reply| reply.blocks().len(),
+        );
         assert!(told < 20_000);
     }
 }
 
 #[test]
 fn a_fence_is_as_long_as_its_content_needs() {
-    let length =
-        |content| code_commit_parser::fence::length_for(code_commit_parser::fence::Kind::File, content);
+    let length = |content| {
+        code_commit_parser::fence::length_for(code_commit_parser::fence::Kind::File, content)
+    };
     assert_eq!(length("x ^^^end\n^^^\n^^^^^^\n^^^^end\n"), 3);
     assert_eq!(length("^^^end\n"), 4);
     assert_eq!(length("&&&start\n"), 4);
@@ -491,8 +527,10 @@ fn a_growing_text_is_read_by_the_same_rules() {
     let mut openers = code_commit_parser::partial::Openers::default();
     let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";
     let ends = text.char_indices().map(|(end, _)| end).chain([text.len()]);
-    let seen: Vec<&str> =
-        ends.filter_map(|end| text.get(..end)).flat_map(|head| openers.read(head)).collect();
+    let seen: Vec<&str> = ends
+        .filter_map(|end| text.get(..end))
+        .flat_map(|head| openers.read(head))
+        .collect();
     assert_eq!(seen, ["a", "b", "c", "d"]);
     assert!(openers.read(text).is_empty());
 }
@@ -500,10 +538,18 @@ fn a_growing_text_is_read_by_the_same_rules() {
 /// What is read of `text`, or its errors with their lines.
 fn read(text: &str) -> String {
     let codes = |errors: code_commit_parser::Errors| {
-        errors.iter().map(|error| format!("{} {}", error.code, error.line)).collect::<Vec<_>>().join(", ")
+        errors
+            .iter()
+            .map(|error| format!("{} {}", error.code, error.line))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let said = |reply: code_commit_parser::Reply<'_>| {
-        let said: Vec<&str> = reply.user().chain(reply.debug()).chain(reply.no_change()).collect();
+        let said: Vec<&str> = reply
+            .user()
+            .chain(reply.debug())
+            .chain(reply.no_change())
+            .collect();
         format!("{} files, {said:?}", reply.files().count())
     };
     parse(text).map_or_else(codes, said)
@@ -524,8 +570,14 @@ fn the_form_of_a_thought_is_no_reason_to_refuse_a_change() {
             ("SSSStart\ntext\nSSSEND\n", "text\n"),
             ("SSSstart\ntext\nSSSend.\n", "text\n"),
             ("SSSstart\ntext\nSSSend of it\n", "text\n"),
-            ("SSSstart\nends with SSSend\nmore SSSend\nSSSend\n", "ends with SSSend\nmore SSSend\n"),
-            ("SSSstart text SSSend\nmore\nSSSend\n", "text SSSend\nmore\n"),
+            (
+                "SSSstart\nends with SSSend\nmore SSSend\nSSSend\n",
+                "ends with SSSend\nmore SSSend\n",
+            ),
+            (
+                "SSSstart text SSSend\nmore\nSSSend\n",
+                "text SSSend\nmore\n",
+            ),
         ] {
             let thought = thought.replace("SSS", fence);
             let said = format!("1 files, {:?}", [said.replace("SSS", fence)]);
@@ -533,8 +585,14 @@ fn the_form_of_a_thought_is_no_reason_to_refuse_a_change() {
             assert_eq!(read(&format!("{file}\n{thought}")), said, "{thought}");
         }
     }
-    assert_eq!(read("$$$start all is well $$$end\n"), r#"0 files, ["all is well"]"#);
-    assert_eq!(read(&format!("$$$START all is well $$$END\n{file}")), "no-change-with-files 1");
+    assert_eq!(
+        read("$$$start all is well $$$end\n"),
+        r#"0 files, ["all is well"]"#
+    );
+    assert_eq!(
+        read(&format!("$$$START all is well $$$END\n{file}")),
+        "no-change-with-files 1"
+    );
 }
 
 #[test]
@@ -544,19 +602,31 @@ fn a_fence_that_overlaps_a_thought_is_an_error() {
         ("&&&start text &&&\n", "text-after-marker 1"),
         ("&&&start text ^^^b\n", "text-after-marker 1"),
         ("&&&start text %%%end\n", "text-after-marker 1"),
-        ("&&&start one &&&end &&&start two &&&end\n", "text-after-marker 1"),
+        (
+            "&&&start one &&&end &&&start two &&&end\n",
+            "text-after-marker 1",
+        ),
         ("&&&start one ^^^b &&&end\n", "text-after-marker 1"),
         ("&&&end text\n", "stray-end 1"),
         ("&&&start\ntext\n&&&end ^^^b\n", "text-after-marker 3"),
-        ("&&&start\n%%%start text %%%end\n&&&end\n", "text-after-marker 2"),
+        (
+            "&&&start\n%%%start text %%%end\n&&&end\n",
+            "text-after-marker 2",
+        ),
         ("&&&start text\n", "nested 2"),
         ("&&&start\n&&&start text\n&&&end\n", "nested 2"),
         ("&&&END\n", "stray-end 1"),
     ] {
         assert_eq!(read(&format!("{text}{file}")), codes, "{text}");
     }
-    assert_eq!(read("^^^a\n&&&start text &&&end\n^^^end\n"), "text-after-marker 2");
-    assert_eq!(read("^^^a\n&&&START\n%%%END OF THE MACROS\n^^^end\n"), "1 files, []");
+    assert_eq!(
+        read("^^^a\n&&&start text &&&end\n^^^end\n"),
+        "text-after-marker 2"
+    );
+    assert_eq!(
+        read("^^^a\n&&&START\n%%%END OF THE MACROS\n^^^end\n"),
+        "1 files, []"
+    );
     assert_eq!(read(&format!("{file}&&&start text\n")), "unterminated 4");
     insta::assert_snapshot!(check("&&&start Done. ^^^b\n^^^a\n^^^end\n"), @r#"
     text-after-marker 1:1 "&&&start Done. ^^^b"
@@ -572,15 +642,25 @@ fn a_fence_that_overlaps_a_thought_is_an_error() {
 fn thoughts_between_tags_are_kept_and_hold_no_files() {
     let thinking = |text: &str| -> String {
         let reply = parse(text).unwrap_or_else(|errors| panic!("{text}: {errors}"));
-        let warnings: Vec<String> =
-            reply.warnings().iter().map(|warning| format!("{} {}", warning.code, warning.line)).collect();
+        let warnings: Vec<String> = reply
+            .warnings()
+            .iter()
+            .map(|warning| format!("{} {}", warning.code, warning.line))
+            .collect();
         let files: Vec<&str> = reply.files().map(|file| file.path).collect();
-        format!("{:?} {files:?} {}", reply.thinking().collect::<Vec<_>>(), warnings.join(", "))
-            .trim_end()
-            .to_owned()
+        format!(
+            "{:?} {files:?} {}",
+            reply.thinking().collect::<Vec<_>>(),
+            warnings.join(", ")
+        )
+        .trim_end()
+        .to_owned()
     };
     for (text, expected) in [
-        ("<think>\nhm\n</think>\n\n^^^a\n^^^end\n", r#"["\nhm\n"] ["a"]"#),
+        (
+            "<think>\nhm\n</think>\n\n^^^a\n^^^end\n",
+            r#"["\nhm\n"] ["a"]"#,
+        ),
         ("\u{feff}<think>hm</think>^^^a\n^^^end\n", r#"["hm"] ["a"]"#),
         (
             "^^^a\n^^^end\n  <reasoning>one</reasoning>\n^^^b\n^^^end\n<think>two",
@@ -595,7 +675,10 @@ fn thoughts_between_tags_are_kept_and_hold_no_files() {
             "^^^no\n^^^end\n^^^end\n</think>^^^a\n^^^end\n</think>\n",
             r#"["^^^no\n^^^end\n^^^end\n"] ["a"] ignored-fence 1"#,
         ),
-        ("[THINK]<think>[/THINK]</think>\n^^^a\n^^^end\n", r#"["<think>"] ["a"]"#),
+        (
+            "[THINK]<think>[/THINK]</think>\n^^^a\n^^^end\n",
+            r#"["<think>"] ["a"]"#,
+        ),
         (
             "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>^^^a\n^^^end<|return|>",
             r#"["hm<|end|><|start|>assistant"] ["a"]"#,
@@ -605,15 +688,27 @@ fn thoughts_between_tags_are_kept_and_hold_no_files() {
         ("^^^a\n<think>\n</think>\n^^^end\n", r#"[] ["a"]"#),
         ("^^^a\n</think>^^^end\n^^^end\n", r#"[] ["a"]"#),
         ("&&&start\n<think>\n&&&end\n^^^a\n^^^end\n", r#"[] ["a"]"#),
-        ("^^^a\n^^^end\nThe tag was </think> before.\n", r#"[] ["a"]"#),
-        ("Each ends with ^^^end\n^^^a\n^^^end\n", r#"[] ["a"] ignored-fence 1"#),
+        (
+            "^^^a\n^^^end\nThe tag was </think> before.\n",
+            r#"[] ["a"]"#,
+        ),
+        (
+            "Each ends with ^^^end\n^^^a\n^^^end\n",
+            r#"[] ["a"] ignored-fence 1"#,
+        ),
     ] {
         assert_eq!(thinking(text), expected, "{text}");
     }
     assert_eq!(read("<think>hm\n^^^a\nx\n^^^end\n"), "in-thought 2");
-    assert_eq!(read("<think>\n$$$start\n$$$end\n</think>\nDone."), "in-thought 2");
+    assert_eq!(
+        read("<think>\n$$$start\n$$$end\n</think>\nDone."),
+        "in-thought 2"
+    );
     assert_eq!(read("<think>hm</think>\nDone."), "nothing-actionable 1");
-    assert_eq!(read("^^^a\n^^^end\nThat is all. </think>\n^^^b\n^^^end\n"), "in-thought 1");
+    assert_eq!(
+        read("^^^a\n^^^end\nThat is all. </think>\n^^^b\n^^^end\n"),
+        "in-thought 1"
+    );
     insta::assert_snapshot!(check("^^^a\nx\n^^^end\n</think>\n"), @r#"
     in-thought 1:1 "^^^a"
       line 1: `^^^a` is in a thought between tags, where no fence counts (see line 4); end the thought with its tag, and write all blocks after it
@@ -650,10 +745,23 @@ fn an_indented_underline_with_words_is_prose_outside_of_blocks() {
 
 #[test]
 fn carets_with_one_word_always_open_a_block_and_so_do_those_at_the_beginning_of_a_line() {
-    for half in ["  ^^^^ help\n", "^^^^^ expected this\n", "\t^^^a.rs\nx\n", "^^^ my file.rs\nx\n"] {
+    for half in [
+        "  ^^^^ help\n",
+        "^^^^^ expected this\n",
+        "\t^^^a.rs\nx\n",
+        "^^^ my file.rs\nx\n",
+    ] {
         let text = format!("^^^b\ny\n^^^end\n{half}");
-        let codes: Vec<_> = parse(&text).unwrap_err().iter().map(|error| error.code).collect();
-        assert_eq!(codes, [code_commit_parser::ErrorCode::Unterminated], "{half}");
+        let codes: Vec<_> = parse(&text)
+            .unwrap_err()
+            .iter()
+            .map(|error| error.code)
+            .collect();
+        assert_eq!(
+            codes,
+            [code_commit_parser::ErrorCode::Unterminated],
+            "{half}"
+        );
     }
 }
 
@@ -736,8 +844,8 @@ fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
       line 4: `^^^b.rs  # new` has more than a file name on its line; write `^^^b.rs` and nothing else on that line
     "#);
     let told = |line: &str| {
-        let told =
-            parse(&format!("{line}\n^^^end\n")).map_or_else(|errors| errors.for_model(), |_| String::new());
+        let told = parse(&format!("{line}\n^^^end\n"))
+            .map_or_else(|errors| errors.for_model(), |_| String::new());
         told.split_once("; write `")
             .and_then(|(_, rest)| rest.split_once('`'))
             .map(|(meant, _)| meant.to_owned())

@@ -31,8 +31,15 @@ fn check(text: &str) -> String {
         Event::Text(text) => format!("text {text:?}"),
         Event::Marker { name, content } => format!("{name} {content:?}"),
     };
-    let half = end.half.map(|half| format!("half {} {:?}", half.name, half.content));
-    events.iter().map(show).chain(half).collect::<Vec<_>>().join("\n")
+    let half = end
+        .half
+        .map(|half| format!("half {} {:?}", half.name, half.content));
+    events
+        .iter()
+        .map(show)
+        .chain(half)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -105,15 +112,23 @@ fn naive(text: &str) -> (Vec<Event>, bool) {
     let mut events = Vec::new();
     let mut rest = text;
     loop {
-        let opening = |name: &&str| rest.find(&format!("<{name}>")).map(|at| (at, (*name).to_owned()));
+        let opening = |name: &&str| {
+            rest.find(&format!("<{name}>"))
+                .map(|at| (at, (*name).to_owned()))
+        };
         let Some((at, name)) = NAMES.iter().filter_map(opening).min() else {
             events.extend((!rest.is_empty()).then(|| Event::Text(rest.to_owned())));
             return (events, false);
         };
         events.extend((at > 0).then(|| Event::Text(rest[..at].to_owned())));
         let inner = &rest[at + name.len() + 2..];
-        let Some((content, after)) = inner.split_once(&format!("</{name}>")) else { return (events, true) };
-        events.push(Event::Marker { name, content: content.to_owned() });
+        let Some((content, after)) = inner.split_once(&format!("</{name}>")) else {
+            return (events, true);
+        };
+        events.push(Event::Marker {
+            name,
+            content: content.to_owned(),
+        });
         rest = after;
     }
 }

@@ -18,8 +18,16 @@ use proptest::prelude::*;
 
 /// Lines that a parser of fences could stumble over, and lines that it should not notice.
 fn line() -> impl Strategy<Value = String> {
-    let marker = ("[ \t]{0,2}", "\\^{2,5}|&{3,4}|%{3,4}|\\${3,4}", "[ \t]?", word(), "[ \t\r]{0,2}")
-        .prop_map(|(before, fence, between, word, after)| format!("{before}{fence}{between}{word}{after}"));
+    let marker = (
+        "[ \t]{0,2}",
+        "\\^{2,5}|&{3,4}|%{3,4}|\\${3,4}",
+        "[ \t]?",
+        word(),
+        "[ \t\r]{0,2}",
+    )
+        .prop_map(|(before, fence, between, word, after)| {
+            format!("{before}{fence}{between}{word}{after}")
+        });
     let hunk = "<{7,8} SEARCH|={6,8}|>{7,8} REPLACE|<{7} HEAD";
     prop_oneof![4 => marker, 2 => hunk, 2 => "[a-z^&%$ é\u{a0}]{0,6}", 1 => "x\\^{3}end", 1 => Just(String::new())]
 }
@@ -36,7 +44,11 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    (proptest::collection::vec(line(), 0..12), prop_oneof![Just("\n"), Just("\r\n")], "[\u{feff}\n]?")
+    (
+        proptest::collection::vec(line(), 0..12),
+        prop_oneof![Just("\n"), Just("\r\n")],
+        "[\u{feff}\n]?",
+    )
         .prop_map(|(lines, ending, head)| head + &lines.join(ending))
 }
 
@@ -62,10 +74,15 @@ enum Owned {
 impl Owned {
     fn hunks(&self) -> Vec<Hunk<'_>> {
         match self {
-            Self::Edit(_, hunks) => hunks.iter().map(|(search, replace)| Hunk { search, replace }).collect(),
-            Self::Write(..) | Self::Delete(_) | Self::User(_) | Self::Debug(_) | Self::NoChange(_) => {
-                Vec::new()
-            }
+            Self::Edit(_, hunks) => hunks
+                .iter()
+                .map(|(search, replace)| Hunk { search, replace })
+                .collect(),
+            Self::Write(..)
+            | Self::Delete(_)
+            | Self::User(_)
+            | Self::Debug(_)
+            | Self::NoChange(_) => Vec::new(),
         }
     }
 
@@ -84,36 +101,49 @@ impl Owned {
 /// The blocks as a reply has them.
 fn printed(blocks: &[Owned]) -> String {
     let hunks: Vec<Vec<Hunk<'_>>> = blocks.iter().map(Owned::hunks).collect();
-    print(blocks.iter().zip(&hunks).map(|(block, hunks)| block.draft(hunks))).unwrap()
+    print(
+        blocks
+            .iter()
+            .zip(&hunks)
+            .map(|(block, hunks)| block.draft(hunks)),
+    )
+    .unwrap()
 }
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,3}(/[a-zé &]{1,4}){0,2}", any::<String>()]
-        .prop_filter("a name that can be written", |name| check_name(name).is_ok())
+        .prop_filter("a name that can be written", |name| {
+            check_name(name).is_ok()
+        })
 }
 
 fn blocks() -> impl Strategy<Value = Vec<Owned>> {
     let hunk = (content(), content()).prop_filter("old lines", |(search, _)| !search.is_empty());
     let file = prop_oneof![
-        (name(), proptest::collection::vec(hunk, 1..4)).prop_map(|(name, hunks)| Owned::Edit(name, hunks)),
+        (name(), proptest::collection::vec(hunk, 1..4))
+            .prop_map(|(name, hunks)| Owned::Edit(name, hunks)),
         (name(), content()).prop_map(|(name, content)| Owned::Write(name, content)),
         name().prop_map(Owned::Delete)
     ];
-    let thoughts = prop_oneof![content().prop_map(Owned::User), content().prop_map(Owned::Debug)];
+    let thoughts = prop_oneof![
+        content().prop_map(Owned::User),
+        content().prop_map(Owned::Debug)
+    ];
     let files = prop_oneof![file, thoughts.clone()];
     let none = prop_oneof![content().prop_map(Owned::NoChange), thoughts];
-    prop_oneof![proptest::collection::vec(files, 0..6), proptest::collection::vec(none, 0..6)].prop_filter(
-        "no file twice",
-        |blocks| {
-            let mut names = HashSet::new();
-            blocks.iter().all(|block| match block {
-                Owned::Write(name, _) | Owned::Edit(name, _) | Owned::Delete(name) => {
-                    names.insert(name.clone())
-                }
-                Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => true,
-            })
-        },
-    )
+    prop_oneof![
+        proptest::collection::vec(files, 0..6),
+        proptest::collection::vec(none, 0..6)
+    ]
+    .prop_filter("no file twice", |blocks| {
+        let mut names = HashSet::new();
+        blocks.iter().all(|block| match block {
+            Owned::Write(name, _) | Owned::Edit(name, _) | Owned::Delete(name) => {
+                names.insert(name.clone())
+            }
+            Owned::User(_) | Owned::Debug(_) | Owned::NoChange(_) => true,
+        })
+    })
 }
 
 /// What was read.
@@ -154,7 +184,9 @@ fn check_spans(text: &str, reply: &Reply<'_>) {
     for block in reply.blocks() {
         assert!(end <= block.span.start && block.span.start <= block.content.start);
         assert!(block.content.start <= block.content.end && block.content.end <= block.span.end);
-        assert!(text.is_char_boundary(block.span.start) && text.is_char_boundary(block.content.start));
+        assert!(
+            text.is_char_boundary(block.span.start) && text.is_char_boundary(block.content.start)
+        );
         assert!(text.is_char_boundary(block.content.end) && text.is_char_boundary(block.span.end));
         end = block.span.end;
     }
@@ -164,7 +196,10 @@ fn check_spans(text: &str, reply: &Reply<'_>) {
             assert!(text[file.span].contains(content));
         }
     }
-    reply.warnings().iter().for_each(|warning| check_place(text.as_bytes(), warning));
+    reply
+        .warnings()
+        .iter()
+        .for_each(|warning| check_place(text.as_bytes(), warning));
 }
 
 proptest! {

@@ -14,7 +14,10 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 const EMPTY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-const SMALL: Limits = Limits { file_bytes: 20, total_bytes: 30 };
+const SMALL: Limits = Limits {
+    file_bytes: 20,
+    total_bytes: 30,
+};
 
 fn write(path: &str, content: &str) -> String {
     format!(r#"{{"path":"{path}","base_sha256":"{EMPTY}","content":"{content}"}}"#)
@@ -33,16 +36,34 @@ fn check(text: &str) -> String {
                 let edit = |edit: &code_commit_parser::proposal::Edit<'_>| {
                     format!(" {:?}->{:?}", edit.search, edit.replace)
                 };
-                format!("\n{}{}", write.path, edits.iter().map(edit).collect::<String>())
+                format!(
+                    "\n{}{}",
+                    write.path,
+                    edits.iter().map(edit).collect::<String>()
+                )
             }
         };
-        format!("{:?}{}", proposal.summary, proposal.writes.iter().map(write).collect::<String>())
+        format!(
+            "{:?}{}",
+            proposal.summary,
+            proposal.writes.iter().map(write).collect::<String>()
+        )
     };
     let tell = |errors: code_commit_parser::Errors<_>| {
-        let place = |span: &code_commit_parser::Span| text[span.clone()].chars().take(20).collect::<String>();
-        let tell = |e: &code_commit_parser::Diagnostic<code_commit_parser::proposal::ProposalCode>| {
-            format!("{} {}:{} {:?}\n  {}", e.code, e.line, e.column, place(&e.span), e.for_model())
+        let place = |span: &code_commit_parser::Span| {
+            text[span.clone()].chars().take(20).collect::<String>()
         };
+        let tell =
+            |e: &code_commit_parser::Diagnostic<code_commit_parser::proposal::ProposalCode>| {
+                format!(
+                    "{} {}:{} {:?}\n  {}",
+                    e.code,
+                    e.line,
+                    e.column,
+                    place(&e.span),
+                    e.for_model()
+                )
+            };
         errors.iter().map(tell).collect::<Vec<_>>().join("\n")
     };
     parse(text.as_bytes(), &SMALL).map_or_else(tell, show)
@@ -78,8 +99,10 @@ fn a_file_has_edits_in_place_of_its_content() {
 
 #[test]
 fn a_file_has_either_content_or_edits() {
-    let both =
-        write("a", "x").replace("\"content\"", "\"edits\":[{\"search\":\"a\",\"replace\":\"\"}],\"content\"");
+    let both = write("a", "x").replace(
+        "\"content\"",
+        "\"edits\":[{\"search\":\"a\",\"replace\":\"\"}],\"content\"",
+    );
     insta::assert_snapshot!(check(&proposal(&both)), @r#"
     content-and-edits 2:11 "{\"path\":\"a\",\"base_sh"
       line 2: `a` has both `content` and `edits`; give the whole new content, or edits, but not both
@@ -102,7 +125,10 @@ fn edits_that_say_nothing_or_too_much_are_errors() {
         edited("a", "[]"),
         edited("b", r#"[{"search":"","replace":"x"}]"#),
         edited("c", r#"[{"search":"x","replace":"\u0000"}]"#),
-        edited("d", r#"[{"search":"yyyyyyyyyy","replace":"yyyyyyyyyy"},{"search":"y","replace":""}]"#),
+        edited(
+            "d",
+            r#"[{"search":"yyyyyyyyyy","replace":"yyyyyyyyyy"},{"search":"y","replace":""}]"#,
+        ),
     ];
     insta::assert_snapshot!(check(&proposal(&edits.join(",\n"))), @r#"
     empty-edits 2:112 "[]"
@@ -120,19 +146,35 @@ fn edits_that_say_nothing_or_too_much_are_errors() {
 fn edits_have_their_own_schema() {
     for (edits, errors) in [
         (r#"[{"search":"a"}]"#, "missing-key"),
-        (r#"[{"search":"a","replace":"b","all":true}]"#, "unknown-key"),
-        (r#"[{"search":"a","search":"a","replace":"b"}]"#, "duplicate-key"),
+        (
+            r#"[{"search":"a","replace":"b","all":true}]"#,
+            "unknown-key",
+        ),
+        (
+            r#"[{"search":"a","search":"a","replace":"b"}]"#,
+            "duplicate-key",
+        ),
         (r#"[{"search":1,"replace":"b"}]"#, "wrong-type"),
         (r#"["a"]"#, "wrong-type"),
         (r#"{"search":"a","replace":"b"}"#, "wrong-type"),
         (r#""a""#, "wrong-type"),
         (r#"[{"search":"a","replace":"b"},]"#, "syntax"),
-        (r#"[{"search":"a","replace":"b"} {"search":"a","replace":"b"}]"#, "syntax"),
+        (
+            r#"[{"search":"a","replace":"b"} {"search":"a","replace":"b"}]"#,
+            "syntax",
+        ),
         (r"[,]", "syntax"),
     ] {
         let text = proposal(&edited("a", edits));
         let found = parse(text.as_bytes(), &SMALL).unwrap_err();
-        assert_eq!(found.iter().map(|error| error.code.as_str()).collect::<Vec<_>>(), [errors], "{edits}");
+        assert_eq!(
+            found
+                .iter()
+                .map(|error| error.code.as_str())
+                .collect::<Vec<_>>(),
+            [errors],
+            "{edits}"
+        );
     }
     insta::assert_snapshot!(check(&proposal(&edited("a", r#"[{"search":null}]"#))), @r#"
     missing-key 2:113 "{\"search\":null}"
@@ -352,7 +394,12 @@ fn empty_writes_are_an_error() {
 
 #[test]
 fn all_faults_of_the_files_are_told_at_once() {
-    let writes = [write("", ""), write("a", "x"), write("a", &"y".repeat(21)), write("b", &"z".repeat(20))];
+    let writes = [
+        write("", ""),
+        write("a", "x"),
+        write("a", &"y".repeat(21)),
+        write("b", &"z".repeat(20)),
+    ];
     let text = proposal(&writes.join(",\n"));
     insta::assert_snapshot!(check(&text), @r#"
     proposal-too-large 1:1 ""
@@ -380,7 +427,10 @@ fn the_limits_are_reached_but_not_passed() {
     assert!(parse(proposal(&write("a", &"y".repeat(20))).as_bytes(), &SMALL).is_ok());
     let two = [write("a", &"y".repeat(20)), write("b", &"y".repeat(10))].join(",");
     assert!(parse(proposal(&two).as_bytes(), &SMALL).is_ok());
-    assert_eq!((Limits::default().file_bytes, Limits::default().total_bytes), (204_800, 512_000));
+    assert_eq!(
+        (Limits::default().file_bytes, Limits::default().total_bytes),
+        (204_800, 512_000)
+    );
 }
 
 #[test]
@@ -393,7 +443,10 @@ fn a_proposal_that_is_not_utf8_is_refused_with_its_place() {
 fn a_base_hash_is_kept_as_it_was_written_whatever_it_is() {
     for hash in [EMPTY, &EMPTY.to_uppercase(), "", "deadbeef"] {
         let text = proposal(&write("a", "x")).replace(EMPTY, hash);
-        assert_eq!(parse(text.as_bytes(), &SMALL).unwrap().writes[0].base_sha256, hash);
+        assert_eq!(
+            parse(text.as_bytes(), &SMALL).unwrap().writes[0].base_sha256,
+            hash
+        );
     }
 }
 
@@ -410,9 +463,17 @@ struct Schema {
 struct WriteSchema {
     path: String,
     base_sha256: String,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     content: Option<String>,
-    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "given",
+        skip_serializing_if = "Option::is_none"
+    )]
     edits: Option<Vec<EditSchema>>,
 }
 
@@ -424,13 +485,19 @@ struct EditSchema {
 }
 
 /// An explicit null is refused; only a missing key means none.
-fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(value: D) -> Result<Option<T>, D::Error> {
+fn given<'d, T: Deserialize<'d>, D: serde::Deserializer<'d>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 
 impl WriteSchema {
     fn texts(&self) -> impl Iterator<Item = &String> {
-        let edits = self.edits.iter().flatten().flat_map(|edit| [&edit.search, &edit.replace]);
+        let edits = self
+            .edits
+            .iter()
+            .flatten()
+            .flat_map(|edit| [&edit.search, &edit.replace]);
         self.content.iter().chain(edits)
     }
 
@@ -439,8 +506,9 @@ impl WriteSchema {
     }
 
     fn is_good(&self) -> bool {
-        let are_edits =
-            |edits: &Vec<EditSchema>| !edits.is_empty() && edits.iter().all(|edit| !edit.search.is_empty());
+        let are_edits = |edits: &Vec<EditSchema>| {
+            !edits.is_empty() && edits.iter().all(|edit| !edit.search.is_empty())
+        };
         let is_change = match (&self.content, &self.edits) {
             (Some(_), None) => true,
             (None, Some(edits)) => are_edits(edits),
@@ -456,25 +524,47 @@ fn accepted(bytes: &[u8]) -> Option<Schema> {
     let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     let mut paths = HashSet::new();
     let is_text = |write: &WriteSchema| write.texts().all(|text| !text.contains('\0'));
-    let fits = schema.writes.iter().all(|write| is_text(write) && write.bytes() <= SMALL.file_bytes)
+    let fits = schema
+        .writes
+        .iter()
+        .all(|write| is_text(write) && write.bytes() <= SMALL.file_bytes)
         && schema.writes.iter().map(WriteSchema::bytes).sum::<usize>() <= SMALL.total_bytes;
-    let are_objects =
-        |list: &serde_json::Value| list.as_array().unwrap().iter().all(serde_json::Value::is_object);
+    let are_objects = |list: &serde_json::Value| {
+        list.as_array()
+            .unwrap()
+            .iter()
+            .all(serde_json::Value::is_object)
+    };
     let objects = value.is_object()
         && are_objects(&value["writes"])
-        && value["writes"].as_array().unwrap().iter().filter_map(|write| write.get("edits")).all(are_objects);
-    let good = schema.writes.iter().all(|write| write.is_good() && paths.insert(write.path.clone()));
+        && value["writes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|write| write.get("edits"))
+            .all(are_objects);
+    let good = schema
+        .writes
+        .iter()
+        .all(|write| write.is_good() && paths.insert(write.path.clone()));
     (good && fits && objects && !schema.writes.is_empty()).then_some(schema)
 }
 
 fn schema() -> impl Strategy<Value = Schema> {
-    let edit = ("[ab\n]{0,3}", "[ab\n]{0,3}").prop_map(|(search, replace)| EditSchema { search, replace });
+    let edit =
+        ("[ab\n]{0,3}", "[ab\n]{0,3}").prop_map(|(search, replace)| EditSchema { search, replace });
     let change = prop_oneof![
         any::<String>().prop_map(|content| (Some(content), None)),
         proptest::collection::vec(edit, 0..3).prop_map(|edits| (None, Some(edits))),
     ];
-    let write = ("[ab\n\"]{0,3}", any::<String>(), change)
-        .prop_map(|(path, base_sha256, (content, edits))| WriteSchema { path, base_sha256, content, edits });
+    let write = ("[ab\n\"]{0,3}", any::<String>(), change).prop_map(
+        |(path, base_sha256, (content, edits))| WriteSchema {
+            path,
+            base_sha256,
+            content,
+            edits,
+        },
+    );
     (any::<String>(), proptest::collection::vec(write, 0..3))
         .prop_map(|(summary, writes)| Schema { summary, writes })
 }
@@ -486,10 +576,14 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
         schema().prop_map(|schema| serde_json::to_vec_pretty(&schema).unwrap()),
     ];
     let bits: &[&[u8]] = &[
-        b"", b"\"", b"\\", b"\\u00e9", b",", b":", b"{", b"}", b"]", b"1", b"-0.5e+1", b" ", b"null",
-        b"\xff", b"\x01",
+        b"", b"\"", b"\\", b"\\u00e9", b",", b":", b"{", b"}", b"]", b"1", b"-0.5e+1", b" ",
+        b"null", b"\xff", b"\x01",
     ];
-    let edit = (any::<proptest::sample::Index>(), 0_usize..2, proptest::sample::select(bits));
+    let edit = (
+        any::<proptest::sample::Index>(),
+        0_usize..2,
+        proptest::sample::select(bits),
+    );
     (bytes, proptest::collection::vec(edit, 0..3)).prop_map(|(mut bytes, edits)| {
         for (at, removed, inserted) in edits {
             let at = at.index(bytes.len() + 1);

@@ -12,9 +12,16 @@ pub(crate) fn check(text: &str) -> String {
 
 fn show_reply(reply: &Reply<'_>) -> String {
     let file = |file: FileBlock<'_>| match file.action {
-        FileAction::Write(content) => format!("write {:?} {content:?} at {:?}", file.path, file.span),
+        FileAction::Write(content) => {
+            format!("write {:?} {content:?} at {:?}", file.path, file.span)
+        }
         FileAction::Edit(hunks) => {
-            format!("edit {:?} {:?} at {:?}", file.path, hunks.iter().collect::<Vec<_>>(), file.span)
+            format!(
+                "edit {:?} {:?} at {:?}",
+                file.path,
+                hunks.iter().collect::<Vec<_>>(),
+                file.span
+            )
         }
         FileAction::Delete => format!("delete {:?} at {:?}", file.path, file.span),
     };
@@ -24,7 +31,10 @@ fn show_reply(reply: &Reply<'_>) -> String {
     lines.extend(reply.no_change().map(|text| format!("no change {text:?}")));
     lines.extend(reply.thinking().map(|text| format!("thinking {text:?}")));
     lines.extend(
-        reply.warnings().iter().map(|warning| format!("warning {} {}", warning.code, warning.for_model())),
+        reply
+            .warnings()
+            .iter()
+            .map(|warning| format!("warning {} {}", warning.code, warning.for_model())),
     );
     lines.join("\n")
 }

@@ -10,9 +10,11 @@ const WILD: &str = include_str!("../../../fixtures/wild.txt");
 fn reading(text: &str) -> String {
     match parse(text) {
         Ok(reply) => facts(&reply).join("\n"),
-        Err(errors) => {
-            errors.iter().map(|error| format!("refused {}", error.in_full())).collect::<Vec<_>>().join("\n")
-        }
+        Err(errors) => errors
+            .iter()
+            .map(|error| format!("refused {}", error.in_full()))
+            .collect::<Vec<_>>()
+            .join("\n"),
     }
 }
 
@@ -27,7 +29,12 @@ fn facts(reply: &Reply<'_>) -> Vec<String> {
     facts.extend(reply.debug().map(|text| format!("debug {text:?}")));
     facts.extend(reply.no_change().map(|text| format!("no change {text:?}")));
     facts.extend(reply.thinking().map(|text| format!("thinking {text:?}")));
-    facts.extend(reply.warnings().iter().map(|warning| format!("warning {}", warning.message())));
+    facts.extend(
+        reply
+            .warnings()
+            .iter()
+            .map(|warning| format!("warning {}", warning.message())),
+    );
     facts
 }
 

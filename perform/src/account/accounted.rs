@@ -27,7 +27,10 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
     if put_back.is_empty() {
         return None;
     }
-    let mut message = format!("{who} changed {}, which it may not; it was restored", named(put_back));
+    let mut message = format!(
+        "{who} changed {}, which it may not; it was restored",
+        named(put_back)
+    );
     if let Some(attic) = attic {
         message += &format!("; what was there is in {}", attic.display());
     }
@@ -35,14 +38,21 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
         code_commit_names::runs_later(&path.to_lowercase())
             .and_then(|row| row.program().map(|by| (by, row.why)))
     };
-    if let Some((path, (program, why))) = put_back.iter().find_map(|path| Some((path, runs_later(path)?))) {
-        message += &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
+    if let Some((path, (program, why))) = put_back
+        .iter()
+        .find_map(|path| Some((path, runs_later(path)?)))
+    {
+        message +=
+            &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
     }
     Some(Problem::new("put-back", message))
 }
 
 /// What has no usable copy: a socket, a file that is too large.
 pub(super) fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
-    let message = format!("{who} changed or removed {}, which could not be restored", named(gone));
+    let message = format!(
+        "{who} changed or removed {}, which could not be restored",
+        named(gone)
+    );
     (!gone.is_empty()).then(|| Problem::new("not-restored", message))
 }

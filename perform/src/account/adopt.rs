@@ -36,7 +36,10 @@ impl Places<'_> {
         accounted: &mut Accounted,
     ) -> Result<(), Fault> {
         let mut lost = Vec::new();
-        let found: Vec<Found<'_>> = stays.iter().filter_map(|one| self.found(one, old, &mut lost)).collect();
+        let found: Vec<Found<'_>> = stays
+            .iter()
+            .filter_map(|one| self.found(one, old, &mut lost))
+            .collect();
         if !lost.is_empty() {
             let message = format!(
                 "{} was changed, of which no copy could be kept: undo cannot restore it",
@@ -45,16 +48,29 @@ impl Places<'_> {
             accounted.warnings.push(Problem::new("no-copy", message));
         }
         if !found.is_empty() || !folders.0.is_empty() || !folders.1.is_empty() {
-            let applied =
-                code_commit_apply::adopt(self.root, self.now, self.undo, found, folders, self.interrupt);
+            let applied = code_commit_apply::adopt(
+                self.root,
+                self.now,
+                self.undo,
+                found,
+                folders,
+                self.interrupt,
+            );
             let applied = applied.map_err(Fault::Apply)?;
-            accounted.warnings.extend(applied.warnings.iter().map(untidy));
+            accounted
+                .warnings
+                .extend(applied.warnings.iter().map(untidy));
             accounted.changes = applied.changes;
         }
         Ok(())
     }
 
-    fn found(&self, one: &Difference, old: Old<'_>, lost: &mut Vec<String>) -> Option<Found<'static>> {
+    fn found(
+        &self,
+        one: &Difference,
+        old: Old<'_>,
+        lost: &mut Vec<String>,
+    ) -> Option<Found<'static>> {
         let path = one.path.to_str()?.to_owned();
         let was = one.before.filter(|was| was.kind().is_file());
         let before = match was {
@@ -68,7 +84,8 @@ impl Places<'_> {
             }
         };
         // Restoring something else may have removed it again.
-        let is_there = fs::symlink_metadata(self.now.join(&path)).is_ok_and(|found| found.is_file());
+        let is_there =
+            fs::symlink_metadata(self.now.join(&path)).is_ok_and(|found| found.is_file());
         (before.is_some() || is_there).then_some(Found { path, before })
     }
 }

@@ -75,7 +75,10 @@ impl<'l> Layer<'l> {
         tracked: &'l Tracked,
     ) -> io::Result<Self> {
         // The command may have closed the root of its view.
-        drop(code_commit_dir::reach::root(upper, code_commit_dir::reach::CHANGE)?);
+        drop(code_commit_dir::reach::root(
+            upper,
+            code_commit_dir::reach::CHANGE,
+        )?);
         Ok(Self {
             guard,
             upper: Folder::open(upper)?,
@@ -95,7 +98,10 @@ impl<'l> Layer<'l> {
                 return Ok(false);
             }
             if entry.belongs == Belongs::Unaccounted {
-                if self.tracked.has_below(&entry.path) && entry.covers_folder(level) && !level.is_opaque {
+                if self.tracked.has_below(&entry.path)
+                    && entry.covers_folder(level)
+                    && !level.is_opaque
+                {
                     found.extend(self.hidden_below(&entry.path, interrupt)?);
                 }
                 // Of what git ignores, only what git would read.
@@ -105,14 +111,22 @@ impl<'l> Layer<'l> {
                 {
                     let before = entry.tree.as_ref().map(Seen::of);
                     let after = Some(Seen::of(&entry.upper));
-                    found.push(Difference { path: entry.path.clone(), before, after });
+                    found.push(Difference {
+                        path: entry.path.clone(),
+                        before,
+                        after,
+                    });
                 }
                 return Ok(is_folder(&entry.upper) && entry.name != "objects");
             }
             if !entry.is_unchanged(level, interrupt) {
                 let before = entry.tree.as_ref().map(Seen::of);
                 let after = (!is_whiteout(&entry.upper)).then(|| Seen::of(&entry.upper));
-                found.push(Difference { path: entry.path.clone(), before, after });
+                found.push(Difference {
+                    path: entry.path.clone(),
+                    before,
+                    after,
+                });
             }
             // Below an opaque folder all was listed with it.
             if entry.covers_folder(level) && !level.is_opaque {
@@ -130,7 +144,11 @@ impl<'l> Layer<'l> {
         let mut names = path.iter().peekable();
         while let Some(name) = names.next() {
             let Some(entry) = self.entry(&level, name.to_owned())? else {
-                return if is_hidden { Ok(None) } else { stat_below(&self.tree, path) };
+                return if is_hidden {
+                    Ok(None)
+                } else {
+                    stat_below(&self.tree, path)
+                };
             };
             if is_whiteout(&entry.upper) || names.peek().is_none() {
                 return Ok(Some(entry.upper).filter(|found| !is_whiteout(found)));
@@ -156,12 +174,25 @@ impl<'l> Layer<'l> {
 
     /// `None` if there is none.
     fn entry(&self, level: &Level, name: OsString) -> io::Result<Option<Entry>> {
-        let Some(upper) = level.upper.stat(&name)? else { return Ok(None) };
-        let tree = level.tree.as_ref().map(|tree| tree.stat(&name)).transpose()?.flatten();
+        let Some(upper) = level.upper.stat(&name)? else {
+            return Ok(None);
+        };
+        let tree = level
+            .tree
+            .as_ref()
+            .map(|tree| tree.stat(&name))
+            .transpose()?
+            .flatten();
         let path = level.path.join(&name);
         let was_folder = is_whiteout(&upper) && tree.as_ref().is_some_and(is_folder);
         let belongs = self.belongs(level, &path, is_folder(&upper) || was_folder);
-        Ok(Some(Entry { name, path, upper, tree, belongs }))
+        Ok(Some(Entry {
+            name,
+            path,
+            upper,
+            tree,
+            belongs,
+        }))
     }
 
     /// Visits every entry; goes into a folder if `visit` says so. Not recursive: a command chooses the depth.
@@ -184,7 +215,9 @@ impl<'l> Layer<'l> {
         for (name, _) in unless_closed(level.upper.entries())?.into_iter().flatten() {
             // It may have been moved meanwhile.
             let entry = unless_closed(self.entry(level, OsString::from_vec(name)))?;
-            let Some(entry) = entry.flatten() else { continue };
+            let Some(entry) = entry.flatten() else {
+                continue;
+            };
             if visit(level, &entry)? {
                 inner.push((Arc::clone(level), entry.name, entry.belongs));
             }
@@ -211,12 +244,19 @@ impl<'l> Layer<'l> {
     /// The accounted content of a folder of the tree, except what the layer shows in its place.
     fn hidden_below(&self, folder: &Path, interrupt: Interrupt<'_>) -> io::Result<Vec<Difference>> {
         let skipped = |path: &Path| self.own.iter().chain(self.products).any(|own| path == own);
-        let survey = self.guard.survey_below(folder, self.tracked, &skipped).map_err(io::Error::other)?;
+        let survey = self
+            .guard
+            .survey_below(folder, self.tracked, &skipped)
+            .map_err(io::Error::other)?;
         let mut hidden = Vec::new();
         for (path, seen) in survey.iter() {
             interrupt()?;
             if !self.shows(path) {
-                hidden.push(Difference { path: path.clone(), before: Some(*seen), after: None });
+                hidden.push(Difference {
+                    path: path.clone(),
+                    before: Some(*seen),
+                    after: None,
+                });
             }
         }
         Ok(hidden)
@@ -224,7 +264,10 @@ impl<'l> Layer<'l> {
 
     fn shows(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default();
-        self.upper.folder_of(path).and_then(|folder| folder.stat(name)).is_ok_and(|found| found.is_some())
+        self.upper
+            .folder_of(path)
+            .and_then(|folder| folder.stat(name))
+            .is_ok_and(|found| found.is_some())
     }
 }
 
@@ -232,11 +275,19 @@ impl Level {
     fn enter(&self, name: &OsStr, belongs: Belongs) -> io::Result<Level> {
         let tree = match self.tree.as_ref().map(|tree| tree.open_in(name)) {
             // What is in it cannot be compared.
-            Some(Err(closed)) if closed.kind() == io::ErrorKind::PermissionDenied => return Err(closed),
+            Some(Err(closed)) if closed.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(closed);
+            }
             opened => opened.and_then(Result::ok),
         };
         let is_opaque = self.is_opaque || is_opaque(&self.upper, name);
-        Ok(Level { upper: self.upper.open_in(name)?, tree, path: self.path.join(name), belongs, is_opaque })
+        Ok(Level {
+            upper: self.upper.open_in(name)?,
+            tree,
+            path: self.path.join(name),
+            belongs,
+            is_opaque,
+        })
     }
 }
 
@@ -245,13 +296,24 @@ impl Entry {
     fn is_unchanged(&self, level: &Level, interrupt: Interrupt<'_>) -> bool {
         match &self.tree {
             None => is_whiteout(&self.upper),
-            Some(tree) if is_folder(tree) && is_folder(&self.upper) => tree.st_mode == self.upper.st_mode,
-            Some(tree) => self.has_same_content(level, tree, interrupt).unwrap_or(false),
+            Some(tree) if is_folder(tree) && is_folder(&self.upper) => {
+                tree.st_mode == self.upper.st_mode
+            }
+            Some(tree) => self
+                .has_same_content(level, tree, interrupt)
+                .unwrap_or(false),
         }
     }
 
-    fn has_same_content(&self, level: &Level, was: &Stat, interrupt: Interrupt<'_>) -> io::Result<bool> {
-        let Some(tree) = &level.tree else { return Ok(false) };
+    fn has_same_content(
+        &self,
+        level: &Level,
+        was: &Stat,
+        interrupt: Interrupt<'_>,
+    ) -> io::Result<bool> {
+        let Some(tree) = &level.tree else {
+            return Ok(false);
+        };
         if was.st_mode != self.upper.st_mode || was.st_size != self.upper.st_size {
             return Ok(false);
         }
@@ -264,7 +326,9 @@ impl Entry {
                 };
                 are_equal(open(tree)?, open(&level.upper)?)
             }
-            FileType::Symlink => Ok(tree.read_link(&self.name)? == level.upper.read_link(&self.name)?),
+            FileType::Symlink => {
+                Ok(tree.read_link(&self.name)? == level.upper.read_link(&self.name)?)
+            }
             FileType::Directory
             | FileType::Fifo
             | FileType::Socket
@@ -315,5 +379,7 @@ fn is_opaque(folder: &Folder, name: &OsStr) -> bool {
 
 /// A path that nobody can redirect: the folder by its descriptor, and a last name that is not followed.
 fn through(folder: &Folder, name: &OsStr) -> PathBuf {
-    Path::new("/proc/self/fd").join(folder.as_fd().as_raw_fd().to_string()).join(name)
+    Path::new("/proc/self/fd")
+        .join(folder.as_fd().as_raw_fd().to_string())
+        .join(name)
 }

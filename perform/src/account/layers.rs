@@ -31,12 +31,16 @@ pub(crate) struct Layers {
 
 impl Layers {
     pub(super) fn below(state: &Path) -> Self {
-        Self { folder: state.join(VIEW) }
+        Self {
+            folder: state.join(VIEW),
+        }
     }
 
     /// The layers of a second view, whose changes are discarded.
     pub(super) fn beside(&self) -> Self {
-        Self { folder: self.folder.with_file_name(BESIDE) }
+        Self {
+            folder: self.folder.with_file_name(BESIDE),
+        }
     }
 
     pub(crate) fn upper(&self) -> PathBuf {
@@ -54,7 +58,10 @@ impl Layers {
     /// work folder is new: the kernel refuses that of a volatile mount, since a crash of the machine could have
     /// left the layer incomplete.
     pub(crate) fn view(&self) -> io::Result<View> {
-        let view = View { upper: self.upper(), work: self.folder.join(WORK) };
+        let view = View {
+            upper: self.upper(),
+            work: self.folder.join(WORK),
+        };
         code_commit_dir::reach::remove(
             &Folder::open(&self.folder)?.as_fd().try_clone_to_owned()?,
             WORK.as_ref(),
@@ -74,7 +81,11 @@ impl Layers {
 
     /// Moves the layer to the attic.
     pub(super) fn keep(&self, attic: &mut Attic<'_>) -> io::Result<()> {
-        attic.take_in(&Folder::open(self.state())?, self.name(), self.name().as_ref())
+        attic.take_in(
+            &Folder::open(self.state())?,
+            self.name(),
+            self.name().as_ref(),
+        )
     }
 
     /// An attic for it.
@@ -87,9 +98,14 @@ impl Layers {
     }
 
     pub(crate) fn remove(&self) -> io::Result<()> {
-        let Some(state) = self.folder.parent().filter(|state| state.is_dir()) else { return Ok(()) };
+        let Some(state) = self.folder.parent().filter(|state| state.is_dir()) else {
+            return Ok(());
+        };
         // The kernel and the command leave folders that even their owner may not enter.
-        code_commit_dir::reach::remove(&Folder::open(state)?.as_fd().try_clone_to_owned()?, self.name())
+        code_commit_dir::reach::remove(
+            &Folder::open(state)?.as_fd().try_clone_to_owned()?,
+            self.name(),
+        )
     }
 
     fn name(&self) -> &OsStr {

@@ -33,18 +33,22 @@ impl Layout<'_> {
     pub(super) fn role(self, one: &Difference) -> Role {
         let (path, is_new) = (&one.path, one.before.is_none());
         let parts = path.ancestors().zip(path.ancestors().skip(1));
-        let parts = parts.filter(|(part, _)| match part.file_name().and_then(|name| name.to_str()) {
-            Some("config" | "config.worktree" | "commondir" | "hooks") => true,
-            Some("HEAD" | "objects" | "refs") => part == path && is_new,
-            _ => false,
-        });
+        let parts =
+            parts.filter(
+                |(part, _)| match part.file_name().and_then(|name| name.to_str()) {
+                    Some("config" | "config.worktree" | "commondir" | "hooks") => true,
+                    Some("HEAD" | "objects" | "refs") => part == path && is_new,
+                    _ => false,
+                },
+            );
         let folders: Vec<&Path> = parts.map(|(_, folder)| folder).collect();
         if folders.is_empty() {
             return Role::None;
         }
         let is_ignored = self.is_ignored(path);
-        let is_dangerous =
-            |folder: &&Path| self.is_repository(folder) && !(is_ignored && self.is_harmless(folder));
+        let is_dangerous = |folder: &&Path| {
+            self.is_repository(folder) && !(is_ignored && self.is_harmless(folder))
+        };
         if one.after.is_some() && folders.iter().any(is_dangerous) {
             Role::Dangerous
         } else if is_ignored {
@@ -63,15 +67,19 @@ impl Layout<'_> {
 
     fn is_ignored(self, path: &Path) -> bool {
         let is_folder = |path: &Path| self.find(path).is_some_and(|found| found.is_dir());
-        path.ancestors().any(|path| path != Path::new("") && self.guard.has_ignored(path, is_folder(path)))
+        path.ancestors()
+            .any(|path| path != Path::new("") && self.guard.has_ignored(path, is_folder(path)))
     }
 
     fn is_harmless(self, folder: &Path) -> bool {
         let bases = [self.now, self.guard.root()];
-        let hooks =
-            bases.iter().filter_map(|base| code_commit_dir::list(base.join(folder).join("hooks")).ok());
+        let hooks = bases
+            .iter()
+            .filter_map(|base| code_commit_dir::list(base.join(folder).join("hooks")).ok());
         let mut hooks = hooks.flatten().flatten().map(|entry| entry.file_name());
-        let is_link = self.find(&folder.join("hooks")).is_some_and(|found| !found.is_dir());
+        let is_link = self
+            .find(&folder.join("hooks"))
+            .is_some_and(|found| !found.is_dir());
         let has = |name: &str| self.find(&folder.join(name)).is_some();
         !has("config.worktree")
             && !has("commondir")
@@ -82,23 +90,39 @@ impl Layout<'_> {
 
     fn config_names_nothing(self, config: &Path) -> bool {
         let bases = [self.now, self.guard.root()];
-        let mut found =
-            bases.iter().map(|base| base.join(config)).filter(|path| path.symlink_metadata().is_ok());
+        let mut found = bases
+            .iter()
+            .map(|base| base.join(config))
+            .filter(|path| path.symlink_metadata().is_ok());
         let text = found.next().and_then(|path| {
-            code_commit_dir::read(&path, MOST_READ, code_commit_dir::Links::Refused).ok().flatten()
+            code_commit_dir::read(&path, MOST_READ, code_commit_dir::Links::Refused)
+                .ok()
+                .flatten()
         });
-        text.is_some_and(|text| code_commit_repo::config_names_nothing(&String::from_utf8_lossy(&text)))
+        text.is_some_and(|text| {
+            code_commit_repo::config_names_nothing(&String::from_utf8_lossy(&text))
+        })
     }
 
     fn find(self, path: &Path) -> Option<std::fs::Metadata> {
         let bases = [self.now, self.guard.root()];
-        bases.iter().find_map(|base| base.join(path).symlink_metadata().ok())
+        bases
+            .iter()
+            .find_map(|base| base.join(path).symlink_metadata().ok())
     }
 }
 
 /// Whether a path may be a part of a repository.
 pub(super) fn is_of_repository(path: &Path) -> bool {
-    const PARTS: [&str; 7] = ["HEAD", "config", "config.worktree", "commondir", "hooks", "objects", "refs"];
+    const PARTS: [&str; 7] = [
+        "HEAD",
+        "config",
+        "config.worktree",
+        "commondir",
+        "hooks",
+        "objects",
+        "refs",
+    ];
     let is_part = |name: &OsStr| PARTS.iter().any(|part| name == *part);
     path.file_name().is_some_and(is_part) || path.iter().any(|name| name == "hooks")
 }

@@ -34,7 +34,15 @@ enum Name {
 }
 
 /// [`Seen`] without field names, to save space.
-type Row = (Name, u32, u64, (i64, i64), (i64, i64), (u64, u64), (u32, u32));
+type Row = (
+    Name,
+    u32,
+    u64,
+    (i64, i64),
+    (i64, i64),
+    (u64, u64),
+    (u32, u32),
+);
 
 /// `own` are the paths to skip.
 pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Result<()> {
@@ -43,7 +51,9 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
             Some(text) => Name::Text(text.to_owned()),
             None => Name::Bytes(path.clone().into_os_string().into_vec()),
         };
-        (name, seen.mode, seen.len, seen.mtime, seen.ctime, seen.id, seen.owner)
+        (
+            name, seen.mode, seen.len, seen.mtime, seen.ctime, seen.id, seen.owner,
+        )
     };
     code_commit_dir::replace_with(&folder.join(NOTE), |file| {
         let mut file = BufWriter::new(file);
@@ -63,7 +73,10 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
 /// The changes are about to be adopted in this set of pre-images. Without a survey the note is all that tells of
 /// them; with one, it only has to be on disk when the answer is, which is synced with everything else.
 pub(super) fn adopting(folder: &Path, set: &Path) -> io::Result<()> {
-    let (note, name) = (folder.join(ADOPTED), set.file_name().unwrap_or_default().as_encoded_bytes());
+    let (note, name) = (
+        folder.join(ADOPTED),
+        set.file_name().unwrap_or_default().as_encoded_bytes(),
+    );
     if folder.join(NOTE).exists() {
         return code_commit_dir::replace_with(&note, |file| file.write_all(name));
     }
@@ -78,13 +91,17 @@ pub(super) fn is_there(folder: &Path) -> bool {
 /// `None` if no command was running, and the answer of the last one is recorded.
 pub(super) fn read(folder: &Path) -> io::Result<Option<Noted>> {
     let survey = read_survey(folder)?;
-    let adopted =
-        match code_commit_dir::read(&folder.join(ADOPTED), MOST_BYTES, code_commit_dir::Links::Refused) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
-        };
+    let adopted = match code_commit_dir::read(
+        &folder.join(ADOPTED),
+        MOST_BYTES,
+        code_commit_dir::Links::Refused,
+    ) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        adopted => adopted?.and_then(|name| String::from_utf8(name).ok()),
+    };
     // It becomes a path.
-    let adopted = adopted.filter(|name| !name.is_empty() && !name.contains(['/', '\0']) && name != "..");
+    let adopted =
+        adopted.filter(|name| !name.is_empty() && !name.contains(['/', '\0']) && name != "..");
     Ok((survey.is_some() || adopted.is_some()).then_some(Noted { survey, adopted }))
 }
 
@@ -94,11 +111,15 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
         file => BufReader::new(file?),
     };
     let mut lines = file.lines();
-    let own = lines.next().transpose()?.and_then(|line| serde_json::from_str(&line).ok());
+    let own = lines
+        .next()
+        .transpose()?
+        .and_then(|line| serde_json::from_str(&line).ok());
     let (mut found, mut rows) = (Vec::new(), None);
     for line in lines {
         let line = line?;
-        let Ok((name, mode, len, mtime, ctime, id, owner)) = serde_json::from_str::<Row>(&line) else {
+        let Ok((name, mode, len, mtime, ctime, id, owner)) = serde_json::from_str::<Row>(&line)
+        else {
             rows = line.parse().ok();
             break;
         };
@@ -106,11 +127,23 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
             Name::Text(text) => PathBuf::from(text),
             Name::Bytes(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         };
-        found.push((path, Seen { mode, len, mtime, ctime, id, owner }));
+        found.push((
+            path,
+            Seen {
+                mode,
+                len,
+                mtime,
+                ctime,
+                id,
+                owner,
+            },
+        ));
     }
     // A power cut may have left a part of it, which would make every other file look new.
     let is_whole = rows == Some(found.len());
-    Ok(own.filter(|_| is_whole).map(|own| (own, Survey::new(found))))
+    Ok(own
+        .filter(|_| is_whole)
+        .map(|own| (own, Survey::new(found))))
 }
 
 /// The survey first: without the name of the set it would have a recorded answer's changes restored.

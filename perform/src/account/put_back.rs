@@ -24,7 +24,11 @@ pub(super) fn put_back(
 ) -> Result<Vec<String>, Fault> {
     let root = &Folder::open(root).map_err(Fault::file("open", root))?;
     let mode_of = &|path: &Path| before.get(path).map(|was| was.mode & 0o7777);
-    let mut restore = Restore { root, mode_of, attic };
+    let mut restore = Restore {
+        root,
+        mode_of,
+        attic,
+    };
     let (mut gone, mut lost) = (Vec::new(), Vec::new());
     for one in differences {
         match (0..TRIES).find_map(|_| try_one(&mut restore, source, one).ok()) {
@@ -33,7 +37,13 @@ pub(super) fn put_back(
             None => lost.push(one.path.display().to_string()),
         }
     }
-    if lost.is_empty() { Ok(gone) } else { Err(Fault::Seal { paths: lost.join(", ") }) }
+    if lost.is_empty() {
+        Ok(gone)
+    } else {
+        Err(Fault::Seal {
+            paths: lost.join(", "),
+        })
+    }
 }
 
 /// Whether it could be restored: without the old content, removing the new one gains nothing.
@@ -55,9 +65,18 @@ fn try_one(
             let Some(read) = source.read(path, was).filter(|_| was.kind().is_file()) else {
                 return Ok(false);
             };
-            let attributes = source.copy(path).map(|copy| Attributes::of(&copy)).transpose()?;
+            let attributes = source
+                .copy(path)
+                .map(|copy| Attributes::of(&copy))
+                .transpose()?;
             let (mode, owner, len, modified) = (was.mode & 0o7777, was.owner, was.len, was.mtime);
-            inode = Inode { mode, owner, len, modified, attributes: attributes.unwrap_or_default() };
+            inode = Inode {
+                mode,
+                owner,
+                len,
+                modified,
+                attributes: attributes.unwrap_or_default(),
+            };
             content = read;
             Was::File(&mut *content, &inode)
         }

@@ -41,7 +41,9 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
     let name = noted.as_ref().and_then(|noted| noted.adopted.as_deref());
     if name.is_some_and(|name| is_recorded(run, name)) {
         layers.remove().map_err(failed)?;
-        note::remove(&folder).and_then(|()| code_commit_dir::remove(&folder)).map_err(failed)?;
+        note::remove(&folder)
+            .and_then(|()| code_commit_dir::remove(&folder))
+            .map_err(failed)?;
         return Ok(Settled::default());
     }
     let mut attic = layers.attic(run);
@@ -52,19 +54,25 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
         if let Some((own, before)) = noted.survey {
             restored = put_all_back(root, run, own, &before, &mut attic)?;
         } else if let Some(set) = &set
-            && code_commit_apply::read_applied(set).map_err(Fault::Restore)?.is_some()
+            && code_commit_apply::read_applied(set)
+                .map_err(Fault::Restore)?
+                .is_some()
         {
             restored = restore::undo(lock, root, std::slice::from_ref(set), &mut attic)?;
         }
         // Its changes are not in the tree any more.
-        set.map_or(Ok(()), |set| code_commit_dir::remove(&set)).map_err(failed)?;
+        set.map_or(Ok(()), |set| code_commit_dir::remove(&set))
+            .map_err(failed)?;
         note::remove(&folder).map_err(failed)?;
     }
     // A note that a power cut has truncated restores nothing, but its copies may help the user.
     if !note::is_there(&folder) {
         code_commit_dir::remove(&folder).map_err(failed)?;
     }
-    Ok(Settled { restored, kept: attic.folder().map(Path::to_owned) })
+    Ok(Settled {
+        restored,
+        kept: attic.folder().map(Path::to_owned),
+    })
 }
 
 /// Whether the answer of the build with this set of pre-images is in the journal. A journal that cannot be read
@@ -72,7 +80,8 @@ pub fn settle(lock: &Lock, state: &Path, root: &Path, run: &Path) -> Result<Sett
 fn is_recorded(run: &Path, set: &str) -> bool {
     let past = Past::read(run).unwrap_or_default();
     let is_its = |step: &Step| {
-        matches!(&step.what, What::Command(command) if command.is_build()) && after_build(step.round) == set
+        matches!(&step.what, What::Command(command) if command.is_build())
+            && after_build(step.round) == set
     };
     past.steps_held().all.iter().any(is_its)
 }
@@ -95,9 +104,17 @@ fn put_all_back(
         let mut differences = account.differences(before, &guard)?;
         // Ignore rules made by the command hide the files that they name, so remove them first.
         let is_rule = |one: &Difference| one.path.file_name() == Some(OsStr::new(".gitignore"));
-        let has_rules = differences.iter().any(|one| is_rule(one) && !restored.contains(&one.path));
+        let has_rules = differences
+            .iter()
+            .any(|one| is_rule(one) && !restored.contains(&one.path));
         differences.retain(|one| !has_rules || is_rule(one));
-        let gone = put_back(root, before, &account.source, &Vec::from_iter(&differences), attic)?;
+        let gone = put_back(
+            root,
+            before,
+            &account.source,
+            &Vec::from_iter(&differences),
+            attic,
+        )?;
         restored.extend(differences.into_iter().map(|one| one.path));
         if !has_rules {
             let shown = restored.iter().map(|path| path.display().to_string());

@@ -56,7 +56,8 @@ impl Source {
         for (path, seen) in before.iter() {
             let is_link = seen.kind().is_symlink();
             if is_link {
-                self.links.extend(link(&top, path).map(|target| (path.clone(), target)));
+                self.links
+                    .extend(link(&top, path).map(|target| (path.clone(), target)));
             }
             // Git has no attributes.
             let is_whole = || self.is_in_git(path, seen) && !Attributes::are_at(&root.join(path));
@@ -75,9 +76,13 @@ impl Source {
                 continue;
             }
             room -= len;
-            self.copies.extend(before.get(path).map(|seen| (path.clone(), *seen)));
+            self.copies
+                .extend(before.get(path).map(|seen| (path.clone(), *seen)));
         }
-        Ok((!without.is_empty() && !std::mem::replace(&mut self.is_told, true)).then(|| too_much(&without)))
+        Ok(
+            (!without.is_empty() && !std::mem::replace(&mut self.is_told, true))
+                .then(|| too_much(&without)),
+        )
     }
 
     /// Uses the copies left by a killed run.
@@ -88,9 +93,11 @@ impl Source {
             let is_whole = |found: fs::Metadata| found.is_file() && found.len() == seen.len;
             if seen.kind().is_symlink() {
                 let target = fs::read_link(&copy).ok();
-                let target =
-                    target.and_then(|target| CString::new(target.into_os_string().into_encoded_bytes()).ok());
-                self.links.extend(target.map(|target| (path.clone(), target)));
+                let target = target.and_then(|target| {
+                    CString::new(target.into_os_string().into_encoded_bytes()).ok()
+                });
+                self.links
+                    .extend(target.map(|target| (path.clone(), target)));
             } else if fs::symlink_metadata(&copy).is_ok_and(is_whole) {
                 self.copies.insert(path.clone(), *seen);
             }
@@ -109,7 +116,9 @@ impl Source {
     }
 
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
-        self.committed.as_ref().is_some_and(|committed| committed.has(path, on_disk(seen)))
+        self.committed
+            .as_ref()
+            .is_some_and(|committed| committed.has(path, on_disk(seen)))
     }
 
     /// The old content of a file, if available.
@@ -124,7 +133,9 @@ impl Source {
     /// The copy of a file, which has its attributes, too. Git has those that have none.
     pub(super) fn copy(&self, path: &Path) -> Option<File> {
         self.copies.get(path)?;
-        code_commit_dir::open_regular(&self.folder.join(path)).ok().flatten()
+        code_commit_dir::open_regular(&self.folder.join(path))
+            .ok()
+            .flatten()
     }
 
     /// The old target of a symlink.
@@ -134,7 +145,9 @@ impl Source {
 
     /// Whether only the times differ.
     pub(super) fn is_same(&self, root: &Path, one: &Difference) -> bool {
-        let (Some(was), Some(is)) = (&one.before, &one.after) else { return false };
+        let (Some(was), Some(is)) = (&one.before, &one.after) else {
+            return false;
+        };
         if was.mode != is.mode {
             return false;
         }
@@ -146,7 +159,10 @@ impl Source {
         if !was.kind().is_file() || was.len != is.len {
             return was.kind().is_dir();
         }
-        let now = Folder::open(root).and_then(|root| root.open_file_below(path)).ok().flatten();
+        let now = Folder::open(root)
+            .and_then(|root| root.open_file_below(path))
+            .ok()
+            .flatten();
         match (self.read(path, was), now) {
             (Some(before), Some(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
             _ => false,
@@ -155,7 +171,12 @@ impl Source {
 }
 
 fn on_disk(seen: &Seen) -> OnDisk {
-    OnDisk { len: seen.len, mtime: seen.mtime, ctime: seen.ctime, inode: seen.id.1 }
+    OnDisk {
+        len: seen.len,
+        mtime: seen.mtime,
+        ctime: seen.ctime,
+        inode: seen.id.1,
+    }
 }
 
 fn link(root: &Folder, path: &Path) -> Option<CString> {

@@ -32,7 +32,13 @@ impl Account {
             .map_err(Fault::file("look at", root))?;
         let mut attic = Attic::of(run.path());
         let put_all_back = |attic: &mut Attic<'_>| {
-            let gone = put_back(root, before, &self.source, &Vec::from_iter(&differences), attic)?;
+            let gone = put_back(
+                root,
+                before,
+                &self.source,
+                &Vec::from_iter(&differences),
+                attic,
+            )?;
             self.interrupted(attic.folder(), &gone, run, undo)
         };
         if interrupt().is_err() {
@@ -40,20 +46,52 @@ impl Account {
         }
         let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
         self.remove_empty(root, &decisions.made);
-        let folders = decisions.made.iter().filter(|folder| root.join(folder).is_dir()).cloned().collect();
-        let put_back = decisions.back().into_iter().filter(|path| !gone.contains(path)).collect();
-        let mut accounted = Accounted { put_back, ..Accounted::default() };
-        let places = Places { root, now: root, undo, interrupt };
-        let old = |path: &Path, was: &Seen| {
-            let (content, model) = (Box::new(self.source.read(path, was)?), self.source.copy(path));
-            Some(OldFile::Copy(PreImageOf { content, mode: was.mode, owner: was.owner, model }))
+        let folders = decisions
+            .made
+            .iter()
+            .filter(|folder| root.join(folder).is_dir())
+            .cloned()
+            .collect();
+        let put_back = decisions
+            .back()
+            .into_iter()
+            .filter(|path| !gone.contains(path))
+            .collect();
+        let mut accounted = Accounted {
+            put_back,
+            ..Accounted::default()
         };
-        match places.adopt(&decisions.stays, (folders, decisions.gone.clone()), &old, &mut accounted) {
+        let places = Places {
+            root,
+            now: root,
+            undo,
+            interrupt,
+        };
+        let old = |path: &Path, was: &Seen| {
+            let (content, model) = (
+                Box::new(self.source.read(path, was)?),
+                self.source.copy(path),
+            );
+            Some(OldFile::Copy(PreImageOf {
+                content,
+                mode: was.mode,
+                owner: was.owner,
+                model,
+            }))
+        };
+        match places.adopt(
+            &decisions.stays,
+            (folders, decisions.gone.clone()),
+            &old,
+            &mut accounted,
+        ) {
             Err(_) if interrupt().is_err() => return put_all_back(&mut attic),
             adopted => adopted?,
         }
         accounted.warnings.extend(not_restored(self.who, &gone));
-        accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
+        accounted
+            .warnings
+            .extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
 
@@ -65,18 +103,32 @@ impl Account {
         attic: &mut Attic<'_>,
     ) -> Result<Vec<String>, Fault> {
         let differences = self.differences(before, guard)?;
-        put_back(guard.root(), before, &self.source, &Vec::from_iter(&differences), attic)
+        put_back(
+            guard.root(),
+            before,
+            &self.source,
+            &Vec::from_iter(&differences),
+            attic,
+        )
     }
 
     /// Git does not see everything that has to go, so the survey is kept, here and on disk, until it is of no more use.
-    pub(super) fn keep_survey<T>(&mut self, before: Survey, done: Result<T, Fault>) -> Result<T, Fault> {
+    pub(super) fn keep_survey<T>(
+        &mut self,
+        before: Survey,
+        done: Result<T, Fault>,
+    ) -> Result<T, Fault> {
         if done.is_err() {
             self.state = State::Surveyed(before);
         }
         done
     }
 
-    pub(super) fn differences(&self, before: &Survey, guard: &Guard) -> Result<Vec<Difference>, Fault> {
+    pub(super) fn differences(
+        &self,
+        before: &Survey,
+        guard: &Guard,
+    ) -> Result<Vec<Difference>, Fault> {
         let root = guard.root();
         // The command may have closed it.
         drop(
@@ -86,7 +138,8 @@ impl Account {
         let mut differences = before.differences(&self.look(guard)?);
         // A new time only suggests a change; compare the content.
         let layout = Layout { now: root, guard };
-        differences.retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
+        differences
+            .retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
         Ok(differences)
     }
 }

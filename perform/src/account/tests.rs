@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "the tests make trees with plain writes")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests make trees with plain writes"
+)]
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -43,9 +46,19 @@ impl Project {
         fs::create_dir(&root).unwrap();
         code_commit_repo::init(&root).unwrap();
         let run = RunFolder::create(scratch.path(), "run", Redactor::default()).unwrap();
-        let account = Account::new("the build", Policy::build(Binds::Commit), vec![PathBuf::from("target")]);
-        let project = Self { scratch, run, account };
-        files.iter().for_each(|(path, text)| project.write(path, text));
+        let account = Account::new(
+            "the build",
+            Policy::build(Binds::Commit),
+            vec![PathBuf::from("target")],
+        );
+        let project = Self {
+            scratch,
+            run,
+            account,
+        };
+        files
+            .iter()
+            .for_each(|(path, text)| project.write(path, text));
         project
     }
 
@@ -55,7 +68,10 @@ impl Project {
             Where::View => {
                 let state = self.state();
                 fs::create_dir_all(&state).unwrap();
-                Self { account: self.account.in_view(&state), ..self }
+                Self {
+                    account: self.account.in_view(&state),
+                    ..self
+                }
             }
         }
     }
@@ -84,7 +100,9 @@ impl Project {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
         self.begin(command);
-        self.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap()
+        self.account
+            .close(&guard, &run, &undo, code_commit_dir::NEVER)
+            .unwrap()
     }
 
     /// Runs a command, without any account yet.
@@ -104,7 +122,9 @@ impl Project {
 
     /// Cleans up like the next process after a kill.
     fn settle(&self) -> Vec<String> {
-        settle(&self.lock(), &self.state(), &self.root(), self.run.path()).unwrap().restored
+        settle(&self.lock(), &self.state(), &self.root(), self.run.path())
+            .unwrap()
+            .restored
     }
 
     /// Writes the build's answer to the journal, and stops before the note is removed.
@@ -125,15 +145,20 @@ impl Project {
             ignored_bytes: 0,
         };
         let entry =
-            code_commit_engine::Recorded::of(&code_commit_engine::Build { round: 1 }, &built).unwrap();
+            code_commit_engine::Recorded::of(&code_commit_engine::Build { round: 1 }, &built)
+                .unwrap();
         record.answer(&entry, false).unwrap();
     }
 
     fn undo(&self) {
         let lock = self.lock();
-        let sets: Vec<PathBuf> = Some(self.undo_folder()).filter(|set| set.exists()).into_iter().collect();
+        let sets: Vec<PathBuf> = Some(self.undo_folder())
+            .filter(|set| set.exists())
+            .into_iter()
+            .collect();
         if !sets.is_empty() {
-            code_commit_apply::undo(&lock, &self.root(), &sets, code_commit_apply::Force::No).unwrap();
+            code_commit_apply::undo(&lock, &self.root(), &sets, code_commit_apply::Force::No)
+                .unwrap();
         }
     }
 
@@ -146,7 +171,10 @@ impl Project {
                 let path = entry.unwrap().path();
                 let stat = fs::symlink_metadata(&path).unwrap();
                 let content = if stat.is_symlink() {
-                    fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+                    fs::read_link(&path)
+                        .unwrap()
+                        .into_os_string()
+                        .into_encoded_bytes()
                 } else if stat.is_file() {
                     fs::read(&path).unwrap()
                 } else {
@@ -155,7 +183,10 @@ impl Project {
                 if stat.is_dir() && path != root.join(".git") {
                     todo.push(path.clone());
                 }
-                found.insert(path.strip_prefix(&root).unwrap().to_owned(), (stat.mode(), content));
+                found.insert(
+                    path.strip_prefix(&root).unwrap().to_owned(),
+                    (stat.mode(), content),
+                );
             }
         }
         found.retain(|path, _| !path.starts_with(".git") && !path.starts_with("target"));
@@ -169,14 +200,22 @@ fn shown(accounted: &Accounted) -> String {
         Action::Write if change.created => 'A',
         Action::Write | Action::None => 'M',
     };
-    let stays = accounted.changes.iter().map(|change| format!("{} {}", sign(change), change.path));
-    let back = accounted.put_back.iter().map(|path| format!("put back {path}"));
+    let stays = accounted
+        .changes
+        .iter()
+        .map(|change| format!("{} {}", sign(change), change.path));
+    let back = accounted
+        .put_back
+        .iter()
+        .map(|path| format!("put back {path}"));
     stays.chain(back).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn what_may_stay_is_known_to_undo_and_the_rest_is_put_back() {
-    [Where::Tree, Where::View].into_iter().for_each(account_for_everything);
+    [Where::Tree, Where::View]
+        .into_iter()
+        .for_each(account_for_everything);
 }
 
 fn account_for_everything(place: Where) {
@@ -249,32 +288,61 @@ fn account_for_everything(place: Where) {
         put back src/.gitignore
         ");
     }
-    for path in [".cache", "planted", "src/.git", "bare", "gen/.gitignore", "other"] {
-        assert!(project.root().join(path).symlink_metadata().is_err(), "{path}");
+    for path in [
+        ".cache",
+        "planted",
+        "src/.git",
+        "bare",
+        "gen/.gitignore",
+        "other",
+    ] {
+        assert!(
+            project.root().join(path).symlink_metadata().is_err(),
+            "{path}"
+        );
     }
     let now = project.all();
     for path in ["src/.gitignore", "build.sh", "link"] {
-        assert_eq!(now.get(Path::new(path)), before.get(Path::new(path)), "{path}");
+        assert_eq!(
+            now.get(Path::new(path)),
+            before.get(Path::new(path)),
+            "{path}"
+        );
     }
     project.undo();
     let mut now = project.all();
-    assert!(now.remove(Path::new("a.o")).is_some(), "what is ignored is of no account");
+    assert!(
+        now.remove(Path::new("a.o")).is_some(),
+        "what is ignored is of no account"
+    );
     assert_eq!(now, before);
 }
 
 #[test]
 fn in_a_scope_of_files_a_command_keeps_these_and_nothing_beside_them() {
-    [Where::Tree, Where::View].into_iter().for_each(keep_the_scope);
+    [Where::Tree, Where::View]
+        .into_iter()
+        .for_each(keep_the_scope);
 }
 
 fn keep_the_scope(place: Where) {
     let mut project = Project::new(&[("src/a", "a\n"), ("src/b", "b\n")]);
-    project.account = Account::new("a command", Policy::scoped(["src/a", "gen/deep/out"]), Vec::new());
+    project.account = Account::new(
+        "a command",
+        Policy::scoped(["src/a", "gen/deep/out"]),
+        Vec::new(),
+    );
     project = project.works(place);
     let accounted = project.command(|root| {
         fs::create_dir_all(root.join("gen/deep")).unwrap();
         fs::create_dir_all(root.join("report/html")).unwrap();
-        for path in ["src/a", "src/b", "gen/deep/out", "gen/deep/other", "report/html/x"] {
+        for path in [
+            "src/a",
+            "src/b",
+            "gen/deep/out",
+            "gen/deep/other",
+            "report/html/x",
+        ] {
             fs::write(root.join(path), "new\n").unwrap();
         }
     });
@@ -288,7 +356,10 @@ fn keep_the_scope(place: Where) {
         ");
     }
     assert!(!project.root().join("report").exists());
-    assert_eq!(fs::read_to_string(project.root().join("src/b")).unwrap(), "b\n");
+    assert_eq!(
+        fs::read_to_string(project.root().join("src/b")).unwrap(),
+        "b\n"
+    );
 }
 
 #[test]
@@ -357,7 +428,10 @@ fn until_the_answer_is_recorded_a_kill_takes_the_changes_back_and_from_then_on_t
         restored.sort();
         assert_eq!(restored, ["a", "folder/b", "new/b"], "{place:?}");
         assert_eq!(project.all(), before, "{place:?}");
-        assert!(!project.undo_folder().exists(), "the next build makes its own");
+        assert!(
+            !project.undo_folder().exists(),
+            "the next build makes its own"
+        );
         project.command(change);
         // The kill may come before the note is removed, or after.
         project.record_build();
@@ -376,7 +450,10 @@ fn a_recorded_build_is_not_taken_back_with_the_next_one() {
         project.command(change);
         project.record_build();
         project.account.recorded(&project.run).unwrap();
-        assert!(is_settled(&project.run).is_ok_and(|is_settled| !is_settled), "its set is there");
+        assert!(
+            is_settled(&project.run).is_ok_and(|is_settled| !is_settled),
+            "its set is there"
+        );
         let after = project.all();
         project.begin(|root| fs::write(root.join("a"), "of the next one\n").unwrap());
         project.settle();
@@ -422,7 +499,11 @@ fn a_program_with_a_set_id_bit_is_put_back_whatever_it_was() {
                 fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
             }
         });
-        assert_eq!(accounted.put_back, ["a", "b", "d", "d/e", "new"], "{place:?}");
+        assert_eq!(
+            accounted.put_back,
+            ["a", "b", "d", "d/e", "new"],
+            "{place:?}"
+        );
         assert_eq!(project.all(), before, "{place:?}");
     }
 }
@@ -430,8 +511,12 @@ fn a_program_with_a_set_id_bit_is_put_back_whatever_it_was() {
 #[test]
 fn a_file_is_gone_if_the_folders_around_it_were_removed_and_made_again_without_it() {
     for place in [Where::Tree, Where::View] {
-        let mut project =
-            Project::new(&[("d/e/f/gone", "gone\n"), ("d/e/kept", "kept\n"), ("d/x.o", "x\n")]).works(place);
+        let mut project = Project::new(&[
+            ("d/e/f/gone", "gone\n"),
+            ("d/e/kept", "kept\n"),
+            ("d/x.o", "x\n"),
+        ])
+        .works(place);
         let before = project.all();
         let accounted = project.command(|root| {
             fs::remove_dir_all(root.join("d")).unwrap();
@@ -482,26 +567,41 @@ fn a_folder_made_below_one_whose_mode_is_restored_gives_way_to_its_file_again() 
 #[test]
 fn nothing_that_git_would_run_stays_in_a_repository_that_is_there_already() {
     for place in [Where::Tree, Where::View] {
-        let files = [("a", "a\n"), ("nested/.git/config", "[core]\n"), ("nested/.git/index", "old\n")];
+        let files = [
+            ("a", "a\n"),
+            ("nested/.git/config", "[core]\n"),
+            ("nested/.git/index", "old\n"),
+        ];
         let mut project = Project::new(&files).works(place);
         let before = project.all();
         let accounted = project.command(|root| {
             fs::create_dir(root.join("nested/.git/hooks")).unwrap();
             for name in ["config", "commondir", "hooks/post-index-change"] {
-                fs::write(root.join("nested/.git").join(name), "[core]\n\tfsmonitor = ./run\n").unwrap();
+                fs::write(
+                    root.join("nested/.git").join(name),
+                    "[core]\n\tfsmonitor = ./run\n",
+                )
+                .unwrap();
             }
         });
         assert_eq!(project.all(), before, "{place:?}");
         if let Where::Tree = place {
-            assert!(shown(&accounted).contains("put back nested/.git/config"), "{accounted:?}");
+            assert!(
+                shown(&accounted).contains("put back nested/.git/config"),
+                "{accounted:?}"
+            );
         }
     }
 }
 
 #[test]
 fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
-    let mut project =
-        Project::new(&[("d/old", "old\n"), ("d/deep/x", "x\n"), ("d/same", "same\n")]).works(Where::View);
+    let mut project = Project::new(&[
+        ("d/old", "old\n"),
+        ("d/deep/x", "x\n"),
+        ("d/same", "same\n"),
+    ])
+    .works(Where::View);
     let before = project.all();
     let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
     project.account.open(&guard, &project.run).unwrap();
@@ -512,8 +612,10 @@ fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
         fs::write(upper.join("d").join(name), text).unwrap();
     }
     let undo = project.undo_folder();
-    let accounted =
-        project.account.close(&guard, &project.run.clone(), &undo, code_commit_dir::NEVER).unwrap();
+    let accounted = project
+        .account
+        .close(&guard, &project.run.clone(), &undo, code_commit_dir::NEVER)
+        .unwrap();
     insta::assert_snapshot!(shown(&accounted), @r"
     D d/deep/x
     A d/new
@@ -527,8 +629,12 @@ fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
 
 #[test]
 fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_in_between() {
-    let mut project = Project::new(&[("build.sh", "true\n"), ("deep/seal/ed", "old\n"), ("deep/b", "b\n")])
-        .works(Where::View);
+    let mut project = Project::new(&[
+        ("build.sh", "true\n"),
+        ("deep/seal/ed", "old\n"),
+        ("deep/b", "b\n"),
+    ])
+    .works(Where::View);
     let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
     let sealed = ["build.sh", "deep/seal/ed", "not/there"].map(PathBuf::from);
     project.account.open(&guard, &project.run).unwrap();
@@ -537,15 +643,23 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
     fs::write(upper.join("product"), "of the first\n").unwrap();
     assert!(broken(&project.account).is_empty());
     let again = project.account.view().unwrap().unwrap();
-    assert!(again.upper.join("product").exists() && fs::read_dir(again.work).unwrap().next().is_none());
+    assert!(
+        again.upper.join("product").exists() && fs::read_dir(again.work).unwrap().next().is_none()
+    );
     // Changed, removed with the folder above it, made where none was.
     fs::write(upper.join("build.sh"), "exit 0\n").unwrap();
     by_hand::whiteout(&upper.join("deep"));
     fs::create_dir(upper.join("not")).unwrap();
     fs::write(upper.join("not/there"), "new\n").unwrap();
-    assert_eq!(broken(&project.account), ["build.sh", "deep/seal/ed", "not/there"]);
+    assert_eq!(
+        broken(&project.account),
+        ["build.sh", "deep/seal/ed", "not/there"]
+    );
     assert!(broken(&project.account).is_empty());
-    let left: Vec<_> = fs::read_dir(&upper).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(&upper)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(left.len(), 2, "{left:?}");
     // Replaced by another folder.
     fs::create_dir_all(upper.join("deep/seal")).unwrap();
@@ -553,7 +667,14 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
     fs::write(upper.join("deep/c"), "new\n").unwrap();
     assert_eq!(broken(&project.account), ["deep/seal/ed"]);
     assert!(upper.join("deep/c").exists() && !upper.join("deep/seal").exists());
-    project.account.reset(&guard, &project.run, &mut crate::attic::Attic::of(project.run.path())).unwrap();
+    project
+        .account
+        .reset(
+            &guard,
+            &project.run,
+            &mut crate::attic::Attic::of(project.run.path()),
+        )
+        .unwrap();
     assert!(!upper.exists() && !project.account.is_open());
 }
 
@@ -572,8 +693,10 @@ enum Deed {
 }
 
 fn path() -> impl Strategy<Value = String> {
-    proptest::sample::select(vec!["a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f"])
-        .prop_map(str::to_owned)
+    proptest::sample::select(vec![
+        "a", "b", "d/a", "d/b", "d/e/a", "d/e", "d", "f/x", "f",
+    ])
+    .prop_map(str::to_owned)
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -602,10 +725,14 @@ fn do_it(root: &Path, deed: &Deed) {
             drop(fs::remove_file(root.join(path)).or_else(|_| fs::remove_dir_all(root.join(path))));
         }
         Deed::Chmod(path, runs) => {
-            let is_file = fs::symlink_metadata(root.join(path)).is_ok_and(|found| !found.is_symlink());
+            let is_file =
+                fs::symlink_metadata(root.join(path)).is_ok_and(|found| !found.is_symlink());
             if is_file {
                 let mode = if *runs { 0o755 } else { 0o700 };
-                drop(fs::set_permissions(root.join(path), Permissions::from_mode(mode)));
+                drop(fs::set_permissions(
+                    root.join(path),
+                    Permissions::from_mode(mode),
+                ));
             }
         }
         Deed::Rename(from, to) => drop(fs::rename(root.join(from), root.join(to))),

@@ -52,13 +52,20 @@ impl Tops {
     /// The one that is at or above a path.
     pub(super) fn over(&self, path: &Path) -> Option<&Path> {
         // Nothing else comes between a path and what is below it.
-        let mut up_to = self.0.range::<Path, _>((Bound::Unbounded, Bound::Included(path)));
-        up_to.next_back().map(PathBuf::as_path).filter(|top| path.starts_with(top))
+        let mut up_to = self
+            .0
+            .range::<Path, _>((Bound::Unbounded, Bound::Included(path)));
+        up_to
+            .next_back()
+            .map(PathBuf::as_path)
+            .filter(|top| path.starts_with(top))
     }
 
     /// Whether one is at or below a path.
     pub(super) fn has_below(&self, path: &Path) -> bool {
-        let mut from = self.0.range::<Path, _>((Bound::Included(path), Bound::Unbounded));
+        let mut from = self
+            .0
+            .range::<Path, _>((Bound::Included(path), Bound::Unbounded));
         from.next().is_some_and(|top| top.starts_with(path))
     }
 }
@@ -80,7 +87,10 @@ impl<'d> Decisions<'d> {
 
     /// The paths that are restored, for the user.
     pub(super) fn back(&self) -> Vec<String> {
-        self.back.iter().map(|one| one.path.display().to_string()).collect()
+        self.back
+            .iter()
+            .map(|one| one.path.display().to_string())
+            .collect()
     }
 }
 
@@ -97,12 +107,19 @@ impl Account {
         // Sorted: a folder comes before its content.
         let mut whole = Tops::default();
         let mut decisions = Vec::new();
-        for (one, next) in differences.iter().zip(differences.iter().skip(1).map(Some).chain([None])) {
+        for (one, next) in differences
+            .iter()
+            .zip(differences.iter().skip(1).map(Some).chain([None]))
+        {
             interrupt()?;
             // Decided with the folder.
             let is_below = whole.over(&one.path).is_some();
             let has_content = next.is_some_and(|next| next.path.starts_with(&one.path));
-            let decision = if is_below { Decision::Follows } else { self.decision(layout, one, has_content) };
+            let decision = if is_below {
+                Decision::Follows
+            } else {
+                self.decision(layout, one, has_content)
+            };
             if is_made(one) && matches!(decision, Decision::PutBack | Decision::Dropped) {
                 whole.insert(&one.path);
             }
@@ -122,24 +139,34 @@ impl Account {
             }
         }
         let made = differences.iter().filter(|one| is_made(one));
-        sorted.made = made.filter_map(|one| one.path.to_str().map(str::to_owned)).collect();
+        sorted.made = made
+            .filter_map(|one| one.path.to_str().map(str::to_owned))
+            .collect();
         Ok(sorted)
     }
 
     /// `has_content`: whether anything below it differs, too.
     fn decision(&self, layout: Layout<'_>, one: &Difference, has_content: bool) -> Decision {
-        let Difference { path, before, after } = one;
+        let Difference {
+            path,
+            before,
+            after,
+        } = one;
         match layout.role(one) {
             Role::Dangerous => return Decision::PutBack,
             Role::Harmless => return Decision::Follows,
             Role::None => {}
         }
-        let Some(text) = path.to_str() else { return Decision::PutBack };
+        let Some(text) = path.to_str() else {
+            return Decision::PutBack;
+        };
         // A folder that is not in scope itself may hold a file that is, and so may one that is gone.
-        let is_for_its_files = is_made(one) || (has_content && is_folder(before.as_ref()) && after.is_none());
+        let is_for_its_files =
+            is_made(one) || (has_content && is_folder(before.as_ref()) && after.is_none());
         let refusal = self.may_change.refuses(text);
-        let refusal = refusal
-            .filter(|refusal| !(is_for_its_files && refusal.code() == code_commit_guard::Code::OutOfScope));
+        let refusal = refusal.filter(|refusal| {
+            !(is_for_its_files && refusal.code() == code_commit_guard::Code::OutOfScope)
+        });
         // The contents of a folder that its own owner may not enter cannot be judged.
         let is_closed = is_made(one) && after.is_some_and(|after| after.mode & 0o500 != 0o500);
         if path.file_name() == Some(OsStr::new(".git")) || refusal.is_some() || is_closed {
@@ -154,11 +181,13 @@ impl Account {
         }
         match (before, after) {
             // Its files have differences of their own; git does not track an empty folder.
-            (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => match after {
-                Some(after) if !is_ordinary(after) => Decision::PutBack,
-                Some(_) => Decision::Stays,
-                None => Decision::Follows,
-            },
+            (Some(before), _) if is_folder(Some(before)) && !is_folder(after.as_ref()) => {
+                match after {
+                    Some(after) if !is_ordinary(after) => Decision::PutBack,
+                    Some(_) => Decision::Stays,
+                    None => Decision::Follows,
+                }
+            }
             _ => {
                 let both = before.iter().chain(after);
                 let is_mode_of_folder = is_folder(before.as_ref()) && is_folder(after.as_ref());
@@ -178,20 +207,28 @@ fn come_back_whole(differences: &[Difference], decisions: &mut [Decision]) {
     let is_replaced = |one: &Difference| {
         is_folder(one.before.as_ref()) && one.after.is_some() && !is_folder(one.after.as_ref())
     };
-    let replaced: Tops = differences.iter().filter(|one| is_replaced(one)).map(|one| &*one.path).collect();
+    let replaced: Tops = differences
+        .iter()
+        .filter(|one| is_replaced(one))
+        .map(|one| &*one.path)
+        .collect();
     let of = |one: &Difference| replaced.over(&one.path);
     let back: BTreeSet<&Path> = (differences.iter().zip(&*decisions))
         .filter(|(_, decision)| **decision == Decision::PutBack)
         .filter_map(|(one, _)| of(one))
         .collect();
-    let whole =
-        differences.iter().zip(decisions).filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
+    let whole = differences
+        .iter()
+        .zip(decisions)
+        .filter(|(one, _)| of(one).is_some_and(|top| back.contains(top)));
     whole.for_each(|(_, decision)| *decision = Decision::PutBack);
 }
 
 /// With its permission bits.
 fn removed_folder(one: &Difference) -> Option<(String, u32)> {
-    let was = one.before.filter(|was| was.kind().is_dir() && !is_folder(one.after.as_ref()))?;
+    let was = one
+        .before
+        .filter(|was| was.kind().is_dir() && !is_folder(one.after.as_ref()))?;
     Some((one.path.to_str()?.to_owned(), was.mode & 0o7777))
 }
 

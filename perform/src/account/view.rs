@@ -35,17 +35,34 @@ pub(super) struct Judged<'j> {
 
 impl Layers {
     /// What is brought in of a layer that was judged.
-    fn incoming<'i>(&self, refused: &'i Tops, differences: &'i [Difference]) -> io::Result<Incoming<'i>> {
-        let since = Folder::open(&self.folder)?.stat(SINCE)?.ok_or(io::ErrorKind::NotFound)?;
-        Ok(Incoming { refused, differences, since: Seen::of(&since).ctime, out: self.folder.join(OUT) })
+    fn incoming<'i>(
+        &self,
+        refused: &'i Tops,
+        differences: &'i [Difference],
+    ) -> io::Result<Incoming<'i>> {
+        let since = Folder::open(&self.folder)?
+            .stat(SINCE)?
+            .ok_or(io::ErrorKind::NotFound)?;
+        Ok(Incoming {
+            refused,
+            differences,
+            since: Seen::of(&since).ctime,
+            out: self.folder.join(OUT),
+        })
     }
 }
 
 impl Account {
     /// Restores those of the sealed paths that the command changed in its view; gives them. In the tree they
     /// are as they were.
-    pub(crate) fn restore_in_view(&self, guard: &Guard, sealed: &[PathBuf]) -> Result<Vec<String>, Fault> {
-        let State::InView(layers) = &self.state else { return Ok(Vec::new()) };
+    pub(crate) fn restore_in_view(
+        &self,
+        guard: &Guard,
+        sealed: &[PathBuf],
+    ) -> Result<Vec<String>, Fault> {
+        let State::InView(layers) = &self.state else {
+            return Ok(Vec::new());
+        };
         let upper = layers.upper();
         let restore = || {
             let layer = Layer::open(guard, &upper, &[], &[], &self.tracked)?;
@@ -104,10 +121,14 @@ impl Account {
         interrupt: Interrupt<'_>,
     ) -> Result<Judged<'j>, Fault> {
         let upper = layers.upper();
-        let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
-        let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
+        let failed =
+            |source| Fault::file("bring in what the command changed, from", &upper)(source);
+        let layer =
+            Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let differences = layer.differences(interrupt).map_err(failed)?;
-        let decisions = self.decisions(guard, &upper, &differences, interrupt).map_err(failed)?;
+        let decisions = self
+            .decisions(guard, &upper, &differences, interrupt)
+            .map_err(failed)?;
         let refused = refused(decisions.leave());
         let is_coming = |folder: &&String| refused.over(Path::new(folder)).is_none();
         let folders = decisions.made.iter().filter(is_coming).cloned().collect();
@@ -117,14 +138,33 @@ impl Account {
             .iter()
             .filter(|one| one.after.is_some())
             .for_each(|one| keep(&layer.upper, one, &mut attic));
-        let mut accounted = Accounted { put_back: decisions.back(), ..Accounted::default() };
-        let places = Places { root: guard.root(), now: &upper, undo, interrupt };
+        let mut accounted = Accounted {
+            put_back: decisions.back(),
+            ..Accounted::default()
+        };
+        let places = Places {
+            root: guard.root(),
+            now: &upper,
+            undo,
+            interrupt,
+        };
         let tree = Folder::open(guard.root()).map_err(failed)?;
         let is_readable = |path: &Path| matches!(tree.open_file_below(path), Ok(Some(_)));
         let old = |path: &Path, _: &_| is_readable(path).then_some(OldFile::InTree);
-        places.adopt(&decisions.stays, (folders, decisions.gone), &old, &mut accounted)?;
+        places.adopt(
+            &decisions.stays,
+            (folders, decisions.gone),
+            &old,
+            &mut accounted,
+        )?;
         let made = decisions.made;
-        Ok(Judged { differences, refused, made, attic, accounted })
+        Ok(Judged {
+            differences,
+            refused,
+            made,
+            attic,
+            accounted,
+        })
     }
 
     pub(super) fn bring_in(
@@ -133,16 +173,28 @@ impl Account {
         guard: &Guard,
         judged: Judged<'_>,
     ) -> Result<Accounted, Fault> {
-        let Judged { differences, refused, made, mut attic, mut accounted } = judged;
+        let Judged {
+            differences,
+            refused,
+            made,
+            mut attic,
+            mut accounted,
+        } = judged;
         let upper = layers.upper();
-        let failed = |source| Fault::file("bring in what the command changed, from", &upper)(source);
-        let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
+        let failed =
+            |source| Fault::file("bring in what the command changed, from", &upper)(source);
+        let layer =
+            Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let incoming = layers.incoming(&refused, &differences).map_err(failed)?;
         let brought = layer.bring_in(&incoming, &mut attic).map_err(failed)?;
         accounted.unaccounted_bytes = brought.unaccounted_bytes;
         self.remove_empty(guard.root(), &made);
-        accounted.warnings.extend(others_kept(self.who, &brought.others, &attic));
-        accounted.warnings.extend(warning(self.who, &accounted.put_back, attic.folder()));
+        accounted
+            .warnings
+            .extend(others_kept(self.who, &brought.others, &attic));
+        accounted
+            .warnings
+            .extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
 
@@ -154,7 +206,9 @@ impl Account {
         undo: &Path,
     ) -> Result<Accounted, Fault> {
         let mut attic = layers.attic(run.path());
-        layers.keep(&mut attic).map_err(Fault::file("keep", &layers.upper()))?;
+        layers
+            .keep(&mut attic)
+            .map_err(Fault::file("keep", &layers.upper()))?;
         self.interrupted(attic.folder(), &[], run, undo)
     }
 }
@@ -175,12 +229,18 @@ fn others_kept(who: &str, others: &[String], attic: &Attic<'_>) -> Option<Proble
 fn refused<'d>(leave: impl IntoIterator<Item = &'d Difference>) -> Tops {
     let is_folder = |seen: Option<Seen>| seen.is_some_and(|seen| seen.kind().is_dir());
     let has_content = |one: &&Difference| is_folder(one.before) && is_folder(one.after);
-    leave.into_iter().filter(|one| !has_content(one)).map(|one| &*one.path).collect()
+    leave
+        .into_iter()
+        .filter(|one| !has_content(one))
+        .map(|one| &*one.path)
+        .collect()
 }
 
 /// Keeps what may not come into the tree for the user, if it is a file or a symlink.
 fn keep(upper: &Folder, one: &Difference, attic: &mut Attic<'_>) {
-    let is_kept = one.after.is_some_and(|after| after.kind().is_file() || after.kind().is_symlink());
+    let is_kept = one
+        .after
+        .is_some_and(|after| after.kind().is_file() || after.kind().is_symlink());
     let folder = upper.folder_of(&one.path).ok().filter(|_| is_kept);
     if let (Some(folder), Ok(name)) = (folder, last(&one.path)) {
         // The tree is right even if there is no room for a copy.

@@ -17,7 +17,9 @@ use crate::fault::with_sources;
 /// In bytes. Linux limits one argument to 128 KiB.
 const LONGEST_MESSAGE: usize = 64 << 10;
 
-pub(super) fn survey(repository: &Repository) -> Result<(Option<String>, Vec<Uncommitted>), AgentFault> {
+pub(super) fn survey(
+    repository: &Repository,
+) -> Result<(Option<String>, Vec<Uncommitted>), AgentFault> {
     let git = &repository.git;
     let head = git.commit_of("HEAD").map_err(AgentFault::Git)?;
     let mut uncommitted = Vec::new();
@@ -25,7 +27,10 @@ pub(super) fn survey(repository: &Repository) -> Result<(Option<String>, Vec<Unc
     for path in dirty.files.into_iter().chain(dirty.nested) {
         let place = git.folder().join(&path);
         let sha256 = fingerprint(&place).map_err(fault("read", &place))?;
-        uncommitted.push(Uncommitted { path: shown(&path), sha256 });
+        uncommitted.push(Uncommitted {
+            path: shown(&path),
+            sha256,
+        });
     }
     Ok((head, uncommitted))
 }
@@ -39,8 +44,13 @@ pub(super) fn checkpoint(
 ) -> (CheckpointResult, Vec<String>) {
     match commit(repository, message, spare) {
         Ok((made, left_out)) => {
-            let result = made.map_or(CheckpointResult::Nothing, |commit| CheckpointResult::Made { commit });
-            (result, left_out.iter().map(|folder| shown(folder)).collect())
+            let result = made.map_or(CheckpointResult::Nothing, |commit| CheckpointResult::Made {
+                commit,
+            });
+            (
+                result,
+                left_out.iter().map(|folder| shown(folder)).collect(),
+            )
         }
         Err(error) => (failed(&error, redactor), Vec::new()),
     }
@@ -55,23 +65,38 @@ pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<Stri
     if head.is_none() || head != same {
         return Ok(None);
     }
-    let is_left = dirty(git)?.files.iter().any(|path| !is_excluded(repository, path));
+    let is_left = dirty(git)?
+        .files
+        .iter()
+        .any(|path| !is_excluded(repository, path));
     Ok(head.filter(|_| !is_left))
 }
 
 /// Commits everything except nested repositories, of which git would keep only a hash; gives the commit and
 /// those folders.
-pub(super) fn commit_all(repository: &Repository, message: &str) -> Result<(String, Vec<String>), GitError> {
+pub(super) fn commit_all(
+    repository: &Repository,
+    message: &str,
+) -> Result<(String, Vec<String>), GitError> {
     let mut nested = dirty(&repository.git)?.nested;
     nested.retain(|path| !is_excluded(repository, path));
-    let exclude: Vec<&Path> =
-        repository.exclude.iter().map(Path::new).chain(nested.iter().map(PathBuf::as_path)).collect();
-    let made = repository.git.commit_all(&exclude, message, Some(IDENTITY))?;
+    let exclude: Vec<&Path> = repository
+        .exclude
+        .iter()
+        .map(Path::new)
+        .chain(nested.iter().map(PathBuf::as_path))
+        .collect();
+    let made = repository
+        .git
+        .commit_all(&exclude, message, Some(IDENTITY))?;
     Ok((made, nested.iter().map(|path| shown(path)).collect()))
 }
 
 pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
-    repository.exclude.iter().any(|folder| path.starts_with(folder))
+    repository
+        .exclude
+        .iter()
+        .any(|folder| path.starts_with(folder))
 }
 
 /// The form used in the record.
@@ -80,7 +105,9 @@ fn shown(path: &Path) -> String {
 }
 
 fn failed(error: &GitError, redactor: &Redactor) -> CheckpointResult {
-    CheckpointResult::Failed { error: redactor.redact(&with_sources(error)).into_owned() }
+    CheckpointResult::Failed {
+        error: redactor.redact(&with_sources(error)).into_owned(),
+    }
 }
 
 /// A message that fits on a command line and holds no terminal control sequences: an agent may write
@@ -89,7 +116,9 @@ pub(super) fn short(message: &str) -> String {
     let (head, rest) = message.split_at(message.floor_char_boundary(LONGEST_MESSAGE));
     let more = if rest.is_empty() { "" } else { "…" };
     let is_no_text = |c: char| c.is_control() && c != '\n' && c != '\t';
-    format!("{head}{more}").replace("\r\n", "\n").replace(is_no_text, "\u{fffd}")
+    format!("{head}{more}")
+        .replace("\r\n", "\n")
+        .replace(is_no_text, "\u{fffd}")
 }
 
 /// The commit, if one was made, and the folders that were left out.
@@ -97,19 +126,26 @@ type Made = (Option<String>, Vec<PathBuf>);
 
 fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
     let git = &repository.git;
-    let spare: BTreeMap<&str, &Option<String>> =
-        spare.iter().map(|one| (one.path.as_str(), &one.sha256)).collect();
+    let spare: BTreeMap<&str, &Option<String>> = spare
+        .iter()
+        .map(|one| (one.path.as_str(), &one.sha256))
+        .collect();
     let is_spared = |path: &PathBuf| {
         let then = spare.get(shown(path).as_str());
-        then.is_some_and(|then| fingerprint(&git.folder().join(path)).is_ok_and(|now| now == **then))
+        then.is_some_and(|then| {
+            fingerprint(&git.folder().join(path)).is_ok_and(|now| now == **then)
+        })
     };
     let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
     let mut dirty = dirty(git)?;
     dirty.files.retain(is_ours);
     dirty.nested.retain(is_ours);
     let paths = dirty.files;
-    let made =
-        if paths.is_empty() { None } else { Some(git.commit_paths(&paths, message, Some(IDENTITY))?) };
+    let made = if paths.is_empty() {
+        None
+    } else {
+        Some(git.commit_paths(&paths, message, Some(IDENTITY))?)
+    };
     Ok((made, dirty.nested))
 }
 
@@ -130,7 +166,9 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
     };
     let (repositories, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_repository);
     let submodules = tree.submodules_of(&repositories)?;
-    let (more, nested) = repositories.into_iter().partition(|folder| submodules.contains(folder));
+    let (more, nested) = repositories
+        .into_iter()
+        .partition(|folder| submodules.contains(folder));
     files.extend::<Vec<_>>(more);
     files.sort_unstable();
     Ok(Dirty { files, nested })
@@ -138,16 +176,22 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
 
 /// Identifies a file's content or a symlink's target; `None` if the path does not exist.
 pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
-    match code_commit_dir::open_regular(path)
-        .and_then(|file| file.map(|mut file| code_commit_logging::sha256_of(&mut file)).transpose())
-    {
+    match code_commit_dir::open_regular(path).and_then(|file| {
+        file.map(|mut file| code_commit_logging::sha256_of(&mut file))
+            .transpose()
+    }) {
         Ok(Some(sha256)) => Ok(Some(sha256)),
         // A symlink; or a nested repository, which counts as empty.
         Ok(None) => {
             let leads_to = fs::read_link(path).unwrap_or_default();
             Ok(Some(sha256_hex(leads_to.as_os_str().as_bytes())))
         }
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
             Ok(None)
         }
         Err(error) => Err(error),
@@ -166,14 +210,20 @@ mod tests {
     #[test]
     fn a_message_holds_nothing_that_a_terminal_acts_on() {
         let message = "one\r\n\ttwo \u{1b}]0;title\u{7}\u{9b}2J\0";
-        assert_eq!(short(message), "one\n\ttwo \u{fffd}]0;title\u{fffd}\u{fffd}2J\u{fffd}");
+        assert_eq!(
+            short(message),
+            "one\n\ttwo \u{fffd}]0;title\u{fffd}\u{fffd}2J\u{fffd}"
+        );
     }
 
     #[test]
     fn what_keeps_a_tree_from_being_looked_at_comes_with_its_kind() {
         let folder = tempfile::tempdir().unwrap();
         let error = dirty(&Git::new(folder.path(), "git", [])).err().unwrap();
-        assert!(matches!(error, GitError::Open(OpenError::NotARepository { .. })), "{error:?}");
+        assert!(
+            matches!(error, GitError::Open(OpenError::NotARepository { .. })),
+            "{error:?}"
+        );
     }
 
     #[test]
@@ -184,18 +234,37 @@ mod tests {
             let path = folder.path().join(OsStr::from_bytes(name));
             fs::File::create(path).unwrap().write_all(name).unwrap();
         }
-        let repository = Repository { git: Git::new(folder.path(), "git", []), exclude: Vec::new() };
+        let repository = Repository {
+            git: Git::new(folder.path(), "git", []),
+            exclude: Vec::new(),
+        };
         let found = dirty(&repository.git).unwrap().files.into_iter();
         let sha256 = |path: &Path| fingerprint(&folder.path().join(path)).unwrap();
-        let spare: Vec<_> =
-            found.map(|path| Uncommitted { path: shown(&path), sha256: sha256(&path) }).collect();
-        assert_eq!((spare.len(), commit(&repository, "message", &spare).unwrap().0), (2, None));
+        let spare: Vec<_> = found
+            .map(|path| Uncommitted {
+                path: shown(&path),
+                sha256: sha256(&path),
+            })
+            .collect();
+        assert_eq!(
+            (
+                spare.len(),
+                commit(&repository, "message", &spare).unwrap().0
+            ),
+            (2, None)
+        );
     }
 
     #[test]
     fn why_there_is_no_commit_is_said_with_its_cause_and_without_keys() {
-        let git = GitError::Start { folder: "/secret-key-77".into(), source: io::ErrorKind::NotFound.into() };
+        let git = GitError::Start {
+            folder: "/secret-key-77".into(),
+            source: io::ErrorKind::NotFound.into(),
+        };
         let error = "cannot start git in /[key …77]: entity not found".to_owned();
-        assert_eq!(failed(&git, &Redactor::new(["secret-key-77"])), CheckpointResult::Failed { error });
+        assert_eq!(
+            failed(&git, &Redactor::new(["secret-key-77"])),
+            CheckpointResult::Failed { error }
+        );
     }
 }

@@ -36,7 +36,10 @@ pub enum AgentFault {
     NotPutBack(#[from] NotPutBack),
     /// The agent could not be supervised.
     #[error("cannot run the {role}")]
-    Agent { role: String, source: code_commit_agent::AgentError },
+    Agent {
+        role: String,
+        source: code_commit_agent::AgentError,
+    },
     /// A marker could not be stored.
     #[error("cannot keep a marker of the {role}")]
     Marker { role: String, source: io::Error },
@@ -62,5 +65,9 @@ impl From<FolderError> for AgentFault {
 
 pub(super) fn fault(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> AgentFault {
     let path = path.to_owned();
-    move |source| AgentFault::File { doing, path, source }
+    move |source| AgentFault::File {
+        doing,
+        path,
+        source,
+    }
 }

@@ -32,7 +32,13 @@ pub struct AgentUsage {
 impl Default for AgentUsage {
     fn default() -> Self {
         let largest = Amount::default();
-        Self { cost_usd: Some(0.0), tokens: Some(0), time_ms: 0, largest, is_assumed: false }
+        Self {
+            cost_usd: Some(0.0),
+            tokens: Some(0),
+            time_ms: 0,
+            largest,
+            is_assumed: false,
+        }
     }
 }
 
@@ -43,8 +49,14 @@ impl AgentUsage {
         for step in Steps::untimed(lines).all {
             match &step.what {
                 What::Call(call) => {
-                    let remaining = call.begun.as_ref().map(|begun| begun.remaining).unwrap_or_default();
-                    call.turned.iter().for_each(|turned| used.add(turned, remaining));
+                    let remaining = call
+                        .begun
+                        .as_ref()
+                        .map(|begun| begun.remaining)
+                        .unwrap_or_default();
+                    call.turned
+                        .iter()
+                        .for_each(|turned| used.add(turned, remaining));
                 }
                 What::Command(_) => used.add_time(step.elapsed_ms()),
                 What::Change(_) | What::Event(_) => {}
@@ -57,12 +69,19 @@ impl AgentUsage {
     /// that was cut off before counts as the largest so far or, if none has reported, as all that was left.
     pub fn add(&mut self, turned: &Turned, remaining: Amount) {
         let (mut cost, mut tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
-        self.largest.cost_usd = [self.largest.cost_usd, cost].into_iter().flatten().reduce(f64::max);
+        self.largest.cost_usd = [self.largest.cost_usd, cost]
+            .into_iter()
+            .flatten()
+            .reduce(f64::max);
         self.largest.tokens = self.largest.tokens.max(tokens);
         if turned.end.then == TurnAdvice::Repeat {
             let largest = self.largest;
-            cost = self.at_most(cost.or(largest.cost_usd), remaining.cost_usd).or(Some(0.0));
-            tokens = self.at_most(tokens.or(largest.tokens), remaining.tokens).or(Some(0));
+            cost = self
+                .at_most(cost.or(largest.cost_usd), remaining.cost_usd)
+                .or(Some(0.0));
+            tokens = self
+                .at_most(tokens.or(largest.tokens), remaining.tokens)
+                .or(Some(0));
         }
         self.add_parts(cost, tokens, turned.elapsed_ms);
     }
@@ -74,14 +93,23 @@ impl AgentUsage {
 
     pub(super) fn remaining(&self, limits: &AgentLimits) -> Amount {
         Amount {
-            cost_usd: limits.max_cost_usd.zip(self.cost_usd).map(|(most, used)| (most - used).max(0.0)),
-            tokens: limits.max_tokens.zip(self.tokens).map(|(most, used)| most.saturating_sub(used)),
+            cost_usd: limits
+                .max_cost_usd
+                .zip(self.cost_usd)
+                .map(|(most, used)| (most - used).max(0.0)),
+            tokens: limits
+                .max_tokens
+                .zip(self.tokens)
+                .map(|(most, used)| most.saturating_sub(used)),
         }
     }
 
     fn add_parts(&mut self, cost: Option<f64>, tokens: Option<u64>, elapsed_ms: u64) {
         self.cost_usd = self.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
-        self.tokens = self.tokens.zip(tokens).map(|(sum, tokens)| sum.saturating_add(tokens));
+        self.tokens = self
+            .tokens
+            .zip(tokens)
+            .map(|(sum, tokens)| sum.saturating_add(tokens));
         self.add_time(elapsed_ms);
     }
 
@@ -92,7 +120,9 @@ impl AgentUsage {
 
     /// A limit that was reached, or can no longer be enforced.
     pub fn passed(&self, limits: &AgentLimits) -> Option<Cause> {
-        self.cost(limits).or_else(|| self.tokens(limits)).or_else(|| self.time(limits))
+        self.cost(limits)
+            .or_else(|| self.tokens(limits))
+            .or_else(|| self.time(limits))
     }
 
     /// The limit that cut off a turn that is already counted. No turn may take longer than the whole run.
@@ -106,9 +136,14 @@ impl AgentUsage {
         let message = match self.cost_usd {
             Some(cost) if cost < most => return None,
             Some(cost) => {
-                format!("the run has cost ${cost:.2}, and may cost ${most:.2}{}", self.assumption())
+                format!(
+                    "the run has cost ${cost:.2}, and may cost ${most:.2}{}",
+                    self.assumption()
+                )
             }
-            None => format!("the run may cost ${most:.2}, and an agent did not say what its turn has"),
+            None => {
+                format!("the run may cost ${most:.2}, and an agent did not say what its turn has")
+            }
         };
         Some(limit(Limit::Cost, message))
     }
@@ -118,15 +153,24 @@ impl AgentUsage {
         let message = match self.tokens {
             Some(tokens) if tokens < most => return None,
             Some(tokens) => {
-                format!("the run has used {tokens} tokens, and may use {most}{}", self.assumption())
+                format!(
+                    "the run has used {tokens} tokens, and may use {most}{}",
+                    self.assumption()
+                )
             }
-            None => format!("the run may use {most} tokens, and an agent did not say how many its turn has"),
+            None => format!(
+                "the run may use {most} tokens, and an agent did not say how many its turn has"
+            ),
         };
         Some(limit(Limit::Tokens, message))
     }
 
     fn assumption(&self) -> &'static str {
-        if self.is_assumed { "; a turn that was cut off counts as all that was left" } else { "" }
+        if self.is_assumed {
+            "; a turn that was cut off counts as all that was left"
+        } else {
+            ""
+        }
     }
 
     fn time(&self, limits: &AgentLimits) -> Option<Cause> {
@@ -138,7 +182,11 @@ impl AgentUsage {
 }
 
 fn limit(limit: Limit, message: String) -> Cause {
-    Cause { code: limit.code().to_owned(), message, remedy: None }
+    Cause {
+        code: limit.code().to_owned(),
+        message,
+        remedy: None,
+    }
 }
 
 /// `None` if it is not a valid amount of money.
@@ -161,12 +209,25 @@ mod tests {
 
     /// A turn with this usage and this end.
     fn turned(cost_usd: Option<f64>, tokens: Option<u64>, then: TurnAdvice) -> Line {
-        let usage = Usage { input_tokens: tokens, output_tokens: Some(0), ..Usage::default() };
-        let used = ModelUsage { model: "m".into(), usage, cost_usd: None };
+        let usage = Usage {
+            input_tokens: tokens,
+            output_tokens: Some(0),
+            ..Usage::default()
+        };
+        let used = ModelUsage {
+            model: "m".into(),
+            usage,
+            cost_usd: None,
+        };
         Line::Turned(Box::new(Turned {
             number: 1,
             role: "planning".into(),
-            end: TurnEnd { how: "ok".into(), said: "answered".into(), then, asks_for_another: false },
+            end: TurnEnd {
+                how: "ok".into(),
+                said: "answered".into(),
+                then,
+                asks_for_another: false,
+            },
             answer: Text::in_file("f", ""),
             markers: Vec::new(),
             session: None,
@@ -185,14 +246,25 @@ mod tests {
     }
 
     fn passed(lines: &[Line], limits: &AgentLimits) -> Option<String> {
-        AgentUsage::of(lines).passed(limits).map(|cause| format!("{}: {}", cause.code, cause.message))
+        AgentUsage::of(lines)
+            .passed(limits)
+            .map(|cause| format!("{}: {}", cause.code, cause.message))
     }
 
     #[test]
     fn no_turn_begins_past_a_limit_or_where_nobody_can_tell() {
-        let cost = AgentLimits { max_cost_usd: Some(1.0), ..AgentLimits::default() };
-        let tokens = AgentLimits { max_tokens: Some(10), ..AgentLimits::default() };
-        let time = AgentLimits { max_time_ms: Some(4000), ..AgentLimits::default() };
+        let cost = AgentLimits {
+            max_cost_usd: Some(1.0),
+            ..AgentLimits::default()
+        };
+        let tokens = AgentLimits {
+            max_tokens: Some(10),
+            ..AgentLimits::default()
+        };
+        let time = AgentLimits {
+            max_time_ms: Some(4000),
+            ..AgentLimits::default()
+        };
         let turn = |cost, tokens| turned(cost, tokens, TurnAdvice::Use);
         let (one, silent) = (turn(Some(0.6), Some(6)), turn(None, None));
         for limits in [&cost, &tokens, &time] {
@@ -213,33 +285,72 @@ mod tests {
 
     #[test]
     fn what_a_turn_that_was_cut_off_has_used_counts_when_the_run_goes_on() {
-        let limits = AgentLimits { max_tokens: Some(10), ..AgentLimits::default() };
+        let limits = AgentLimits {
+            max_tokens: Some(10),
+            ..AgentLimits::default()
+        };
         let cut_off = |tokens| turned(None, tokens, TurnAdvice::Repeat);
-        assert_eq!(passed(&[cut_off(None)], &limits), None, "it did not come to say");
+        assert_eq!(
+            passed(&[cut_off(None)], &limits),
+            None,
+            "it did not come to say"
+        );
         assert!(passed(&[cut_off(Some(6)), cut_off(Some(6))], &limits).is_some());
     }
 
     /// A turn is about to begin with this many tokens left.
     fn begins(tokens: u64) -> Line {
-        let remaining = Amount { tokens: Some(tokens), cost_usd: None };
-        let (prompt, role) =
-            (Stored { file: "f".into(), bytes: 0, sha256: String::new() }, "planning".into());
+        let remaining = Amount {
+            tokens: Some(tokens),
+            cost_usd: None,
+        };
+        let (prompt, role) = (
+            Stored {
+                file: "f".into(),
+                bytes: 0,
+                sha256: String::new(),
+            },
+            "planning".into(),
+        );
         let request = serde_json::Value::Null;
-        Line::TurnBegins(TurnBegins { number: 1, role, prompt, at: String::new(), request, remaining })
+        Line::TurnBegins(TurnBegins {
+            number: 1,
+            role,
+            prompt,
+            at: String::new(),
+            request,
+            remaining,
+        })
     }
 
     #[test]
     fn a_turn_that_was_cut_off_before_it_reported_counts_as_the_largest_or_as_all_that_was_left() {
-        let limits = AgentLimits { max_tokens: Some(20), ..AgentLimits::default() };
-        let raised = AgentLimits { max_tokens: Some(30), ..limits };
+        let limits = AgentLimits {
+            max_tokens: Some(20),
+            ..AgentLimits::default()
+        };
+        let raised = AgentLimits {
+            max_tokens: Some(30),
+            ..limits
+        };
         let cut_off = || [begins(20), turned(None, None, TurnAdvice::Repeat)];
         let alone = cut_off();
         insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: the run has used 20 tokens, and may use 20; a turn that was cut off counts as all that was left");
-        assert_eq!(passed(&alone, &raised), None, "a person goes on by raising it");
+        assert_eq!(
+            passed(&alone, &raised),
+            None,
+            "a person goes on by raising it"
+        );
         let answered = [begins(20), turned(None, Some(6), TurnAdvice::Use)];
         let once = [answered, cut_off()].concat();
         assert_eq!(AgentUsage::of(&once).tokens, Some(12));
         assert_eq!(passed(&once, &limits), None);
-        assert!(passed(&[once, cut_off().to_vec(), cut_off().to_vec()].concat(), &limits).is_some());
+        assert!(
+            passed(
+                &[once, cut_off().to_vec(), cut_off().to_vec()].concat(),
+                &limits
+            )
+            .is_some()
+        );
     }
 }

@@ -30,7 +30,15 @@ impl<'w> Listener<'w> {
     pub(super) fn new(role: &'w str, watch: &'w mut dyn AgentWatch, enough: Cancel) -> Self {
         let names = watch.listens_for(role).to_vec();
         let markers = Markers::new(names.iter().copied());
-        Self { role, watch, names, markers, heard: Vec::new(), failed: None, enough }
+        Self {
+            role,
+            watch,
+            names,
+            markers,
+            heard: Vec::new(),
+            failed: None,
+            enough,
+        }
     }
 
     pub(super) fn hear(&mut self, event: &Event) {
@@ -46,12 +54,16 @@ impl<'w> Listener<'w> {
     pub(super) fn finish(mut self) -> io::Result<Vec<Marked>> {
         for _ in 0..REREADS {
             let last =
-                std::mem::replace(&mut self.markers, Markers::new(self.names.iter().copied())).finish();
+                std::mem::replace(&mut self.markers, Markers::new(self.names.iter().copied()))
+                    .finish();
             self.text(last.text);
             let Some(half) = last.half else { break };
             let parts = self.markers.push(&half.content);
             // Text only: this was a marker that was cut off.
-            if parts.iter().any(|part| matches!(part, marker::Event::Marker { .. })) {
+            if parts
+                .iter()
+                .any(|part| matches!(part, marker::Event::Marker { .. }))
+            {
                 parts.into_iter().for_each(|part| self.part(part));
             }
         }
@@ -62,7 +74,10 @@ impl<'w> Listener<'w> {
         match part {
             marker::Event::Text(text) => self.text(text),
             marker::Event::Marker { name, content } => {
-                let marker = Marked { name, content: content.trim().to_owned() };
+                let marker = Marked {
+                    name,
+                    content: content.trim().to_owned(),
+                };
                 if let Err(error) = self.watch.marked(self.role, &marker) {
                     self.failed.get_or_insert(error);
                 }
@@ -102,7 +117,8 @@ mod tests {
         }
 
         fn marked(&mut self, _role: &str, marker: &Marked) -> io::Result<()> {
-            self.0.push_str(&format!("[{}: {}]", marker.name, marker.content));
+            self.0
+                .push_str(&format!("[{}: {}]", marker.name, marker.content));
             Ok(())
         }
     }
@@ -110,19 +126,32 @@ mod tests {
     fn check(pieces: &[&str]) -> String {
         let mut watch = Watch::default();
         let mut ears = Listener::new("role", &mut watch, Cancel::new().unwrap());
-        pieces.iter().for_each(|piece| ears.hear(&Event::Text((*piece).to_owned())));
-        let names: Vec<String> = ears.finish().unwrap().into_iter().map(|marker| marker.name).collect();
+        pieces
+            .iter()
+            .for_each(|piece| ears.hear(&Event::Text((*piece).to_owned())));
+        let names: Vec<String> = ears
+            .finish()
+            .unwrap()
+            .into_iter()
+            .map(|marker| marker.name)
+            .collect();
         format!("{} | {}", watch.0, names.join(" "))
     }
 
     #[test]
     fn a_marker_over_several_events_is_one_and_no_text() {
-        assert_eq!(check(&["a <NO", "TE>\nx", "y\n</NO", "TE> b"]), "a [NOTE: xy] b | NOTE");
+        assert_eq!(
+            check(&["a <NO", "TE>\nx", "y\n</NO", "TE> b"]),
+            "a [NOTE: xy] b | NOTE"
+        );
     }
 
     #[test]
     fn a_marker_of_another_role_is_text() {
-        assert_eq!(check(&["<APPROVED>x</APPROVED>"]), "<APPROVED>x</APPROVED> | ");
+        assert_eq!(
+            check(&["<APPROVED>x</APPROVED>"]),
+            "<APPROVED>x</APPROVED> | "
+        );
     }
 
     #[test]

@@ -14,7 +14,10 @@ use code_commit_engine::Marked;
 use crate::agents::fault::AgentFault;
 
 /// The committer in repositories made by the harness if no identity is configured.
-pub(super) const IDENTITY: Identity<'_> = Identity { name: "code-commit", email: "code-commit@localhost" };
+pub(super) const IDENTITY: Identity<'_> = Identity {
+    name: "code-commit",
+    email: "code-commit@localhost",
+};
 
 /// An agent.
 #[derive(Debug, Clone)]
@@ -33,7 +36,9 @@ pub struct Worker {
 impl std::fmt::Display for Worker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.cli.kind.name())?;
-        self.model.as_ref().map_or(Ok(()), |model| write!(f, " with {model}"))
+        self.model
+            .as_ref()
+            .map_or(Ok(()), |model| write!(f, " with {model}"))
     }
 }
 
@@ -64,8 +69,12 @@ pub struct Role {
 impl Role {
     /// The agent of this number, from 0.
     pub(super) fn worker(&self, choice: u32) -> &Worker {
-        let other = usize::try_from(choice).ok().and_then(|choice| choice.checked_sub(1));
-        other.and_then(|other| self.others.get(other)).unwrap_or(&self.worker)
+        let other = usize::try_from(choice)
+            .ok()
+            .and_then(|choice| choice.checked_sub(1));
+        other
+            .and_then(|other| self.others.get(other))
+            .unwrap_or(&self.worker)
     }
 }
 

@@ -16,7 +16,12 @@ impl<C> AgentWorld<'_, C> {
     pub(super) fn shell(&self, name: &str, line: &str) -> Result<ShellRan, AgentFault> {
         let folder = self.record.folder();
         let past = Past::read(folder.path())?;
-        let ran = past.steps().all.iter().filter(|step| matches!(step.what, What::Command(_))).count();
+        let ran = past
+            .steps()
+            .all
+            .iter()
+            .filter(|step| matches!(step.what, What::Command(_)))
+            .count();
         let number = u32::try_from(ran).unwrap_or(u32::MAX).saturating_add(1);
         let file = format!("{name}-{number}.txt");
         let mut log = folder.output_writer(&file)?;
@@ -27,18 +32,28 @@ impl<C> AgentWorld<'_, C> {
             limits: settings.limits,
             ..Command::new(["sh", "-c", line], &settings.cwd, settings.env.clone())
         };
-        let output =
-            code_commit_runner::run(&command, &settings.confinement, &self.cancel, &mut |_, bytes| {
+        let output = code_commit_runner::run(
+            &command,
+            &settings.confinement,
+            &self.cancel,
+            &mut |_, bytes| {
                 failed = failed.take().or_else(|| log.write_all(bytes).err());
-            })
-            .map_err(AgentFault::Run)?;
+            },
+        )
+        .map_err(AgentFault::Run)?;
         if output.ended == Ended::Interrupted {
             return Err(AgentFault::Interrupted);
         }
         let closed = failed.map_or_else(|| log.finish().map(drop), Err);
         closed.map_err(|source| folder.error("write", &file, source))?;
         let (ended, elapsed_ms) = (output.ended, millis(output.elapsed));
-        Ok(ShellRan { number, name: name.to_owned(), ended, output: self.shown(&file)?, elapsed_ms })
+        Ok(ShellRan {
+            number,
+            name: name.to_owned(),
+            ended,
+            output: self.shown(&file)?,
+            elapsed_ms,
+        })
     }
 
     /// What the loop sees of `file`; if it is long, only both ends of it, as another file.
@@ -51,7 +66,11 @@ impl<C> AgentWorld<'_, C> {
             return Ok(output_text(folder, file)?);
         }
         let stem = file.trim_end_matches(".txt");
-        Ok(store(&self.record, &format!("{stem}-ends.txt"), &ends.text())?)
+        Ok(store(
+            &self.record,
+            &format!("{stem}-ends.txt"),
+            &ends.text(),
+        )?)
     }
 }
 
@@ -64,7 +83,8 @@ mod tests {
     /// How this line ended and what the loop sees of its output, also after a resume.
     fn check(line: &str, limits: Limits) -> (Ended, String) {
         let folder = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
+        let run =
+            RunFolder::create(folder.path(), "run", Redactor::new(["secret-key-77"])).unwrap();
         let mut world = world(folder.path(), run, ());
         world.shell.limits = limits;
         let ran = world.shell("check", line).unwrap();
@@ -77,16 +97,29 @@ mod tests {
 
     #[test]
     fn of_a_long_output_the_loop_hears_both_ends_without_half_a_key() {
-        let limits = Limits { head_bytes: 10, tail_bytes: 4, ..Limits::default() };
+        let limits = Limits {
+            head_bytes: 10,
+            tail_bytes: 4,
+            ..Limits::default()
+        };
         let line = "printf 'a secret-key-77 and more and the end'";
-        let heard = (Ended::Exited(0), "a [key …\n[… 20 bytes left out …]\n end".to_owned());
+        let heard = (
+            Ended::Exited(0),
+            "a [key …\n[… 20 bytes left out …]\n end".to_owned(),
+        );
         assert_eq!(check(line, limits), heard);
-        assert_eq!(check("echo short", limits), (Ended::Exited(0), "short\n".to_owned()));
+        assert_eq!(
+            check("echo short", limits),
+            (Ended::Exited(0), "short\n".to_owned())
+        );
     }
 
     #[test]
     fn a_line_that_prints_without_end_is_stopped() {
-        let limits = Limits { output_bytes: 1 << 16, ..Limits::default() };
+        let limits = Limits {
+            output_bytes: 1 << 16,
+            ..Limits::default()
+        };
         assert_eq!(check("yes", limits).0, Ended::TooMuchOutput);
     }
 }

@@ -51,7 +51,10 @@ const LOOKS: u32 = 5;
 const NAMED: usize = 10;
 
 fn list(left: &BTreeMap<String, io::Error>) -> String {
-    let named = left.iter().take(NAMED).map(|(path, error)| format!("{path} ({error})"));
+    let named = left
+        .iter()
+        .take(NAMED)
+        .map(|(path, error)| format!("{path} ({error})"));
     let more = left.len().saturating_sub(NAMED);
     let more = (more > 0).then(|| format!("{more} more"));
     named.chain(more).collect::<Vec<_>>().join(", ")
@@ -98,24 +101,52 @@ impl<'w> Before<'w> {
         }
     }
 
-    fn look(watched: &'w Watched, kept: &mut Kept, folder: &Path, taken: &Path) -> io::Result<Self> {
+    fn look(
+        watched: &'w Watched,
+        kept: &mut Kept,
+        folder: &Path,
+        taken: &Path,
+    ) -> io::Result<Self> {
         let (tree, since) = kept.look(&watched.root, &watched.skip)?;
-        let known = watched.may_touch.as_ref().and_then(|_| git_knows(watched.tree.clone(), &watched.root));
-        let before =
-            Self { watched, tree, known, folder: folder.to_owned(), taken: taken.to_owned(), is_late: false };
+        let known = watched
+            .may_touch
+            .as_ref()
+            .and_then(|_| git_knows(watched.tree.clone(), &watched.root));
+        let before = Self {
+            watched,
+            tree,
+            known,
+            folder: folder.to_owned(),
+            taken: taken.to_owned(),
+            is_late: false,
+        };
         if watched.may_touch.is_some() {
             let wanted = |path: &str, found: &Found| before.is_kept(path, found);
             kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
-            kept.hold(&Noted { tree: &before.tree, known: &before.known })?;
+            kept.hold(&Noted {
+                tree: &before.tree,
+                known: &before.known,
+            })?;
         }
         Ok(before)
     }
 
     /// The snapshot that the note of an interrupted turn describes; `None` if what that turn may not touch is restored.
-    pub(super) fn cut_off(watched: &'w Watched, folder: &Path, taken: &Path) -> io::Result<Option<Self>> {
+    pub(super) fn cut_off(
+        watched: &'w Watched,
+        folder: &Path,
+        taken: &Path,
+    ) -> io::Result<Option<Self>> {
         let before = |Noted { tree, known }| {
             let (folder, taken) = (folder.to_owned(), taken.to_owned());
-            Self { watched, tree, known, folder, taken, is_late: true }
+            Self {
+                watched,
+                tree,
+                known,
+                folder,
+                taken,
+                is_late: true,
+            }
         };
         Ok(noted(folder)?.map(before))
     }
@@ -138,21 +169,32 @@ impl<'w> Before<'w> {
     /// Ignore rules can hide themselves. In a new folder, such as a tool's cache, they hide only products;
     /// among files known to git they count.
     fn hides_something(&self, path: &str) -> bool {
-        let Some(folder) = path.strip_suffix(".gitignore").filter(|at| at.is_empty() || at.ends_with('/'))
+        let Some(folder) = path
+            .strip_suffix(".gitignore")
+            .filter(|at| at.is_empty() || at.ends_with('/'))
         else {
             return false;
         };
-        let first_from_there = self.known.as_ref().and_then(|known| known.range(folder.to_owned()..).next());
+        let first_from_there = self
+            .known
+            .as_ref()
+            .and_then(|known| known.range(folder.to_owned()..).next());
         let there = self.tree.files.range(folder.to_owned()..);
         folder.is_empty()
             || first_from_there.is_some_and(|known| known.starts_with(folder))
-            || there.take_while(|(path, _)| path.starts_with(folder)).any(|(_, found)| found.is_odd())
+            || there
+                .take_while(|(path, _)| path.starts_with(folder))
+                .any(|(_, found)| found.is_odd())
     }
 
     /// A name that cannot be judged counts as protected.
     fn is_protected(&self, path: &str) -> bool {
-        let Watched { protected, within, .. } = self.watched;
-        let refusal = protected.as_ref().and_then(|policy| policy.refuses(&format!("{within}{path}")));
+        let Watched {
+            protected, within, ..
+        } = self.watched;
+        let refusal = protected
+            .as_ref()
+            .and_then(|policy| policy.refuses(&format!("{within}{path}")));
         refusal.is_some_and(|refusal| refusal.code() != code_commit_guard::Code::OutOfScope)
     }
 
@@ -161,10 +203,16 @@ impl<'w> Before<'w> {
         if self.is_protected(path) {
             return false;
         }
-        let Some(allowed) = &self.watched.may_touch else { return true };
-        let fits =
-            |entry: &str| entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry));
-        let last = allowed.iter().rev().find(|entry| fits(entry.strip_prefix('!').unwrap_or(entry)));
+        let Some(allowed) = &self.watched.may_touch else {
+            return true;
+        };
+        let fits = |entry: &str| {
+            entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry))
+        };
+        let last = allowed
+            .iter()
+            .rev()
+            .find(|entry| fits(entry.strip_prefix('!').unwrap_or(entry)));
         last.is_some_and(|entry| !entry.starts_with('!'))
     }
 
@@ -173,39 +221,65 @@ impl<'w> Before<'w> {
     pub(super) fn compare(self, kept: &mut Kept) -> Result<Changes, NotPutBack> {
         let (mut put_back, mut left) = (BTreeSet::new(), BTreeMap::new());
         loop {
-            let Differences { allowed, gone, mut not_allowed, unread } = self.differences();
-            not_allowed.retain(|(path, place)| !put_back.contains(path) && !self.is_as_it_was(path, place));
+            let Differences {
+                allowed,
+                gone,
+                mut not_allowed,
+                unread,
+            } = self.differences();
+            not_allowed.retain(|(path, place)| {
+                !put_back.contains(path) && !self.is_as_it_was(path, place)
+            });
             for (path, place) in &not_allowed {
                 if let Err(error) = self.put_back(path, place) {
                     left.insert(path.clone(), error);
                 }
             }
             // Ignore rules that the role may not change may have hidden new files until now.
-            let shows_more = not_allowed.iter().any(|(path, _)| self.hides_something(path));
+            let shows_more = not_allowed
+                .iter()
+                .any(|(path, _)| self.hides_something(path));
             put_back.extend(not_allowed.into_iter().map(|(path, _)| path));
             if shows_more {
                 continue;
             }
             left.extend(unread);
             if !left.is_empty() {
-                return Err(NotPutBack { left, copies: self.folder });
+                return Err(NotPutBack {
+                    left,
+                    copies: self.folder,
+                });
             }
             kept.release();
-            return Ok(Changes { allowed, gone, put_back: put_back.into_iter().collect() });
+            return Ok(Changes {
+                allowed,
+                gone,
+                put_back: put_back.into_iter().collect(),
+            });
         }
     }
 
     fn differences(&self) -> Differences {
         let after = Tree::of(&self.watched.root, &self.watched.skip);
-        let known_now = self.known.as_ref().map(|_| git_knows(self.watched.tree.clone(), &self.watched.root));
+        let known_now = self
+            .known
+            .as_ref()
+            .map(|_| git_knows(self.watched.tree.clone(), &self.watched.root));
         // If git can no longer report what it knows, every new file counts.
         let is_new_to_git = |path: &str| match &known_now {
             None => false,
             Some(None) => !self.tree.files.contains_key(path),
             Some(Some(now)) => now.contains(path),
         };
-        let gone = self.tree.files.iter().filter(|(path, _)| !after.files.contains_key(*path));
-        let other = after.files.iter().filter(|(path, found)| self.tree.files.get(*path) != Some(found));
+        let gone = self
+            .tree
+            .files
+            .iter()
+            .filter(|(path, _)| !after.files.contains_key(*path));
+        let other = after
+            .files
+            .iter()
+            .filter(|(path, found)| self.tree.files.get(*path) != Some(found));
         let mut now = Differences::default();
         for (path, found) in gone.chain(other) {
             let counts = self.is_known(path) || is_new_to_git(path) || self.is_protected(path);
@@ -214,8 +288,14 @@ impl<'w> Before<'w> {
             }
             if self.may_touch(path) {
                 now.allowed.push(path.clone());
-                now.gone.extend((!after.files.contains_key(path)).then(|| path.clone()));
-            } else if self.tree.files.get(path).is_none_or(|found| self.is_kept(path, found)) {
+                now.gone
+                    .extend((!after.files.contains_key(path)).then(|| path.clone()));
+            } else if self
+                .tree
+                .files
+                .get(path)
+                .is_none_or(|found| self.is_kept(path, found))
+            {
                 now.not_allowed.push((path.clone(), found.place.clone()));
             }
         }
@@ -227,7 +307,13 @@ impl<'w> Before<'w> {
 
     fn is_as_it_was(&self, path: &str, place: &Place) -> bool {
         let folder = |top| reach::folder_of(top, &place.0, reach::LOOK);
-        let is_same = || reach::is_same(&folder(&self.folder)?, &folder(&self.watched.root)?, place.name());
+        let is_same = || {
+            reach::is_same(
+                &folder(&self.folder)?,
+                &folder(&self.watched.root)?,
+                place.name(),
+            )
+        };
         self.is_late && self.tree.files.contains_key(path) && is_same().unwrap_or(false)
     }
 
@@ -249,7 +335,11 @@ impl<'w> Before<'w> {
             Err(_) if was.is_some() => self.take_aside(place)?,
             Err(_) => {}
         }
-        if was.is_some() { reach::put(&self.folder, root, &place.0) } else { Ok(()) }
+        if was.is_some() {
+            reach::put(&self.folder, root, &place.0)
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes what is there, or what is on the way to it and no folder.
@@ -267,7 +357,11 @@ impl<'w> Before<'w> {
         let folder = reach::folder_of(&self.folder, &place.0, reach::LOOK)?;
         let copy = reach::look(&folder, place.name())?;
         let is_whole = copy.is_some_and(|copy| copy.st_size == stamp.bytes());
-        if is_whole { Ok(()) } else { Err(io::Error::other("there is no whole copy of it")) }
+        if is_whole {
+            Ok(())
+        } else {
+            Err(io::Error::other("there is no whole copy of it"))
+        }
     }
 }
 
@@ -278,8 +372,13 @@ pub fn watch_over<T>(
     work: impl FnOnce() -> T,
 ) -> Result<(T, Vec<String>), AgentFault> {
     let mut kept = Kept::default();
-    let before = Before::take(watched, &mut kept, &scratch.join(COPIES), &scratch.join(TAKEN))
-        .map_err(fault("list", &watched.root))?;
+    let before = Before::take(
+        watched,
+        &mut kept,
+        &scratch.join(COPIES),
+        &scratch.join(TAKEN),
+    )
+    .map_err(fault("list", &watched.root))?;
     let result = work();
     Ok((result, before.compare(&mut kept)?.put_back))
 }
@@ -290,8 +389,11 @@ pub(super) fn put_back_after(
     folder: &Path,
     taken: &Path,
 ) -> Result<Vec<String>, AgentFault> {
-    let cut_off = Before::cut_off(watched, folder, taken).map_err(fault("read what was noted of", folder))?;
-    let Some(before) = cut_off else { return Ok(Vec::new()) };
+    let cut_off =
+        Before::cut_off(watched, folder, taken).map_err(fault("read what was noted of", folder))?;
+    let Some(before) = cut_off else {
+        return Ok(Vec::new());
+    };
     Ok(before.compare(&mut Kept::default())?.put_back)
 }
 

@@ -60,7 +60,11 @@ impl<C> AgentWorld<'_, C> {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause }));
         }
         let past = Past::read(self.record.folder().path())?;
-        let begun = past.steps().calls().filter(|call| call.prompt.is_some()).count();
+        let begun = past
+            .steps()
+            .calls()
+            .filter(|call| call.prompt.is_some())
+            .count();
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
         let role = self.cast.role(turn.role).clone();
         let goes_on = self.goes_on(turn, &role, &past)?;
@@ -73,7 +77,11 @@ impl<C> AgentWorld<'_, C> {
         let asked = Asked {
             number,
             role: turn.role.name(),
-            prompt: if goes_on.is_some() { goes_on::PROMPT } else { &turn.prompt },
+            prompt: if goes_on.is_some() {
+                goes_on::PROMPT
+            } else {
+                &turn.prompt
+            },
             system: turn.system.as_deref(),
             session,
             choice: turn.choice,
@@ -82,7 +90,10 @@ impl<C> AgentWorld<'_, C> {
         };
         let used_before = used_before(&role, &asked, &past);
         let turned = self.watched(&asked, &role, used_before.as_ref())?;
-        let turned = Turned { went_on: goes_on.is_some(), ..turned };
+        let turned = Turned {
+            went_on: goes_on.is_some(),
+            ..turned
+        };
         if turned.end.is_ok() {
             self.waited = Duration::ZERO;
         }
@@ -91,8 +102,14 @@ impl<C> AgentWorld<'_, C> {
 
     /// A new name for each turn: CLIs reject a used one.
     fn new_session(&self, number: u32) -> Session {
-        let Some(stem) = self.session.as_deref() else { return Session::None };
-        let stem = stem.len().checked_sub(4).and_then(|end| stem.get(..end)).unwrap_or_default();
+        let Some(stem) = self.session.as_deref() else {
+            return Session::None;
+        };
+        let stem = stem
+            .len()
+            .checked_sub(4)
+            .and_then(|end| stem.get(..end))
+            .unwrap_or_default();
         Session::New(format!("{stem}{:04x}", number % 0x1_0000))
     }
 
@@ -104,7 +121,9 @@ impl<C> AgentWorld<'_, C> {
     ) -> Result<Turned, AgentFault> {
         let whole = [asked.system.unwrap_or_default(), asked.prompt].concat();
         if self.record.folder().redactor().finds_key(&whole) {
-            return Err(AgentFault::KeyInPrompt { number: asked.number });
+            return Err(AgentFault::KeyInPrompt {
+                number: asked.number,
+            });
         }
         let prompt = self.store(&asked.file("query.txt"), asked.prompt)?;
         self.record.note(&Note::TurnBegins(TurnBegins {
@@ -119,7 +138,9 @@ impl<C> AgentWorld<'_, C> {
         let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
-        let Watched { root, must_read, .. } = &role.watched;
+        let Watched {
+            root, must_read, ..
+        } = &role.watched;
         let mut opened =
             Opened::new(root, must_read.as_deref(), asked.prompt).map_err(fault("list", root))?;
         let ran = self.run(asked, role, used_before, &mut opened);
@@ -127,7 +148,11 @@ impl<C> AgentWorld<'_, C> {
         let changes = before.compare(&mut self.kept)?;
         let (outcome, markers) = ran?;
         let (opened, unopened) = opened.finish();
-        let turned = Turned { opened, unopened, ..self.turned(asked, outcome, markers, changes)? };
+        let turned = Turned {
+            opened,
+            unopened,
+            ..self.turned(asked, outcome, markers, changes)?
+        };
         self.watch.ends(asked.role, &turned.markers)?;
         Ok(turned)
     }
@@ -140,21 +165,35 @@ impl<C> AgentWorld<'_, C> {
         opened: &mut Opened,
     ) -> Result<(code_commit_agent::Outcome, Vec<Marked>), AgentFault> {
         let name = asked.role;
-        let guard = |source| AgentFault::Guard { role: name.to_owned(), source };
+        let guard = |source| AgentFault::Guard {
+            role: name.to_owned(),
+            source,
+        };
         let _guarded = (self.around)(name).map_err(guard)?;
         self.watch.begins(name, asked.number);
         let file = asked.file("output.jsonl");
         let mut log = self.record.folder().writer(&file)?;
         let enough = Cancel::new().map_err(guard)?;
         let worker = role.worker(asked.choice);
-        let spawn = Spawn { used_before, enough: Some(enough.clone()), ..spawn(role, asked) };
+        let spawn = Spawn {
+            used_before,
+            enough: Some(enough.clone()),
+            ..spawn(role, asked)
+        };
         let mut ears = Listener::new(name, &mut *self.watch, enough);
-        let outcome = code_commit_agent::run(&worker.cli, &spawn, &self.cancel, &mut log, &mut |event| {
-            opened.hear(event);
-            ears.hear(event);
-        })
-        .map_err(|source| AgentFault::Agent { role: name.to_owned(), source })?;
-        let markers = ears.finish().map_err(|source| AgentFault::Marker { role: name.to_owned(), source })?;
+        let outcome =
+            code_commit_agent::run(&worker.cli, &spawn, &self.cancel, &mut log, &mut |event| {
+                opened.hear(event);
+                ears.hear(event);
+            })
+            .map_err(|source| AgentFault::Agent {
+                role: name.to_owned(),
+                source,
+            })?;
+        let markers = ears.finish().map_err(|source| AgentFault::Marker {
+            role: name.to_owned(),
+            source,
+        })?;
         let folder = self.record.folder();
         log.flush()
             .and_then(|()| log.finish().map(drop))
@@ -195,9 +234,19 @@ impl<C> AgentWorld<'_, C> {
             // A CLI may echo its environment in an error.
             end: turn_end(&outcome.end.map_message(|text| redact(&text)), was_cut_off),
             answer,
-            markers: markers.into_iter().map(|one| Marked { content: redact(&one.content), ..one }).collect(),
+            markers: markers
+                .into_iter()
+                .map(|one| Marked {
+                    content: redact(&one.content),
+                    ..one
+                })
+                .collect(),
             session: outcome.session.as_deref().map(redact),
-            usage: outcome.usage.into_iter().map(|one| usage(redact(&one.model), &one)).collect(),
+            usage: outcome
+                .usage
+                .into_iter()
+                .map(|one| usage(redact(&one.model), &one))
+                .collect(),
             cost_usd: outcome.cost_usd,
             denials: outcome.denials.into_iter().map(denial).collect(),
             changed: redact_all(changes.allowed),
@@ -226,18 +275,32 @@ fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
         reasoning_tokens: used.reasoning_tokens,
         tier: None,
     };
-    ModelUsage { model, usage, cost_usd: used.cost_usd }
+    ModelUsage {
+        model,
+        usage,
+        cost_usd: used.cost_usd,
+    }
 }
 
 /// Usage of the continued session so far, from the journal. Only Codex reports totals over all turns.
-fn used_before(role: &Role, asked: &Asked<'_>, past: &Past) -> Option<code_commit_agent::ModelUsage> {
-    let Session::Resume(session) = &asked.session else { return None };
+fn used_before(
+    role: &Role,
+    asked: &Asked<'_>,
+    past: &Past,
+) -> Option<code_commit_agent::ModelUsage> {
+    let Session::Resume(session) = &asked.session else {
+        return None;
+    };
     if role.worker(asked.choice).cli.kind != Kind::Codex {
         return None;
     }
     let mut sum = Usage::default();
     for call in past.steps().calls() {
-        if call.turned.as_ref().is_some_and(|turned| turned.session.as_ref() == Some(session)) {
+        if call
+            .turned
+            .as_ref()
+            .is_some_and(|turned| turned.session.as_ref() == Some(session))
+        {
             sum += call.tokens();
         }
     }

@@ -25,7 +25,10 @@ impl UncommittedCopies {
     /// The copies for the repository with this name. Makes nothing yet.
     pub fn of(repository: &Repository, name: &str, run: &Path) -> Self {
         let root = repository.git.folder().to_owned();
-        Self { root, folder: run.join("uncommitted").join(name) }
+        Self {
+            root,
+            folder: run.join("uncommitted").join(name),
+        }
     }
 
     /// Where they are.
@@ -36,8 +39,12 @@ impl UncommittedCopies {
     /// Copies everything but what is never committed; gives the files without a copy, for lack of room or
     /// because they cannot be read. Nested repositories are skipped.
     pub fn make(&self, repository: &Repository) -> Result<Vec<PathBuf>, GitError> {
-        let files = dirty(&repository.git)?.files.into_iter().filter(|path| !is_excluded(repository, path));
-        let sized = |path: PathBuf| Some((self.root.join(&path).symlink_metadata().ok()?.len(), path));
+        let files = dirty(&repository.git)?
+            .files
+            .into_iter()
+            .filter(|path| !is_excluded(repository, path));
+        let sized =
+            |path: PathBuf| Some((self.root.join(&path).symlink_metadata().ok()?.len(), path));
         let mut files: Vec<(u64, PathBuf)> = files.filter_map(sized).collect();
         files.sort_unstable();
         let (mut room, mut count, mut without) = (MOST_BYTES, 0, Vec::new());
@@ -84,7 +91,11 @@ impl UncommittedCopies {
                 left.push(path);
             }
         }
-        if left.len() == before { fs::remove_dir(&here) } else { Ok(()) }
+        if left.len() == before {
+            fs::remove_dir(&here)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -103,24 +114,42 @@ mod tests {
         let at = |name: &str| tree.path().join(name);
         fs::create_dir_all(at("deep/er")).unwrap();
         for name in ["same", "changed", "deep/er/gone", "never"] {
-            File::create(at(name)).unwrap().write_all(name.as_bytes()).unwrap();
+            File::create(at(name))
+                .unwrap()
+                .write_all(name.as_bytes())
+                .unwrap();
         }
         symlink("same", at("link")).unwrap();
-        File::create(at("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        File::create(at("large"))
+            .unwrap()
+            .set_len(MOST_BYTES + 1)
+            .unwrap();
         let git = Git::new(tree.path(), "git", []);
-        let repository = Repository { git, exclude: vec!["never".to_owned()] };
+        let repository = Repository {
+            git,
+            exclude: vec!["never".to_owned()],
+        };
         let copies = UncommittedCopies::of(&repository, "project", run.path());
         assert_eq!(copies.make(&repository).unwrap(), [PathBuf::from("large")]);
-        File::create(at("changed")).unwrap().write_all(b"otherwise").unwrap();
+        File::create(at("changed"))
+            .unwrap()
+            .write_all(b"otherwise")
+            .unwrap();
         fs::remove_dir_all(at("deep")).unwrap();
         fs::remove_file(at("link")).unwrap();
         for _ in 0..2 {
             let left = copies.settle().unwrap();
             assert_eq!(left, ["changed", "deep/er/gone", "link"].map(PathBuf::from));
         }
-        assert_eq!(fs::read(copies.folder().join("deep/er/gone")).unwrap(), b"deep/er/gone");
+        assert_eq!(
+            fs::read(copies.folder().join("deep/er/gone")).unwrap(),
+            b"deep/er/gone"
+        );
         assert!(!copies.folder().join("same").exists() && !copies.folder().join("never").exists());
-        File::create(at("changed")).unwrap().write_all(b"changed").unwrap();
+        File::create(at("changed"))
+            .unwrap()
+            .write_all(b"changed")
+            .unwrap();
         symlink("same", at("link")).unwrap();
         assert_eq!(copies.settle().unwrap(), [PathBuf::from("deep/er/gone")]);
     }
@@ -130,7 +159,10 @@ mod tests {
         let (tree, run) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         code_commit_repo::init(tree.path()).unwrap();
         File::create(tree.path().join("same")).unwrap();
-        let repository = Repository { git: Git::new(tree.path(), "git", []), exclude: Vec::new() };
+        let repository = Repository {
+            git: Git::new(tree.path(), "git", []),
+            exclude: Vec::new(),
+        };
         let copies = UncommittedCopies::of(&repository, "project", run.path());
         assert_eq!(copies.make(&repository).unwrap(), Vec::<PathBuf>::new());
         assert_eq!(copies.settle().unwrap(), Vec::<PathBuf>::new());

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use code_commit_engine::{
-    Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer, Committed,
-    Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome, Problem, Project, Recorded,
-    Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait, Waited, World,
+    Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
+    Committed, Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome,
+    Problem, Project, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
+    Waited, World,
 };
 use code_commit_logging::Stamp;
 use code_commit_repo::Git;
@@ -120,7 +121,10 @@ impl<C> World for AgentWorld<'_, C> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
         let holds_for = (self.holds_for)(outcome, code_commit_dir::NEVER);
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
+        Ok(self.record.note(&Note::Ended {
+            outcome: outcome.clone(),
+            holds_for,
+        })?)
     }
 }
 
@@ -130,14 +134,24 @@ impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
         self.begin()?;
         let watched = &self.cast.role(*role).watched;
         let mut lines = Vec::new();
-        let shown = [(".".to_owned(), watched.root.clone())].into_iter().chain(watched.shown.iter().cloned());
+        let shown = [(".".to_owned(), watched.root.clone())]
+            .into_iter()
+            .chain(watched.shown.iter().cloned());
         for (name, root) in shown {
             let tree = Tree::whole(&root, &watched.skip).map_err(fault("list", &root))?;
-            let prefix = if name == "." { String::new() } else { format!("{name}/") };
+            let prefix = if name == "." {
+                String::new()
+            } else {
+                format!("{name}/")
+            };
             lines.extend(tree.paths().map(|path| format!("{prefix}{path}\n")));
         }
         let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat())?;
-        Ok(Listed { role: role.name().to_owned(), list, at: Stamp::now().rfc3339() })
+        Ok(Listed {
+            role: role.name().to_owned(),
+            list,
+            at: Stamp::now().rfc3339(),
+        })
     }
 }
 
@@ -160,13 +174,18 @@ impl<C> Live<Shell> for AgentWorld<'_, C> {
 impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &CommitAll<P>) -> Result<CommitAnswer, AgentFault> {
         self.begin()?;
-        let CommitAll { repository: name, message } = request;
+        let CommitAll {
+            repository: name,
+            message,
+        } = request;
         let repository = self.cast.repository(*name);
         let (commit, left_out) = match made(repository, message).map_err(AgentFault::Commit)? {
             Some(commit) => (commit, Vec::new()),
             None => commit_all(repository, message).map_err(AgentFault::Commit)?,
         };
-        left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
+        left_out
+            .iter()
+            .for_each(|folder| self.watch.left_out(name.name(), folder));
         let git = repository.git.clone();
         self.note(&git, &commit)?;
         Ok(CommitAnswer::Committed(Committed {
@@ -181,14 +200,22 @@ impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Survey { repository }: &Survey<P>) -> Result<Surveyed, AgentFault> {
         self.begin()?;
         let (head, uncommitted) = checkpoint::survey(self.cast.repository(*repository))?;
-        Ok(Surveyed { repository: repository.name().to_owned(), head, uncommitted })
+        Ok(Surveyed {
+            repository: repository.name().to_owned(),
+            head,
+            uncommitted,
+        })
     }
 }
 
 impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &Checkpoint<P>) -> Result<Checkpointed, AgentFault> {
         self.begin()?;
-        let Checkpoint { repository: name, message, spare } = request;
+        let Checkpoint {
+            repository: name,
+            message,
+            spare,
+        } = request;
         let redactor = self.record.folder().redactor();
         let message = checkpoint::short(&redactor.redact(message));
         let (mut checkpoint, left_out) =
@@ -201,8 +228,14 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
             }
             CheckpointResult::Nothing => {}
         }
-        left_out.iter().for_each(|folder| self.watch.left_out(name.name(), folder));
-        Ok(Checkpointed { repository: name.name().to_owned(), message, checkpoint })
+        left_out
+            .iter()
+            .for_each(|folder| self.watch.left_out(name.name(), folder));
+        Ok(Checkpointed {
+            repository: name.name().to_owned(),
+            message,
+            checkpoint,
+        })
     }
 }
 
@@ -216,22 +249,40 @@ impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
                 Some(hash.map_err(|error| fault("read", &error.path)(error.source))?)
             }
             Counted::All => None,
-            Counted::NotIgnored { without } => identity(&folder, None, &without, code_commit_dir::NEVER)
-                .map_err(fault("identify", &folder))?,
+            Counted::NotIgnored { without } => {
+                identity(&folder, None, &without, code_commit_dir::NEVER)
+                    .map_err(fault("identify", &folder))?
+            }
         };
-        Ok(Identified { place: place.name().to_owned(), sha256 })
+        Ok(Identified {
+            place: place.name().to_owned(),
+            sha256,
+        })
     }
 }
 
 impl<C> Live<Wait> for AgentWorld<'_, C> {
     /// Uses the system clock, checked every minute, because the machine may sleep meanwhile.
-    #[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
-    fn perform(&mut self, Wait { until_unix, at_least_secs, why }: &Wait) -> Result<Waited, AgentFault> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a quota is renewed at a time of the calendar"
+    )]
+    fn perform(
+        &mut self,
+        Wait {
+            until_unix,
+            at_least_secs,
+            why,
+        }: &Wait,
+    ) -> Result<Waited, AgentFault> {
         self.begin()?;
         let now = SystemTime::now();
         let until = until(now, *until_unix, *at_least_secs);
         let left = until.duration_since(now).unwrap_or_default();
-        let time = Stamp::now().after(left).map(Stamp::words).unwrap_or_default();
+        let time = Stamp::now()
+            .after(left)
+            .map(Stamp::words)
+            .unwrap_or_default();
         self.waited += left;
         let is_too_long = self.waited > self.patience;
         let message = if is_too_long {
@@ -250,14 +301,19 @@ impl<C> Live<Wait> for AgentWorld<'_, C> {
                 return Err(AgentFault::Interrupted);
             }
         }
-        Ok(Waited { until_unix: *until_unix, is_too_long })
+        Ok(Waited {
+            until_unix: *until_unix,
+            is_too_long,
+        })
     }
 }
 
 impl<C> Live<Announce> for AgentWorld<'_, C> {
     fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, AgentFault> {
         self.begin()?;
-        Ok(Announced { event: event.clone() })
+        Ok(Announced {
+            event: event.clone(),
+        })
     }
 }
 
@@ -298,7 +354,10 @@ impl<C> AgentWorld<'_, C> {
 fn until(now: SystemTime, until_unix: u64, at_least_secs: u32) -> SystemTime {
     let latest = now + LONGEST_WAIT;
     let soonest = now + Duration::from_secs(at_least_secs.into()).min(LONGEST_WAIT);
-    UNIX_EPOCH.checked_add(Duration::from_secs(until_unix)).unwrap_or(latest).clamp(soonest, latest)
+    UNIX_EPOCH
+        .checked_add(Duration::from_secs(until_unix))
+        .unwrap_or(latest)
+        .clamp(soonest, latest)
 }
 
 #[cfg(test)]
@@ -318,7 +377,11 @@ pub(super) mod tests {
     }
 
     /// With this cast, and without a sandbox.
-    pub(in crate::agents) fn world<'w, C>(top: &Path, run: RunFolder, cast: C) -> AgentWorld<'w, C> {
+    pub(in crate::agents) fn world<'w, C>(
+        top: &Path,
+        run: RunFolder,
+        cast: C,
+    ) -> AgentWorld<'w, C> {
         let mut env = Env::default();
         env.set("PATH", "/usr/bin:/bin");
         AgentWorld {
@@ -348,7 +411,11 @@ pub(super) mod tests {
     #[test]
     fn a_wait_has_a_shortest_and_a_longest_length() {
         let now = UNIX_EPOCH + Duration::from_secs(1_795_000_000);
-        let wait = |until_unix, at_least| until(now, until_unix, at_least).duration_since(now).unwrap();
+        let wait = |until_unix, at_least| {
+            until(now, until_unix, at_least)
+                .duration_since(now)
+                .unwrap()
+        };
         assert_eq!(wait(1_795_000_060, 1), Duration::from_mins(1));
         assert_eq!(wait(1, 4), Duration::from_secs(4));
         assert_eq!(wait(u64::MAX, 1), LONGEST_WAIT);

@@ -17,7 +17,11 @@ impl Arriving {
     pub(super) fn add(&mut self, piece: &str, redactor: &Redactor) {
         self.text.push_str(piece);
         let opened = self.openers.read(&self.text);
-        self.files.extend(opened.into_iter().map(|path| redactor.redact(path).into_owned()));
+        self.files.extend(
+            opened
+                .into_iter()
+                .map(|path| redactor.redact(path).into_owned()),
+        );
     }
 
     pub(super) fn text_bytes(&self) -> u64 {

@@ -80,7 +80,10 @@ impl Watch for Call<'_> {
 
     fn attempt(&mut self, attempt: &Attempt) {
         let model = Some(self.bill.model).filter(|model| *model != self.first);
-        let attempt = &Attempt { model: model.map(ToString::to_string), ..attempt.clone() };
+        let attempt = &Attempt {
+            model: model.map(ToString::to_string),
+            ..attempt.clone()
+        };
         self.bill.add(attempt);
         self.tell_cost();
         if let Some(wait) = attempt.wait_ms {
@@ -95,7 +98,10 @@ impl Watch for Call<'_> {
         // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
-            let note = Note::Attempted(Attempted { round: self.round, attempt: attempt.clone() });
+            let note = Note::Attempted(Attempted {
+                round: self.round,
+                attempt: attempt.clone(),
+            });
             self.failed = self.record.note(&note).err();
         }
     }
@@ -105,6 +111,10 @@ impl Watch for Call<'_> {
     }
 
     fn wait(&mut self, duration: Duration) -> Waited {
-        if self.cancel.wait(duration) { Waited::Cancelled } else { Waited::Through }
+        if self.cancel.wait(duration) {
+            Waited::Cancelled
+        } else {
+            Waited::Through
+        }
     }
 }

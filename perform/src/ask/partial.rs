@@ -21,7 +21,12 @@ pub(super) struct Partial {
 
 impl Partial {
     pub(super) fn of_round(round: u32) -> Self {
-        Self { round, files: Vec::new(), has_begun: false, writer: None }
+        Self {
+            round,
+            files: Vec::new(),
+            has_begun: false,
+            writer: None,
+        }
     }
 
     /// Appends what has arrived. The first of an attempt begins a new file: an earlier one is what a killed run has left.
@@ -29,7 +34,8 @@ impl Partial {
         if !std::mem::replace(&mut self.has_begun, true) {
             self.writer = self.begin(folder);
         }
-        self.writer.take_if(|writer| writer.write_all(bytes).is_err());
+        self.writer
+            .take_if(|writer| writer.write_all(bytes).is_err());
     }
 
     fn begin(&mut self, folder: &RunFolder) -> Option<RedactWriter<File>> {
@@ -37,7 +43,9 @@ impl Partial {
             1 => format!("{}-partial.txt", self.round),
             _ => format!("{}-partial-{number}.txt", self.round),
         });
-        let file = names.into_iter().find(|file| !folder.path().join(file).exists())?;
+        let file = names
+            .into_iter()
+            .find(|file| !folder.path().join(file).exists())?;
         let writer = folder.writer(&file).ok()?;
         self.files.push(file);
         Some(writer)

@@ -48,9 +48,16 @@ pub(super) struct Reset {
 
 impl Quotas {
     pub(super) fn learn(&mut self, no_answer: &NoAnswer) {
-        let NoAnswer::Failed(error) = no_answer else { return };
-        let at = error.out_of_quota_for().and_then(|wait| now().checked_add(wait));
-        let reset = at.map(|at| Reset { at, is_named: error.retry_after().is_some() });
+        let NoAnswer::Failed(error) = no_answer else {
+            return;
+        };
+        let at = error
+            .out_of_quota_for()
+            .and_then(|wait| now().checked_add(wait));
+        let reset = at.map(|at| Reset {
+            at,
+            is_named: error.retry_after().is_some(),
+        });
         self.first = [self.first, reset].into_iter().flatten().min();
     }
 
@@ -91,10 +98,14 @@ impl Reset {
 
     /// The cause of a run that ends instead of waiting, with the time at which to come again.
     pub(super) fn told_in(&self, cause: Cause) -> Cause {
-        let Some(time) = self.time().filter(|_| self.is_named) else { return cause };
+        let Some(time) = self.time().filter(|_| self.is_named) else {
+            return cause;
+        };
         let wait = flag_value(self.left());
         Cause {
-            remedy: Some(format!("come again at {time}, or let the run wait with --wait {wait}")),
+            remedy: Some(format!(
+                "come again at {time}, or let the run wait with --wait {wait}"
+            )),
             ..cause
         }
     }
@@ -139,17 +150,33 @@ mod tests {
 
     #[test]
     fn the_flag_that_is_proposed_lasts_for_the_wait() {
-        for (seconds, value) in [(1, "2m"), (121, "4m"), (3479, "59m"), (3500, "1h"), (9 * 3600, "9h2m")] {
-            assert_eq!(flag_value(Duration::from_secs(seconds)), value, "{seconds} s");
+        for (seconds, value) in [
+            (1, "2m"),
+            (121, "4m"),
+            (3479, "59m"),
+            (3500, "1h"),
+            (9 * 3600, "9h2m"),
+        ] {
+            assert_eq!(
+                flag_value(Duration::from_secs(seconds)),
+                value,
+                "{seconds} s"
+            );
         }
     }
 
     #[test]
     fn patience_counts_from_the_first_wait_and_ends_with_the_run() {
-        let reset = |seconds| Reset { at: now() + Duration::from_secs(seconds), is_named: true };
+        let reset = |seconds| Reset {
+            at: now() + Duration::from_secs(seconds),
+            is_named: true,
+        };
         let mut patience = Patience::new(Duration::from_hours(1));
         assert!(patience.lasts(&reset(3000), None));
-        assert!(!patience.lasts(&reset(3700), None), "it does not begin anew");
+        assert!(
+            !patience.lasts(&reset(3700), None),
+            "it does not begin anew"
+        );
         assert!(!patience.lasts(&reset(3000), Some(Duration::from_mins(5))));
         assert!(!Patience::new(Duration::ZERO).lasts(&reset(1), None));
     }

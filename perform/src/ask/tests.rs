@@ -30,7 +30,11 @@ fn with_call(
         is_streamed: true,
         arriving: Arriving::default(),
         failed: None,
-        bill: CallSpending { spending: &spending, forecast, model: model.id() },
+        bill: CallSpending {
+            spending: &spending,
+            forecast,
+            model: model.id(),
+        },
         reserve: Reserve::hold(base.path()).unwrap(),
         partial: Partial::of_round(1),
     });
@@ -40,15 +44,24 @@ fn with_call(
 #[test]
 fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
     let (_base, folder) = with_call(Silent, |call| {
-        let attempt = |number| Attempt { number, ..Attempt::default() };
+        let attempt = |number| Attempt {
+            number,
+            ..Attempt::default()
+        };
         call.attempt(&attempt(1));
         let source = serde_json::from_str::<u8>("").unwrap_err();
-        call.failed = Some(RecordError::OtherVersion { path: "journal".into(), line: 2, source });
+        call.failed = Some(RecordError::OtherVersion {
+            path: "journal".into(),
+            line: 2,
+            source,
+        });
         call.attempt(&attempt(3));
         assert!(call.failed.is_some());
     });
     let lines = Past::read(folder.path()).unwrap().lines;
-    let [Line::Attempted(only)] = lines.as_slice() else { panic!("{lines:?}") };
+    let [Line::Attempted(only)] = lines.as_slice() else {
+        panic!("{lines:?}")
+    };
     assert_eq!(only.attempt.number, 1);
 }
 
@@ -96,19 +109,47 @@ impl Observer for Countdown {
 
 /// Asks a model that is out of quota for 20 ms. Gives the answer, the journal, and whether a wait was shown.
 fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>, bool) {
-    let quota = Entry { error: Some("rate-limited".to_owned()), retry_after_s: named, ..Entry::default() };
-    let well = Entry { text: "words".to_owned(), ..Entry::default() };
-    let once = Retry { max_tries: 1, ..Retry::default() };
+    let quota = Entry {
+        error: Some("rate-limited".to_owned()),
+        retry_after_s: named,
+        ..Entry::default()
+    };
+    let well = Entry {
+        text: "words".to_owned(),
+        ..Entry::default()
+    };
+    let once = Retry {
+        max_tries: 1,
+        ..Retry::default()
+    };
     let model = code_commit_llm::Scripted::new(vec![quota, well]).with_retry(once);
-    let asking = Asking { wait, ..Asking::default() };
+    let asking = Asking {
+        wait,
+        ..Asking::default()
+    };
     let base = tempfile::tempdir().unwrap();
     let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
     let shown = Rc::new(RefCell::new(Countdown::default()));
     let mut record = Record::begin(folder.clone(), Rc::clone(&shown)).unwrap();
-    let files = Files { prompt: "p".to_owned(), raw: "raw".to_owned(), reply: "r".to_owned() };
-    let question = Question { round: 1, prompt: "hi", stable: 0, system: 0, schema: None, files: &files };
+    let files = Files {
+        prompt: "p".to_owned(),
+        raw: "raw".to_owned(),
+        reply: "r".to_owned(),
+    };
+    let question = Question {
+        round: 1,
+        prompt: "hi",
+        stable: 0,
+        system: 0,
+        schema: None,
+        files: &files,
+    };
     let cancel = Cancel::new().unwrap();
-    let asker = Asker { model: &model, asking: &asking, cancel: &cancel };
+    let asker = Asker {
+        model: &model,
+        asking: &asking,
+        cancel: &cancel,
+    };
     let answer = asker.ask(&question, &mut record).unwrap();
     drop(record);
     let is_shown = shown.borrow().0;
@@ -118,18 +159,33 @@ fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>
 #[test]
 fn a_quota_that_is_reset_soon_enough_is_waited_for_and_the_record_says_so() {
     let (answer, lines, is_shown) = ask_out_of_quota(Duration::from_hours(1), Some(0.02));
-    assert!(matches!(answer, AskAnswer::Answered(_)) && is_shown, "{answer:?}");
-    let warned = |line: &Line| matches!(line, Line::Warned { warning } if warning.code == "out-of-quota");
+    assert!(
+        matches!(answer, AskAnswer::Answered(_)) && is_shown,
+        "{answer:?}"
+    );
+    let warned =
+        |line: &Line| matches!(line, Line::Warned { warning } if warning.code == "out-of-quota");
     assert!(lines.iter().any(warned), "{lines:?}");
 }
 
 #[test]
 fn a_quota_that_is_reset_too_late_ends_the_call_with_the_time_if_the_service_names_it() {
-    for (named, wait) in [(Some(7200.0), 0), (Some(7200.0), 3600), (None, 0), (None, 30)] {
+    for (named, wait) in [
+        (Some(7200.0), 0),
+        (Some(7200.0), 3600),
+        (None, 0),
+        (None, 30),
+    ] {
         let (answer, _, is_shown) = ask_out_of_quota(Duration::from_secs(wait), named);
-        let AskAnswer::Unanswered(Unanswered { cause, .. }) = answer else { panic!("{answer:?}") };
+        let AskAnswer::Unanswered(Unanswered { cause, .. }) = answer else {
+            panic!("{answer:?}")
+        };
         let remedy = cause.remedy.unwrap();
-        assert_eq!(remedy.starts_with("come again at 20"), named.is_some(), "{remedy}");
+        assert_eq!(
+            remedy.starts_with("come again at 20"),
+            named.is_some(),
+            "{remedy}"
+        );
         assert_eq!(
             remedy.ends_with(" UTC, or let the run wait with --wait 2h1m"),
             named.is_some(),

@@ -16,11 +16,18 @@ use crate::record::store;
 
 impl CommitWorld<'_> {
     /// Stores the content of files that the next prompt shows.
-    pub(super) fn store_shown(&self, round: u32, files: &[(String, String)]) -> Result<Vec<Present>, Fault> {
+    pub(super) fn store_shown(
+        &self,
+        round: u32,
+        files: &[(String, String)],
+    ) -> Result<Vec<Present>, Fault> {
         let store = |(number, (path, content)): (usize, &(String, String))| {
             let file = self.layout.edited(round, number);
             let text = store(&self.record, &file, content)?;
-            Ok(Present { path: path.clone(), text })
+            Ok(Present {
+                path: path.clone(),
+                text,
+            })
         };
         files.iter().enumerate().map(store).collect()
     }
@@ -28,25 +35,38 @@ impl CommitWorld<'_> {
     /// Stores what a build made of text files that the model knows, which the next prompt shows. One that was
     /// changed again meanwhile is not what the build made.
     pub(super) fn present(&self, round: u32, changes: &[Changed]) -> Result<Vec<Present>, Fault> {
-        let written: Vec<&Changed> =
-            changes.iter().filter(|one| one.action == code_commit_engine::Action::Write).collect();
+        let written: Vec<&Changed> = changes
+            .iter()
+            .filter(|one| one.action == code_commit_engine::Action::Write)
+            .collect();
         if written.is_empty() {
             return Ok(Vec::new());
         }
         let knows = self.knows()?;
         let mut present = Vec::new();
-        for Changed { path, after_sha256, .. } in written {
+        for Changed {
+            path, after_sha256, ..
+        } in written
+        {
             let read = code_commit_dir::read(
                 &self.rules.root.join(path),
                 LARGEST_FILE,
                 code_commit_dir::Links::Refused,
             );
-            let read = read.ok().flatten().filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
-            let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else { continue };
+            let read = read
+                .ok()
+                .flatten()
+                .filter(|bytes| *after_sha256 == Some(sha256_hex(bytes)));
+            let Some(text) = read.and_then(|bytes| String::from_utf8(bytes).ok()) else {
+                continue;
+            };
             if knows(path, &text) {
                 let file = self.layout.rebuilt(round, present.len());
                 let text = store(&self.record, &file, &text)?;
-                present.push(Present { path: path.clone(), text });
+                present.push(Present {
+                    path: path.clone(),
+                    text,
+                });
             }
         }
         Ok(present)
@@ -78,7 +98,11 @@ impl CommitWorld<'_> {
         for text in said {
             self.record.tell(&Event::Said { round, text });
             lines.push_str(text);
-            lines.push_str(if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
+            lines.push_str(if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            });
         }
         if let Some(path) = &self.said_log {
             let lines = self.record.folder().redactor().redact(&lines);

@@ -39,7 +39,13 @@ fn kept(replies: &[(u32, &str)]) -> String {
         cancel: Cancel::new().unwrap(),
     };
     for (round, reply) in replies {
-        world.perform(&Apply { round: *round, reply: Reply::of_text(reply), seen: BTreeMap::new() }).unwrap();
+        world
+            .perform(&Apply {
+                round: *round,
+                reply: Reply::of_text(reply),
+                seen: BTreeMap::new(),
+            })
+            .unwrap();
     }
     std::fs::read_to_string(said_log).unwrap()
 }
@@ -55,5 +61,8 @@ fn the_words_of_a_reply_that_is_taken_in_again_are_not_kept_twice() {
 
 #[test]
 fn what_a_later_reply_says_again_is_kept_again() {
-    assert_eq!(kept(&[(1, REJECTED), (2, REJECTED), (3, APPLIED)]), "one\none\none\ntwo\n");
+    assert_eq!(
+        kept(&[(1, REJECTED), (2, REJECTED), (3, APPLIED)]),
+        "one\none\none\ntwo\n"
+    );
 }

@@ -47,7 +47,9 @@ pub enum Shown<'s> {
 impl Shown<'_> {
     /// Whether a file is as it was shown; `None` if it was not shown.
     fn is_current(self, path: &str, content: &str) -> Option<bool> {
-        let Self::Prompts { codebase, seen } = self else { return Some(true) };
+        let Self::Prompts { codebase, seen } = self else {
+            return Some(true);
+        };
         if let Some(hash) = seen.get(path) {
             return Some(*hash == Some(sha256_hex(content.as_bytes())));
         }
@@ -60,7 +62,9 @@ impl Shown<'_> {
 
     /// Whether only the outline of a file was shown.
     fn is_outline(self, path: &Admitted) -> bool {
-        let Self::Prompts { codebase, seen } = self else { return false };
+        let Self::Prompts { codebase, seen } = self else {
+            return false;
+        };
         let is_there = path.before().is_some() && !seen.contains_key(path.path());
         is_there && rollup::shown(codebase, path.path(), "") == Some(rollup::Shown::Outline)
     }
@@ -69,7 +73,8 @@ impl Shown<'_> {
 /// The code of what is said of files that were not shown whole.
 pub(super) const IN_PART: &str = "shown-in-part";
 /// Said of files that exist and of others, so that nobody learns which do.
-pub(super) const UNSEEN: &str = " was not shown, so its lines cannot be edited; give its whole content.";
+pub(super) const UNSEEN: &str =
+    " was not shown, so its lines cannot be edited; give its whole content.";
 
 /// The quotes from files that a report may still hold.
 pub(super) struct Quotes(usize);
@@ -115,7 +120,10 @@ pub(super) fn contents(
         hunks_of(&file.action).map_or(0, |hunks| hunks.iter().count())
     };
     if let Some(problem) = too_many(reply.files().map(hunks).sum()) {
-        return Err(Misfits { problems: vec![problem], ..Misfits::default() });
+        return Err(Misfits {
+            problems: vec![problem],
+            ..Misfits::default()
+        });
     }
     let (mut contents, mut misfits, mut quotes) =
         (Contents::default(), Misfits::default(), Quotes::default());
@@ -138,31 +146,53 @@ pub(super) fn contents(
             Err(more) => misfits.problems.extend(more),
         }
     }
-    if misfits.problems.is_empty() { Ok(contents) } else { Err(misfits) }
+    if misfits.problems.is_empty() {
+        Ok(contents)
+    } else {
+        Err(misfits)
+    }
 }
 
 impl Misfits {
     /// Whoever replaces a file of which only the outline is known loses the rest.
     fn outlined(&mut self, path: &Admitted) {
-        let text = read(path).ok().filter(|text| rollup::may_show(path.path(), text));
+        let text = read(path)
+            .ok()
+            .filter(|text| rollup::may_show(path.path(), text));
         let follows = "all of it follows: give its change again";
-        let remedy = if text.is_some() { follows } else { "so it may not be replaced; leave it as it is" };
+        let remedy = if text.is_some() {
+            follows
+        } else {
+            "so it may not be replaced; leave it as it is"
+        };
         let what = format!(" was shown only as an outline; {remedy}.");
         self.problems.push(problem(IN_PART, path, &what));
-        self.shown.extend(text.map(|text| (path.path().to_owned(), text)));
+        self.shown
+            .extend(text.map(|text| (path.path().to_owned(), text)));
     }
 }
 
 /// A diff and the like never becomes the file.
 fn foreign(path: &Admitted, action: &FileAction<'_>) -> Option<Problem> {
-    let FileAction::Write(content) = action else { return None };
+    let FileAction::Write(content) = action else {
+        return None;
+    };
     not_a_file(path, content)
 }
 
 pub(super) fn not_a_file(path: &Admitted, content: &str) -> Option<Problem> {
     let found = in_place_of_a_file(path.path(), content, || read(path).unwrap_or_default())?;
-    let first: String = content.get(found.span).unwrap_or_default().chars().take(MOST_CHARS).collect();
-    let what = format!(", its whole content: {}; {}.", found.code.message(&first), found.code.advice(&first));
+    let first: String = content
+        .get(found.span)
+        .unwrap_or_default()
+        .chars()
+        .take(MOST_CHARS)
+        .collect();
+    let what = format!(
+        ", its whole content: {}; {}.",
+        found.code.message(&first),
+        found.code.advice(&first)
+    );
     Some(problem(found.code.as_str(), path, &what))
 }
 
@@ -171,10 +201,17 @@ pub(super) fn relaxed(path: &Admitted, landed: &Landed) -> Vec<Problem> {
     let of_hunk = |rules: &[(usize, Rule)]| {
         let (number, _) = rules.first()?;
         let allowed: Vec<&str> = rules.iter().map(|(_, rule)| rule.as_str()).collect();
-        let what = format!(", hunk {number}: its SEARCH lines match but for {}.", allowed.join(" and "));
+        let what = format!(
+            ", hunk {number}: its SEARCH lines match but for {}.",
+            allowed.join(" and ")
+        );
         Some(problem("edit-relaxed", path, &what))
     };
-    landed.relaxed.chunk_by(|one, other| one.0 == other.0).filter_map(of_hunk).collect()
+    landed
+        .relaxed
+        .chunk_by(|one, other| one.0 == other.0)
+        .filter_map(of_hunk)
+        .collect()
 }
 
 fn hunks_of<'a, 't>(action: &'a FileAction<'t>) -> Option<&'a Hunks<'t>> {
@@ -197,17 +234,32 @@ pub(super) fn content(
         (None, _) => return Err(vec![problem("edit-unseen", path, UNSEEN)]),
         (Some(true), Ok(old)) => old,
         (Some(false), Ok(_)) => {
-            let what = " is not as you were shown it, because it was changed since; leave it as it is.";
-            return Err(vec![problem(code_commit_guard::Code::StaleBase.as_str(), path, what)]);
+            let what =
+                " is not as you were shown it, because it was changed since; leave it as it is.";
+            return Err(vec![problem(
+                code_commit_guard::Code::StaleBase.as_str(),
+                path,
+                what,
+            )]);
         }
         (Some(_), Err(problem)) => return Err(vec![problem]),
     };
     let landed = edit::land(&old, hunks.iter().copied()).map_err(|misfits| {
-        misfits.iter().map(|misfit| told(path, misfit, hunks, &old, quotes)).collect::<Vec<_>>()
+        misfits
+            .iter()
+            .map(|misfit| told(path, misfit, hunks, &old, quotes))
+            .collect::<Vec<_>>()
     })?;
-    let omitted: Vec<Problem> =
-        hunks.iter().enumerate().filter_map(|hunk| omitted(path, &old, hunk)).collect();
-    if omitted.is_empty() { Ok(landed) } else { Err(omitted) }
+    let omitted: Vec<Problem> = hunks
+        .iter()
+        .enumerate()
+        .filter_map(|hunk| omitted(path, &old, hunk))
+        .collect();
+    if omitted.is_empty() {
+        Ok(landed)
+    } else {
+        Err(omitted)
+    }
 }
 
 /// New lines that stand for lines of the file would replace them.
@@ -230,7 +282,9 @@ pub(super) fn made(
 ) -> Result<Vec<(String, String)>, Fault> {
     let mut made = Vec::new();
     for (number, (file, change)) in reply.files().zip(&applied.changes).enumerate() {
-        let Some(hunks) = hunks_of(&file.action).filter(|_| change.action == Action::Write) else { continue };
+        let Some(hunks) = hunks_of(&file.action).filter(|_| change.action == Action::Write) else {
+            continue;
+        };
         let kept = undo.join(kept_name(number));
         let old = code_commit_dir::read(&kept, LARGEST, code_commit_dir::Links::Refused)
             .map_err(Fault::file("read", &kept))?;
@@ -257,19 +311,36 @@ fn read(path: &Admitted) -> Result<String, Problem> {
     let read = path.folder().open_file(path.name());
     let read = read.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut content));
     if content.len() as u64 > LARGEST {
-        let what = format!(" cannot be edited: it is larger than {} MiB.", LARGEST >> 20);
+        let what = format!(
+            " cannot be edited: it is larger than {} MiB.",
+            LARGEST >> 20
+        );
         return Err(problem("edit-too-large", path, &what));
     }
-    let sha256: String = before.sha256.iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256: String = before
+        .sha256
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     if read.is_err() || sha256_hex(&content) != sha256 {
         let what = " cannot be edited: it was changed while it was read.";
-        return Err(problem(code_commit_guard::Code::StaleBase.as_str(), path, what));
+        return Err(problem(
+            code_commit_guard::Code::StaleBase.as_str(),
+            path,
+            what,
+        ));
     }
     let not_text = " is not UTF-8 text, so its lines cannot be replaced.";
     String::from_utf8(content).map_err(|_| problem("edit-of-no-text", path, not_text))
 }
 
-fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], old: &str, quotes: &mut Quotes) -> Problem {
+fn told(
+    path: &Admitted,
+    misfit: &Misfit,
+    hunks: &[Hunk<'_>],
+    old: &str,
+    quotes: &mut Quotes,
+) -> Problem {
     let number = misfit.hunk;
     match misfit.why {
         Why::Absent => {
@@ -295,5 +366,8 @@ fn told(path: &Admitted, misfit: &Misfit, hunks: &[Hunk<'_>], old: &str, quotes:
 
 fn problem(code: &str, path: &Admitted, what: &str) -> Problem {
     let path = path.path();
-    Problem { path: Some(path.to_owned()), ..Problem::new(code, format!("`{path}`{what}")) }
+    Problem {
+        path: Some(path.to_owned()),
+        ..Problem::new(code, format!("`{path}`{what}"))
+    }
 }

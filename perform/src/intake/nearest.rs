@@ -17,11 +17,20 @@ pub(super) fn nearest(old: &str, search: &str) -> Option<String> {
     if search.len() > MOST_BYTES {
         return None;
     }
-    let search = &*if search.ends_with('\n') { search.to_owned() } else { format!("{search}\n") };
+    let search = &*if search.ends_with('\n') {
+        search.to_owned()
+    } else {
+        format!("{search}\n")
+    };
     let lines: Vec<&str> = old.lines().collect();
     let wanted = search.lines().count();
     let start = best_window(&lines, search, wanted)?;
-    let there: String = lines.iter().skip(start).take(wanted).map(|line| format!("{line}\n")).collect();
+    let there: String = lines
+        .iter()
+        .skip(start)
+        .take(wanted)
+        .map(|line| format!("{line}\n"))
+        .collect();
     if there.len() > MOST_BYTES {
         return None;
     }
@@ -36,17 +45,30 @@ pub(super) fn nearest(old: &str, search: &str) -> Option<String> {
                 ChangeTag::Delete => ('-', false),
                 ChangeTag::Insert => ('+', false),
             };
-            let line: String = change.value().trim_end_matches('\n').chars().take(MOST_CHARS).collect();
+            let line: String = change
+                .value()
+                .trim_end_matches('\n')
+                .chars()
+                .take(MOST_CHARS)
+                .collect();
             if !is_equal {
                 first = first.or(change.new_index().or(change.old_index()));
             }
-            format!("\n    {sign}{}", if is_equal { line } else { visible(&line) })
+            format!(
+                "\n    {sign}{}",
+                if is_equal { line } else { visible(&line) }
+            )
         })
         .collect();
     let differs = start + first.unwrap_or_default() + 1;
-    let differs =
-        if differs == start + 1 { String::new() } else { format!(", which differ first in line {differs}") };
-    let slip = slip(search).map(|slip| format!(" {slip}")).unwrap_or_default();
+    let differs = if differs == start + 1 {
+        String::new()
+    } else {
+        format!(", which differ first in line {differs}")
+    };
+    let slip = slip(search)
+        .map(|slip| format!(" {slip}"))
+        .unwrap_or_default();
     Some(format!(
         "{slip} Nearest are those from line {} on{differs} (`-` yours, `+` the file's):{shown}",
         start + 1
@@ -100,11 +122,21 @@ fn slip(search: &str) -> Option<&'static str> {
 /// The first line of the window of `wanted` lines that shares most words with `search`. A line that is the
 /// same but for white space around it counts for all of its words twice.
 fn best_window(lines: &[&str], search: &str, wanted: usize) -> Option<usize> {
-    let words: HashSet<&str> = search.split(is_between_words).filter(|word| !word.is_empty()).collect();
+    let words: HashSet<&str> = search
+        .split(is_between_words)
+        .filter(|word| !word.is_empty())
+        .collect();
     let same: HashSet<&str> = search.lines().map(str::trim).collect();
     let score = |line: &&str| {
-        let shared = line.split(is_between_words).filter(|word| words.contains(word)).count();
-        if same.contains(line.trim()) { 2 * shared } else { shared }
+        let shared = line
+            .split(is_between_words)
+            .filter(|word| words.contains(word))
+            .count();
+        if same.contains(line.trim()) {
+            2 * shared
+        } else {
+            shared
+        }
     };
     let scores: Vec<usize> = lines.iter().map(score).collect();
     let mut sum: usize = scores.iter().take(wanted).sum();
@@ -155,6 +187,9 @@ mod tests {
         let old: String = (0..500).map(|line| format!("line {line}\n")).collect();
         let search: String = (100..400).map(|line| format!("line  {line}\n")).collect();
         let near = nearest(&old, &search).unwrap();
-        assert!(near.contains("from line 101 on") && near.lines().count() <= MOST_LINES + 2, "{near}");
+        assert!(
+            near.contains("from line 101 on") && near.lines().count() <= MOST_LINES + 2,
+            "{near}"
+        );
     }
 }

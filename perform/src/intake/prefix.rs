@@ -18,11 +18,19 @@ impl Rules {
             let is_named = |meant: &str| reply.files().any(|file| file.path == meant);
             let meant = habits::diff_prefix(path, is_folder)
                 .filter(|meant| !is_named(meant) && self.is_in_the_tree(meant))?;
-            let (path, meant) = (code_commit_guard::shown_path(path), code_commit_guard::shown_path(meant));
+            let (path, meant) = (
+                code_commit_guard::shown_path(path),
+                code_commit_guard::shown_path(meant),
+            );
             let message = format!(
                 "`{path}` begins with the prefix of a diff and there is no such folder; write `{meant}`."
             );
-            Some(Problem { code: "diff-prefix".to_owned(), path: Some(path), line: None, message })
+            Some(Problem {
+                code: "diff-prefix".to_owned(),
+                path: Some(path),
+                line: None,
+                message,
+            })
         };
         reply.files().filter_map(|file| slip(file.path)).collect()
     }
@@ -53,12 +61,18 @@ mod tests {
         std::fs::File::create(root.join("build.sh")).unwrap();
         std::os::unix::fs::symlink("/", root.join("out")).unwrap();
         let guard = Guard::open(&root, code_commit_guard::Policy::commit()).unwrap();
-        let lock = Lock::acquire(&scratch.path().join("state"), "test").unwrap().into();
+        let lock = Lock::acquire(&scratch.path().join("state"), "test")
+            .unwrap()
+            .into();
         let rules = Rules { root, guard, lock };
         let slips = |path: &str| {
             let text = format!("^^^{path}\nx\n^^^end\n");
             let reply = code_commit_parser::parse(&text).unwrap();
-            rules.diff_prefixes(&reply).into_iter().map(|problem| problem.message).collect::<Vec<_>>()
+            rules
+                .diff_prefixes(&reply)
+                .into_iter()
+                .map(|problem| problem.message)
+                .collect::<Vec<_>>()
         };
         assert_eq!(
             slips("a/src/\u{e9}.rs"),
@@ -66,18 +80,30 @@ mod tests {
                 "`a/src/\u{e9}.rs` begins with the prefix of a diff and there is no such folder; write `src/\u{e9}.rs`."
             ]
         );
-        for hidden in ["a//etc/passwd", "a/../root/src", "a/out/etc/passwd", "a/build.sh", "a/src/none.rs"] {
+        for hidden in [
+            "a//etc/passwd",
+            "a/../root/src",
+            "a/out/etc/passwd",
+            "a/build.sh",
+            "a/src/none.rs",
+        ] {
             assert_eq!(slips(hidden), [""; 0], "{hidden}");
         }
         let moved = "^^^src/\u{e9}.rs\n^^^delete\n^^^a/src/\u{e9}.rs\nx\n^^^end\n";
         assert_eq!(
-            rules.diff_prefixes(&code_commit_parser::parse(moved).unwrap()).len(),
+            rules
+                .diff_prefixes(&code_commit_parser::parse(moved).unwrap())
+                .len(),
             0,
             "a file may be moved into a new folder"
         );
         std::fs::File::create(rules.root.join("a")).unwrap();
         assert_eq!(slips("a/src/\u{e9}.rs").len(), 1, "a file is no folder");
         std::os::unix::fs::symlink("src", rules.root.join("b")).unwrap();
-        assert_eq!(slips("b/src/\u{e9}.rs"), [""; 0], "a link to a folder is one");
+        assert_eq!(
+            slips("b/src/\u{e9}.rs"),
+            [""; 0],
+            "a link to a folder is one"
+        );
     }
 }

@@ -10,7 +10,9 @@ use std::path::Path;
 use code_commit_apply::{Applied, ApplyError, ChangeSet};
 use code_commit_guard::{Admitted, Code, Op, Request, Verdict};
 use code_commit_parser::edit::{Hunk, Landed};
-use code_commit_parser::proposal::{self, Change, Edit, FileWrite, Limits, Proposal, normalized_path};
+use code_commit_parser::proposal::{
+    self, Change, Edit, FileWrite, Limits, Proposal, normalized_path,
+};
 
 use super::edits::{self, Quotes, Shown};
 use super::remarks::{changed_content, flagged};
@@ -55,8 +57,17 @@ pub struct InPrompt<'p> {
 
 impl Rules {
     /// Processes one proposal. Pre-images and the list of changes go to `undo`.
-    pub fn take_in_proposal(&self, answer: &Reply, shown: InPrompt<'_>, undo: &Path) -> Result<Taken, Fault> {
-        let refused = |why, problems| Taken::Refused { why, touched: Vec::new(), problems };
+    pub fn take_in_proposal(
+        &self,
+        answer: &Reply,
+        shown: InPrompt<'_>,
+        undo: &Path,
+    ) -> Result<Taken, Fault> {
+        let refused = |why, problems| Taken::Refused {
+            why,
+            touched: Vec::new(),
+            problems,
+        };
         if let Some(problem) = unusable(answer) {
             return Ok(refused(WhyRefused::Unusable, vec![problem]));
         }
@@ -65,14 +76,30 @@ impl Rules {
             Ok(proposal) => proposal,
             Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
         };
-        let touched: Vec<String> = proposal.writes.iter().map(|write| normalized_path(&write.path)).collect();
+        let touched: Vec<String> = proposal
+            .writes
+            .iter()
+            .map(|write| normalized_path(&write.path))
+            .collect();
         let admitted = match self.judge_proposal(&proposal, &touched, shown)? {
             Ok(admitted) => admitted,
-            Err((why, problems)) => return Ok(Taken::Refused { why, touched, problems }),
+            Err((why, problems)) => {
+                return Ok(Taken::Refused {
+                    why,
+                    touched,
+                    problems,
+                });
+            }
         };
         let contents = match contents(&proposal, &admitted, limits) {
             Ok(contents) => contents,
-            Err(problems) => return Ok(Taken::Refused { why: WhyRefused::Unusable, touched, problems }),
+            Err(problems) => {
+                return Ok(Taken::Refused {
+                    why: WhyRefused::Unusable,
+                    touched,
+                    problems,
+                });
+            }
         };
         let (contents, mut warnings) = contents;
         let mut set = ChangeSet::new();
@@ -82,7 +109,11 @@ impl Rules {
             set.write(path, content.as_bytes());
         }
         match code_commit_apply::apply(&self.lock, &self.root, set, undo) {
-            Ok(applied) => Ok(Taken::Written { touched, applied: finished(applied, undo)?, warnings }),
+            Ok(applied) => Ok(Taken::Written {
+                touched,
+                applied: finished(applied, undo)?,
+                warnings,
+            }),
             Err(error) if error.leaves_tree_changed() || is_of_the_machine(&error) => {
                 Err(Fault::Apply(error))
             }
@@ -123,9 +154,19 @@ impl Rules {
         if refusals.is_empty() && unseen.is_empty() {
             return Ok(Ok(admitted));
         }
-        let stale = unseen.is_empty() && refusals.iter().all(|refusal| refusal.code() == Code::StaleBase);
-        let why = if stale { WhyRefused::Stale } else { WhyRefused::OutOfScope };
-        Ok(Err((why, refusals.iter().map(problem_of).chain(unseen).collect())))
+        let stale = unseen.is_empty()
+            && refusals
+                .iter()
+                .all(|refusal| refusal.code() == Code::StaleBase);
+        let why = if stale {
+            WhyRefused::Stale
+        } else {
+            WhyRefused::OutOfScope
+        };
+        Ok(Err((
+            why,
+            refusals.iter().map(problem_of).chain(unseen).collect(),
+        )))
     }
 }
 
@@ -168,9 +209,16 @@ fn contents<'t>(
             "The files would have {total} bytes together after their edits, more than the {} of a proposal.",
             limits.total_bytes
         );
-        problems.push(Problem::new(proposal::ProposalCode::ProposalTooLarge.as_str(), message));
+        problems.push(Problem::new(
+            proposal::ProposalCode::ProposalTooLarge.as_str(),
+            message,
+        ));
     }
-    if problems.is_empty() { Ok((contents, warnings)) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok((contents, warnings))
+    } else {
+        Err(problems)
+    }
 }
 
 /// The limits of a file and of all together hold however their content was given (S2 §4.2).
@@ -190,28 +238,47 @@ fn edited(
             landed.text.len(),
             limits.file_bytes
         );
-        return Err(vec![problem(proposal::ProposalCode::FileTooLarge.as_str(), path.path(), message)]);
+        return Err(vec![problem(
+            proposal::ProposalCode::FileTooLarge.as_str(),
+            path.path(),
+            message,
+        )]);
     }
     Ok(landed)
 }
 
 /// Changes of files that the model has not seen as it needs to for such a change.
-fn unseen(proposal: &Proposal<'_>, touched: &[String], shown: InPrompt<'_>) -> impl Iterator<Item = Problem> {
-    let [whole, in_part] = [shown.whole, shown.in_part]
-        .map(|paths| paths.iter().map(|path| normalized_path(path)).collect::<Vec<_>>());
-    proposal.writes.iter().zip(touched).filter_map(move |(FileWrite { change, .. }, path)| {
-        if in_part.contains(path) {
-            let why = "was shown in part only, so it may not be replaced; leave it as it is.";
-            return Some(problem(edits::IN_PART, path, format!("`{path}` {why}")));
-        }
-        let is_edited = matches!(change, Change::Edits(_));
-        (is_edited && !whole.contains(path))
-            .then(|| problem("edit-unseen", path, format!("`{path}`{}", edits::UNSEEN)))
-    })
+fn unseen(
+    proposal: &Proposal<'_>,
+    touched: &[String],
+    shown: InPrompt<'_>,
+) -> impl Iterator<Item = Problem> {
+    let [whole, in_part] = [shown.whole, shown.in_part].map(|paths| {
+        paths
+            .iter()
+            .map(|path| normalized_path(path))
+            .collect::<Vec<_>>()
+    });
+    proposal
+        .writes
+        .iter()
+        .zip(touched)
+        .filter_map(move |(FileWrite { change, .. }, path)| {
+            if in_part.contains(path) {
+                let why = "was shown in part only, so it may not be replaced; leave it as it is.";
+                return Some(problem(edits::IN_PART, path, format!("`{path}` {why}")));
+            }
+            let is_edited = matches!(change, Change::Edits(_));
+            (is_edited && !whole.contains(path))
+                .then(|| problem("edit-unseen", path, format!("`{path}`{}", edits::UNSEEN)))
+        })
 }
 
 fn problem(code: &str, path: &str, message: String) -> Problem {
-    Problem { path: Some(path.to_owned()), ..Problem::new(code, message) }
+    Problem {
+        path: Some(path.to_owned()),
+        ..Problem::new(code, message)
+    }
 }
 
 /// Every path of a proposal admitted, or why the proposal is refused.
@@ -229,11 +296,19 @@ fn malformed(errors: &code_commit_parser::Errors<proposal::ProposalCode>) -> Vec
 
 fn not_written(error: &ApplyError) -> Problem {
     let message = crate::fault::with_sources(error);
-    Problem { code: "not-written".to_owned(), path: None, line: None, message }
+    Problem {
+        code: "not-written".to_owned(),
+        path: None,
+        line: None,
+        message,
+    }
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the tests make a tree with plain writes")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests make a tree with plain writes"
+)]
 mod tests {
     use super::*;
     use crate::intake::tests::rules;
@@ -249,20 +324,34 @@ mod tests {
         let take = |writes: &[String], in_part: &[&str]| {
             let reply = format!(r#"{{"summary": "s", "writes": [{}]}}"#, writes.join(", "));
             let in_part: Vec<String> = in_part.iter().map(|path| (*path).to_owned()).collect();
-            let shown = InPrompt { whole: &[], in_part: &in_part };
-            rules.take_in_proposal(&Reply::of_text(&reply), shown, &undo).unwrap()
+            let shown = InPrompt {
+                whole: &[],
+                in_part: &in_part,
+            };
+            rules
+                .take_in_proposal(&Reply::of_text(&reply), shown, &undo)
+                .unwrap()
         };
         let stale = write("b.py", "deadbeef");
-        for writes in [vec![write("src/a.py", nothing)], vec![write("./src//a.py", nothing), stale]] {
+        for writes in [
+            vec![write("src/a.py", nothing)],
+            vec![write("./src//a.py", nothing), stale],
+        ] {
             let Taken::Refused { why, problems, .. } = take(&writes, &["src/a.py", "c.py"]) else {
                 panic!("written")
             };
             assert_eq!(why, WhyRefused::OutOfScope);
             let problem = problems.last().unwrap();
-            assert_eq!((problem.code.as_str(), problem.path.as_deref()), ("shown-in-part", Some("src/a.py")));
+            assert_eq!(
+                (problem.code.as_str(), problem.path.as_deref()),
+                ("shown-in-part", Some("src/a.py"))
+            );
             assert!(!rules.root.join("src/a.py").exists() && !undo.exists());
         }
-        assert!(matches!(take(&[write("src/a.py", nothing)], &["c.py"]), Taken::Written { .. }));
+        assert!(matches!(
+            take(&[write("src/a.py", nothing)], &["c.py"]),
+            Taken::Written { .. }
+        ));
     }
 
     #[test]
@@ -271,8 +360,13 @@ mod tests {
         let rules = rules(top.path());
         let old = "one\ntwo\nthree\n";
         std::fs::write(rules.root.join("a.txt"), old).unwrap();
-        std::fs::write(rules.root.join("big.txt"), "line\n".repeat(40_959) + "end\n").unwrap();
-        let big = code_commit_logging::sha256_hex(&std::fs::read(rules.root.join("big.txt")).unwrap());
+        std::fs::write(
+            rules.root.join("big.txt"),
+            "line\n".repeat(40_959) + "end\n",
+        )
+        .unwrap();
+        let big =
+            code_commit_logging::sha256_hex(&std::fs::read(rules.root.join("big.txt")).unwrap());
         let base = code_commit_logging::sha256_hex(old.as_bytes());
         let nothing = code_commit_logging::sha256_hex(b"");
         let take = |path: &str, base: &str, search: &str, replace: &str| {
@@ -280,8 +374,14 @@ mod tests {
             let write = serde_json::json!({ "path": path, "base_sha256": base, "edits": edits });
             let reply = serde_json::json!({ "summary": "s", "writes": [write] }).to_string();
             let whole = ["a.txt", "new.txt", "big.txt"].map(str::to_owned);
-            let shown = InPrompt { whole: &whole, in_part: &["part.txt".to_owned()] };
-            match rules.take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo")).unwrap() {
+            let shown = InPrompt {
+                whole: &whole,
+                in_part: &["part.txt".to_owned()],
+            };
+            match rules
+                .take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo"))
+                .unwrap()
+            {
                 Taken::Written { touched, .. } => touched.concat(),
                 Taken::Refused { why, problems, .. } => {
                     let codes: Vec<&str> = problems.iter().map(|problem| &*problem.code).collect();
@@ -299,9 +399,15 @@ mod tests {
         ] {
             assert_eq!(take(path, base, search, "2"), told, "{path} {search}");
         }
-        assert_eq!(take("big.txt", &big, "end", &"x".repeat(20)), "Unusable file-too-large");
+        assert_eq!(
+            take("big.txt", &big, "end", &"x".repeat(20)),
+            "Unusable file-too-large"
+        );
         assert_eq!(take("./a.txt", &base, "two\n", "2"), "a.txt");
-        assert_eq!(std::fs::read_to_string(rules.root.join("a.txt")).unwrap(), "one\n2\nthree\n");
+        assert_eq!(
+            std::fs::read_to_string(rules.root.join("a.txt")).unwrap(),
+            "one\n2\nthree\n"
+        );
     }
 
     #[test]
@@ -318,11 +424,21 @@ mod tests {
         });
         let take = |writes: &[serde_json::Value]| {
             let reply = serde_json::json!({ "summary": "s", "writes": writes }).to_string();
-            let shown = InPrompt { whole: &paths, in_part: &[] };
-            rules.take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo")).unwrap()
+            let shown = InPrompt {
+                whole: &paths,
+                in_part: &[],
+            };
+            rules
+                .take_in_proposal(&Reply::of_text(&reply), shown, &top.path().join("undo"))
+                .unwrap()
         };
-        let Taken::Refused { why, problems, .. } = take(&writes) else { panic!("written") };
-        assert_eq!((why, problems[0].code.as_str()), (WhyRefused::Unusable, "proposal-too-large"));
+        let Taken::Refused { why, problems, .. } = take(&writes) else {
+            panic!("written")
+        };
+        assert_eq!(
+            (why, problems[0].code.as_str()),
+            (WhyRefused::Unusable, "proposal-too-large")
+        );
         assert!(matches!(take(&writes[1..]), Taken::Written { .. }));
     }
 }

@@ -18,41 +18,62 @@ pub(super) fn habits(reply: &Reply<'_>, edited: &[Option<String>], root: &Path) 
         line: Some(warning.line),
         message: warning.message(),
     });
-    let beside_the_old = reply.files().zip(edited).flat_map(|(file, edited)| match (file.action, edited) {
-        (FileAction::Write(content), _) => changed_content(file.path, content, root),
-        (FileAction::Edit(_), Some(content)) => changed_content(file.path, content, root),
-        (FileAction::Edit(_) | FileAction::Delete, _) => Vec::new(),
-    });
+    let beside_the_old =
+        reply
+            .files()
+            .zip(edited)
+            .flat_map(|(file, edited)| match (file.action, edited) {
+                (FileAction::Write(content), _) => changed_content(file.path, content, root),
+                (FileAction::Edit(_), Some(content)) => changed_content(file.path, content, root),
+                (FileAction::Edit(_) | FileAction::Delete, _) => Vec::new(),
+            });
     parsed.chain(beside_the_old).collect()
 }
 
 /// Files that the model was not shown, placeholders for omitted code, and files that lose most of their
 /// lines.
 pub(super) fn changed_content(path: &str, content: &str, root: &Path) -> Vec<Problem> {
-    let Ok(Some(old)) = code_commit_dir::read(&root.join(path), LARGEST, code_commit_dir::Links::Refused)
+    let Ok(Some(old)) =
+        code_commit_dir::read(&root.join(path), LARGEST, code_commit_dir::Links::Refused)
     else {
         return Vec::new();
     };
-    let Some(old_text) = text(&old) else { return vec![not_text(path)] };
-    let placeholders = habits::placeholders(old_text, content).into_iter().map(|found| {
+    let Some(old_text) = text(&old) else {
+        return vec![not_text(path)];
+    };
+    let placeholders = habits::placeholders(old_text, content)
+        .into_iter()
+        .map(|found| {
+            problem(
+                code_commit_engine::PLACEHOLDER,
+                path,
+                format!(
+                    "`{path}`, line {}: \"{}\" may stand for code that was left out.",
+                    found.line, found.text
+                ),
+            )
+        });
+    let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
         problem(
-            code_commit_engine::PLACEHOLDER,
+            "shrunk",
             path,
             format!(
-                "`{path}`, line {}: \"{}\" may stand for code that was left out.",
-                found.line, found.text
+                "`{path}` shrinks from {} to {} bytes.",
+                shrink.before, shrink.after
             ),
         )
     });
-    let shrunk = habits::shrink(&old, content.as_bytes()).map(|shrink| {
-        problem("shrunk", path, format!("`{path}` shrinks from {} to {} bytes.", shrink.before, shrink.after))
-    });
-    placeholders.chain(shrunk).chain(encoding(&old, content.as_bytes(), path)).collect()
+    placeholders
+        .chain(shrunk)
+        .chain(encoding(&old, content.as_bytes(), path))
+        .collect()
 }
 
 /// The content, if the roll-up would treat it as text.
 fn text(content: &[u8]) -> Option<&str> {
-    std::str::from_utf8(content).ok().filter(|text| !text.contains('\0'))
+    std::str::from_utf8(content)
+        .ok()
+        .filter(|text| !text.contains('\0'))
 }
 
 fn not_text(path: &str) -> Problem {
@@ -66,10 +87,18 @@ fn not_text(path: &str) -> Problem {
 fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
     let line_ends = habits::line_ends_changed(old, new).map(|(before, after)| {
         let (before, after) = (before.as_str(), after.as_str());
-        problem("line-ends", path, format!("`{path}` had lines that end in {before}; now it has {after}."))
+        problem(
+            "line-ends",
+            path,
+            format!("`{path}` had lines that end in {before}; now it has {after}."),
+        )
     });
     let mark = habits::loses_byte_order_mark(old, new).then(|| {
-        problem("byte-order-mark", path, format!("`{path}` began with a byte order mark, which is gone."))
+        problem(
+            "byte-order-mark",
+            path,
+            format!("`{path}` began with a byte order mark, which is gone."),
+        )
     });
     line_ends.into_iter().chain(mark).collect()
 }
@@ -78,14 +107,24 @@ fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
 pub(super) fn flagged(path: &Admitted, guard: &Guard) -> Option<Problem> {
     if let Some(why) = guard.flags(path.path()) {
         let path = path.path();
-        return Some(problem(code_commit_engine::GRADER, path, format!("`{path}` was changed, and {why}.")));
+        return Some(problem(
+            code_commit_engine::GRADER,
+            path,
+            format!("`{path}` was changed, and {why}."),
+        ));
     }
     let path = path.is_flagged().then(|| path.path())?;
-    let message =
-        format!("`{path}` can run code or change what others see; look at it before you commit it.");
+    let message = format!(
+        "`{path}` can run code or change what others see; look at it before you commit it."
+    );
     Some(problem("worth-a-look", path, message))
 }
 
 fn problem(code: &str, path: &str, message: String) -> Problem {
-    Problem { code: code.to_owned(), path: Some(path.to_owned()), line: None, message }
+    Problem {
+        code: code.to_owned(),
+        path: Some(path.to_owned()),
+        line: None,
+        message,
+    }
 }

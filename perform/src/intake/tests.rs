@@ -20,23 +20,36 @@ pub(crate) fn rules(top: &Path) -> Rules {
 #[test]
 fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
     let problem = |n: usize| Problem::new("dot-git", format!("problem {n}"));
-    let Intake::Rejected { problems, report, .. } =
-        Intake::rejected((0..5000).map(problem).collect(), Vec::new())
+    let Intake::Rejected {
+        problems, report, ..
+    } = Intake::rejected((0..5000).map(problem).collect(), Vec::new())
     else {
         panic!("nothing was rejected")
     };
-    assert_eq!((problems.len(), report.lines().count()), (5000, 1 + MOST_TOLD + 1));
-    assert!(report.ends_with("- problem 199\n- and 4800 more of the kind.\n"), "{report}");
+    assert_eq!(
+        (problems.len(), report.lines().count()),
+        (5000, 1 + MOST_TOLD + 1)
+    );
+    assert!(
+        report.ends_with("- problem 199\n- and 4800 more of the kind.\n"),
+        "{report}"
+    );
 }
 
 fn answer(reply: &str, finish: &Finish) -> Reply {
-    Reply { finish: finish.clone(), ..Reply::of_text(reply) }
+    Reply {
+        finish: finish.clone(),
+        ..Reply::of_text(reply)
+    }
 }
 
 /// The codes of the refusals; the tree must still be empty.
 fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
     let undo = rules.root.with_file_name("undo");
-    let Intake::Rejected { problems, report, .. } = rules.take_in(answer, Shown::Tree, &undo).unwrap() else {
+    let Intake::Rejected {
+        problems, report, ..
+    } = rules.take_in(answer, Shown::Tree, &undo).unwrap()
+    else {
         panic!("it was applied")
     };
     assert_eq!(report.lines().count(), 1 + problems.len(), "{report}");
@@ -48,8 +61,9 @@ fn rejected(rules: &Rules, answer: &Reply) -> Vec<String> {
 fn a_reply_that_was_cut_off_is_told_in_which_file() {
     let top = tempfile::tempdir().unwrap();
     let cut = answer("^^^a.txt\na\n^^^end\n^^^src/b.rs\nfn", &Finish::Truncated);
-    let Intake::Rejected { report, .. } =
-        rules(top.path()).take_in(&cut, Shown::Tree, &top.path().join("undo")).unwrap()
+    let Intake::Rejected { report, .. } = rules(top.path())
+        .take_in(&cut, Shown::Tree, &top.path().join("undo"))
+        .unwrap()
     else {
         panic!("it was applied")
     };
@@ -72,13 +86,19 @@ fn a_model_that_answers_in_prose_is_shown_the_form_once_more() {
     let rules = rules(top.path());
     let report = |reply: &str| {
         let answer = answer(reply, &Finish::Complete);
-        match rules.take_in(&answer, Shown::Tree, &top.path().join("undo")).unwrap() {
+        match rules
+            .take_in(&answer, Shown::Tree, &top.path().join("undo"))
+            .unwrap()
+        {
             Intake::Rejected { report, .. } => report,
             Intake::Applied { .. } => panic!("it was applied"),
         }
     };
     let told = report("I would add a function.\n");
-    assert!(told.starts_with(NOT_USED) && told.ends_with(&format!("\n\n{FORM}")), "{told}");
+    assert!(
+        told.starts_with(NOT_USED) && told.ends_with(&format!("\n\n{FORM}")),
+        "{told}"
+    );
     assert!(!report("^^^a\nx\n").contains(FORM));
 }
 
@@ -87,16 +107,28 @@ fn a_reply_with_a_key_is_not_used() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
     let text = "^^^a.txt\na\n^^^end\n";
-    let with_key = Reply { held_key: true, ..answer(text, &Finish::Complete) };
+    let with_key = Reply {
+        held_key: true,
+        ..answer(text, &Finish::Complete)
+    };
     assert_eq!(rejected(&rules, &with_key), ["key-in-reply"]);
-    let previewed = rules.preview(&with_key, &code_commit_parser::parse(text).unwrap(), Shown::Tree).unwrap();
+    let previewed = rules
+        .preview(
+            &with_key,
+            &code_commit_parser::parse(text).unwrap(),
+            Shown::Tree,
+        )
+        .unwrap();
     assert_eq!(previewed.unwrap_err()[0].code, "key-in-reply");
 }
 
 #[test]
 fn a_preview_says_what_would_be_done() {
     // The mode depends on the system.
-    let without_mode = |change: Changed| Changed { after_mode: None, ..change };
+    let without_mode = |change: Changed| Changed {
+        after_mode: None,
+        ..change
+    };
     for text in [
         "^^^a.txt\na\n^^^end\n^^^b/c.txt\nc\n^^^end\n",
         "^^^gone.txt\n^^^delete\n",
@@ -109,14 +141,28 @@ fn a_preview_says_what_would_be_done() {
         let rules = rules(top.path());
         write(&rules, "old.txt", b"old\n");
         let answer = answer(text, &Finish::Complete);
-        let previewed =
-            rules.preview(&answer, &code_commit_parser::parse(text).unwrap(), Shown::Tree).unwrap();
-        let done = match rules.take_in(&answer, Shown::Tree, &top.path().join("undo")).unwrap() {
+        let previewed = rules
+            .preview(
+                &answer,
+                &code_commit_parser::parse(text).unwrap(),
+                Shown::Tree,
+            )
+            .unwrap();
+        let done = match rules
+            .take_in(&answer, Shown::Tree, &top.path().join("undo"))
+            .unwrap()
+        {
             Intake::Applied { applied, .. } => Ok(applied),
             Intake::Rejected { problems, .. } => Err(problems),
         };
         let [previewed, done] = [previewed, done].map(|taken| {
-            taken.map(|applied| applied.changes.into_iter().map(without_mode).collect::<Vec<_>>())
+            taken.map(|applied| {
+                applied
+                    .changes
+                    .into_iter()
+                    .map(without_mode)
+                    .collect::<Vec<_>>()
+            })
         });
         assert_eq!(previewed, done, "{text}");
     }
@@ -133,11 +179,17 @@ type Pairs = Vec<(String, String)>;
 
 fn edited(rules: &Rules, reply: &str, shown: Shown<'_>) -> Result<Pairs, Pairs> {
     let undo = rules.root.with_file_name("undo");
-    match rules.take_in(&answer(reply, &Finish::Complete), shown, &undo).unwrap() {
+    match rules
+        .take_in(&answer(reply, &Finish::Complete), shown, &undo)
+        .unwrap()
+    {
         Intake::Applied { edited, .. } => Ok(edited),
         Intake::Rejected { problems, .. } => {
             assert!(!undo.exists());
-            Err(problems.into_iter().map(|problem| (problem.code, problem.message)).collect())
+            Err(problems
+                .into_iter()
+                .map(|problem| (problem.code, problem.message))
+                .collect())
         }
     }
 }
@@ -155,8 +207,14 @@ fn an_edit_becomes_the_whole_content_of_its_file() {
     write(&rules, "src/a.rs", OLD.as_bytes());
     let reply = edit("src/a.rs", "    two();\n", "    three();\n") + "^^^b.rs\nb\n^^^end\n";
     let new = OLD.replace("two", "three");
-    assert_eq!(edited(&rules, &reply, Shown::Tree), Ok(vec![("src/a.rs".to_owned(), new.clone())]));
-    assert_eq!(std::fs::read_to_string(rules.root.join("src/a.rs")).unwrap(), new);
+    assert_eq!(
+        edited(&rules, &reply, Shown::Tree),
+        Ok(vec![("src/a.rs".to_owned(), new.clone())])
+    );
+    assert_eq!(
+        std::fs::read_to_string(rules.root.join("src/a.rs")).unwrap(),
+        new
+    );
     // Killed before it was recorded: taken in again, it tells the same.
     let again = edited(&rules, &reply, Shown::Tree);
     assert_eq!(again, Ok(vec![("src/a.rs".to_owned(), new)]));
@@ -175,7 +233,10 @@ fn one_hunk_that_does_not_fit_refuses_the_reply_and_all_of_them_are_told() {
         edit("latin", "x\n", ""),
     ];
     let problems = edited(&rules, &reply.concat(), Shown::Tree).unwrap_err();
-    let told: String = problems.iter().map(|(code, message)| format!("{code}: {message}\n")).collect();
+    let told: String = problems
+        .iter()
+        .map(|(code, message)| format!("{code}: {message}\n"))
+        .collect();
     insta::assert_snapshot!(told, @"
     edit-misses: `a.rs`, hunk 1: the file does not have its SEARCH lines. Nearest are those from line 6 on (`-` yours, `+` the file's):
         -    two()
@@ -196,9 +257,19 @@ fn an_edit_reads_no_file_that_may_not_be_written() {
     std::fs::create_dir(top.path().join("outside")).unwrap();
     std::fs::hard_link(rules.root.join("build.sh"), rules.root.join("link.sh")).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", rules.root.join("passwd")).unwrap();
-    for path in ["build.sh", "link.sh", "passwd", "../outside/a", "/etc/passwd", ".git/config"] {
+    for path in [
+        "build.sh",
+        "link.sh",
+        "passwd",
+        "../outside/a",
+        "/etc/passwd",
+        ".git/config",
+    ] {
         let problems = edited(&rules, &edit(path, "x\n", ""), Shown::Tree).unwrap_err();
-        assert!(!problems.iter().any(|(code, _)| code.starts_with("edit-")), "{path}: {problems:?}");
+        assert!(
+            !problems.iter().any(|(code, _)| code.starts_with("edit-")),
+            "{path}: {problems:?}"
+        );
     }
 }
 
@@ -212,7 +283,10 @@ fn code_of(path: &str, content: &str) -> String {
 /// The files that a run has changed, each with the content that was shown last.
 fn seen_as(files: &[(&str, &str)]) -> BTreeMap<String, Option<String>> {
     let seen = |(path, content): &(&str, &str)| {
-        ((*path).to_owned(), Some(code_commit_logging::sha256_hex(content.as_bytes())))
+        (
+            (*path).to_owned(),
+            Some(code_commit_logging::sha256_hex(content.as_bytes())),
+        )
     };
     files.iter().map(seen).collect()
 }
@@ -223,14 +297,25 @@ fn only_a_file_that_the_model_was_shown_is_edited_and_nothing_is_told_of_others(
     let rules = rules(top.path());
     write(&rules, "server.pem", b"secret\n");
     let (code, seen) = (code_of("a.rs", OLD), BTreeMap::new());
-    let shown = Shown::Prompts { codebase: &code, seen: &seen };
-    for (path, search) in [("server.pem", "secret\n"), ("server.pem", "guess\n"), ("none.pem", "x\n")] {
+    let shown = Shown::Prompts {
+        codebase: &code,
+        seen: &seen,
+    };
+    for (path, search) in [
+        ("server.pem", "secret\n"),
+        ("server.pem", "guess\n"),
+        ("none.pem", "x\n"),
+    ] {
         let told = edited(&rules, &edit(path, search, "open\n"), shown).unwrap_err();
-        let message =
-            format!("`{path}` was not shown, so its lines cannot be edited; give its whole content.");
+        let message = format!(
+            "`{path}` was not shown, so its lines cannot be edited; give its whole content."
+        );
         assert_eq!(told, [("edit-unseen".to_owned(), message)]);
     }
-    assert_eq!(std::fs::read_to_string(rules.root.join("server.pem")).unwrap(), "secret\n");
+    assert_eq!(
+        std::fs::read_to_string(rules.root.join("server.pem")).unwrap(),
+        "secret\n"
+    );
 }
 
 #[test]
@@ -241,15 +326,23 @@ fn a_file_is_edited_only_as_the_model_was_shown_it_last() {
     let take = |on_disk: &str, seen: &[(&str, &str)]| {
         write(&rules, "a.rs", on_disk.as_bytes());
         let seen = seen_as(seen);
-        let shown = Shown::Prompts { codebase: &code, seen: &seen };
+        let shown = Shown::Prompts {
+            codebase: &code,
+            seen: &seen,
+        };
         let taken = edited(&rules, &edit("a.rs", "two\n", "2\n"), shown);
         let _ = std::fs::remove_dir_all(top.path().join("undo"));
-        taken.map(|edited| edited[0].1.clone()).map_err(|problems| problems[0].0.clone())
+        taken
+            .map(|edited| edited[0].1.clone())
+            .map_err(|problems| problems[0].0.clone())
     };
     let stale = Err("stale-base".to_owned());
     assert_eq!(take("one\ntwo\n", &[]).as_deref(), Ok("one\n2\n"));
     assert_eq!(take("zero\ntwo\n", &[]), stale);
-    assert_eq!(take("zero\ntwo\n", &[("a.rs", "zero\ntwo\n")]).as_deref(), Ok("zero\n2\n"));
+    assert_eq!(
+        take("zero\ntwo\n", &[("a.rs", "zero\ntwo\n")]).as_deref(),
+        Ok("zero\n2\n")
+    );
     // The code is what the first prompt showed; the run has changed the file since.
     assert_eq!(take("one\ntwo\n", &[("a.rs", "zero\ntwo\n")]), stale);
 }
@@ -264,8 +357,15 @@ fn what_a_killed_run_has_made_of_a_file_is_told_whatever_became_of_it_since() {
     write(&rules, "a.rs", b"another text\n");
     assert_eq!(edited(&rules, &reply, Shown::Tree), Ok(first));
     write(&rules, "../undo/0.old", b"another pre-image\n");
-    let broken = rules.take_in(&answer(&reply, &Finish::Complete), Shown::Tree, &top.path().join("undo"));
-    assert!(matches!(broken, Err(Fault::Undo(code_commit_apply::UndoError::Damaged { .. }))));
+    let broken = rules.take_in(
+        &answer(&reply, &Finish::Complete),
+        Shown::Tree,
+        &top.path().join("undo"),
+    );
+    assert!(matches!(
+        broken,
+        Err(Fault::Undo(code_commit_apply::UndoError::Damaged { .. }))
+    ));
 }
 
 #[test]
@@ -275,14 +375,35 @@ fn the_work_for_a_reply_full_of_hunks_is_bounded() {
     write(&rules, "a.rs", "fn line() {}\n".repeat(80_000).as_bytes());
     let hunk = "<<<<<<< SEARCH\nfn line() {};\n=======\n>>>>>>> REPLACE\n";
     let reply = |hunks: usize| format!("^^^edit a.rs\n{}^^^end\n", hunk.repeat(hunks));
-    let codes =
-        |told: &Pairs| told.iter().map(|(code, _)| code.clone()).collect::<std::collections::BTreeSet<_>>();
+    let codes = |told: &Pairs| {
+        told.iter()
+            .map(|(code, _)| code.clone())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
     let told = edited(&rules, &reply(20_000), Shown::Tree).unwrap_err();
-    assert_eq!((told.len(), codes(&told)), (1, ["edit-too-many".to_owned()].into()));
+    assert_eq!(
+        (told.len(), codes(&told)),
+        (1, ["edit-too-many".to_owned()].into())
+    );
     let told = edited(&rules, &reply(edits::MOST_HUNKS), Shown::Tree).unwrap_err();
-    assert_eq!((told.len(), codes(&told)), (edits::MOST_HUNKS, ["edit-misses".to_owned()].into()));
-    let quoted = told.iter().filter(|(_, message)| message.contains("Nearest are those")).count();
+    assert_eq!(
+        (told.len(), codes(&told)),
+        (edits::MOST_HUNKS, ["edit-misses".to_owned()].into())
+    );
+    let quoted = told
+        .iter()
+        .filter(|(_, message)| message.contains("Nearest are those"))
+        .count();
     assert_eq!(quoted, 5);
     let huge = edit("a.rs", &"fn line() {}; ".repeat(200_000), "");
-    assert_eq!(edited(&rules, &huge.replace("; =======", ";\n======="), Shown::Tree).unwrap_err().len(), 1);
+    assert_eq!(
+        edited(
+            &rules,
+            &huge.replace("; =======", ";\n======="),
+            Shown::Tree
+        )
+        .unwrap_err()
+        .len(),
+        1
+    );
 }

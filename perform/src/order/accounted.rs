@@ -14,7 +14,12 @@ use crate::record::UNDO;
 impl OrderWorld<'_> {
     /// Restores the tree to its state before the run; gives warnings for the user.
     pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
-        let (Rules { root, lock, guard, .. }, run) = (&self.rules, self.record.folder());
+        let (
+            Rules {
+                root, lock, guard, ..
+            },
+            run,
+        ) = (&self.rules, self.record.folder());
         let mut attic = Attic::of(run.path()).or_in(lock.state());
         // First: it may bring in ignored files, some of which are restored.
         let others = self.account.reset(guard, run, &mut attic)?;
@@ -28,15 +33,35 @@ impl OrderWorld<'_> {
         let (run, lock) = (self.record.folder(), &self.rules.lock);
         let mut attic = Attic::of(run.path()).or_in(lock.state());
         let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
-        Ok(attic.warning().into_iter().chain(others).try_for_each(|warning| self.record.warn(warning))?)
+        Ok(attic
+            .warning()
+            .into_iter()
+            .chain(others)
+            .try_for_each(|warning| self.record.warn(warning))?)
     }
 
     pub(super) fn run_accounted(&mut self, log: &str, argv: &[String]) -> Result<Ran, Fault> {
         self.look_before()?;
-        let Self { account, commands: settings, rules: Rules { guard, .. }, cancel, asking, record, .. } =
-            self;
+        let Self {
+            account,
+            commands: settings,
+            rules: Rules { guard, .. },
+            cancel,
+            asking,
+            record,
+            ..
+        } = self;
         let spending = &asking.spending;
-        command::Run { settings, account, guard, cancel, spending, log, argv }.run(record)
+        command::Run {
+            settings,
+            account,
+            guard,
+            cancel,
+            spending,
+            log,
+            argv,
+        }
+        .run(record)
     }
 
     /// Begins the account before the first command after a write or a rollback.
@@ -45,16 +70,21 @@ impl OrderWorld<'_> {
             return Ok(());
         }
         let warning = self.account.open(&self.rules.guard, self.record.folder())?;
-        Ok(warning.into_iter().try_for_each(|warning| self.record.warn(warning))?)
+        Ok(warning
+            .into_iter()
+            .try_for_each(|warning| self.record.warn(warning))?)
     }
 
     /// Restores what commands may not change. What the order itself wrote has its own pre-images.
     pub(super) fn look_after(&mut self) -> Result<Accounted, Fault> {
         let run = self.record.folder();
         let written = undo_folders(run.path())?;
-        let newest = written.last().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
+        let newest = written
+            .last()
+            .and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
         let interrupt = self.asking.spending.interrupt(&self.cancel);
-        self.account.close(&self.rules.guard, run, &undo, &interrupt)
+        self.account
+            .close(&self.rules.guard, run, &undo, &interrupt)
     }
 }

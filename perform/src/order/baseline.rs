@@ -56,16 +56,23 @@ impl Baseline {
         foreign.extend(self.ignored.differing(root));
         foreign.retain(|path| !is_as_written(root, path, &own));
         for path in &foreign {
-            attic.take_from(root, path).map_err(Fault::file("move aside", path))?;
+            attic
+                .take_from(root, path)
+                .map_err(Fault::file("move aside", path))?;
         }
         checked(run)?;
         restore::undo(lock, root, &undo_folders(run)?, &mut attic)?;
-        let aside = &mut |path: &Path| attic.take_from(root, path.strip_prefix(root).unwrap_or(path));
-        self.git.roll_back(&self.head, &self.commit, aside).map_err(Fault::RollBack)?;
+        let aside =
+            &mut |path: &Path| attic.take_from(root, path.strip_prefix(root).unwrap_or(path));
+        self.git
+            .roll_back(&self.head, &self.commit, aside)
+            .map_err(Fault::RollBack)?;
         self.restore_folders(root)?;
         let undo = run.join(UNDO);
         code_commit_dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
-        let ignored = self.ignored.restore(root, &mut attic, &own.into_keys().collect());
+        let ignored = self
+            .ignored
+            .restore(root, &mut attic, &own.into_keys().collect());
         warnings.extend(attic.warning());
         warnings.extend(ignored);
         Ok(warnings)
@@ -82,7 +89,10 @@ impl Baseline {
                 && new.iter().any(|new| folder.path.starts_with(new))
         };
         // The innermost first. Only empty ones can be removed like that.
-        now.iter().rev().filter(is_new).for_each(|folder| drop(fs::remove_dir(root.join(&folder.path))));
+        now.iter()
+            .rev()
+            .filter(is_new)
+            .for_each(|folder| drop(fs::remove_dir(root.join(&folder.path))));
         code_commit_repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)
     }
 
@@ -107,13 +117,21 @@ type Written = BTreeMap<String, Option<String>>;
 fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
     let mut found = BTreeSet::new();
     let submodules = git.submodules().map_err(Fault::Git)?;
-    found
-        .extend(git.dirty_paths().map_err(Fault::Git)?.into_iter().filter(|path| !submodules.contains(path)));
+    found.extend(
+        git.dirty_paths()
+            .map_err(Fault::Git)?
+            .into_iter()
+            .filter(|path| !submodules.contains(path)),
+    );
     for path in &submodules {
         let inside = git.folder().join(path);
         // In an empty folder git would find the enclosing repository.
         if inside.join(".git").symlink_metadata().is_ok() {
-            found.extend(differing(&git.at(inside))?.into_iter().map(|below| path.join(below)));
+            found.extend(
+                differing(&git.at(inside))?
+                    .into_iter()
+                    .map(|below| path.join(below)),
+            );
         }
     }
     Ok(found)
@@ -131,6 +149,8 @@ fn written(run: &Path) -> Result<Written, Fault> {
 }
 
 fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
-    let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else { return false };
+    let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else {
+        return false;
+    };
     sha256_on_disk(&root.join(path)).as_ref() == Some(sha256)
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
-use code_commit_runner::{Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams};
+use code_commit_runner::{
+    Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams,
+};
 
 use code_commit_engine::{Ran, Tail};
 
@@ -42,9 +44,16 @@ pub struct CommandSettings {
 
 /// The last 200 lines of a text, or its last 8,000 characters where those are fewer.
 fn last_part(text: &str) -> &str {
-    let by_chars = text.char_indices().rev().nth(KEPT_CHARS - 1).map_or(0, |(at, _)| at);
+    let by_chars = text
+        .char_indices()
+        .rev()
+        .nth(KEPT_CHARS - 1)
+        .map_or(0, |(at, _)| at);
     let body = text.strip_suffix('\n').unwrap_or(text);
-    let by_lines = body.rmatch_indices('\n').nth(KEPT_LINES - 1).map_or(0, |(at, _)| at + 1);
+    let by_lines = body
+        .rmatch_indices('\n')
+        .nth(KEPT_LINES - 1)
+        .map_or(0, |(at, _)| at + 1);
     text.get(by_chars.max(by_lines)..).unwrap_or_default()
 }
 
@@ -73,7 +82,12 @@ impl Run<'_> {
     }
 
     fn once(&self, trial: &Trial, record: &mut Record) -> Result<(Ran, Broken), Fault> {
-        let Self { settings, log, argv, .. } = self;
+        let Self {
+            settings,
+            log,
+            argv,
+            ..
+        } = self;
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
         let mut sinks = Sinks {
@@ -91,14 +105,29 @@ impl Run<'_> {
         let output = started?;
         let why = broken.note.clone().or_else(|| self.note(&output));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
-        sinks.close(note.as_deref()).map_err(|source| record.folder().error("write", log, source))?;
+        sinks
+            .close(note.as_deref())
+            .map_err(|source| record.folder().error("write", log, source))?;
         tell_about(&output, &settings.confinement, Hints::Told, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
-            let text = record.folder().redactor().with_tokens().redact(&text).into_owned();
-            Tail { file: file.to_owned(), text: last_part(&text).to_owned() }
+            let text = record
+                .folder()
+                .redactor()
+                .with_tokens()
+                .redact(&text)
+                .into_owned();
+            Tail {
+                file: file.to_owned(),
+                text: last_part(&text).to_owned(),
+            }
         };
-        let err_text = format!("{}{}{}", trial.head(), apart.err.text(), note.unwrap_or_default());
+        let err_text = format!(
+            "{}{}{}",
+            trial.head(),
+            apart.err.text(),
+            note.unwrap_or_default()
+        );
         let ran = Ran {
             log: (*log).to_owned(),
             argv: argv.to_vec(),
@@ -112,12 +141,27 @@ impl Run<'_> {
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record) -> Result<Output, Fault> {
-        let Self { settings, account, guard, cancel, spending, argv, .. } = self;
+        let Self {
+            settings,
+            account,
+            guard,
+            cancel,
+            spending,
+            argv,
+            ..
+        } = self;
         let command = Command {
-            deadline: [settings.timeout].into_iter().chain(spending.time_left()).min(),
+            deadline: [settings.timeout]
+                .into_iter()
+                .chain(spending.time_left())
+                .min(),
             limits: settings.limits,
             streams: Streams::Apart,
-            ..Command::new(argv.iter().map(OsString::from), guard.root(), settings.env.clone())
+            ..Command::new(
+                argv.iter().map(OsString::from),
+                guard.root(),
+                settings.env.clone(),
+            )
         };
         let mut confinement = settings.confinement.clone();
         confinement.access.view = account.view()?;
@@ -128,30 +172,45 @@ impl Run<'_> {
         let mut err = redactor.writer(Told(&record));
         let ran = code_commit_runner::run(&command, &confinement, cancel, &mut |stream, bytes| {
             sinks.take(stream, bytes);
-            let told = if stream == Stream::Out { &mut out } else { &mut err };
+            let told = if stream == Stream::Out {
+                &mut out
+            } else {
+                &mut err
+            };
             // The observer cannot fail.
             let _ = told.write_all(bytes);
         });
         let _ = (out.finish(), err.finish());
         let output = ran.map_err(Fault::Run)?;
-        if output.ended == Ended::Interrupted { Err(Fault::Interrupted) } else { Ok(output) }
+        if output.ended == Ended::Interrupted {
+            Err(Fault::Interrupted)
+        } else {
+            Ok(output)
+        }
     }
 
     /// Why there is no exit code.
     fn note(&self, output: &Output) -> Option<String> {
-        let Self { settings, spending, argv, .. } = self;
+        let Self {
+            settings,
+            spending,
+            argv,
+            ..
+        } = self;
         let program = argv.first().map(String::as_str).unwrap_or_default();
         match output.ended {
             Ended::Exited(_) => None,
             Ended::TimedOut if spending.out_of_time().is_some() => {
                 Some("stopped: the time of the whole run is over".to_owned())
             }
-            Ended::TimedOut => {
-                Some(format!("stopped after {} s, the limit for one command", settings.timeout.as_secs()))
-            }
-            Ended::TooMuchOutput => {
-                Some(format!("stopped: it printed more than {} MiB", settings.limits.output_bytes >> 20))
-            }
+            Ended::TimedOut => Some(format!(
+                "stopped after {} s, the limit for one command",
+                settings.timeout.as_secs()
+            )),
+            Ended::TooMuchOutput => Some(format!(
+                "stopped: it printed more than {} MiB",
+                settings.limits.output_bytes >> 20
+            )),
             ended @ (Ended::Signaled(_)
             | Ended::TooMuchMemory
             | Ended::TooManyProcesses

@@ -53,7 +53,9 @@ impl Ignored {
                 continue;
             }
             let path = PathBuf::from(&name);
-            let Ok(found) = fs::symlink_metadata(root.join(&path)) else { continue };
+            let Ok(found) = fs::symlink_metadata(root.join(&path)) else {
+                continue;
+            };
             if found.is_file() && found.len() <= SMALL_BYTES && small.len() < MOST_SMALL {
                 small.push(path);
                 continue;
@@ -65,7 +67,10 @@ impl Ignored {
         }
         let seal = Seal::take(root, &small);
         let seal = seal.map_err(Fault::file("look at", root))?;
-        Ok(Self { small: Some(seal), others })
+        Ok(Self {
+            small: Some(seal),
+            others,
+        })
     }
 
     /// The remembered files whose content differs: restoring overwrites them.
@@ -83,9 +88,20 @@ impl Ignored {
         attic: &mut Attic<'_>,
         own: &BTreeSet<String>,
     ) -> Option<Problem> {
-        let Restored { lost: mut differ, unseen, .. } =
-            self.small.as_ref().map(|seal| seal.put_all_back(attic)).unwrap_or_default();
-        differ.extend(unseen.into_iter().map(|(path, _)| path.display().to_string()));
+        let Restored {
+            lost: mut differ,
+            unseen,
+            ..
+        } = self
+            .small
+            .as_ref()
+            .map(|seal| seal.put_all_back(attic))
+            .unwrap_or_default();
+        differ.extend(
+            unseen
+                .into_iter()
+                .map(|(path, _)| path.display().to_string()),
+        );
         for Group { name, files } in &self.others {
             let differs = |(path, before): &&(PathBuf, Mark)| {
                 fs::symlink_metadata(root.join(path)).map_or(true, |now| mark(&now) != *before)
@@ -104,7 +120,12 @@ impl Ignored {
             "ignored files were changed or removed while the run was under way and are not restored: {}",
             named(&differ)
         );
-        Some(Problem { code: code_commit_engine::IGNORED_FILES.to_owned(), path: None, line: None, message })
+        Some(Problem {
+            code: code_commit_engine::IGNORED_FILES.to_owned(),
+            path: None,
+            line: None,
+            message,
+        })
     }
 }
 
@@ -113,11 +134,16 @@ impl Ignored {
 fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, Mark)>) {
     let mut todo = vec![path];
     while let Some(path) = todo.pop().filter(|_| files.len() < most) {
-        let Ok(found) = fs::symlink_metadata(root.join(&path)) else { continue };
+        let Ok(found) = fs::symlink_metadata(root.join(&path)) else {
+            continue;
+        };
         if found.is_file() {
             files.push((path, mark(&found)));
         } else if found.is_dir() && !path.file_name().is_some_and(code_commit_repo::is_left_out) {
-            let entries = code_commit_dir::list(root.join(&path)).into_iter().flatten().flatten();
+            let entries = code_commit_dir::list(root.join(&path))
+                .into_iter()
+                .flatten()
+                .flatten();
             todo.extend(entries.map(|entry| path.join(entry.file_name())));
         }
     }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked, Measure,
-    Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack, RolledBack, Run, Stamp,
-    Stamped, Text, Tried, World, Write, WriteAnswer, Written,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked,
+    Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
+    RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
@@ -76,35 +76,65 @@ impl World for OrderWorld<'_> {
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.account.end(self.record.folder())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Note::Ended { outcome: outcome.clone(), holds_for })?)
+        Ok(self.record.note(&Note::Ended {
+            outcome: outcome.clone(),
+            holds_for,
+        })?)
     }
 }
 
 impl Live<Stamp> for OrderWorld<'_> {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Fault> {
         self.cancel_point()?;
-        Ok(Stamped { at: code_commit_logging::Stamp::now().rfc3339() })
+        Ok(Stamped {
+            at: code_commit_logging::Stamp::now().rfc3339(),
+        })
     }
 }
 
 impl Live<Look> for OrderWorld<'_> {
     fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Fault> {
         self.cancel_point()?;
-        tried(&self.record, self.failed(conditions).map(|failed| Looked { failed }))
+        tried(
+            &self.record,
+            self.failed(conditions).map(|failed| Looked { failed }),
+        )
     }
 }
 
 impl Live<Ask> for OrderWorld<'_> {
-    fn perform(&mut self, Ask { round, prompt, stable, system }: &Ask) -> Result<AskAnswer, Fault> {
+    fn perform(
+        &mut self,
+        Ask {
+            round,
+            prompt,
+            stable,
+            system,
+        }: &Ask,
+    ) -> Result<AskAnswer, Fault> {
         self.cancel_point()?;
         let file = |name: &str| format!("attempt_{round}/{name}");
-        let files =
-            Files { prompt: file("prompt.txt"), raw: file("response.json"), reply: file("response.txt") };
+        let files = Files {
+            prompt: file("prompt.txt"),
+            raw: file("response.json"),
+            reply: file("response.txt"),
+        };
         self.make_parent(&files.prompt)?;
         let (round, stable, system) = (*round, *stable, *system);
         let schema = Some(&self.schema);
-        let question = Question { round, prompt, stable, system, schema, files: &files };
-        let asker = Asker { model: &*self.model, asking: &self.asking, cancel: &self.cancel };
+        let question = Question {
+            round,
+            prompt,
+            stable,
+            system,
+            schema,
+            files: &files,
+        };
+        let asker = Asker {
+            model: &*self.model,
+            asking: &self.asking,
+            cancel: &self.cancel,
+        };
         asker.ask(&question, &mut self.record)
     }
 }
@@ -143,7 +173,9 @@ impl Live<RollBack> for OrderWorld<'_> {
     fn perform(&mut self, _: &RollBack) -> Result<RolledBack, Fault> {
         self.cancel_point()?;
         let warnings = self.put_back()?;
-        Ok(RolledBack { warnings: self.portable(warnings) })
+        Ok(RolledBack {
+            warnings: self.portable(warnings),
+        })
     }
 }
 
@@ -159,28 +191,56 @@ impl Live<Keep> for OrderWorld<'_> {
 impl Live<Measure> for OrderWorld<'_> {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Fault> {
         self.cancel_point()?;
-        let Accounted { changes, put_back, warnings, is_interrupted, .. } = self.look_after()?;
+        let Accounted {
+            changes,
+            put_back,
+            warnings,
+            is_interrupted,
+            ..
+        } = self.look_after()?;
         if is_interrupted {
             self.cancel_point()?;
-            return Err(Fault::NoTimeLeft(warnings.into_iter().map(|one| one.message).collect()));
+            return Err(Fault::NoTimeLeft(
+                warnings.into_iter().map(|one| one.message).collect(),
+            ));
         }
-        warnings.into_iter().try_for_each(|warning| self.record.warn(warning))?;
+        warnings
+            .into_iter()
+            .try_for_each(|warning| self.record.warn(warning))?;
         let interrupt = self.asking.spending.interrupt(&self.cancel);
-        let hashed = code_commit_repo::stable_hash(&self.rules.root, &interrupt).map_err(unreadable);
-        tried(&self.record, hashed.map(|tree_sha256| Measured { tree_sha256, changes, put_back }))
+        let hashed =
+            code_commit_repo::stable_hash(&self.rules.root, &interrupt).map_err(unreadable);
+        tried(
+            &self.record,
+            hashed.map(|tree_sha256| Measured {
+                tree_sha256,
+                changes,
+                put_back,
+            }),
+        )
     }
 }
 
 impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
-        commit(&self.baseline.git, self.notes, &self.rules.root, &mut self.record, message)
+        commit(
+            &self.baseline.git,
+            self.notes,
+            &self.rules.root,
+            &mut self.record,
+            message,
+        )
     }
 }
 
 impl OrderWorld<'_> {
     fn cancel_point(&self) -> Result<(), Fault> {
-        if self.cancel.is_set() { Err(Fault::Interrupted) } else { Ok(()) }
+        if self.cancel.is_set() {
+            Err(Fault::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 
     /// The conditions that do not hold.
@@ -204,34 +264,74 @@ impl OrderWorld<'_> {
 
     fn write(
         &self,
-        Write { attempt, reply, shown_whole, shown_in_part }: &Write,
+        Write {
+            attempt,
+            reply,
+            shown_whole,
+            shown_in_part,
+        }: &Write,
     ) -> Result<WriteAnswer, Fault> {
         let attempt = *attempt;
-        let undo = self.record.folder().path().join(UNDO).join(attempt.to_string());
-        let shown = InPrompt { whole: shown_whole, in_part: shown_in_part };
+        let undo = self
+            .record
+            .folder()
+            .path()
+            .join(UNDO)
+            .join(attempt.to_string());
+        let shown = InPrompt {
+            whole: shown_whole,
+            in_part: shown_in_part,
+        };
         Ok(match self.rules.take_in_proposal(reply, shown, &undo)? {
-            Taken::Written { touched, applied, mut warnings } => {
+            Taken::Written {
+                touched,
+                applied,
+                mut warnings,
+            } => {
                 warnings.extend(applied.warnings.iter().map(untidy));
                 let warnings = self.portable(warnings);
                 let script = fs::symlink_metadata(self.rules.root.join(self.verify_script));
                 let verify_script = script.is_ok_and(|found| found.is_file());
                 let changes = applied.changes;
-                WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script })
+                WriteAnswer::Written(Written {
+                    attempt,
+                    touched,
+                    changes,
+                    warnings,
+                    verify_script,
+                })
             }
-            Taken::Refused { why, touched, problems } => {
+            Taken::Refused {
+                why,
+                touched,
+                problems,
+            } => {
                 let problems = self.portable(problems);
-                WriteAnswer::Refused(Refused { attempt, why, touched, problems })
+                WriteAnswer::Refused(Refused {
+                    attempt,
+                    why,
+                    touched,
+                    problems,
+                })
             }
         })
     }
 
     fn portable(&self, problems: Vec<Problem>) -> Vec<Problem> {
-        problems.into_iter().map(|one| self.record.portable(one)).collect()
+        problems
+            .into_iter()
+            .map(|one| self.record.portable(one))
+            .collect()
     }
 
     fn make_parent(&self, file: &str) -> Result<(), Fault> {
         let folder = self.record.folder();
-        let parent: PathBuf = folder.path().join(file).parent().map(Path::to_owned).unwrap_or_default();
+        let parent: PathBuf = folder
+            .path()
+            .join(file)
+            .parent()
+            .map(Path::to_owned)
+            .unwrap_or_default();
         fs::create_dir_all(&parent).map_err(|source| folder.error("create", file, source).into())
     }
 }
@@ -239,7 +339,11 @@ impl OrderWorld<'_> {
 /// After an error the loop ends the run, so that the tree is restored and a summary written. An error of the machine
 /// stops it instead.
 fn tried<A>(record: &Record, answer: Result<A, Fault>) -> Result<Tried<A>, Fault> {
-    let broke = |error: &dyn std::error::Error| Ok(Tried::Broke(Broke { message: record.words(error) }));
+    let broke = |error: &dyn std::error::Error| {
+        Ok(Tried::Broke(Broke {
+            message: record.words(error),
+        }))
+    };
     match answer {
         Ok(answer) => Ok(Tried::Done(answer)),
         Err(fault) if is_of_the_machine(&fault) => Err(fault),
@@ -251,5 +355,9 @@ fn tried<A>(record: &Record, answer: Result<A, Fault>) -> Result<Tried<A>, Fault
 }
 
 pub(super) fn unreadable(error: code_commit_repo::TreeError) -> Fault {
-    Fault::File { doing: "look at", path: error.path, source: error.source }
+    Fault::File {
+        doing: "look at",
+        path: error.path,
+        source: error.source,
+    }
 }

@@ -52,8 +52,15 @@ impl Format {
             #[serde(default = "Format::first")]
             record_format: u32,
         }
-        let plan = code_commit_dir::read(&run.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused);
-        let head = plan.ok().flatten().and_then(|plan| serde_json::from_slice(&plan).ok());
+        let plan = code_commit_dir::read(
+            &run.join(RUN_JSON),
+            u64::MAX,
+            code_commit_dir::Links::Refused,
+        );
+        let head = plan
+            .ok()
+            .flatten()
+            .and_then(|plan| serde_json::from_slice(&plan).ok());
         match head.map_or(Self::CURRENT, |Head { record_format }| record_format) {
             format if format < Self::CURRENT => Self::Older(format),
             format if format > Self::CURRENT => Self::Newer(format),
@@ -71,7 +78,11 @@ impl Format {
         match Self::of(run) {
             Self::Current => Ok(()),
             Self::Older(format) | Self::Newer(format) => {
-                let run = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let run = run
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
                 Err(OtherFormat { run, format })
             }
         }
@@ -83,7 +94,11 @@ impl Format {
     ///
     /// As [`same`](Self::same).
     pub fn readable(run: &Path) -> Result<(), OtherFormat> {
-        if matches!(Self::of(run), Self::Newer(_)) { Self::same(run) } else { Ok(()) }
+        if matches!(Self::of(run), Self::Newer(_)) {
+            Self::same(run)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -113,5 +128,9 @@ pub enum RecordError {
 }
 
 pub(super) fn other_version(path: &Path, line: u64, source: serde_json::Error) -> RecordError {
-    RecordError::OtherVersion { path: path.to_owned(), line, source }
+    RecordError::OtherVersion {
+        path: path.to_owned(),
+        line,
+        source,
+    }
 }

@@ -45,13 +45,25 @@ impl Past {
 
     /// The journal of the run in this folder; empty for a run that was stopped before it made one.
     pub fn read_if_begun(folder: &Path) -> Result<Self, RecordError> {
-        if has_journal(folder) { Self::read(folder) } else { Ok(Self::default()) }
+        if has_journal(folder) {
+            Self::read(folder)
+        } else {
+            Ok(Self::default())
+        }
     }
 
     pub(super) fn of(entries: Vec<Entry<Value>>, path: &Path) -> Result<Self, RecordError> {
         let mut past = Self::default();
-        for Entry { index, at, fact, request, .. } in entries {
-            past.learn(fact, request).map_err(|source| other_version(path, index + 1, source))?;
+        for Entry {
+            index,
+            at,
+            fact,
+            request,
+            ..
+        } in entries
+        {
+            past.learn(fact, request)
+                .map_err(|source| other_version(path, index + 1, source))?;
             past.at.push(at);
         }
         past.leave_out_torn(path.parent().unwrap_or(path));
@@ -67,17 +79,28 @@ impl Past {
             }
             (line.is_paid() && number + 1 < self.lines.len()).then_some(number + 1)
         };
-        self.lines.iter().enumerate().rev().find_map(is_followed).unwrap_or(0)
+        self.lines
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(is_followed)
+            .unwrap_or(0)
     }
 
     fn leave_out_torn(&mut self, folder: &Path) {
         let synced = self.synced_lines();
         let is_torn = |(_, entry): &(&usize, &Recorded)| {
             let mut found = false;
-            visit_stored(&entry.answer, &mut |stored| found |= is_torn(folder, &stored));
+            visit_stored(&entry.answer, &mut |stored| {
+                found |= is_torn(folder, &stored)
+            });
             found
         };
-        let mut unsynced = self.ends.iter().zip(&self.answers).filter(|(end, _)| **end > synced);
+        let mut unsynced = self
+            .ends
+            .iter()
+            .zip(&self.answers)
+            .filter(|(end, _)| **end > synced);
         if let Some((end, _)) = unsynced.find(is_torn) {
             let whole = self.ends.partition_point(|other| other < end);
             self.answers.truncate(whole);
@@ -86,7 +109,9 @@ impl Past {
     }
 
     fn learn(&mut self, json: Value, request: Option<Value>) -> serde_json::Result<()> {
-        visit_stored(&json, &mut |Stored { file, sha256, .. }| drop(self.files.insert(sha256, file)));
+        visit_stored(&json, &mut |Stored { file, sha256, .. }| {
+            drop(self.files.insert(sha256, file))
+        });
         let line: Line = serde_json::from_value(json.clone())?;
         if let Line::Resumed { kept } = &line {
             self.answers.truncate(*kept);
@@ -97,7 +122,11 @@ impl Past {
             return Err(serde::de::Error::custom("an answer without its request"));
         }
         if let Some(Value::Object(request)) = request {
-            let of = |(kind, request)| Recorded { kind, request, answer: json.clone() };
+            let of = |(kind, request)| Recorded {
+                kind,
+                request,
+                answer: json.clone(),
+            };
             self.answers.extend(request.into_iter().map(of));
             self.ends.resize(self.answers.len(), self.lines.len() + 1);
         }
@@ -114,7 +143,9 @@ impl Past {
     pub fn intact(&self, folder: &RunFolder) -> Result<(), RecordError> {
         let mut named = BTreeMap::new();
         for entry in &self.answers {
-            visit_stored(&entry.answer, &mut |stored| drop(named.insert(stored.file.clone(), stored)));
+            visit_stored(&entry.answer, &mut |stored| {
+                drop(named.insert(stored.file.clone(), stored))
+            });
         }
         let synced = self.synced_lines();
         for (number, line) in self.lines.iter().enumerate() {
@@ -130,7 +161,10 @@ impl Past {
                 continue;
             }
             if folder.adopt(&file)?.0 != stored {
-                return Err(FolderError::Changed { path: folder.path().join(file) }.into());
+                return Err(FolderError::Changed {
+                    path: folder.path().join(file),
+                }
+                .into());
             }
         }
         match Format::of(folder.path()) {
@@ -141,17 +175,27 @@ impl Past {
 
     /// The sets of pre-images that valid answers name, with the hashes of their manifests.
     pub(super) fn sets(&self) -> BTreeMap<String, String> {
-        let named = self.answers.iter().filter_map(|entry| entry.answer.get(SETS)?.as_object());
-        let hash = |(name, hash): (&String, &Value)| Some((name.clone(), hash.as_str()?.to_owned()));
+        let named = self
+            .answers
+            .iter()
+            .filter_map(|entry| entry.answer.get(SETS)?.as_object());
+        let hash =
+            |(name, hash): (&String, &Value)| Some((name.clone(), hash.as_str()?.to_owned()));
         named.flatten().filter_map(hash).collect()
     }
 
     /// Checks that no manifest says anything else than the run wrote. One that was killed may not have named its last.
     pub(crate) fn sets_are_its_own(&self, run: &Path) -> Result<(), RecordError> {
-        let failed = |source| FolderError::Io { doing: "read", path: run.join(UNDO), source };
+        let failed = |source| FolderError::Io {
+            doing: "read",
+            path: run.join(UNDO),
+            source,
+        };
         let named = self.sets();
         for (name, hash) in manifests(run).map_err(failed)? {
-            let is_own = named.get(&name).map_or(self.outcome().is_none(), |named| *named == hash);
+            let is_own = named
+                .get(&name)
+                .map_or(self.outcome().is_none(), |named| *named == hash);
             if !is_own {
                 let path = run.join(UNDO).join(name).join(code_commit_apply::MANIFEST);
                 return Err(FolderError::Changed { path }.into());
@@ -173,11 +217,17 @@ impl Past {
 
     /// The files with the prompts that were sent, to models and to agents.
     pub fn prompts(&self) -> impl Iterator<Item = Stored> {
-        self.steps().all.into_iter().filter_map(|step| step.call()?.prompt.clone())
+        self.steps()
+            .all
+            .into_iter()
+            .filter_map(|step| step.call()?.prompt.clone())
     }
 
     pub(crate) fn texts(&self, folder: RunFolder) -> Texts {
-        Texts { folder, files: self.files.clone() }
+        Texts {
+            folder,
+            files: self.files.clone(),
+        }
     }
 
     /// The valid answers, as lines.
@@ -194,7 +244,11 @@ impl Past {
     pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
         let last = self.lines.last();
         last.and_then(|line| {
-            if let Line::Ended { outcome, holds_for } = line { Some((outcome, holds_for)) } else { None }
+            if let Line::Ended { outcome, holds_for } = line {
+                Some((outcome, holds_for))
+            } else {
+                None
+            }
         })
     }
 }
@@ -207,8 +261,12 @@ pub(super) fn has_journal(folder: &Path) -> bool {
 
 /// Whether a power cut took the file or its end: missing bytes read as zeros.
 fn is_torn(folder: &Path, stored: &Stored) -> bool {
-    let Ok(Some(mut file)) = code_commit_dir::open_regular(&folder.join(&stored.file)) else { return true };
-    let Ok(length) = file.metadata().map(|data| data.len()) else { return true };
+    let Ok(Some(mut file)) = code_commit_dir::open_regular(&folder.join(&stored.file)) else {
+        return true;
+    };
+    let Ok(length) = file.metadata().map(|data| data.len()) else {
+        return true;
+    };
     let ends_in_zero = |file: &File| {
         let mut last = [1];
         length > 0 && file.read_exact_at(&mut last, length - 1).is_ok() && last == [0]
@@ -236,7 +294,8 @@ pub fn note_withheld(folder: &Path, files: &[Stored]) -> io::Result<()> {
 /// What that note says; nothing where there is none.
 pub fn withheld(folder: &RunFolder) -> Vec<Stored> {
     let note = folder.read(WITHHELD).ok();
-    note.and_then(|note| serde_json::from_str(&note).ok()).unwrap_or_default()
+    note.and_then(|note| serde_json::from_str(&note).ok())
+        .unwrap_or_default()
 }
 
 /// The names of the sets in a run folder, each with the SHA-256 of its manifest.
@@ -248,11 +307,12 @@ pub(super) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
     };
     for entry in entries {
         let entry = entry?;
-        let opened = match code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST)) {
-            // The harness was killed before the set was finished.
-            Err(error) if code_commit_dir::reach::is_gone(&error) => continue,
-            opened => opened?,
-        };
+        let opened =
+            match code_commit_dir::open_regular(&entry.path().join(code_commit_apply::MANIFEST)) {
+                // The harness was killed before the set was finished.
+                Err(error) if code_commit_dir::reach::is_gone(&error) => continue,
+                opened => opened?,
+            };
         if let Some(mut manifest) = opened {
             let name = entry.file_name().to_string_lossy().into_owned();
             found.insert(name, code_commit_logging::sha256_of(&mut manifest)?);

@@ -23,7 +23,10 @@ pub(crate) struct Texts {
 
 impl Texts {
     pub(super) fn of(folder: RunFolder) -> Self {
-        Self { folder, files: BTreeMap::new() }
+        Self {
+            folder,
+            files: BTreeMap::new(),
+        }
     }
 
     /// Reads a text back.
@@ -37,7 +40,9 @@ impl Texts {
     pub(crate) fn fetch_output(&self, text: &mut Text) -> Result<(), FolderError> {
         let now = output_text(&self.folder, &text.stored.file)?;
         if now.stored != text.stored {
-            return Err(FolderError::Changed { path: self.folder.path().join(&text.stored.file) });
+            return Err(FolderError::Changed {
+                path: self.folder.path().join(&text.stored.file),
+            });
         }
         *text = now;
         Ok(())
@@ -54,9 +59,14 @@ pub(super) fn visit_stored(line: &Value, visit: &mut impl FnMut(Stored)) {
     if let Ok(stored) = serde_json::from_value(line.clone()) {
         visit(stored);
     }
-    let members = line.as_object().into_iter().flat_map(|members| members.values());
+    let members = line
+        .as_object()
+        .into_iter()
+        .flat_map(|members| members.values());
     let items = line.as_array().into_iter().flatten();
-    let inner = members.chain(items).filter(|value| value.is_object() || value.is_array());
+    let inner = members
+        .chain(items)
+        .filter(|value| value.is_object() || value.is_array());
     inner.for_each(|value| visit_stored(value, visit));
 }
 
@@ -69,7 +79,11 @@ pub fn output_text(folder: &RunFolder, file: &str) -> Result<Text, FolderError> 
 }
 
 /// Read from the file, where keys are redacted: an end cut from the raw output could hold half a key.
-pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> io::Result<Captured> {
+pub(crate) fn both_ends(
+    whole: &File,
+    head_bytes: usize,
+    tail_bytes: usize,
+) -> io::Result<Captured> {
     let total_bytes = whole.metadata()?.len();
     let total = usize::try_from(total_bytes).map_err(io::Error::other)?;
     let mut head = vec![0; total.min(head_bytes)];
@@ -77,5 +91,9 @@ pub(crate) fn both_ends(whole: &File, head_bytes: usize, tail_bytes: usize) -> i
     let mut tail = vec![0; (total - head.len()).min(tail_bytes)];
     let start = (total - tail.len()) as u64;
     whole.read_exact_at(&mut tail, start)?;
-    Ok(Captured { head, tail, total_bytes })
+    Ok(Captured {
+        head,
+        tail,
+        total_bytes,
+    })
 }

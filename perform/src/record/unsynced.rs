@@ -32,7 +32,11 @@ pub(super) struct Unsynced {
 impl Default for Unsynced {
     /// When a run begins or goes on.
     fn default() -> Self {
-        Self { all: true, has_lines: true, files: BTreeSet::new() }
+        Self {
+            all: true,
+            has_lines: true,
+            files: BTreeSet::new(),
+        }
     }
 }
 
@@ -45,17 +49,29 @@ impl Unsynced {
     }
 
     /// Syncs it. After an error the next call tries all of it again.
-    pub(super) fn sync(&mut self, folder: &RunFolder, journal: &Journal) -> Result<(), RecordError> {
+    pub(super) fn sync(
+        &mut self,
+        folder: &RunFolder,
+        journal: &Journal,
+    ) -> Result<(), RecordError> {
         if !self.has_lines {
             return Ok(());
         }
         let all = self.all || self.files.len() > MOST_FILES;
-        if all { everything(folder.path()) } else { files(folder.path(), &self.files) }
-            .map_err(|source| folder.error("sync", JOURNAL, source))?;
+        if all {
+            everything(folder.path())
+        } else {
+            files(folder.path(), &self.files)
+        }
+        .map_err(|source| folder.error("sync", JOURNAL, source))?;
         if !all {
             journal.sync()?;
         }
-        *self = Self { all: false, has_lines: false, files: BTreeSet::new() };
+        *self = Self {
+            all: false,
+            has_lines: false,
+            files: BTreeSet::new(),
+        };
         Ok(())
     }
 }
@@ -74,5 +90,7 @@ fn files(folder: &Path, files: &BTreeSet<String>) -> io::Result<()> {
         }
         folders.extend(Path::new(file).ancestors().skip(1));
     }
-    folders.into_iter().try_for_each(|name| File::open(folder.join(name))?.sync_all())
+    folders
+        .into_iter()
+        .try_for_each(|name| File::open(folder.join(name))?.sync_all())
 }

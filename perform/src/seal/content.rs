@@ -46,7 +46,9 @@ impl Contents {
             Place::Stash(range) => {
                 let mut aside = self.aside.as_ref().ok_or(io::ErrorKind::NotFound)?;
                 aside.seek(SeekFrom::Start(range.start))?;
-                Ok(Box::new(BufReader::new(aside.take(range.end - range.start))))
+                Ok(Box::new(BufReader::new(
+                    aside.take(range.end - range.start),
+                )))
             }
         }
     }

@@ -1,7 +1,9 @@
 use super::*;
 
 fn protected() -> Vec<String> {
-    ["build.sh", "anything in the .git folder"].map(str::to_owned).to_vec()
+    ["build.sh", "anything in the .git folder"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// The prompt after the system prompts, which have their own tests.
@@ -29,10 +31,16 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
         "Say hello.",
         "--- FILE a.sh",
     ];
-    let places: Vec<usize> = order.iter().map(|part| prompt.text.find(part).unwrap()).collect();
+    let places: Vec<usize> = order
+        .iter()
+        .map(|part| prompt.text.find(part).unwrap())
+        .collect();
     assert!(places.is_sorted(), "{places:?}");
     assert_eq!(prompt.text.get(prompt.query.clone()).unwrap(), "Say hello.");
-    assert_eq!(prompt.text.get(prompt.codebase.clone()).unwrap(), "--- FILE a.sh ---\n:");
+    assert_eq!(
+        prompt.text.get(prompt.codebase.clone()).unwrap(),
+        "--- FILE a.sh ---\n:"
+    );
     insta::assert_snapshot!(behind(&prompt.text, INITIAL_QUERY), @"
     Say hello.
 
@@ -53,13 +61,25 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         repair: Repair::Whole,
     };
     let replacements = [
-        Replacement::File { path: "a.sh", data: "echo hello\n" },
-        Replacement::File { path: "empty", data: "" },
-        Replacement::File { path: "no-newline", data: "x" },
+        Replacement::File {
+            path: "a.sh",
+            data: "echo hello\n",
+        },
+        Replacement::File {
+            path: "empty",
+            data: "",
+        },
+        Replacement::File {
+            path: "no-newline",
+            data: "x",
+        },
         Replacement::Removed { path: "b.sh" },
     ];
-    let prompt =
-        repair(&task, &Failure::Build("a.sh: line 1: helo: not found\nexit code: 127\n"), &replacements);
+    let prompt = repair(
+        &task,
+        &Failure::Build("a.sh: line 1: helo: not found\nexit code: 127\n"),
+        &replacements,
+    );
     assert!(prompt.starts_with(PROJECT_STRUCTURE));
     insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
     a.sh: line 1: helo: not found
@@ -90,8 +110,18 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
         repair: Repair::Whole,
     };
     let after = |last_build| {
-        let failure = Failure::Reply { reasons: "The reply was not used.\n", last_build };
-        let prompt = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
+        let failure = Failure::Reply {
+            reasons: "The reply was not used.\n",
+            last_build,
+        };
+        let prompt = repair(
+            &task,
+            &failure,
+            &[Replacement::File {
+                path: "a.sh",
+                data: "helo\n",
+            }],
+        );
         behind(&prompt, &filled(REPAIR_QUERY, &task)).to_owned()
     };
     insta::assert_snapshot!(after(Some("a.sh: helo: not found\nexit code: 127\n")), @"
@@ -126,12 +156,20 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
 fn what_the_instructions_teach_is_what_the_parser_reads() {
     // The closing `$$$` example contradicts the files above it, which a model would also see;
     // everything else must parse.
-    let (examples, no_change) = MODIFICATION_INSTRUCTIONS.split_once("If the project already does").unwrap();
+    let (examples, no_change) = MODIFICATION_INSTRUCTIONS
+        .split_once("If the project already does")
+        .unwrap();
     let reply = code_commit_parser::parse(examples).unwrap();
     let paths: Vec<_> = reply.files().map(|file| file.path).collect();
     assert_eq!(paths, ["src/main.rs", "src/unused.rs", "docs/fences.md"]);
     assert_eq!(reply.user().count(), 1);
-    assert_eq!(code_commit_parser::parse(no_change).unwrap().no_change().count(), 1);
+    assert_eq!(
+        code_commit_parser::parse(no_change)
+            .unwrap()
+            .no_change()
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -145,13 +183,27 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
         order: Order::Seed,
         repair: Repair::Whole,
     };
-    for text in [initial(&task).text, repair(&task, &Failure::Build("exit code: 1\n"), &[])] {
-        let parts = ["+ anything in the .git folder\n", "\n^^^edit src/main.rs\n", "Say hello."];
+    for text in [
+        initial(&task).text,
+        repair(&task, &Failure::Build("exit code: 1\n"), &[]),
+    ] {
+        let parts = [
+            "+ anything in the .git folder\n",
+            "\n^^^edit src/main.rs\n",
+            "Say hello.",
+        ];
         let places: Vec<usize> = parts.iter().map(|part| text.find(part).unwrap()).collect();
         assert!(places.is_sorted(), "{places:?}");
     }
-    let files = initial(&Task { form: Form::Files, ..task }).text;
-    assert!(!files.contains("^^^edit") && !files.contains("SEARCH"), "{files}");
+    let files = initial(&Task {
+        form: Form::Files,
+        ..task
+    })
+    .text;
+    assert!(
+        !files.contains("^^^edit") && !files.contains("SEARCH"),
+        "{files}"
+    );
 }
 
 #[test]
@@ -172,14 +224,19 @@ fn a_repair_with_edits_asks_for_nothing_else() {
         files.contains("answer with the whole content of every file that has to change again"),
         "{files}"
     );
-    assert!(edits.contains("answer with edits, against its latest content, of every file that"), "{edits}");
-    assert!(!edits.contains("whole") && !(files + &edits).contains('{'), "{edits}");
+    assert!(
+        edits.contains("answer with edits, against its latest content, of every file that"),
+        "{edits}"
+    );
+    assert!(
+        !edits.contains("whole") && !(files + &edits).contains('{'),
+        "{edits}"
+    );
 }
 
 #[test]
 fn a_focused_repair_shows_each_file_once_as_it_is() {
-    let codebase =
-        "--- FILE a.sh ---\n:\n\n--- FILE b.sh ---\nb\n\n--- FILE c.sh ---\nc\n\n--- FILE d.sh ---\nd\n\n";
+    let codebase = "--- FILE a.sh ---\n:\n\n--- FILE b.sh ---\nb\n\n--- FILE c.sh ---\nc\n\n--- FILE d.sh ---\nd\n\n";
     let task = Task {
         query: "Say hello.\n",
         codebase,
@@ -189,10 +246,19 @@ fn a_focused_repair_shows_each_file_once_as_it_is() {
         repair: Repair::Focused,
     };
     let replacements = [
-        Replacement::File { path: "a.sh", data: "echo hello" },
+        Replacement::File {
+            path: "a.sh",
+            data: "echo hello",
+        },
         Replacement::Removed { path: "c.sh" },
-        Replacement::File { path: "d.sh", data: "--- FILE x ---\n" },
-        Replacement::File { path: "new.sh", data: "new\n" },
+        Replacement::File {
+            path: "d.sh",
+            data: "--- FILE x ---\n",
+        },
+        Replacement::File {
+            path: "new.sh",
+            data: "new\n",
+        },
     ];
     let prompt = repair(&task, &Failure::Build("exit code: 1\n"), &replacements);
     insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
@@ -216,7 +282,10 @@ fn a_focused_repair_shows_each_file_once_as_it_is() {
     --- FILE REPLACEMENT new.sh ---
     new
     ");
-    assert!(prompt.contains("and the codebase as it is now, with\nevery change of yours or of build.sh"));
+    assert!(
+        prompt
+            .contains("and the codebase as it is now, with\nevery change of yours or of build.sh")
+    );
 }
 
 #[test]
@@ -254,11 +323,24 @@ fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase()
     };
     let first = initial(&task);
     let failure = Failure::Build("a.sh: failed\n");
-    let second = repair(&task, &failure, &[Replacement::File { path: "a.sh", data: "helo\n" }]);
+    let second = repair(
+        &task,
+        &failure,
+        &[Replacement::File {
+            path: "a.sh",
+            data: "helo\n",
+        }],
+    );
     let (stable, behind_first) = first.text.split_at(stable_bytes(&task));
     assert_eq!(behind_first, CACHED_INITIAL_QUERY);
-    assert!(stable.split_at(system_bytes(&task)).1.starts_with(task.query));
-    let [query, code] = [&first.query, &first.codebase].map(|place| first.text.get(place.clone()).unwrap());
+    assert!(
+        stable
+            .split_at(system_bytes(&task))
+            .1
+            .starts_with(task.query)
+    );
+    let [query, code] =
+        [&first.query, &first.codebase].map(|place| first.text.get(place.clone()).unwrap());
     assert_eq!((query, code), (task.query, task.codebase));
     insta::assert_snapshot!(behind(stable, "+ anything in the .git folder\n"), @"
 

@@ -19,16 +19,38 @@ fn turn<'a>(role: &'a str, phases: &'a [Phase<'a>], commands: &'a [(String, Stri
 }
 
 const PHASES: [Phase<'_>; 3] = [
-    Phase { number: 1, title: "Login", completed: true, spec: "# Phase 1: Login\nGET /login → 200" },
-    Phase { number: 2, title: "Cart", completed: false, spec: "# Phase 2: Cart\nGET /cart → 200\n" },
-    Phase { number: 3, title: "Pay", completed: false, spec: "# Phase 3: Pay\nSECRET OF LATER" },
+    Phase {
+        number: 1,
+        title: "Login",
+        completed: true,
+        spec: "# Phase 1: Login\nGET /login → 200",
+    },
+    Phase {
+        number: 2,
+        title: "Cart",
+        completed: false,
+        spec: "# Phase 2: Cart\nGET /cart → 200\n",
+    },
+    Phase {
+        number: 3,
+        title: "Pay",
+        completed: false,
+        spec: "# Phase 3: Pay\nSECRET OF LATER",
+    },
 ];
 
 #[test]
 fn the_builder_gets_its_parts_in_the_order_of_the_seed() {
     let commands = [("lint".to_owned(), "runs the linter".to_owned())];
-    let asked = turn("Build phase <<PHASE>>, iteration <<ITERATION>>.", &PHASES, &commands);
-    let asked = Turn { failures: Some("SPEC: a → b\nINPUT: c\nOBSERVED: d\n"), ..asked };
+    let asked = turn(
+        "Build phase <<PHASE>>, iteration <<ITERATION>>.",
+        &PHASES,
+        &commands,
+    );
+    let asked = Turn {
+        failures: Some("SPEC: a → b\nINPUT: c\nOBSERVED: d\n"),
+        ..asked
+    };
     insta::assert_snapshot!(builder(&asked), @r#"
     Build phase 2, iteration 3.
 
@@ -83,7 +105,10 @@ fn the_verifier_gets_every_spec_up_to_now_and_no_later_one() {
 fn a_first_build_says_so_and_a_complaint_is_heard() {
     let asked = turn("Build.", &PHASES, &[]);
     assert!(builder(&asked).contains("first build"));
-    let again = Turn { complaint: Some("There was no report."), ..asked };
+    let again = Turn {
+        complaint: Some("There was no report."),
+        ..asked
+    };
     assert!(builder(&again).contains("did not count\n\nThere was no report.\n"));
 }
 
@@ -95,9 +120,15 @@ fn no_role_is_told_of_the_other_ones_folder() {
 
 #[test]
 fn the_builder_is_shown_what_changed_in_the_specs_and_the_verifier_is_not() {
-    let changed =
-        [SpecChange { number: 1, before: "# Phase 1: A\n- a → b\n", now: "# Phase 1: A\n- a → c\n" }];
-    let asked = Turn { changed: &changed, ..turn("Build.", &PHASES, &[]) };
+    let changed = [SpecChange {
+        number: 1,
+        before: "# Phase 1: A\n- a → b\n",
+        now: "# Phase 1: A\n- a → c\n",
+    }];
+    let asked = Turn {
+        changed: &changed,
+        ..turn("Build.", &PHASES, &[])
+    };
     let text = builder(&asked);
     let (_, part) = text.split_once("# Failed contracts\n\n").unwrap();
     let (part, _) = part.split_once("# Phases").unwrap();
@@ -120,11 +151,17 @@ fn the_builder_is_shown_what_changed_in_the_specs_and_the_verifier_is_not() {
 
 #[test]
 fn the_verifier_alone_is_asked_for_the_test_of_each_contract() {
-    let asked = Turn { lists_tests: true, ..turn("Verify.", &PHASES, &[]) };
+    let asked = Turn {
+        lists_tests: true,
+        ..turn("Verify.", &PHASES, &[])
+    };
     let with = verifier(&asked);
     assert!(with.contains("\nTESTED: the contract, word for word → the test\n"));
     assert!(!builder(&asked).contains("TESTED"));
-    let without = verifier(&Turn { lists_tests: false, ..asked });
+    let without = verifier(&Turn {
+        lists_tests: false,
+        ..asked
+    });
     let (before, _) = with.split_once("# What your report lists").unwrap();
     assert!(
         without.starts_with(before) && !without.contains("TESTED"),

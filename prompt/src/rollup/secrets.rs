@@ -15,35 +15,130 @@ struct Form {
 }
 
 const FORMS: &[Form] = &[
-    form("PRIVATE KEY-----", in_key_block, 40, "holds what looks like a private key"),
-    form("PRIVATE KEY BLOCK-----", in_key_block, 40, "holds what looks like a private key"),
-    form("AGE-SECRET-KEY-1", upper, 58, "holds what looks like a private key"),
+    form(
+        "PRIVATE KEY-----",
+        in_key_block,
+        40,
+        "holds what looks like a private key",
+    ),
+    form(
+        "PRIVATE KEY BLOCK-----",
+        in_key_block,
+        40,
+        "holds what looks like a private key",
+    ),
+    form(
+        "AGE-SECRET-KEY-1",
+        upper,
+        58,
+        "holds what looks like a private key",
+    ),
     form("AKIA", upper, 16, "holds what looks like an AWS key"),
     form("ASIA", upper, 16, "holds what looks like an AWS key"),
     form("AIza", word, 35, "holds what looks like a Google API key"),
-    form("GOCSPX-", word, 28, "holds what looks like a Google client secret"),
-    form("ghp_", alphanumeric, 36, "holds what looks like a GitHub token"),
-    form("gho_", alphanumeric, 36, "holds what looks like a GitHub token"),
-    form("ghu_", alphanumeric, 36, "holds what looks like a GitHub token"),
-    form("ghs_", alphanumeric, 36, "holds what looks like a GitHub token"),
-    form("ghr_", alphanumeric, 36, "holds what looks like a GitHub token"),
-    form("github_pat_", word, 60, "holds what looks like a GitHub token"),
+    form(
+        "GOCSPX-",
+        word,
+        28,
+        "holds what looks like a Google client secret",
+    ),
+    form(
+        "ghp_",
+        alphanumeric,
+        36,
+        "holds what looks like a GitHub token",
+    ),
+    form(
+        "gho_",
+        alphanumeric,
+        36,
+        "holds what looks like a GitHub token",
+    ),
+    form(
+        "ghu_",
+        alphanumeric,
+        36,
+        "holds what looks like a GitHub token",
+    ),
+    form(
+        "ghs_",
+        alphanumeric,
+        36,
+        "holds what looks like a GitHub token",
+    ),
+    form(
+        "ghr_",
+        alphanumeric,
+        36,
+        "holds what looks like a GitHub token",
+    ),
+    form(
+        "github_pat_",
+        word,
+        60,
+        "holds what looks like a GitHub token",
+    ),
     form("glpat-", word, 20, "holds what looks like a GitLab token"),
-    form("sk-", word, 40, "holds what looks like an API key of OpenAI or Anthropic"),
+    form(
+        "sk-",
+        word,
+        40,
+        "holds what looks like an API key of OpenAI or Anthropic",
+    ),
     form("xoxb-", word, 24, "holds what looks like a Slack token"),
     form("xoxp-", word, 24, "holds what looks like a Slack token"),
     form("xoxa-", word, 24, "holds what looks like a Slack token"),
-    form("sk_live_", alphanumeric, 24, "holds what looks like a Stripe key"),
-    form("rk_live_", alphanumeric, 24, "holds what looks like a Stripe key"),
-    form("npm_", alphanumeric, 36, "holds what looks like an npm token"),
-    form("pypi-AgEIcHlwaS5vcmc", word, 50, "holds what looks like a PyPI token"),
-    form("hf_", alphanumeric, 34, "holds what looks like a Hugging Face token"),
-    form("dop_v1_", alphanumeric, 64, "holds what looks like a DigitalOcean token"),
+    form(
+        "sk_live_",
+        alphanumeric,
+        24,
+        "holds what looks like a Stripe key",
+    ),
+    form(
+        "rk_live_",
+        alphanumeric,
+        24,
+        "holds what looks like a Stripe key",
+    ),
+    form(
+        "npm_",
+        alphanumeric,
+        36,
+        "holds what looks like an npm token",
+    ),
+    form(
+        "pypi-AgEIcHlwaS5vcmc",
+        word,
+        50,
+        "holds what looks like a PyPI token",
+    ),
+    form(
+        "hf_",
+        alphanumeric,
+        34,
+        "holds what looks like a Hugging Face token",
+    ),
+    form(
+        "dop_v1_",
+        alphanumeric,
+        64,
+        "holds what looks like a DigitalOcean token",
+    ),
     form("SG.", word, 22, "holds what looks like a SendGrid key"),
 ];
 
-const fn form(begins: &'static str, letters: fn(u8) -> bool, least: usize, what: &'static str) -> Form {
-    Form { begins, letters, least, what }
+const fn form(
+    begins: &'static str,
+    letters: fn(u8) -> bool,
+    least: usize,
+    what: &'static str,
+) -> Form {
+    Form {
+        begins,
+        letters,
+        least,
+        what,
+    }
 }
 
 /// The header of a key may be followed by others, for example about its encryption.
@@ -56,7 +151,10 @@ const LEAST_LETTERS: usize = 10;
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
     static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
         let begins = FORMS.iter().map(|form| form.begins);
-        AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(begins).ok()
+        AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostFirst)
+            .build(begins)
+            .ok()
     });
     // Overlapping matches are not needed: one inside another does not begin at a word boundary.
     let mut found = BEGINNINGS.as_ref()?.find_iter(content);
@@ -65,8 +163,8 @@ pub(super) fn held(content: &[u8]) -> Option<&'static str> {
         let before = begun.start().checked_sub(1).and_then(|at| content.get(at));
         // Inside a word nothing begins; only the header of a private key has its name before it.
         let is_header = form.begins.ends_with('-') && form.begins.contains(' ');
-        let is_own =
-            is_header || before.is_none_or(|letter| !alphanumeric(*letter) && !b"_-".contains(letter));
+        let is_own = is_header
+            || before.is_none_or(|letter| !alphanumeric(*letter) && !b"_-".contains(letter));
         (is_own && form.holds(content.get(begun.end()..)?)).then_some(form.what)
     })
 }
@@ -74,8 +172,15 @@ pub(super) fn held(content: &[u8]) -> Option<&'static str> {
 impl Form {
     fn holds(&self, behind: &[u8]) -> bool {
         let is_header = self.begins.contains(' ');
-        let reach = if is_header { HEADERS + self.least } else { behind.len() };
-        let rows = behind.get(..reach).unwrap_or(behind).split(|letter| !(self.letters)(*letter));
+        let reach = if is_header {
+            HEADERS + self.least
+        } else {
+            behind.len()
+        };
+        let rows = behind
+            .get(..reach)
+            .unwrap_or(behind)
+            .split(|letter| !(self.letters)(*letter));
         let mut rows = rows.take(if is_header { usize::MAX } else { 1 });
         rows.any(|row| row.len() >= self.least && is_random(row))
     }
@@ -83,8 +188,12 @@ impl Form {
 
 fn is_random(row: &[u8]) -> bool {
     let mut seen = [false; 256];
-    row.iter()
-        .for_each(|letter| seen.iter_mut().skip(usize::from(*letter)).take(1).for_each(|seen| *seen = true));
+    row.iter().for_each(|letter| {
+        seen.iter_mut()
+            .skip(usize::from(*letter))
+            .take(1)
+            .for_each(|seen| *seen = true)
+    });
     let different = seen.iter().filter(|seen| **seen).count();
     different > LEAST_LETTERS && row.iter().any(u8::is_ascii_digit) && !row.ends_with(b"EXAMPLE")
 }
@@ -118,20 +227,45 @@ mod tests {
         let cut = |text: &str, length: usize| text.chars().take(length).collect::<String>();
         for form in FORMS {
             let random = cut(&format!("{}{}", upper, &upper), form.least);
-            let random = if (form.letters)(b'a') { cut(&RANDOM.repeat(2), form.least) } else { random };
-            let header = if form.begins.contains(' ') { "-----BEGIN RSA " } else { "key = \"" };
+            let random = if (form.letters)(b'a') {
+                cut(&RANDOM.repeat(2), form.least)
+            } else {
+                random
+            };
+            let header = if form.begins.contains(' ') {
+                "-----BEGIN RSA "
+            } else {
+                "key = \""
+            };
             let text = format!("line\n{header}{}", form.begins);
-            let behind = if form.begins.contains(' ') { "\nProc-Type: 4,ENCRYPTED\n\n" } else { "" };
+            let behind = if form.begins.contains(' ') {
+                "\nProc-Type: 4,ENCRYPTED\n\n"
+            } else {
+                ""
+            };
             assert_eq!(
                 held(format!("{text}{behind}{random}\"\n").as_bytes()),
                 Some(form.what),
                 "{}",
                 form.begins
             );
-            assert_eq!(held(format!("{text}\"\nand more\n").as_bytes()), None, "{}", form.begins);
-            assert_eq!(held(format!("{text}{}\"\n", "x".repeat(80)).as_bytes()), None, "{}", form.begins);
+            assert_eq!(
+                held(format!("{text}\"\nand more\n").as_bytes()),
+                None,
+                "{}",
+                form.begins
+            );
+            assert_eq!(
+                held(format!("{text}{}\"\n", "x".repeat(80)).as_bytes()),
+                None,
+                "{}",
+                form.begins
+            );
         }
-        let in_json = format!("{{\"private_key\": \"-----BEGIN PRIVATE {}\\n{RANDOM}\\n\"}}", "KEY-----");
+        let in_json = format!(
+            "{{\"private_key\": \"-----BEGIN PRIVATE {}\\n{RANDOM}\\n\"}}",
+            "KEY-----"
+        );
         assert!(held(in_json.as_bytes()).is_some());
     }
 

@@ -19,13 +19,30 @@ fn with_everything(library: &Scratch) -> Scratch {
     library.write("file", "one");
     library.commit();
     let scratch = Scratch::new();
-    for path in ["clean", "changed", "deleted", "folder/file", "linked/file", "mode", "staged", "sub/clean"] {
+    for path in [
+        "clean",
+        "changed",
+        "deleted",
+        "folder/file",
+        "linked/file",
+        "mode",
+        "staged",
+        "sub/clean",
+    ] {
         scratch.write(path, "one");
     }
     scratch.write(".gitignore", "ignored\n");
     scratch.write("sub/.gitignore", "*.o\n");
     let from = library.path().to_str().unwrap();
-    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "library"]);
+    scratch.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "-q",
+        from,
+        "library",
+    ]);
     scratch.commit();
 
     let at = |path: &str| scratch.path().join(path);
@@ -39,7 +56,13 @@ fn with_everything(library: &Scratch) -> Scratch {
     scratch.write("staged", "two");
     scratch.git(&["add", "staged"]);
     scratch.write("library/file", "two, longer");
-    for path in ["ignored/file", "new/inner/file", "new/other", "sub/a.o", "sub/new"] {
+    for path in [
+        "ignored/file",
+        "new/inner/file",
+        "new/other",
+        "sub/a.o",
+        "sub/new",
+    ] {
         scratch.write(path, "x");
     }
     scratch.git(&["init", "-q", "nested"]);
@@ -81,7 +104,10 @@ fn the_length_of_the_index_says_whether_a_tree_is_small() {
     scratch.write("file", "x");
     scratch.commit();
     assert!(is_small(&repository));
-    let index = fs::OpenOptions::new().write(true).open(repository.index_path()).unwrap();
+    let index = fs::OpenOptions::new()
+        .write(true)
+        .open(repository.index_path())
+        .unwrap();
     index.set_len(ONE_THREAD_BYTES + 1).unwrap();
     assert!(!is_small(&repository));
 }
@@ -95,6 +121,9 @@ fn a_branch_that_stands_for_another_has_its_commit() {
     scratch.git(&["symbolic-ref", "HEAD", "refs/heads/alias"]);
     let commit = scratch.git(&["rev-parse", "HEAD"]);
     let repository = gix::open(scratch.path()).unwrap();
-    assert_eq!(head(&repository).unwrap().unwrap().to_string(), commit.trim());
+    assert_eq!(
+        head(&repository).unwrap().unwrap().to_string(),
+        commit.trim()
+    );
     assert!(look(&repository, |_| ()).unwrap().paths.is_empty());
 }

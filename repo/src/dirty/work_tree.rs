@@ -50,7 +50,10 @@ pub(super) fn differing(
     threads: Threads,
 ) -> gix::Result<(Untracked, Vec<BString>)> {
     let (untracked, changed) = match threads {
-        Threads::One => (untracked(repository, index), changed(repository, index, threads)),
+        Threads::One => (
+            untracked(repository, index),
+            changed(repository, index, threads),
+        ),
         Threads::Many => {
             let shared = repository.clone().into_sync();
             thread::scope(|scope| {
@@ -71,17 +74,33 @@ pub(super) fn differing(
 
 fn untracked(repository: &gix::Repository, index: &State) -> gix::Result<Untracked> {
     let mut found = Untracked::default();
-    let options = repository.dirwalk_options()?.emit_untracked(EmissionMode::Matching);
-    repository.dirwalk(index, None::<&BStr>, &AtomicBool::new(false), options, &mut found)?;
+    let options = repository
+        .dirwalk_options()?
+        .emit_untracked(EmissionMode::Matching);
+    repository.dirwalk(
+        index,
+        None::<&BStr>,
+        &AtomicBool::new(false),
+        options,
+        &mut found,
+    )?;
     Ok(found)
 }
 
-fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix::Result<Vec<BString>> {
-    let Some(top) = repository.workdir() else { return Ok(Vec::new()) };
+fn changed(
+    repository: &gix::Repository,
+    index: &State,
+    threads: Threads,
+) -> gix::Result<Vec<BString>> {
+    let Some(top) = repository.workdir() else {
+        return Ok(Vec::new());
+    };
     let from = Source::WorktreeThenIdMapping;
     let attributes = repository.attributes_only(index, from)?.detach();
     let (filter, stack) = gix::filter::Pipeline::new(repository, attributes)?.into_parts();
-    let (pathspec, _) = repository.pathspec(false, None::<&BStr>, true, index, from)?.into_parts();
+    let (pathspec, _) = repository
+        .pathspec(false, None::<&BStr>, true, index, from)?
+        .into_parts();
     let mut found = Changed(Vec::new());
     gix::status::plumbing::index_as_worktree(
         index,
@@ -91,7 +110,12 @@ fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix
         Submodules::of(repository, index)?,
         repository.objects.clone(),
         &mut gix::progress::Discard,
-        plumbing::Context { pathspec, stack, filter, should_interrupt: &AtomicBool::new(false) },
+        plumbing::Context {
+            pathspec,
+            stack,
+            filter,
+            should_interrupt: &AtomicBool::new(false),
+        },
         plumbing::Options {
             fs: repository.filesystem_options()?,
             thread_limit: threads.limit(),
@@ -103,7 +127,11 @@ fn changed(repository: &gix::Repository, index: &State, threads: Threads) -> gix
 }
 
 impl gix::dir::walk::Delegate for Untracked {
-    fn emit(&mut self, entry: gix::dir::EntryRef<'_>, _collapsed: Option<gix::dir::entry::Status>) -> Action {
+    fn emit(
+        &mut self,
+        entry: gix::dir::EntryRef<'_>,
+        _collapsed: Option<gix::dir::entry::Status>,
+    ) -> Action {
         if entry.disk_kind == Some(Kind::Repository) {
             self.repositories.push(entry.rela_path.as_ref().to_owned());
         }
@@ -145,10 +173,15 @@ enum Submodules {
 
 impl Submodules {
     fn of(repository: &gix::Repository, index: &State) -> gix::Result<Self> {
-        if index.entries().iter().all(|entry| entry.mode != gix::index::entry::Mode::COMMIT) {
+        if index
+            .entries()
+            .iter()
+            .all(|entry| entry.mode != gix::index::entry::Mode::COMMIT)
+        {
             return Ok(Self::None);
         }
-        let status = BuiltinSubmoduleStatus::new(repository.clone().into_sync(), Submodule::default())?;
+        let status =
+            BuiltinSubmoduleStatus::new(repository.clone().into_sync(), Submodule::default())?;
         Ok(Self::Some(Box::new(status)))
     }
 }
@@ -156,7 +189,11 @@ impl Submodules {
 impl SubmoduleStatus for Submodules {
     type Output = gix::submodule::Status;
 
-    fn status(&mut self, entry: &gix::index::Entry, path: &BStr) -> gix::Result<Option<Self::Output>> {
+    fn status(
+        &mut self,
+        entry: &gix::index::Entry,
+        path: &BStr,
+    ) -> gix::Result<Option<Self::Output>> {
         match self {
             Self::None => Ok(None),
             Self::Some(status) => status.status(entry, path),

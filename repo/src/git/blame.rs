@@ -48,11 +48,20 @@ impl Git {
     /// # Errors
     ///
     /// Fails if git does not know the file, or it has fewer lines.
-    pub fn blame(&self, path: &str, lines: Option<RangeInclusive<usize>>) -> Result<Blame, GitError> {
+    pub fn blame(
+        &self,
+        path: &str,
+        lines: Option<RangeInclusive<usize>>,
+    ) -> Result<Blame, GitError> {
         let range = lines.map(|lines| format!("-L{},{}", lines.start(), lines.end()));
         // The repository's own configuration could hide commits.
         let mut words = vec!["-c", "blame.ignoreRevsFile=", "-c", "core.quotePath=false"];
-        words.extend(["--literal-pathspecs", "blame", "--porcelain", "--no-textconv"]);
+        words.extend([
+            "--literal-pathspecs",
+            "blame",
+            "--porcelain",
+            "--no-textconv",
+        ]);
         words.extend(range.as_deref());
         words.extend(["--", path]);
         Ok(read(&self.run_for_bytes(&words)?))
@@ -74,20 +83,34 @@ fn read(porcelain: &[u8]) -> Blame {
             let next = blame.sources.len();
             at = *known.entry(word.to_owned()).or_insert(next);
             if at == next {
-                let commit = word.bytes().any(|digit| digit != b'0').then(|| word.to_owned());
-                blame.sources.push(Source { commit, ..Source::default() });
+                let commit = word
+                    .bytes()
+                    .any(|digit| digit != b'0')
+                    .then(|| word.to_owned());
+                blame.sources.push(Source {
+                    commit,
+                    ..Source::default()
+                });
             }
-            blame.lines.push(BlamedLine { number, source: at, original });
+            blame.lines.push(BlamedLine {
+                number,
+                source: at,
+                original,
+            });
             continue;
         }
-        let Some(source) = blame.sources.get_mut(at) else { continue };
+        let Some(source) = blame.sources.get_mut(at) else {
+            continue;
+        };
         match word {
             "summary" => rest.clone_into(&mut source.summary),
             "author-time" => source.author_time = rest.parse().unwrap_or_default(),
             "committer-time" => source.committer_time = rest.parse().unwrap_or_default(),
             "filename" => rest.clone_into(&mut source.path),
             "previous" => {
-                source.previous = rest.split_once(' ').map(|(id, path)| (id.to_owned(), path.to_owned()));
+                source.previous = rest
+                    .split_once(' ')
+                    .map(|(id, path)| (id.to_owned(), path.to_owned()));
             }
             _ => {}
         }
@@ -126,14 +149,31 @@ mod tests {
         let git = scratch.hardened(&[]);
         let blame = git.blame("new.txt", None).unwrap();
         let of = |number: usize| {
-            let line = blame.lines.iter().find(|line| line.number == number).unwrap();
+            let line = blame
+                .lines
+                .iter()
+                .find(|line| line.number == number)
+                .unwrap();
             (&blame.sources[line.source], line.original)
         };
         assert_eq!((of(1).0.path.as_str(), of(3).1), ("old name.txt", 3));
-        assert_eq!(of(4).0.previous, Some((of(1).0.commit.clone().unwrap(), "old name.txt".to_owned())));
-        assert_eq!((of(2).0.commit.as_ref(), of(1).0.previous.as_ref()), (None, None));
+        assert_eq!(
+            of(4).0.previous,
+            Some((of(1).0.commit.clone().unwrap(), "old name.txt".to_owned()))
+        );
+        assert_eq!(
+            (of(2).0.commit.as_ref(), of(1).0.previous.as_ref()),
+            (None, None)
+        );
         let one = git.blame("new.txt", Some(2..=2)).unwrap();
-        assert_eq!(one.lines, [BlamedLine { number: 2, source: 0, original: 2 }]);
+        assert_eq!(
+            one.lines,
+            [BlamedLine {
+                number: 2,
+                source: 0,
+                original: 2
+            }]
+        );
         assert!(git.blame("new.txt", Some(9..=9)).is_err());
         assert!(git.blame("no such file", None).is_err());
     }
@@ -148,7 +188,12 @@ mod tests {
         scratch.commit();
         let ran = scratch.path().join("ran");
         let program = format!("touch {}; cat", ran.display());
-        for key in ["diff.x.textconv", "filter.x.clean", "filter.x.smudge", "core.fsmonitor"] {
+        for key in [
+            "diff.x.textconv",
+            "filter.x.clean",
+            "filter.x.smudge",
+            "core.fsmonitor",
+        ] {
             scratch.git(&["config", key, &program]);
         }
         let head = fs::read_to_string(scratch.path().join(".git/refs/heads/main")).unwrap();

@@ -14,7 +14,13 @@ use super::{Git, GitError, Identity};
 const FROM_INPUT: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-file-nul"];
 /// Keeps the message verbatim: otherwise a setting could strip lines that begin with `#`, such as
 /// headings, and then refuse an empty message.
-const COMMIT: [&str; 5] = ["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=whitespace"];
+const COMMIT: [&str; 5] = [
+    "commit",
+    "--quiet",
+    "--no-verify",
+    "--no-gpg-sign",
+    "--cleanup=whitespace",
+];
 
 impl Git {
     /// Commits exactly these paths, relative to the folder, as they are on disk, including
@@ -27,13 +33,20 @@ impl Git {
     ) -> Result<String, GitError> {
         let submodules: BTreeSet<PathBuf> = self.submodules()?.into_iter().collect();
         let paths = paths.iter().map(AsRef::as_ref);
-        let (links, files): (Vec<&Path>, Vec<&Path>) = paths.partition(|path| submodules.contains(*path));
+        let (links, files): (Vec<&Path>, Vec<&Path>) =
+            paths.partition(|path| submodules.contains(*path));
         if !files.is_empty() {
             let add = ["--literal-pathspecs", "add", "--all", "--force"];
             self.run_on(&[&add[..], &FROM_INPUT].concat(), &files)?;
         }
         self.note_submodules(&links)?;
-        let commit = [&["--literal-pathspecs"][..], &COMMIT, &["-m", message], &FROM_INPUT].concat();
+        let commit = [
+            &["--literal-pathspecs"][..],
+            &COMMIT,
+            &["-m", message],
+            &FROM_INPUT,
+        ]
+        .concat();
         self.committed(&commit, &[files, links].concat(), fallback)
     }
 
@@ -41,10 +54,19 @@ impl Git {
     /// `base`, if any. Uses plumbing, which does not show signatures: to verify them, git would run
     /// a program that the repository's configuration names.
     pub fn commit_upon(&self, base: &str, last_line: &str) -> Result<Option<String>, GitError> {
-        let Some(base) = self.commit_of(base)? else { return Ok(None) };
+        let Some(base) = self.commit_of(base)? else {
+            return Ok(None);
+        };
         let range = format!("{base}..HEAD");
-        let listed = self.run(&["rev-list", "--first-parent", "--reverse", "--parents", &range])?;
-        let Some((commit, parents)) = listed.lines().next().and_then(|line| line.split_once(' ')) else {
+        let listed = self.run(&[
+            "rev-list",
+            "--first-parent",
+            "--reverse",
+            "--parents",
+            &range,
+        ])?;
+        let Some((commit, parents)) = listed.lines().next().and_then(|line| line.split_once(' '))
+        else {
             return Ok(None);
         };
         let is_it = parents == base && self.ends_in(commit, last_line)?;
@@ -53,14 +75,24 @@ impl Git {
 
     /// The newest commit of `HEAD` since `base`, or since the first one, whose message has this last line. Others may have
     /// been made in between. Plumbing, for the same reason.
-    pub fn commit_since(&self, base: Option<&str>, last_line: &str) -> Result<Option<String>, GitError> {
+    pub fn commit_since(
+        &self,
+        base: Option<&str>,
+        last_line: &str,
+    ) -> Result<Option<String>, GitError> {
         if self.commit_of("HEAD")?.is_none() {
             return Ok(None);
         }
         let base = base.map(|base| self.commit_of(base)).transpose()?.flatten();
         let range = base.map_or_else(|| "HEAD".to_owned(), |base| format!("{base}..HEAD"));
         let grep = format!("--grep={last_line}");
-        let listed = self.run(&["rev-list", "--first-parent", "--fixed-strings", &grep, &range])?;
+        let listed = self.run(&[
+            "rev-list",
+            "--first-parent",
+            "--fixed-strings",
+            &grep,
+            &range,
+        ])?;
         for commit in listed.lines() {
             if self.ends_in(commit, last_line)? {
                 return Ok(Some(commit.to_owned()));
@@ -88,7 +120,11 @@ impl Git {
         // Git refuses a path that is excluded twice, here and by its own rules.
         let ignored = self.ignored_of(&exclude)?;
         let left_out = exclude.into_iter().filter(|path| !ignored.contains(*path));
-        specs.extend(left_out.chain(submodules.iter().map(PathBuf::as_path)).map(without));
+        specs.extend(
+            left_out
+                .chain(submodules.iter().map(PathBuf::as_path))
+                .map(without),
+        );
         self.run_on(&[&["add", "--all"][..], &FROM_INPUT].concat(), &specs)?;
         self.note_submodules(&submodules)?;
         let commit = [&COMMIT[..], &["--allow-empty", "-m", message]].concat();
@@ -100,9 +136,15 @@ impl Git {
         if paths.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let listed = self.asked_of(&["check-ignore", "-z", "--stdin"], paths)?.unwrap_or_default();
-        let ignored = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-        Ok(ignored.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect())
+        let listed = self
+            .asked_of(&["check-ignore", "-z", "--stdin"], paths)?
+            .unwrap_or_default();
+        let ignored = listed
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        Ok(ignored
+            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
+            .collect())
     }
 
     /// Attaches a text to a commit as its note in this reference of `refs/notes/`, in place of the note that it has there.
@@ -114,17 +156,40 @@ impl Git {
         fallback: Option<Identity<'_>>,
     ) -> Result<(), GitError> {
         let settings = self.identified(fallback)?;
-        let mut words: Vec<&str> = settings.iter().flat_map(|set| ["-c", set.as_str()]).collect();
-        words.extend(["notes", "--ref", reference, "add", "--force", "--file=-", "--end-of-options", commit]);
+        let mut words: Vec<&str> = settings
+            .iter()
+            .flat_map(|set| ["-c", set.as_str()])
+            .collect();
+        words.extend([
+            "notes",
+            "--ref",
+            reference,
+            "add",
+            "--force",
+            "--file=-",
+            "--end-of-options",
+            commit,
+        ]);
         self.run_with(&words, text.as_bytes()).map(drop)
     }
 
     /// The identity of what a commit (in hex) changed, whatever it is based on: what `git diff-tree -p COMMIT | git
     /// patch-id --stable` says. `None` for a merge and for a commit that changes nothing.
     pub fn patch_id(&self, commit: &str) -> Result<Option<String>, GitError> {
-        let words = ["diff-tree", "-p", "--root", "--no-ext-diff", "--no-textconv", "--no-renames", commit];
+        let words = [
+            "diff-tree",
+            "-p",
+            "--root",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-renames",
+            commit,
+        ];
         let said = self.run_with(&["patch-id", "--stable"], &self.run_for_bytes(&words)?)?;
-        Ok(super::text(&said).split_whitespace().next().map(str::to_owned))
+        Ok(super::text(&said)
+            .split_whitespace()
+            .next()
+            .map(str::to_owned))
     }
 
     /// The lines with one of these texts in all notes of a reference. Git reads many notes much faster than we do.
@@ -132,7 +197,9 @@ impl Git {
         let mut words = vec!["grep", "-h", "--text", "--fixed-strings"];
         words.extend(["--no-line-number", "--no-column", "--no-color"]);
         words.extend(texts.iter().flat_map(|text| ["-e", text.as_str()]));
-        Ok(self.asked(&[&words[..], &[reference, "--"]].concat())?.unwrap_or_default())
+        Ok(self
+            .asked(&[&words[..], &[reference, "--"]].concat())?
+            .unwrap_or_default())
     }
 
     /// Those of these commits, which are here, that are not in the history of `HEAD`; with those before them.
@@ -147,16 +214,30 @@ impl Git {
 
     /// Runs git with this on its standard input.
     fn run_with(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
-        let start = |source| GitError::Start { folder: self.folder().to_owned(), source };
-        let done = self.command(words)?.stdin(in_file(input).map_err(start)?).output().map_err(start)?;
-        if done.status.success() { Ok(done.stdout) } else { Err(self.refused(words, &done)) }
+        let start = |source| GitError::Start {
+            folder: self.folder().to_owned(),
+            source,
+        };
+        let done = self
+            .command(words)?
+            .stdin(in_file(input).map_err(start)?)
+            .output()
+            .map_err(start)?;
+        if done.status.success() {
+            Ok(done.stdout)
+        } else {
+            Err(self.refused(words, &done))
+        }
     }
 
     /// The settings of the fallback, if git knows nobody else.
     fn identified(&self, fallback: Option<Identity<'_>>) -> Result<Vec<String>, GitError> {
         let known = self.knows_identity()?;
         let settings = fallback.filter(|_| !known).map(|identity| {
-            vec![format!("user.name={}", identity.name), format!("user.email={}", identity.email)]
+            vec![
+                format!("user.name={}", identity.name),
+                format!("user.email={}", identity.email),
+            ]
         });
         Ok(settings.unwrap_or_default())
     }
@@ -168,7 +249,10 @@ impl Git {
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
         let settings = self.identified(fallback)?;
-        let mut words: Vec<&str> = settings.iter().flat_map(|set| ["-c", set.as_str()]).collect();
+        let mut words: Vec<&str> = settings
+            .iter()
+            .flat_map(|set| ["-c", set.as_str()])
+            .collect();
         words.extend(commit);
         self.run_on(&words, paths)?;
         let made = self.commit_of("HEAD")?;

@@ -17,7 +17,8 @@ use std::time::Duration;
 use super::{Git, GitError};
 
 /// The content of a lock of ours, followed by the process ID of the git that works for it.
-const WORDS: &str = "code-commit is rolling back; what it leaves here is removed when it is next started\n";
+const WORDS: &str =
+    "code-commit is rolling back; what it leaves here is removed when it is next started\n";
 /// How often we check again whether a foreign lock, or a git of ours that outlived us, is gone.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -44,14 +45,23 @@ impl Git {
         let held = Held::take(self.index()?)?;
         let done = self.work_on(&held, words)?;
         held.replace()?;
-        if done.status.success() { Ok(()) } else { Err(self.refused(words, &done)) }
+        if done.status.success() {
+            Ok(())
+        } else {
+            Err(self.refused(words, &done))
+        }
     }
 
     /// Lets git work on the copy, and records its process ID.
     fn work_on(&self, held: &Held, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { folder: self.folder.clone(), source };
+        let start = |source| GitError::Start {
+            folder: self.folder.clone(),
+            source,
+        };
         let mut git = self.command(words)?;
-        git.env("GIT_INDEX_FILE", held.copy()).stdout(Stdio::null()).stderr(Stdio::piped());
+        git.env("GIT_INDEX_FILE", held.copy())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let child = git.spawn().map_err(start)?;
         // Without the record, nobody waits for a git that outlives us, but its work is repeated
         // anyway.
@@ -83,16 +93,23 @@ impl Held {
     /// Takes the lock of this index. Removes a lock left by a killed rollback.
     fn take(index: PathBuf) -> Result<Self, GitError> {
         let lock = beside(&index, ".lock");
-        let failed = |source| GitError::Index { path: lock.clone(), source };
+        let failed = |source| GitError::Index {
+            path: lock.clone(),
+            source,
+        };
         // The lock file appears with its content: an empty one would look like another git's.
-        let mut words =
-            tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+        let mut words = tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new(".")))
+            .map_err(failed)?;
         words.write_all(WORDS.as_bytes()).map_err(failed)?;
         for look in 0.. {
             match words.persist_noclobber(&lock) {
                 Ok(_) => {
                     // Only now is it ours; from here on it is always removed again.
-                    let held = Self { lock: lock.clone(), copy: beside(&index, ".code-commit"), index };
+                    let held = Self {
+                        lock: lock.clone(),
+                        copy: beside(&index, ".code-commit"),
+                        index,
+                    };
                     held.copy_index().map_err(failed)?;
                     return Ok(held);
                 }
@@ -125,8 +142,10 @@ impl Held {
 
     /// Replaces the index with the copy.
     fn replace(self) -> Result<(), GitError> {
-        fs::rename(&self.copy, &self.index)
-            .map_err(|source| GitError::Index { path: self.index.clone(), source })
+        fs::rename(&self.copy, &self.index).map_err(|source| GitError::Index {
+            path: self.index.clone(),
+            source,
+        })
     }
 
     /// With its time: git reads files that are no older than the index, whatever their size and times
@@ -152,11 +171,17 @@ impl Drop for Held {
 
 /// Whether a killed rollback left it and its git, which may outlive the rollback, is gone too.
 fn is_left_behind(lock: &Path) -> bool {
-    let Ok(text) = fs::read_to_string(lock) else { return false };
-    let Some(pid) = text.strip_prefix(WORDS) else { return false };
+    let Ok(text) = fs::read_to_string(lock) else {
+        return false;
+    };
+    let Some(pid) = text.strip_prefix(WORDS) else {
+        return false;
+    };
     // A zombie keeps its name until its parent has read its exit status, which may never happen.
-    let is_git_at_work =
-        |stat: String| stat.split_once(" (git) ").is_some_and(|(_, state)| !state.starts_with(['Z', 'X']));
+    let is_git_at_work = |stat: String| {
+        stat.split_once(" (git) ")
+            .is_some_and(|(_, state)| !state.starts_with(['Z', 'X']))
+    };
     pid.is_empty() || !fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(is_git_at_work)
 }
 

@@ -49,7 +49,11 @@ impl Git {
     }
 
     /// Runs git with paths on its standard input.
-    pub(super) fn run_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Vec<u8>, GitError> {
+    pub(super) fn run_on(
+        &self,
+        words: &[&str],
+        paths: &[impl AsRef<Path>],
+    ) -> Result<Vec<u8>, GitError> {
         self.succeeded(words, self.start_on(words, paths)?)
     }
 
@@ -67,7 +71,11 @@ impl Git {
     }
 
     fn answered(&self, words: &[&str], done: Output) -> Result<Option<Vec<u8>>, GitError> {
-        if done.status.code() == Some(1) { Ok(None) } else { self.succeeded(words, done).map(Some) }
+        if done.status.code() == Some(1) {
+            Ok(None)
+        } else {
+            self.succeeded(words, done).map(Some)
+        }
     }
 
     fn succeeded(&self, words: &[&str], done: Output) -> Result<Vec<u8>, GitError> {
@@ -89,7 +97,8 @@ impl Git {
 
     /// The hint if git would have had to store a file without a filter that we disabled.
     fn hint_for(&self, said: &str, tree: &WorkTree) -> &'static str {
-        let is_missed = |filter: &BString| said.contains(&format!("clean filter '{filter}' failed"));
+        let is_missed =
+            |filter: &BString| said.contains(&format!("clean filter '{filter}' failed"));
         if tree.own_filters().iter().any(is_missed) {
             OWN_FILTER
         } else if self.system_filters().iter().any(is_missed) {
@@ -100,17 +109,31 @@ impl Git {
     }
 
     pub(super) fn failed(&self, command: &str, message: String) -> GitError {
-        GitError::Failed { command: command.to_owned(), folder: self.folder.clone(), message }
+        GitError::Failed {
+            command: command.to_owned(),
+            folder: self.folder.clone(),
+            message,
+        }
     }
 
     pub(super) fn start(&self, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { folder: self.folder.clone(), source };
+        let start = |source| GitError::Start {
+            folder: self.folder.clone(),
+            source,
+        };
         self.command(words)?.output().map_err(start)
     }
 
     /// Passes the paths in a file: with a pipe, git could block while we wait for it to read.
-    pub(super) fn start_on(&self, words: &[&str], paths: &[impl AsRef<Path>]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start { folder: self.folder.clone(), source };
+    pub(super) fn start_on(
+        &self,
+        words: &[&str],
+        paths: &[impl AsRef<Path>],
+    ) -> Result<Output, GitError> {
+        let start = |source| GitError::Start {
+            folder: self.folder.clone(),
+            source,
+        };
         let input = nul_ended(paths).map_err(start)?;
         self.command(words)?.stdin(input).output().map_err(start)
     }
@@ -124,20 +147,33 @@ impl Git {
         if canonical(tree.git_dir().to_owned()) == self.repository {
             Ok(tree)
         } else {
-            Err(OpenError::NotARepository { folder: self.folder.clone() }.into())
+            Err(OpenError::NotARepository {
+                folder: self.folder.clone(),
+            }
+            .into())
         }
     }
 
     /// Finds the repository of the folder, ignoring its configuration. If there is none, it is the one that
     /// the folder itself may get.
-    pub(super) fn pinned(folder: PathBuf, program: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
+    pub(super) fn pinned(
+        folder: PathBuf,
+        program: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+    ) -> Self {
         let found = gix::discover::upwards(&folder).ok();
         let (git_dir, top) = found.map_or_else(
             || (folder.join(".git"), None),
             |(found, _)| found.into_repository_and_work_tree_directories(),
         );
         let top = canonical(top.unwrap_or_else(|| folder.clone()));
-        Self { repository: canonical(git_dir), top, folder, program, environment }
+        Self {
+            repository: canonical(git_dir),
+            top,
+            folder,
+            program,
+            environment,
+        }
     }
 
     pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
@@ -159,7 +195,10 @@ impl Git {
     }
 
     /// In its own process group: Ctrl-C must not interrupt a rollback; the harness handles it.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place that starts git")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one place that starts git"
+    )]
     fn bare(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
@@ -171,7 +210,10 @@ impl Git {
             // Overrides `core.worktree`.
             .env("GIT_WORK_TREE", &self.top)
             // For what git itself starts without the two above.
-            .env("GIT_CEILING_DIRECTORIES", self.top.parent().unwrap_or(&self.top))
+            .env(
+                "GIT_CEILING_DIRECTORIES",
+                self.top.parent().unwrap_or(&self.top),
+            )
             .stdin(Stdio::null())
             .process_group(0);
         command
@@ -189,10 +231,21 @@ impl Git {
         let is_required = if stores { "true" } else { "false" };
         let off = |filter: &BString| {
             let programs = OF_A_FILTER.map(|key| (named(filter, key), ""));
-            programs.into_iter().chain([(named(filter, "required"), is_required)]).collect::<Vec<_>>()
+            programs
+                .into_iter()
+                .chain([(named(filter, "required"), is_required)])
+                .collect::<Vec<_>>()
         };
-        let of_system = if stores { self.system_filters() } else { Vec::new() };
-        tree.own_filters().iter().chain(&of_system).flat_map(off).collect()
+        let of_system = if stores {
+            self.system_filters()
+        } else {
+            Vec::new()
+        };
+        tree.own_filters()
+            .iter()
+            .chain(&of_system)
+            .flat_map(off)
+            .collect()
     }
 
     /// The filters that only the system's configuration names, not the user's.
@@ -207,9 +260,24 @@ impl Git {
 
     /// Empty if there is no such configuration.
     fn filters_in(&self, which: &str) -> Vec<BString> {
-        let asked = ["config", which, "--null", "--name-only", "--get-regexp", r"^filter\."];
-        let listed = self.bare().args(asked).output().map(|done| done.stdout).unwrap_or_default();
-        listed.split(|byte| *byte == 0).filter_map(filter_of).collect()
+        let asked = [
+            "config",
+            which,
+            "--null",
+            "--name-only",
+            "--get-regexp",
+            r"^filter\.",
+        ];
+        let listed = self
+            .bare()
+            .args(asked)
+            .output()
+            .map(|done| done.stdout)
+            .unwrap_or_default();
+        listed
+            .split(|byte| *byte == 0)
+            .filter_map(filter_of)
+            .collect()
     }
 }
 

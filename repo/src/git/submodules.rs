@@ -22,7 +22,8 @@ impl Git {
         if paths.is_empty() {
             return Ok(());
         }
-        self.run_on(&["update-index", "--remove", "-z", "--stdin"], paths).map(drop)
+        self.run_on(&["update-index", "--remove", "-z", "--stdin"], paths)
+            .map(drop)
     }
 
     /// Resets each checked-out submodule to the commit in the index.
@@ -33,7 +34,11 @@ impl Git {
             if is_submodule_of(&around, &inside.join(".git")) {
                 let submodule = self.at(inside);
                 let stays = submodule.commit_of("HEAD")?.as_deref() == Some(commit.as_str());
-                let head = if stays { submodule.head()? } else { Head::Detached };
+                let head = if stays {
+                    submodule.head()?
+                } else {
+                    Head::Detached
+                };
                 submodule.roll_back(&head, &commit, aside)?;
             }
         }
@@ -43,7 +48,10 @@ impl Git {
     /// The commit and the path of each submodule in the index.
     fn gitlinks(&self) -> Result<Vec<(String, PathBuf)>, GitError> {
         let staged = self.run_for_bytes(&["ls-files", "--stage", "-z"])?;
-        Ok(staged.split(|byte| *byte == 0).filter_map(gitlink).collect())
+        Ok(staged
+            .split(|byte| *byte == 0)
+            .filter_map(gitlink)
+            .collect())
     }
 }
 
@@ -52,15 +60,21 @@ impl Git {
 /// in place of an index or a log, or could have created such a folder. In a folder without a
 /// `.git`, git would find the outer repository.
 fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
-    if !dot_git.symlink_metadata().is_ok_and(|found| found.is_file()) {
+    if !dot_git
+        .symlink_metadata()
+        .is_ok_and(|found| found.is_file())
+    {
         return false;
     }
-    let leads_to =
-        gix::discover::path::from_gitdir_file(dot_git).ok().and_then(|path| path.canonicalize().ok());
+    let leads_to = gix::discover::path::from_gitdir_file(dot_git)
+        .ok()
+        .and_then(|path| path.canonicalize().ok());
     // A linked work tree has its own.
     let repository = around.repository();
     let kept = [repository.common_dir(), repository.git_dir()];
-    let mut kept = kept.iter().filter_map(|folder| folder.join("modules").canonicalize().ok());
+    let mut kept = kept
+        .iter()
+        .filter_map(|folder| folder.join("modules").canonicalize().ok());
     leads_to.is_some_and(|path| kept.any(|kept| path.starts_with(kept)))
 }
 

@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests make their repositories with git and plain writes"
+)]
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,7 +29,9 @@ impl Scratch {
     /// With only PATH from the user's environment.
     pub(super) fn hardened(&self, more: &[(&str, &str)]) -> Git {
         let path = ("PATH".into(), std::env::var_os("PATH").unwrap());
-        let more = more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let more = more
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
         Git::new(self.path(), "git", [path].into_iter().chain(more))
     }
 }
@@ -42,8 +47,10 @@ pub(super) fn moved(path: &Path) -> std::io::Result<()> {
 
 pub(super) const NONE: &[&str] = &[];
 
-pub(super) const ME: Option<Identity<'_>> =
-    Some(Identity { name: "Harness", email: "harness@example.invalid" });
+pub(super) const ME: Option<Identity<'_>> = Some(Identity {
+    name: "Harness",
+    email: "harness@example.invalid",
+});
 
 #[test]
 fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone() {
@@ -64,7 +71,10 @@ fn a_rollback_brings_files_index_and_branch_back_and_leaves_ignored_files_alone(
         (scratch.read("kept"), scratch.read("folder/changed")),
         ("one\n".to_owned(), "one\n".to_owned())
     );
-    assert_eq!((git.head().unwrap(), git.commit_of("HEAD").unwrap()), (head, Some(commit)));
+    assert_eq!(
+        (git.head().unwrap(), git.commit_of("HEAD").unwrap()),
+        (head, Some(commit))
+    );
     assert!(!scratch.path().join("new").exists() && !scratch.path().join("nested").exists());
     assert_eq!(scratch.read("ignored"), "mine");
     assert_eq!(git.dirty().unwrap(), Vec::<String>::new());
@@ -88,7 +98,8 @@ fn the_last_commits_are_listed_with_their_messages_and_files() {
     let git = scratch.hardened(&[]);
     for (path, text) in [("below/b", "1"), ("below/a", "1"), ("below/b", "2")] {
         scratch.write(path, text);
-        git.commit_paths(&[path], &format!("{path} is {text}"), ME).unwrap();
+        git.commit_paths(&[path], &format!("{path} is {text}"), ME)
+            .unwrap();
     }
     let below = git.last_commits(Path::new("below"), 2).unwrap();
     let of = |commit: &(String, Vec<PathBuf>)| (commit.0.trim().to_owned(), commit.1.clone());
@@ -98,7 +109,10 @@ fn the_last_commits_are_listed_with_their_messages_and_files() {
         expected.map(|(message, path)| (message.to_owned(), vec![PathBuf::from(path)]))
     );
     let all = git.last_commits(Path::new(""), 1).unwrap();
-    assert_eq!(all.first().map(|(_, files)| files.clone()), Some(vec![PathBuf::from("below/b")]));
+    assert_eq!(
+        all.first().map(|(_, files)| files.clone()),
+        Some(vec![PathBuf::from("below/b")])
+    );
 }
 
 #[test]
@@ -106,14 +120,23 @@ fn why_a_repository_cannot_be_opened_stands_on_one_line() {
     let scratch = Scratch::new();
     scratch.write(".git/config", "[core\n\u{1b}[2J");
     let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
-    assert!(error.contains(r"[core\n") && !error.contains(char::is_control), "{error:?}");
+    assert!(
+        error.contains(r"[core\n") && !error.contains(char::is_control),
+        "{error:?}"
+    );
 }
 
 #[test]
 fn nothing_of_the_repository_is_started() {
     let scratch = Scratch::with_files();
     let trap = scratch.path().join("ignored");
-    for hook in ["pre-commit", "post-commit", "post-index-change", "reference-transaction", "commit-msg"] {
+    for hook in [
+        "pre-commit",
+        "post-commit",
+        "post-index-change",
+        "reference-transaction",
+        "commit-msg",
+    ] {
         let path = format!(".git/hooks/{hook}");
         scratch.write(&path, &format!("#!/bin/sh\ntouch {}\n", trap.display()));
         fs::set_permissions(scratch.path().join(path), fs::Permissions::from_mode(0o755)).unwrap();
@@ -142,7 +165,8 @@ fn nothing_of_the_repository_is_started() {
     git.commit_paths(&["kept"], "m", ME).unwrap();
     let commit = git.commit_of("HEAD").unwrap().unwrap();
     scratch.write("kept", "three, longer\n");
-    git.roll_back(&git.head().unwrap(), &commit, &mut moved).unwrap();
+    git.roll_back(&git.head().unwrap(), &commit, &mut moved)
+        .unwrap();
     assert!(!trap.exists());
 }
 
@@ -154,7 +178,10 @@ fn a_message_is_committed_as_it_is_whatever_is_set() {
     scratch.write("kept", "two, longer\n");
     git.commit_paths(&["kept"], "# One\n\nis done", ME).unwrap();
     git.commit_all(NONE, "# Two", ME).unwrap();
-    assert_eq!(scratch.git(&["log", "-2", "--format=%B%n--"]), "# Two\n\n--\n# One\n\nis done\n\n--\n");
+    assert_eq!(
+        scratch.git(&["log", "-2", "--format=%B%n--"]),
+        "# Two\n\n--\n# One\n\nis done\n\n--\n"
+    );
 }
 
 #[test]
@@ -164,7 +191,9 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
     scratch.write("new *", "x");
     scratch.write("new other", "x");
     fs::remove_file(scratch.path().join("kept")).unwrap();
-    let made = git.commit_paths(&["new *", "kept"], "the message", ME).unwrap();
+    let made = git
+        .commit_paths(&["new *", "kept"], "the message", ME)
+        .unwrap();
     assert_eq!(
         scratch.git(&["show", "--format=%an %s", "--name-status", "-z", &made]),
         "Harness the message\0\nD\0kept\0A\0new *\0"
@@ -179,9 +208,14 @@ fn the_commit_upon_another_is_known_by_the_last_line_of_its_message() {
     let base = git.commit_of("HEAD").unwrap().unwrap();
     assert_eq!(git.commit_upon(&base, "Run: 1").unwrap(), None);
     scratch.write("kept", "two, longer\n");
-    let made = git.commit_paths(&["kept"], "Title\n\n\n  \nRun: 1\n\n", ME).unwrap();
+    let made = git
+        .commit_paths(&["kept"], "Title\n\n\n  \nRun: 1\n\n", ME)
+        .unwrap();
     git.commit_all(NONE, "Run: 2", ME).unwrap();
-    assert_eq!(git.commit_upon(&base, "Run: 1").unwrap(), Some(made.clone()));
+    assert_eq!(
+        git.commit_upon(&base, "Run: 1").unwrap(),
+        Some(made.clone())
+    );
     assert_eq!(git.commit_upon(&base, "Run: 2").unwrap(), None);
     assert!(git.commit_upon(&made, "Run: 2").unwrap().is_some());
     assert_eq!(git.commit_upon(&"0".repeat(40), "Run: 1").unwrap(), None);
@@ -195,15 +229,25 @@ fn a_commit_since_another_is_found_behind_those_that_came_later() {
     let found = |since: Option<&str>, line: &str| git.commit_since(since, line).unwrap();
     git.commit_all(NONE, "another", ME).unwrap();
     scratch.write("kept", "two, longer\n");
-    let made = git.commit_paths(&["kept"], "Title\n\nRun: a.b\n", ME).unwrap();
-    git.commit_all(NONE, "Run: a.b is not its last line\n\nof this one", ME).unwrap();
+    let made = git
+        .commit_paths(&["kept"], "Title\n\nRun: a.b\n", ME)
+        .unwrap();
+    git.commit_all(NONE, "Run: a.b is not its last line\n\nof this one", ME)
+        .unwrap();
     assert_eq!(found(base.as_deref(), "Run: a.b"), Some(made.clone()));
-    assert_eq!(found(None, "Run: a.b"), Some(made.clone()), "in a repository that had no commit then");
+    assert_eq!(
+        found(None, "Run: a.b"),
+        Some(made.clone()),
+        "in a repository that had no commit then"
+    );
     assert_eq!(found(base.as_deref(), "Run: aXb"), None, "a dot is a dot");
     assert_eq!(found(Some(&made), "Run: a.b"), None);
     let empty = tempfile::tempdir().unwrap();
     crate::init(empty.path()).unwrap();
-    assert_eq!(git.at(empty.path()).commit_since(None, "Run: a.b").unwrap(), None);
+    assert_eq!(
+        git.at(empty.path()).commit_since(None, "Run: a.b").unwrap(),
+        None
+    );
 }
 
 #[test]
@@ -218,14 +262,23 @@ fn a_commit_from_a_folder_below_the_top_is_of_the_paths_below_it() {
         scratch.git(&["show", "--format=", "--name-status", &made]),
         "M\tfolder/changed\nA\tfolder/kept\n"
     );
-    assert_eq!(scratch.git(&["status", "--porcelain"]), " M kept\n?? changed\n");
+    assert_eq!(
+        scratch.git(&["status", "--porcelain"]),
+        " M kept\n?? changed\n"
+    );
 }
 
 #[test]
 fn a_failed_commit_is_named_so_whatever_settings_go_before_it() {
     let scratch = Scratch::with_files();
-    let error = scratch.hardened(&[]).commit_paths(&["kept"], "m", ME).unwrap_err();
-    assert!(matches!(&error, GitError::Failed { command, .. } if command == "commit"), "{error}");
+    let error = scratch
+        .hardened(&[])
+        .commit_paths(&["kept"], "m", ME)
+        .unwrap_err();
+    assert!(
+        matches!(&error, GitError::Failed { command, .. } if command == "commit"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -243,7 +296,10 @@ fn a_commit_of_everything_leaves_out_what_is_excluded_and_may_be_empty() {
     scratch.write("state/session", "x");
     scratch.write("new", "x");
     let made = git.commit_all(&["state"], "m", ME).unwrap();
-    assert_eq!(scratch.git(&["show", "--format=", "--name-only", &made]), "new\n");
+    assert_eq!(
+        scratch.git(&["show", "--format=", "--name-only", &made]),
+        "new\n"
+    );
     assert_eq!(git.dirty().unwrap(), ["state/session"]);
     assert_ne!(git.commit_all(&["state"], "again", ME).unwrap(), made);
 }
@@ -254,13 +310,21 @@ fn more_paths_than_a_command_line_holds_are_committed() {
     let git = scratch.hardened(&[]);
     let deep = vec!["x".repeat(250); 12].join("/");
     // About three megabytes; a command line holds two.
-    let paths: Vec<String> = (0..1_000).map(|number| format!("{deep}/{number:04}")).collect();
+    let paths: Vec<String> = (0..1_000)
+        .map(|number| format!("{deep}/{number:04}"))
+        .collect();
     paths.iter().for_each(|path| scratch.write(path, ""));
     git.commit_paths(&paths, "m", ME).unwrap();
     assert_eq!(git.dirty().unwrap(), Vec::<String>::new());
     fs::remove_dir_all(scratch.path().join("x".repeat(250))).unwrap();
     let made = git.commit_paths(&paths, "gone", ME).unwrap();
-    assert_eq!(scratch.git(&["ls-tree", "-r", "--name-only", &made]).lines().count(), 3);
+    assert_eq!(
+        scratch
+            .git(&["ls-tree", "-r", "--name-only", &made])
+            .lines()
+            .count(),
+        3
+    );
 }
 
 #[test]
@@ -273,10 +337,16 @@ fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
     }
     let [first, second] = names;
     let made = git.commit_paths(&[first], "m", ME).unwrap();
-    assert_eq!(scratch.git(&["show", "--format=", "--name-only", &made]), "\"caf\\351\"\n");
+    assert_eq!(
+        scratch.git(&["show", "--format=", "--name-only", &made]),
+        "\"caf\\351\"\n"
+    );
     git.commit_all(&[second], "m", ME).unwrap();
     assert_eq!(git.dirty().unwrap(), ["th\u{fffd}"]);
-    assert_eq!(WorkTree::at(scratch.path()).unwrap().dirty_paths().unwrap(), [second]);
+    assert_eq!(
+        WorkTree::at(scratch.path()).unwrap().dirty_paths().unwrap(),
+        [second]
+    );
 }
 
 #[test]
@@ -304,7 +374,10 @@ fn other_git_variables_do_not_reach_git() {
     let scratch = Scratch::with_files();
     let elsewhere = Scratch::with_files();
     let git_dir = elsewhere.path().join(".git");
-    let git = scratch.hardened(&[("GIT_DIR", git_dir.to_str().unwrap()), ("GIT_INDEX_FILE", "/nowhere")]);
+    let git = scratch.hardened(&[
+        ("GIT_DIR", git_dir.to_str().unwrap()),
+        ("GIT_INDEX_FILE", "/nowhere"),
+    ]);
     scratch.write("new", "x");
     assert_eq!(git.dirty().unwrap(), ["new"]);
 }
@@ -319,22 +392,45 @@ fn a_name_that_looks_like_a_flag_is_a_name() {
 
 /// A commit that cannot be checked out: its file's content is missing from the repository.
 pub(super) fn commit_without_its_file(scratch: &Scratch) -> String {
-    scratch.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{},gone", "1".repeat(40))]);
+    scratch.git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{},gone", "1".repeat(40)),
+    ]);
     let tree = scratch.git(&["write-tree", "--missing-ok"]);
     scratch.git(&["read-tree", "HEAD"]);
-    scratch.git(&["commit-tree", tree.trim(), "-m", "gone"]).trim().to_owned()
+    scratch
+        .git(&["commit-tree", tree.trim(), "-m", "gone"])
+        .trim()
+        .to_owned()
 }
 
 #[test]
 fn a_failure_says_what_git_said() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
-    let error = git.roll_back(&git.head().unwrap(), &commit_without_its_file(&scratch), &mut moved);
+    let error = git.roll_back(
+        &git.head().unwrap(),
+        &commit_without_its_file(&scratch),
+        &mut moved,
+    );
     let error = error.unwrap_err();
-    let GitError::Failed { command, message, .. } = error else { panic!("{error}") };
-    assert!(command == "checkout-index" && message.contains("unable to read"), "{command}: {message}");
+    let GitError::Failed {
+        command, message, ..
+    } = error
+    else {
+        panic!("{error}")
+    };
+    assert!(
+        command == "checkout-index" && message.contains("unable to read"),
+        "{command}: {message}"
+    );
     let gone = Git::new(scratch.path().join("gone"), "git", []);
-    assert!(matches!(gone.dirty(), Err(GitError::Open(OpenError::Unreadable { .. }))));
+    assert!(matches!(
+        gone.dirty(),
+        Err(GitError::Open(OpenError::Unreadable { .. }))
+    ));
 }
 
 #[test]
@@ -343,13 +439,17 @@ fn a_repository_that_names_its_objects_by_sha256_is_usable() {
     scratch.write("file", "one");
     scratch.commit();
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!(tree.head().unwrap().unwrap(), scratch.git(&["rev-parse", "HEAD"]).trim());
+    assert_eq!(
+        tree.head().unwrap().unwrap(),
+        scratch.git(&["rev-parse", "HEAD"]).trim()
+    );
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("file", "two, longer");
     assert_eq!(tree.dirty().unwrap(), ["file"]);
     let git = scratch.hardened(&[]);
     let commit = git.commit_of("HEAD").unwrap().unwrap();
-    git.roll_back(&git.head().unwrap(), &commit, &mut moved).unwrap();
+    git.roll_back(&git.head().unwrap(), &commit, &mut moved)
+        .unwrap();
     assert!(tree.dirty().unwrap().is_empty());
 }
 
@@ -371,15 +471,27 @@ fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
                     return Ok(());
                 }
                 fs::create_dir(aside.path().join(number.to_string()))?;
-                fs::rename(path, aside.path().join(number.to_string()).join(path.file_name().unwrap()))
+                fs::rename(
+                    path,
+                    aside
+                        .path()
+                        .join(number.to_string())
+                        .join(path.file_name().unwrap()),
+                )
             })
             .unwrap();
         }
     });
-    let moved = fs::read_dir(aside.path()).unwrap().map(|folder| folder.unwrap().path());
-    let moved: Vec<_> = moved.flat_map(|folder| fs::read_dir(folder).unwrap()).collect();
-    let moved: std::collections::HashSet<_> =
-        moved.into_iter().map(|file| file.unwrap().file_name()).collect();
+    let moved = fs::read_dir(aside.path())
+        .unwrap()
+        .map(|folder| folder.unwrap().path());
+    let moved: Vec<_> = moved
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .collect();
+    let moved: std::collections::HashSet<_> = moved
+        .into_iter()
+        .map(|file| file.unwrap().file_name())
+        .collect();
     let is_lost = |number: &u32| {
         let name = format!("new-{number}");
         !scratch.path().join(&name).exists() && !moved.contains(&*OsString::from(name))

@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "the tests write their trees plainly")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests write their trees plainly"
+)]
 
 use std::os::unix::fs::symlink;
 
@@ -31,11 +34,31 @@ fn files_are_hashed_in_the_order_of_their_whole_paths() {
 fn folders_that_do_not_count_are_left_out_at_every_level() {
     let plain = hash(&[("src/a", "1")]);
     for folder in code_commit_names::left_out(By::Hash) {
-        assert_eq!(hash(&[("src/a", "1"), (&format!("src/{folder}/x"), "2")]), plain, "{folder}");
-        assert_eq!(hash(&[("src/a", "1"), (&format!("{folder}/deep/x"), "2")]), plain, "{folder}");
+        assert_eq!(
+            hash(&[("src/a", "1"), (&format!("src/{folder}/x"), "2")]),
+            plain,
+            "{folder}"
+        );
+        assert_eq!(
+            hash(&[("src/a", "1"), (&format!("{folder}/deep/x"), "2")]),
+            plain,
+            "{folder}"
+        );
     }
-    assert_eq!(hash(&[("src/a", "1"), (".git", "gitdir: elsewhere"), (".code-commit/lock", "")]), plain);
-    for counted in ["envelope/x", "src/node_modules2/x", "src/.code-commit/x", "src/venv.txt"] {
+    assert_eq!(
+        hash(&[
+            ("src/a", "1"),
+            (".git", "gitdir: elsewhere"),
+            (".code-commit/lock", "")
+        ]),
+        plain
+    );
+    for counted in [
+        "envelope/x",
+        "src/node_modules2/x",
+        "src/.code-commit/x",
+        "src/venv.txt",
+    ] {
         assert_ne!(hash(&[("src/a", "1"), (counted, "2")]), plain, "{counted}");
     }
 }
@@ -97,7 +120,10 @@ fn empty_folders_are_found_and_made_again_with_their_modes() {
     symlink("a", root.join("linked/link")).unwrap();
     fs::set_permissions(root.join("empty/inner"), fs::Permissions::from_mode(0o700)).unwrap();
     let found = empty_folders(root).unwrap();
-    let names: Vec<&str> = found.iter().map(|folder| folder.path.to_str().unwrap()).collect();
+    let names: Vec<&str> = found
+        .iter()
+        .map(|folder| folder.path.to_str().unwrap())
+        .collect();
     assert_eq!(names, ["empty", "empty/inner", "src/none"]);
     fs::remove_dir_all(root.join("empty")).unwrap();
     restore_empty_folders(root, &found).unwrap();

@@ -12,13 +12,20 @@ fn across_disks() -> Option<(Scratch, tempfile::TempDir)> {
     };
     let git_dir = git.path().join("git");
     fs::remove_dir_all(scratch.path().join(".git")).unwrap();
-    scratch.git(&["init", "--quiet", "--separate-git-dir", git_dir.to_str().unwrap()]);
+    scratch.git(&[
+        "init",
+        "--quiet",
+        "--separate-git-dir",
+        git_dir.to_str().unwrap(),
+    ]);
     Some((scratch, git))
 }
 
 #[test]
 fn state_in_the_tree_counts_only_if_it_was_made_here() {
-    let Some((scratch, _git)) = across_disks() else { return };
+    let Some((scratch, _git)) = across_disks() else {
+        return;
+    };
     let state_dir = || WorkTree::at(scratch.path()).unwrap().state_dir();
     let state = state_dir().unwrap();
     assert_eq!(state, scratch.path().join(".code-commit"));
@@ -26,21 +33,36 @@ fn state_in_the_tree_counts_only_if_it_was_made_here() {
     assert_eq!(state_dir().unwrap(), state, "its own is taken up again");
 
     scratch.git(&["add", "--force", ".code-commit/txn/journal"]);
-    assert!(matches!(state_dir(), Err(RepoError::NotMadeHere { .. })), "a pull may have brought it");
+    assert!(
+        matches!(state_dir(), Err(RepoError::NotMadeHere { .. })),
+        "a pull may have brought it"
+    );
     scratch.git(&["rm", "-rq", "--cached", ".code-commit"]);
     state_dir().unwrap();
 }
 
 #[test]
 fn state_that_a_clone_has_brought_is_refused() {
-    let Some((scratch, _git)) = across_disks() else { return };
+    let Some((scratch, _git)) = across_disks() else {
+        return;
+    };
     let state_dir = || WorkTree::at(scratch.path()).unwrap().state_dir();
     scratch.write(".code-commit/txn/journal", "theirs");
     assert!(matches!(state_dir(), Err(RepoError::NotMadeHere { .. })));
-    fs::rename(scratch.path().join(".code-commit"), scratch.path().join("aside")).unwrap();
+    fs::rename(
+        scratch.path().join(".code-commit"),
+        scratch.path().join("aside"),
+    )
+    .unwrap();
     std::os::unix::fs::symlink("aside", scratch.path().join(".code-commit")).unwrap();
-    assert!(matches!(state_dir(), Err(RepoError::NotMadeHere { .. })), "nor through a link");
-    assert!(matches!(state_dir_in_tree(scratch.path()), Err(RepoError::NotMadeHere { .. })));
+    assert!(
+        matches!(state_dir(), Err(RepoError::NotMadeHere { .. })),
+        "nor through a link"
+    );
+    assert!(matches!(
+        state_dir_in_tree(scratch.path()),
+        Err(RepoError::NotMadeHere { .. })
+    ));
     fs::remove_file(scratch.path().join(".code-commit")).unwrap();
     state_dir().unwrap();
 }

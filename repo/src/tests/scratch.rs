@@ -1,5 +1,8 @@
 //! A repository for one test.
-#![expect(clippy::disallowed_methods, reason = "the tests make their repositories with git and plain writes")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests make their repositories with git and plain writes"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +38,11 @@ impl Scratch {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .output()
             .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         String::from_utf8(done.stdout).unwrap()
     }
 

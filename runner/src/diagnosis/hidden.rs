@@ -31,7 +31,11 @@ const MOST: usize = 16;
 pub fn hidden(denied: &[Denied], access: &Access) -> Vec<PathBuf> {
     let seen = Visible::behind(access);
     let is_apart = |path: &Path| {
-        let never = NEVER.iter().map(Path::new).chain(access.home.as_deref()).chain([access.tree.as_path()]);
+        let never = NEVER
+            .iter()
+            .map(Path::new)
+            .chain(access.home.as_deref())
+            .chain([access.tree.as_path()]);
         !never
             .chain(["/tmp", "/var/tmp"].map(Path::new))
             .any(|other| path.starts_with(other) || other.starts_with(path))
@@ -40,10 +44,20 @@ pub fn hidden(denied: &[Denied], access: &Access) -> Vec<PathBuf> {
         Denied::Read(path) => Some(path),
         Denied::Write(_) | Denied::Connection(_) => None,
     });
-    let hidden = asked.filter(|path| path.symlink_metadata().is_ok() && !seen.has(path)).filter_map(|path| {
-        let depth = if path.starts_with("/var") || path.starts_with("/usr") { 3 } else { 2 };
-        let top: PathBuf = path.components().take(depth + 1).collect();
-        (is_apart(&top) && !seen.shows_part_of(&top) && is_for_all(&top)).then_some(top)
-    });
-    hidden.collect::<BTreeSet<_>>().into_iter().take(MOST).collect()
+    let hidden = asked
+        .filter(|path| path.symlink_metadata().is_ok() && !seen.has(path))
+        .filter_map(|path| {
+            let depth = if path.starts_with("/var") || path.starts_with("/usr") {
+                3
+            } else {
+                2
+            };
+            let top: PathBuf = path.components().take(depth + 1).collect();
+            (is_apart(&top) && !seen.shows_part_of(&top) && is_for_all(&top)).then_some(top)
+        });
+    hidden
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .take(MOST)
+        .collect()
 }

@@ -14,8 +14,12 @@ mod limits;
 use limits::of_a_limit;
 
 /// Messages of programs to which the seccomp filter refused a socket.
-const NO_SOCKET: [&str; 4] =
-    ["socket: Operation not permitted", "socket: operation not permitted", "connect EPERM", "listen EPERM"];
+const NO_SOCKET: [&str; 4] = [
+    "socket: Operation not permitted",
+    "socket: operation not permitted",
+    "connect EPERM",
+    "listen EPERM",
+];
 /// The last line of a Python traceback; earlier lines name the module.
 const PYTHON_SAYS_NO: &str = "PermissionError: [Errno 1]";
 /// The number of lines of the traceback: location and source of the caller, and the same for the
@@ -23,8 +27,12 @@ const PYTHON_SAYS_NO: &str = "PermissionError: [Errno 1]";
 const PYTHON_TRACE: usize = 4;
 
 /// Messages of programs without a network that can also have other causes.
-const REFUSED: [&str; 4] =
-    ["Connection refused", "connection refused", "ECONNREFUSED", "Couldn't connect to server"];
+const REFUSED: [&str; 4] = [
+    "Connection refused",
+    "connection refused",
+    "ECONNREFUSED",
+    "Couldn't connect to server",
+];
 
 const NO_HOME: &str = "the sandbox hides your home directory from every build: \
     a toolchain in it is visible if its `bin` is in PATH; show a folder with `--readable ~/FOLDER` or \
@@ -43,7 +51,12 @@ const SECRET: [&str; 5] = ["/etc", "/home", "/root", "/run", "/var/run"];
 /// The system's messages if a file may not be written.
 const READ_ONLY: [&str; 3] = ["Read-only file system", "EROFS", "os error 30"];
 /// Landlock's messages for the same; it uses them for reading, too.
-const DENIED: [&str; 4] = ["Permission denied", "EACCES", "permission denied", "os error 13"];
+const DENIED: [&str; 4] = [
+    "Permission denied",
+    "EACCES",
+    "permission denied",
+    "os error 13",
+];
 /// Further words of a program that tried to write. Making the file readable would not help it.
 const WRITES: [&str; 7] = [
     "cannot create",
@@ -58,7 +71,12 @@ const WRITES: [&str; 7] = [
 /// then.
 const REMOVES: [&str; 4] = ["cannot remove", "cannot move", "rename", "unlink"];
 /// The system's messages if a file does not exist.
-const MISSING: [&str; 4] = ["No such file or directory", "ENOENT", "not found", "cannot open"];
+const MISSING: [&str; 4] = [
+    "No such file or directory",
+    "ENOENT",
+    "not found",
+    "cannot open",
+];
 
 /// For a failed command: one sentence with the likely cause, if that is the sandbox, and the flag
 /// or setting that opens it. This is a guess based on the command's output.
@@ -71,7 +89,10 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
         return Some(format!("{what}: {help}"));
     }
     let no_network = || {
-        format!("the sandbox has no network: {}", hosts::allow(&hosts::asked_for(&text), confinement.rung))
+        format!(
+            "the sandbox has no network: {}",
+            hosts::allow(&hosts::asked_for(&text), confinement.rung)
+        )
     };
     // Only the filter's message counts here; other lines may name files that the build does not
     // need.
@@ -86,20 +107,30 @@ pub fn explain(output: &Output, confinement: &Confinement) -> Option<String> {
     text.lines()
         .find_map(|line| {
             let is_of_network = !access.network && hosts::is_of_network(line);
-            if is_of_network { Some(no_network()) } else { of_line(line, confinement, &seen) }
+            if is_of_network {
+                Some(no_network())
+            } else {
+                of_line(line, confinement, &seen)
+            }
         })
         .or_else(|| perhaps().then(no_network))
         .or_else(|| {
-            text.lines().any(|line| misses_home(line, confinement, &seen)).then(|| NO_HOME.to_owned())
+            text.lines()
+                .any(|line| misses_home(line, confinement, &seen))
+                .then(|| NO_HOME.to_owned())
         })
 }
 
 fn is_refused_a_socket(text: &str) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     lines.iter().enumerate().any(|(at, line)| {
-        let trace = lines.iter().take(at + 1).skip(at.saturating_sub(PYTHON_TRACE));
+        let trace = lines
+            .iter()
+            .take(at + 1)
+            .skip(at.saturating_sub(PYTHON_TRACE));
         says(line, &NO_SOCKET)
-            || (line.contains(PYTHON_SAYS_NO) && trace.into_iter().any(|line| line.contains("socket")))
+            || (line.contains(PYTHON_SAYS_NO)
+                && trace.into_iter().any(|line| line.contains("socket")))
     })
 }
 
@@ -131,15 +162,25 @@ fn of_line(line: &str, confinement: &Confinement, seen: &Visible) -> Option<Stri
 /// (Python, Node.js); or as a single word before it, after the name of the program
 /// (`./build.sh: line 2: report.xml: Permission denied`) or after the operation.
 fn object(line: &str) -> Option<&str> {
-    let (at, phrase) = DENIED.iter().filter_map(|phrase| Some((line.find(phrase)?, phrase))).min()?;
+    let (at, phrase) = DENIED
+        .iter()
+        .filter_map(|phrase| Some((line.find(phrase)?, phrase)))
+        .min()?;
     let behind = line.get(at + phrase.len()..)?;
     if let Some((_, quoted)) = behind.split_once('\'') {
         return quoted.split('\'').next().filter(|name| !name.is_empty());
     }
-    let (speaker, tried) = line.get(..at)?.trim_end_matches([' ', ':']).rsplit_once(": ")?;
-    let name = WRITES.iter().find_map(|words| tried.strip_prefix(words)).unwrap_or(tried);
+    let (speaker, tried) = line
+        .get(..at)?
+        .trim_end_matches([' ', ':'])
+        .rsplit_once(": ")?;
+    let name = WRITES
+        .iter()
+        .find_map(|words| tried.strip_prefix(words))
+        .unwrap_or(tried);
     let name = name.trim_matches([' ', '\'', '"', '`', '‘', '’']);
-    let is_name = !speaker.is_empty() && !name.contains(char::is_whitespace) && name.parse::<u32>().is_err();
+    let is_name =
+        !speaker.is_empty() && !name.contains(char::is_whitespace) && name.parse::<u32>().is_err();
     is_name.then_some(name).filter(|name| !name.is_empty())
 }
 
@@ -158,14 +199,22 @@ fn misses_home(line: &str, confinement: &Confinement, seen: &Visible) -> bool {
 }
 
 fn is_hidden_home(path: &Path, access: &Access, seen: &Visible) -> bool {
-    access.home.as_ref().is_some_and(|home| path.starts_with(home)) && !seen.has(path)
+    access
+        .home
+        .as_ref()
+        .is_some_and(|home| path.starts_with(home))
+        && !seen.has(path)
 }
 
 /// Whether opening this path would reveal something that must stay hidden: of the tree only that is not visible.
 fn is_secret(path: &Path, access: &Access) -> bool {
-    let mut secret =
-        SECRET.iter().map(Path::new).chain(access.home.as_deref()).chain([access.tree.as_path()]);
-    path.iter().any(|name| code_commit_names::is_secret(&name.to_string_lossy()))
+    let mut secret = SECRET
+        .iter()
+        .map(Path::new)
+        .chain(access.home.as_deref())
+        .chain([access.tree.as_path()]);
+    path.iter()
+        .any(|name| code_commit_names::is_secret(&name.to_string_lossy()))
         || secret.any(|secret| path.starts_with(secret) || secret.starts_with(path))
 }
 
@@ -175,13 +224,20 @@ fn is_masked(path: &Path, access: &Access) -> bool {
 
 /// Whether the path exists on the host, and neither it nor its target is secret.
 fn is_there_to_show(path: &Path, access: &Access) -> bool {
-    !is_secret(path, access) && path.canonicalize().is_ok_and(|real| !is_secret(&real, access))
+    !is_secret(path, access)
+        && path
+            .canonicalize()
+            .is_ok_and(|real| !is_secret(&real, access))
 }
 
 /// Whether a folder of the host is missing in the sandbox. (Some folders exist there with other
 /// content.)
 fn is_hidden_folder(folder: &Path, access: &Access, seen: &Visible) -> bool {
-    let replaced = [Some(Path::new("/tmp")), Some(Path::new("/var/tmp")), access.home.as_deref()];
+    let replaced = [
+        Some(Path::new("/tmp")),
+        Some(Path::new("/var/tmp")),
+        access.home.as_deref(),
+    ];
     folder.is_dir()
         && !replaced.contains(&Some(folder))
         && !is_secret(folder, access)
@@ -207,7 +263,9 @@ fn about_rights(
         Some(path) if is_masked(path, access) => {
             format!("the sandbox hides {} from every build", path.display())
         }
-        Some(path) if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) => {
+        Some(path)
+            if path.starts_with(&access.tree) && !is_new_beside_protected(line, path, access) =>
+        {
             return None;
         }
         Some(path) if path.starts_with(&access.tree) => about_the_top(line, path),
@@ -215,7 +273,9 @@ fn about_rights(
         Some(path) if confinement.rung == Rung::Landlock && is_hidden_home(path, access, seen) => {
             NO_HOME.to_owned()
         }
-        Some(path) if confinement.rung == Rung::Landlock && !says(line, &WRITES) && hides(path, seen) => {
+        Some(path)
+            if confinement.rung == Rung::Landlock && !says(line, &WRITES) && hides(path, seen) =>
+        {
             // What a link in a visible folder leads to may be hidden.
             let real = path.canonicalize().ok()?;
             return is_there_to_show(&real, access).then(|| about_hiding(&real));
@@ -260,8 +320,10 @@ fn is_cache(path: &Path, confinement: &Confinement) -> bool {
 /// cannot allow that.
 fn is_new_beside_protected(line: &str, path: &Path, access: &Access) -> bool {
     let mut protected = access.read_only.iter().chain(&access.masked);
-    protected.any(|held| held.parent().is_some_and(|folder| path.parent() == Some(folder)))
-        && (!path.exists() || says(line, &REMOVES))
+    protected.any(|held| {
+        held.parent()
+            .is_some_and(|folder| path.parent() == Some(folder))
+    }) && (!path.exists() || says(line, &REMOVES))
 }
 
 fn about_hiding(path: &Path) -> String {
@@ -276,11 +338,15 @@ fn about_hiding(path: &Path) -> String {
 /// with `..` may be anywhere.
 fn paths(line: &str, access: &Access) -> impl Iterator<Item = PathBuf> {
     let is_edge = |letter: char| letter.is_whitespace() || "'\"`‘’()[]:,;".contains(letter);
-    line.split(is_edge).filter(|word| !word.is_empty()).filter_map(|word| {
-        let path = access.tree.join(word.trim_start_matches("./"));
-        let is_path = word.contains('/') || access.read_only.contains(&path) || access.masked.contains(&path);
-        (is_path && !path.components().any(|part| part == Component::ParentDir)).then_some(path)
-    })
+    line.split(is_edge)
+        .filter(|word| !word.is_empty())
+        .filter_map(|word| {
+            let path = access.tree.join(word.trim_start_matches("./"));
+            let is_path = word.contains('/')
+                || access.read_only.contains(&path)
+                || access.masked.contains(&path);
+            (is_path && !path.components().any(|part| part == Component::ParentDir)).then_some(path)
+        })
 }
 
 #[cfg(test)]

@@ -44,19 +44,28 @@ const RUSTC_PLACE: &str = "--> ";
 /// Whether anything here is a verdict about code.
 pub(super) fn is_judged(output: &str) -> bool {
     let is_verdict = |line: &str| {
-        VERDICTS.iter().any(|words| line.contains(words)) || is_after_place(line) || counts_failures(line)
+        VERDICTS.iter().any(|words| line.contains(words))
+            || is_after_place(line)
+            || counts_failures(line)
     };
     output.lines().any(is_verdict) || is_of_rustc(output)
 }
 
 fn is_after_place(line: &str) -> bool {
-    let places = AFTER_PLACE.iter().filter_map(|words| line.split_once(words));
-    places.into_iter().any(|(place, _)| place.ends_with(|last: char| last.is_ascii_digit()))
+    let places = AFTER_PLACE
+        .iter()
+        .filter_map(|words| line.split_once(words));
+    places
+        .into_iter()
+        .any(|(place, _)| place.ends_with(|last: char| last.is_ascii_digit()))
 }
 
 /// `1 failed in 0.02s`, `2 failing`, `Tests: 1 failed`, `Failures: 1`.
 fn counts_failures(line: &str) -> bool {
-    let words: Vec<&str> = line.split([' ', ',', '=', '\t']).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = line
+        .split([' ', ',', '=', '\t'])
+        .filter(|word| !word.is_empty())
+        .collect();
     let is_count = |word: &str| word.parse::<u64>().is_ok_and(|count| count > 0);
     words.windows(2).any(|pair| match pair {
         [count, what] => {
@@ -71,7 +80,9 @@ fn counts_failures(line: &str) -> bool {
 fn is_of_rustc(output: &str) -> bool {
     let mut lines = output.lines().peekable();
     while let Some(line) = lines.next() {
-        let place = lines.peek().is_some_and(|next| next.trim_start().starts_with(RUSTC_PLACE));
+        let place = lines
+            .peek()
+            .is_some_and(|next| next.trim_start().starts_with(RUSTC_PLACE));
         if line.starts_with(RUSTC) && place {
             return true;
         }

@@ -58,7 +58,11 @@ impl Kind {
 
 impl Lack {
     pub(super) fn new(kind: Kind, what: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), help: help.into() }
+        Self {
+            kind,
+            what: what.into(),
+            help: help.into(),
+        }
     }
 }
 
@@ -96,15 +100,25 @@ pub(super) trait Machine {
 
 /// Older versions of npm begin the lines of an error with `npm ERR!`.
 pub(super) fn as_npm_writes(line: &str) -> Cow<'_, str> {
-    line.strip_prefix("npm ERR! ").map_or(Cow::Borrowed(line), |rest| format!("npm error {rest}").into())
+    line.strip_prefix("npm ERR! ")
+        .map_or(Cow::Borrowed(line), |rest| {
+            format!("npm error {rest}").into()
+        })
 }
 
 /// The last line that is not blank.
 pub(super) fn last_line(output: &str) -> Option<&str> {
-    output.lines().rev().map(str::trim_end).find(|line| !line.is_empty())
+    output
+        .lines()
+        .rev()
+        .map(str::trim_end)
+        .find(|line| !line.is_empty())
 }
 
 /// What is between two pieces of text, each the first of its kind.
 pub(super) fn between<'l>(line: &'l str, before: &str, after: &str) -> Option<&'l str> {
-    line.split_once(before)?.1.split_once(after).map(|(inside, _)| inside)
+    line.split_once(before)?
+        .1
+        .split_once(after)
+        .map(|(inside, _)| inside)
 }

@@ -16,31 +16,66 @@ const DOWNLOADERS: [(&str, &[&str]); 27] = [
     ("npm", &["npm error request to http", " failed, reason:"]),
     ("pnpm", &["ERR_PNPM_NO_OFFLINE_TARBALL"]),
     ("pnpm", &["ERR_PNPM_META_FETCH_FAIL"]),
-    ("yarn", &["error An unexpected error occurred: \"http", "getaddrinfo"]),
-    ("pip", &["WARNING: Retrying (Retry(total=0", "after connection broken by"]),
+    (
+        "yarn",
+        &["error An unexpected error occurred: \"http", "getaddrinfo"],
+    ),
+    (
+        "pip",
+        &[
+            "WARNING: Retrying (Retry(total=0",
+            "after connection broken by",
+        ],
+    ),
     ("uv", &[" Failed to fetch: ", "http"]),
-    ("uv", &["Network connectivity is disabled, but the requested data"]),
+    (
+        "uv",
+        &["Network connectivity is disabled, but the requested data"],
+    ),
     ("poetry", &["All attempts to connect to ", " failed."]),
     ("go", &[": Get \"http", "dial tcp"]),
     ("go", &[": Get \"http", "lookup "]),
     ("Maven", &["[ERROR]", ": Unknown host "]),
     ("Maven", &["[ERROR]", "in offline mode and the artifact"]),
-    ("Gradle", &["No cached version of ", "available for offline mode"]),
+    (
+        "Gradle",
+        &["No cached version of ", "available for offline mode"],
+    ),
     ("Gradle", &["> Could not GET 'http"]),
-    ("Gradle", &["Exception in thread \"main\" java.net.UnknownHostException"]),
-    ("Bundler", &["Could not reach host ", "Check your network connection"]),
+    (
+        "Gradle",
+        &["Exception in thread \"main\" java.net.UnknownHostException"],
+    ),
+    (
+        "Bundler",
+        &["Could not reach host ", "Check your network connection"],
+    ),
     ("Mix", &["httpc request failed with: {:failed_connect"]),
     ("Composer", &["curl error 6 while downloading http"]),
-    ("NuGet", &["error NU1301: Unable to load the service index for source"]),
-    ("cabal", &["The package list for '", "does not exist. Run 'cabal update'"]),
-    ("cabal", &["user error (cabal: ", "curl' exited with an error"]),
+    (
+        "NuGet",
+        &["error NU1301: Unable to load the service index for source"],
+    ),
+    (
+        "cabal",
+        &[
+            "The package list for '",
+            "does not exist. Run 'cabal update'",
+        ],
+    ),
+    (
+        "cabal",
+        &["user error (cabal: ", "curl' exited with an error"],
+    ),
     ("pub", &["Got socket error trying to find package "]),
 ];
 
 /// The package manager that could not download anything, by a line of its output.
 pub(super) fn manager(line: &str) -> Option<&'static Manager> {
     let line = as_npm_writes(line);
-    let (name, _) = DOWNLOADERS.iter().find(|(_, says)| says.iter().all(|words| line.contains(words)))?;
+    let (name, _) = DOWNLOADERS
+        .iter()
+        .find(|(_, says)| says.iter().all(|words| line.contains(words)))?;
     MANAGERS.iter().find(|manager| manager.name == *name)
 }
 
@@ -70,9 +105,13 @@ pub(super) fn download(failed: &Failed<'_>, machine: &impl Machine) -> Option<La
         return without(name, once + &open());
     }
     let last = last_line(failed.output)?;
-    let is_last =
-        |(_, code, words): &&(&str, i32, &str)| failed.exit_code == *code && last.starts_with(words);
-    LAST_WORDS.iter().find(is_last).and_then(|(name, ..)| without(name, open()))
+    let is_last = |(_, code, words): &&(&str, i32, &str)| {
+        failed.exit_code == *code && last.starts_with(words)
+    };
+    LAST_WORDS
+        .iter()
+        .find(is_last)
+        .and_then(|(name, ..)| without(name, open()))
 }
 
 /// What tools say about a cache that they cannot write.
@@ -89,14 +128,31 @@ const CACHES: [(&str, &str); 9] = [
 ];
 
 /// Commands that only write, as they begin their messages.
-const WRITERS: [&str; 10] =
-    ["mkdir: ", "touch: ", "cp: ", "mv: ", "rm: ", "ln: ", "install: ", "tee: ", "chmod: ", "dd: "];
-const REFUSED: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
+const WRITERS: [&str; 10] = [
+    "mkdir: ",
+    "touch: ",
+    "cp: ",
+    "mv: ",
+    "rm: ",
+    "ln: ",
+    "install: ",
+    "tee: ",
+    "chmod: ",
+    "dd: ",
+];
+const REFUSED: [&str; 3] = [
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+];
 
 pub(super) fn write(output: &str, machine: &impl Machine) -> Option<Lack> {
     let of_line = |line: &str| {
         let line = as_npm_writes(line);
-        CACHES.iter().find(|(_, words)| line.contains(words)).map(|(tool, _)| *tool)
+        CACHES
+            .iter()
+            .find(|(_, words)| line.contains(words))
+            .map(|(tool, _)| *tool)
     };
     let cache = output.lines().find_map(of_line);
     if let Some(tool) = cache {

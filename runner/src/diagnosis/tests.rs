@@ -66,12 +66,21 @@ const WHOLE: Given = Given {
 fn read(path: &Path) -> (i32, String) {
     let text = std::fs::read_to_string(path).unwrap();
     let (head, output) = text.split_once('\n').unwrap();
-    (head.rsplit_once("exit code ").unwrap().1.parse().unwrap(), output.to_owned())
+    (
+        head.rsplit_once("exit code ").unwrap().1.parse().unwrap(),
+        output.to_owned(),
+    )
 }
 
 fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(folder);
-    let mut files: Vec<PathBuf> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(folder);
+    let mut files: Vec<PathBuf> = folder
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     files.sort();
     files
 }
@@ -81,8 +90,17 @@ fn verdicts(folder: &str, machine: &Given) -> String {
     let verdict = |file: &PathBuf| {
         let (exit_code, output) = read(file);
         let name = file.file_stem().unwrap().to_str().unwrap();
-        match lack(&Failed { exit_code, output: &output }, machine) {
-            Some(lack) => format!("{name}\n  {:?}: {}\n  {}\n", lack.kind, lack.what, lack.help),
+        match lack(
+            &Failed {
+                exit_code,
+                output: &output,
+            },
+            machine,
+        ) {
+            Some(lack) => format!(
+                "{name}\n  {:?}: {}\n  {}\n",
+                lack.kind, lack.what, lack.help
+            ),
             None => format!("{name}\n  red\n"),
         }
     };
@@ -97,9 +115,14 @@ fn what_the_machine_lacks_is_named_with_what_fixes_it() {
 #[test]
 fn a_red_build_is_never_called_unfit() {
     let verdicts = verdicts("red", &BARE);
-    let unfit: Vec<&str> =
-        verdicts.lines().filter(|line| line.starts_with("  ") && *line != "  red").collect();
-    assert!(unfit.is_empty() && verdicts.lines().count() > 40, "{verdicts}");
+    let unfit: Vec<&str> = verdicts
+        .lines()
+        .filter(|line| line.starts_with("  ") && *line != "  red")
+        .collect();
+    assert!(
+        unfit.is_empty() && verdicts.lines().count() > 40,
+        "{verdicts}"
+    );
 }
 
 #[test]
@@ -110,7 +133,11 @@ fn a_machine_that_has_what_the_output_complains_about_is_not_blamed() {
             .iter()
             .any(|kind| line.starts_with(kind))
     };
-    let blamed: Vec<&str> = verdicts.lines().map(str::trim).filter(is_sentence).collect();
+    let blamed: Vec<&str> = verdicts
+        .lines()
+        .map(str::trim)
+        .filter(is_sentence)
+        .collect();
     // Of versions, compilers and the modules of an interpreter, only the output knows.
     insta::assert_snapshot!(blamed.join("\n"), @r"
     Module: the Python module `nosuchrunner` is not installed for the Python that the build uses
@@ -124,25 +151,53 @@ fn a_machine_that_has_what_the_output_complains_about_is_not_blamed() {
 fn a_verdict_about_the_code_outweighs_everything_else() {
     for file in files("unfit") {
         let (exit_code, output) = read(&file);
-        for judged in
-            ["error[E0308]: mismatched types", "1 failed in 0.02s", "x.c:1:20: error: ‘y’ undeclared"]
-        {
+        for judged in [
+            "error[E0308]: mismatched types",
+            "1 failed in 0.02s",
+            "x.c:1:20: error: ‘y’ undeclared",
+        ] {
             let output = format!("{judged}\n{output}");
-            assert_eq!(lack(&Failed { exit_code, output: &output }, &BARE), None, "{output}");
+            assert_eq!(
+                lack(
+                    &Failed {
+                        exit_code,
+                        output: &output
+                    },
+                    &BARE
+                ),
+                None,
+                "{output}"
+            );
         }
     }
 }
 
 #[test]
 fn a_refused_host_makes_a_failure_unfit_unless_the_code_was_judged() {
-    let host = RefusedHost { host: "static.crates.io".to_owned(), why: Refusal::NotAllowed };
+    let host = RefusedHost {
+        host: "static.crates.io".to_owned(),
+        why: Refusal::NotAllowed,
+    };
     let of = |code, text| {
         let refused = vec![host.clone()];
-        let output = Output { refused, ..output(code, text) };
+        let output = Output {
+            refused,
+            ..output(code, text)
+        };
         let (env, confinement) = (Env::default(), Confinement::off());
-        Ran { output: &output, root: Path::new("/"), env: &env, confinement: &confinement }.lack()
+        Ran {
+            output: &output,
+            root: Path::new("/"),
+            env: &env,
+            confinement: &confinement,
+        }
+        .lack()
     };
-    let found = of(1, "error: failed to download from `https://static.crates.io/x`\n").unwrap();
+    let found = of(
+        1,
+        "error: failed to download from `https://static.crates.io/x`\n",
+    )
+    .unwrap();
     insta::assert_snapshot!(format!("{}: {}\n{}", found.kind.code(), found.what, found.help), @r#"
     no-network: the command did not reach static.crates.io (not an allowed host)
     allow the host with `--allow-host static.crates.io` or `[sandbox] hosts = ["static.crates.io"]`
@@ -152,19 +207,46 @@ fn a_refused_host_makes_a_failure_unfit_unless_the_code_was_judged() {
 
 #[test]
 fn a_program_that_the_sandbox_hides_is_shown_with_its_folder() {
-    let hiding = Given { program: Presence::Hidden("/srv/tools/bin/mvn".into()), ..WHOLE };
-    let failed = Failed { exit_code: 127, output: "./build.sh: 3: mvn: not found\n" };
+    let hiding = Given {
+        program: Presence::Hidden("/srv/tools/bin/mvn".into()),
+        ..WHOLE
+    };
+    let failed = Failed {
+        exit_code: 127,
+        output: "./build.sh: 3: mvn: not found\n",
+    };
     insta::assert_snapshot!(lack(&failed, &hiding).unwrap().help, @"show it with `--readable /srv/tools/bin` or `[sandbox] readable = [\"/srv/tools/bin\"]`");
 }
 
 /// The help ends up in a terminal, and its commands in a shell.
 #[test]
 fn a_name_with_a_meaning_to_a_shell_is_not_quoted() {
-    for name in ["./$(reboot)", "./a`b`", "a;b/c", "a|b", "-rf/x", "é/x", "./a'b"] {
+    for name in [
+        "./$(reboot)",
+        "./a`b`",
+        "a;b/c",
+        "a|b",
+        "-rf/x",
+        "é/x",
+        "./a'b",
+    ] {
         let output = format!("./build.sh: 3: {name}: not found\n");
-        assert_eq!(lack(&Failed { exit_code: 127, output: &output }, &BARE), None, "{name}");
+        assert_eq!(
+            lack(
+                &Failed {
+                    exit_code: 127,
+                    output: &output
+                },
+                &BARE
+            ),
+            None,
+            "{name}"
+        );
     }
-    let failed = Failed { exit_code: 127, output: "./build.sh: 3: g++-12.1_x@y: not found\n" };
+    let failed = Failed {
+        exit_code: 127,
+        output: "./build.sh: 3: g++-12.1_x@y: not found\n",
+    };
     assert!(lack(&failed, &BARE).is_some());
 }
 
@@ -173,7 +255,14 @@ fn older_versions_of_npm_are_understood_too() {
     for code in ["EAI_AGAIN", "ENOTCACHED"] {
         let of = |words: &str| {
             let output = format!("{words} code {code}\n");
-            lack(&Failed { exit_code: 1, output: &output }, &BARE).unwrap()
+            lack(
+                &Failed {
+                    exit_code: 1,
+                    output: &output,
+                },
+                &BARE,
+            )
+            .unwrap()
         };
         assert_eq!(of("npm ERR!"), of("npm error"));
     }
@@ -182,7 +271,10 @@ fn older_versions_of_npm_are_understood_too() {
 fn output(code: i32, text: &str) -> Output {
     Output {
         ended: Ended::Exited(code),
-        captured: Captured { head: text.as_bytes().to_vec(), ..Captured::default() },
+        captured: Captured {
+            head: text.as_bytes().to_vec(),
+            ..Captured::default()
+        },
         apart: None,
         elapsed: Duration::ZERO,
         survivors_killed: 0,
@@ -201,15 +293,27 @@ fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
     let output = output(code, text);
     let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
     let access = Access::new(folder.path(), &env);
-    let confinement = Confinement { rung: Rung::Bwrap, access };
-    let ran = Ran { output: &output, root: folder.path(), env: &env, confinement: &confinement };
-    ran.lack().map(|lack| format!("{}: {}", lack.kind.code(), lack.what))
+    let confinement = Confinement {
+        rung: Rung::Bwrap,
+        access,
+    };
+    let ran = Ran {
+        output: &output,
+        root: folder.path(),
+        env: &env,
+        confinement: &confinement,
+    };
+    ran.lack()
+        .map(|lack| format!("{}: {}", lack.kind.code(), lack.what))
 }
 
 #[test]
 fn a_program_is_missing_only_if_no_folder_of_the_path_holds_it() {
     let missing = lacked(&[], 127, "./build.sh: 2: no-such-tool: not found\n");
-    assert_eq!(missing.as_deref(), Some("tool-missing: the program `no-such-tool` is not installed"));
+    assert_eq!(
+        missing.as_deref(),
+        Some("tool-missing: the program `no-such-tool` is not installed")
+    );
     assert_eq!(lacked(&[], 127, "./build.sh: 2: sh: not found\n"), None);
 }
 
@@ -218,11 +322,19 @@ fn a_library_is_missing_only_if_a_manifest_names_it() {
     let text = "ModuleNotFoundError: No module named 'typing_extra'\n";
     assert_eq!(lacked(&[], 1, text), None);
     let manifest = ("requirements.txt", "# all\nTyping-Extra>=4\n");
-    assert!(lacked(&[manifest], 1, text).unwrap().starts_with("module-missing: "));
+    assert!(
+        lacked(&[manifest], 1, text)
+            .unwrap()
+            .starts_with("module-missing: ")
+    );
     assert_eq!(lacked(&[manifest, ("typing_extra.py", "")], 1, text), None);
     let text = "Error: Cannot find module '@scope/part/sub'\n";
     let manifest = ("package.json", r#"{"dependencies":{"@scope/part":"^1"}}"#);
-    assert!(lacked(&[manifest], 1, text).unwrap().contains("`@scope/part`"));
+    assert!(
+        lacked(&[manifest], 1, text)
+            .unwrap()
+            .contains("`@scope/part`")
+    );
 }
 
 #[test]
@@ -235,9 +347,22 @@ fn a_virtual_environment_is_missing_only_if_it_is_not_there() {
         assert_eq!(lacked(&[], code, text).as_deref(), Some(missing), "{text}");
     }
     assert_eq!(lacked(&[(".venv/bin/activate", "")], 2, of_dash), None);
-    assert_eq!(lacked(&[], 2, "cat: tools/bin/python3.txt: No such file or directory, says a test\n"), None);
-    let failed = Failed { exit_code: 2, output: of_dash };
-    let with_list = Given { file: "requirements.txt", ..WHOLE };
+    assert_eq!(
+        lacked(
+            &[],
+            2,
+            "cat: tools/bin/python3.txt: No such file or directory, says a test\n"
+        ),
+        None
+    );
+    let failed = Failed {
+        exit_code: 2,
+        output: of_dash,
+    };
+    let with_list = Given {
+        file: "requirements.txt",
+        ..WHOLE
+    };
     insta::assert_snapshot!(lack(&failed, &WHOLE).unwrap().help, @"make it: python3 -m venv .venv");
     insta::assert_snapshot!(lack(&failed, &with_list).unwrap().help, @"make it: python3 -m venv .venv && .venv/bin/pip install -r requirements.txt");
 }

@@ -12,15 +12,26 @@ const NOT_STARTED: i32 = 126;
 const LAST_LINES: usize = 6;
 
 pub(super) fn missing(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
-    by_shell(failed, machine).or_else(|| failed.output.lines().find_map(|line| by_tool(line, machine)))
+    by_shell(failed, machine).or_else(|| {
+        failed
+            .output
+            .lines()
+            .find_map(|line| by_tool(line, machine))
+    })
 }
 
 /// The last one: a script may try several names before it gives up.
 fn by_shell(failed: &Failed<'_>, machine: &impl Machine) -> Option<Lack> {
     let says = |code: i32| {
         let named = format!(" {code}");
-        let mut last = failed.output.lines().rev().filter(|line| !line.trim().is_empty()).take(LAST_LINES);
-        failed.exit_code == code || last.any(|line| line.trim_end_matches([')', '.']).ends_with(&named))
+        let mut last = failed
+            .output
+            .lines()
+            .rev()
+            .filter(|line| !line.trim().is_empty())
+            .take(LAST_LINES);
+        failed.exit_code == code
+            || last.any(|line| line.trim_end_matches([')', '.']).ends_with(&named))
     };
     if !says(NOT_FOUND) && !says(NOT_STARTED) {
         return None;
@@ -36,16 +47,22 @@ fn named(line: &str) -> Option<&str> {
     }
     let is_env = line.starts_with("env: ") || line.starts_with("/usr/bin/env: ");
     let is_make = line.starts_with("make: ") || line.starts_with("make[");
-    let before = if let Some(before) = line.strip_suffix(": bad interpreter: No such file or directory") {
-        before.rsplit_once(": ")?.0
-    } else if is_env || is_make {
-        line.strip_suffix(": No such file or directory")?
-    } else {
-        line.strip_suffix(": command not found")
-            .or_else(|| line.strip_suffix(": not found"))
-            .or_else(|| line.strip_suffix(": cannot execute: required file not found"))?
-    };
-    Some(before.rsplit_once(": ")?.1.trim_matches(['‘', '’', '\'', '"', '`']))
+    let before =
+        if let Some(before) = line.strip_suffix(": bad interpreter: No such file or directory") {
+            before.rsplit_once(": ")?.0
+        } else if is_env || is_make {
+            line.strip_suffix(": No such file or directory")?
+        } else {
+            line.strip_suffix(": command not found")
+                .or_else(|| line.strip_suffix(": not found"))
+                .or_else(|| line.strip_suffix(": cannot execute: required file not found"))?
+        };
+    Some(
+        before
+            .rsplit_once(": ")?
+            .1
+            .trim_matches(['‘', '’', '\'', '"', '`']),
+    )
 }
 
 fn absent(name: &str, machine: &impl Machine) -> Option<Lack> {
@@ -68,8 +85,13 @@ fn absent(name: &str, machine: &impl Machine) -> Option<Lack> {
             let folder = place.parent().unwrap_or(&place).display();
             Some(Lack::new(
                 Kind::Tool,
-                format!("the program `{name}` is {}, which the sandbox hides", place.display()),
-                format!("show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`"),
+                format!(
+                    "the program `{name}` is {}, which the sandbox hides",
+                    place.display()
+                ),
+                format!(
+                    "show it with `--readable {folder}` or `[sandbox] readable = [\"{folder}\"]`"
+                ),
             ))
         }
         Presence::Missing => Some(Lack::new(
@@ -97,7 +119,10 @@ fn by_tool(line: &str, machine: &impl Machine) -> Option<Lack> {
     }
     let version = |what: String, help: &str| Some(Lack::new(Kind::Tool, what, help));
     if line.starts_with("error: rustup could not choose a version of ") {
-        return version("rustup has no default toolchain".to_owned(), "choose one: rustup default stable");
+        return version(
+            "rustup has no default toolchain".to_owned(),
+            "choose one: rustup default stable",
+        );
     }
     if let Some(name) = between(line, "error: toolchain '", "' is not installed") {
         return version(
@@ -106,14 +131,24 @@ fn by_tool(line: &str, machine: &impl Machine) -> Option<Lack> {
         );
     }
     if let Some(name) = between(line, "pyenv: version `", "' is not installed") {
-        return version(format!("Python {name} is not installed"), "install it: pyenv install");
+        return version(
+            format!("Python {name} is not installed"),
+            "install it: pyenv install",
+        );
     }
     if line.contains("CMake was unable to find a build program corresponding to") {
-        return version("CMake finds no build program".to_owned(), "install make or ninja");
+        return version(
+            "CMake finds no build program".to_owned(),
+            "install make or ninja",
+        );
     }
-    if line.contains("_COMPILER not set, after EnableLanguage") || line.contains("_COMPILER could be found.")
+    if line.contains("_COMPILER not set, after EnableLanguage")
+        || line.contains("_COMPILER could be found.")
     {
-        return version("CMake finds no compiler".to_owned(), "install one: gcc and g++, or clang");
+        return version(
+            "CMake finds no compiler".to_owned(),
+            "install one: gcc and g++, or clang",
+        );
     }
     let is_java = line.contains("JAVA_HOME is set to an invalid directory")
         || line.contains("The JAVA_HOME environment variable is not defined correctly");

@@ -35,7 +35,10 @@ pub(super) struct Memory {
 impl Memory {
     /// `None` if there is no place for it.
     pub(super) fn of(confinement: &Confinement) -> Option<Self> {
-        Some(Self { file: file(confinement)?, circumstances: circumstances(confinement) })
+        Some(Self {
+            file: file(confinement)?,
+            circumstances: circumstances(confinement),
+        })
     }
 
     pub(super) fn holds(&self) -> bool {
@@ -44,8 +47,9 @@ impl Memory {
 
     /// Without the file, the next command tries again.
     pub(super) fn keep(&self) {
-        let _ =
-            code_commit_dir::replace_with(&self.file, |file| file.write_all(self.circumstances.as_bytes()));
+        let _ = code_commit_dir::replace_with(&self.file, |file| {
+            file.write_all(self.circumstances.as_bytes())
+        });
     }
 }
 
@@ -57,20 +61,38 @@ pub(crate) fn forget(confinement: &Confinement) {
 }
 
 fn file(confinement: &Confinement) -> Option<PathBuf> {
-    Some(confinement.access.memory.as_ref()?.join(format!("{}-works", confinement.rung)))
+    Some(
+        confinement
+            .access
+            .memory
+            .as_ref()?
+            .join(format!("{}-works", confinement.rung)),
+    )
 }
 
 fn circumstances(confinement: &Confinement) -> String {
     let mut all = DefaultHasher::new();
     format!("{confinement:?}").hash(&mut all);
     FILES.map(|file| fs::read(file).ok()).hash(&mut all);
-    NAMESPACES.map(|kind| fs::read_link(Path::new("/proc/self/ns").join(kind)).ok()).hash(&mut all);
+    NAMESPACES
+        .map(|kind| fs::read_link(Path::new("/proc/self/ns").join(kind)).ok())
+        .hash(&mut all);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let counts = |line: &&str| STATUS.iter().any(|name| line.starts_with(name));
-    status.lines().filter(counts).for_each(|line| line.hash(&mut all));
+    status
+        .lines()
+        .filter(counts)
+        .for_each(|line| line.hash(&mut all));
     let program = fs::metadata("/proc/self/exe").ok();
-    let program =
-        program.map(|found| (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
+    let program = program.map(|found| {
+        (
+            found.dev(),
+            found.ino(),
+            found.size(),
+            found.mtime(),
+            found.mtime_nsec(),
+        )
+    });
     program.hash(&mut all);
     format!("{:016x}\n", all.finish())
 }

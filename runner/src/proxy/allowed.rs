@@ -55,13 +55,21 @@ impl AddressRange {
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
         let address = address.parse().ok()?;
         let (width, _) = number(address);
-        let bits = if text.contains('/') { bits.parse().ok()? } else { width };
+        let bits = if text.contains('/') {
+            bits.parse().ok()?
+        } else {
+            width
+        };
         (bits <= width).then_some(Self { address, bits })
     }
 
     pub(super) fn has(&self, address: IpAddr) -> bool {
-        let ((width, own), (its_width, its)) = (number(self.address), number(address.to_canonical()));
-        let first = |bits: u128| bits.checked_shr(width.saturating_sub(self.bits)).unwrap_or(0);
+        let ((width, own), (its_width, its)) =
+            (number(self.address), number(address.to_canonical()));
+        let first = |bits: u128| {
+            bits.checked_shr(width.saturating_sub(self.bits))
+                .unwrap_or(0)
+        };
         width == its_width && first(own) == first(its)
     }
 }
@@ -106,7 +114,11 @@ impl RefusedHost {
     pub(super) fn new(Request { host, port, .. }: &Request, why: Refusal) -> Option<Self> {
         let is_address = host.parse::<IpAddr>().is_ok();
         let is_name = host.len() <= 253 && host.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let port = if is_of_web(*port) { String::new() } else { format!(":{port}") };
+        let port = if is_of_web(*port) {
+            String::new()
+        } else {
+            format!(":{port}")
+        };
         let host = if host.contains(':') {
             is_address.then(|| format!("[{host}]{port}"))
         } else {

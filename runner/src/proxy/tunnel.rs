@@ -32,7 +32,11 @@ pub(super) fn begin(client: &mut impl Read, request: &Request) -> io::Result<Beg
         read.extend_from_slice(new);
         if count == 0 || read.first() != Some(&HANDSHAKE) {
             let is_web = matches!(request.port, 443 | 80) && !read.is_empty();
-            return Ok(if is_web { Begun::NoTls } else { Begun::Passes(read) });
+            return Ok(if is_web {
+                Begun::NoTls
+            } else {
+                Begun::Passes(read)
+            });
         }
         while !new.is_empty() {
             acceptor.read_tls(&mut new)?;
@@ -61,11 +65,17 @@ mod tests {
     use crate::proxy::tests::client_hello;
 
     fn begun(sent: &[u8], host: &str, port: u16) -> Begun {
-        let request = Request { host: host.to_owned(), port, forward: None };
+        let request = Request {
+            host: host.to_owned(),
+            port,
+            forward: None,
+        };
         // Byte by byte, as a network may deliver it.
-        let pieces = sent.iter().fold(Box::new(io::empty()) as Box<dyn Read>, |before, byte| {
-            Box::new(before.chain(io::Cursor::new([*byte])))
-        });
+        let pieces = sent
+            .iter()
+            .fold(Box::new(io::empty()) as Box<dyn Read>, |before, byte| {
+                Box::new(before.chain(io::Cursor::new([*byte])))
+            });
         let (mut whole, mut slow) = (sent, pieces);
         let first = begin(&mut whole, &request).unwrap();
         assert_eq!(begin(&mut slow, &request).unwrap(), first);
@@ -75,13 +85,22 @@ mod tests {
     #[test]
     fn tls_passes_only_for_the_host_that_was_asked_for() {
         let hello = client_hello("good.example");
-        assert_eq!(begun(&hello, "good.example", 443), Begun::Passes(hello.clone()));
-        assert_eq!(begun(&hello, "good.example", 8443), Begun::Passes(hello.clone()));
+        assert_eq!(
+            begun(&hello, "good.example", 443),
+            Begun::Passes(hello.clone())
+        );
+        assert_eq!(
+            begun(&hello, "good.example", 8443),
+            Begun::Passes(hello.clone())
+        );
         assert_eq!(begun(&hello, "other.example", 443), Begun::OtherHost);
         assert_eq!(begun(&hello, "other.example", 8443), Begun::OtherHost);
         assert_eq!(begun(&hello, "192.0.2.1", 443), Begun::OtherHost);
         let nameless = client_hello("192.0.2.1");
-        assert_eq!(begun(&nameless, "192.0.2.1", 443), Begun::Passes(nameless.clone()));
+        assert_eq!(
+            begun(&nameless, "192.0.2.1", 443),
+            Begun::Passes(nameless.clone())
+        );
         assert_eq!(begun(&nameless, "good.example", 443), Begun::OtherHost);
     }
 
@@ -90,10 +109,20 @@ mod tests {
         let plain = b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n";
         for port in [80, 443] {
             assert_eq!(begun(plain, "good.example", port), Begun::NoTls);
-            assert_eq!(begun(b"\x16garbage", "good.example", port), Begun::OtherHost);
+            assert_eq!(
+                begun(b"\x16garbage", "good.example", port),
+                Begun::OtherHost
+            );
         }
         // The user named the port.
-        let request = Request { host: "good.example".to_owned(), port: 5432, forward: None };
-        assert_eq!(begin(&mut &plain[..], &request).unwrap(), Begun::Passes(plain.to_vec()));
+        let request = Request {
+            host: "good.example".to_owned(),
+            port: 5432,
+            forward: None,
+        };
+        assert_eq!(
+            begin(&mut &plain[..], &request).unwrap(),
+            Begun::Passes(plain.to_vec())
+        );
     }
 }

@@ -109,17 +109,29 @@ impl Access {
     /// mounted over a missing path.
     pub fn new(tree: impl Into<PathBuf>, env: &Env) -> Self {
         let tree = tree.into();
-        let home = env.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        let home = env
+            .get("HOME")
+            .map(PathBuf::from)
+            .filter(|home| home.is_absolute());
         let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
-        let folder =
-            |name: &str, default: &str| env.get(name).map(PathBuf::from).or_else(|| below_home(default));
+        let folder = |name: &str, default: &str| {
+            env.get(name)
+                .map(PathBuf::from)
+                .or_else(|| below_home(default))
+        };
         Self {
             read_only: started_later(&tree),
-            masked: [tree.join(AGENT_CONFIG)].into_iter().filter(|folder| folder.exists()).collect(),
+            masked: [tree.join(AGENT_CONFIG)]
+                .into_iter()
+                .filter(|folder| folder.exists())
+                .collect(),
             tree,
             cargo_home: folder("CARGO_HOME", CARGO).filter(|folder| folder.is_dir()),
             rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
-            path: env.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default(),
+            path: env
+                .get("PATH")
+                .map(|path| std::env::split_paths(path).collect())
+                .unwrap_or_default(),
             home,
             ..Self::default()
         }
@@ -129,22 +141,34 @@ impl Access {
 impl Access {
     /// What commands may change.
     pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
-        [&self.tree].into_iter().chain(&self.writable).map(PathBuf::as_path)
+        [&self.tree]
+            .into_iter()
+            .chain(&self.writable)
+            .map(PathBuf::as_path)
     }
 
     /// The home directory to hide. A home directory of `/` does not count.
     pub(super) fn hidden_home(&self) -> Option<PathBuf> {
-        self.home.clone().filter(|home| home.is_absolute() && home.parent().is_some())
+        self.home
+            .clone()
+            .filter(|home| home.is_absolute() && home.parent().is_some())
     }
 
     /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
     pub(super) fn held(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
-        let tree = self.tree.canonicalize().unwrap_or_else(|_| self.tree.clone());
+        let tree = self
+            .tree
+            .canonicalize()
+            .unwrap_or_else(|_| self.tree.clone());
         let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
             Ok(below) => Some(self.tree.join(below)),
             Err(_) => (!path.symlink_metadata().ok()?.is_symlink()).then(|| path.clone()),
         };
-        paths.iter().filter_map(target).filter(|path| !is_device(path)).collect()
+        paths
+            .iter()
+            .filter_map(target)
+            .filter(|path| !is_device(path))
+            .collect()
     }
 
     /// Whether single hosts are opened, and not everything.
@@ -154,17 +178,22 @@ impl Access {
 }
 
 fn is_device(path: &Path) -> bool {
-    path.metadata().is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
+    path.metadata()
+        .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
 }
 
 /// What decides whether the work is done, and what somebody starts later without asking.
 fn started_later(tree: &Path) -> Vec<PathBuf> {
-    let decides =
-        code_commit_names::protected(Binds::Commit).filter(|name| name.writer() != Some(Writer::Build));
-    let rows =
-        decides.chain(code_commit_names::RUNS_LATER).map(Name::at_root).filter(|name| *name != AGENT_CONFIG);
+    let decides = code_commit_names::protected(Binds::Commit)
+        .filter(|name| name.writer() != Some(Writer::Build));
+    let rows = decides
+        .chain(code_commit_names::RUNS_LATER)
+        .map(Name::at_root)
+        .filter(|name| *name != AGENT_CONFIG);
     let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
-    paths.filter(|path| path.symlink_metadata().is_ok()).collect()
+    paths
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect()
 }
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of
@@ -189,6 +218,9 @@ pub struct Confinement {
 impl Confinement {
     /// No sandbox.
     pub fn off() -> Self {
-        Self { rung: Rung::Off, access: Access::default() }
+        Self {
+            rung: Rung::Off,
+            access: Access::default(),
+        }
     }
 }

@@ -47,23 +47,39 @@ const DEAF_TO_KEYS: &str = "trap '' INT QUIT; exec \"$0\" \"$@\"";
 const HEARS_KEYS: &str = "env --default-signal=INT,QUIT true 2>/dev/null || exec \"$0\" \"$@\"
 exec env --default-signal=INT,QUIT \"$0\" \"$@\"";
 
-pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Result<Launch<Report>, String> {
+pub(super) fn prepare(
+    command: &Command,
+    access: &Access,
+    group: Group,
+) -> Result<Launch<Report>, String> {
     plan::refuse(access)?;
     plan::make_writable(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let report = memory_file("report", &[]).map_err(fault)?;
     let filters = seccomp::filters(Sockets::Allowed)?;
-    let filters = filters.each_ref().map(|filter| memory_file("filter", &seccomp::bytes(filter)));
-    let filters = filters.into_iter().collect::<io::Result<Vec<_>>>().map_err(fault)?;
+    let filters = filters
+        .each_ref()
+        .map(|filter| memory_file("filter", &seccomp::bytes(filter)));
+    let filters = filters
+        .into_iter()
+        .collect::<io::Result<Vec<_>>>()
+        .map_err(fault)?;
 
     let mut bwrap = launcher(group)?;
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
-    let marker = command.env.get(RUN_MARKER).map(|marker| (RUN_MARKER, marker));
+    let marker = command
+        .env
+        .get(RUN_MARKER)
+        .map(|marker| (RUN_MARKER, marker));
     let variables = variables(&environment(command, access))?;
     let (arguments, to_arguments) = io::pipe().map_err(fault)?;
     let arguments = OwnedFd::from(arguments);
-    bwrap.env_clear().envs(marker).args(ISOLATION).args(["--args", &number(&arguments)]);
+    bwrap
+        .env_clear()
+        .envs(marker)
+        .args(ISOLATION)
+        .args(["--args", &number(&arguments)]);
     for filter in &filters {
         bwrap.args(["--add-seccomp-fd", &number(filter)]);
     }
@@ -91,16 +107,29 @@ pub(super) fn prepare(command: &Command, access: &Access, group: Group) -> Resul
 
     // A clone to read from, because bubblewrap closes its own copy before the command starts.
     let (shown, temporary_bytes) = (access.clone(), command.limits.resources.temporary_bytes);
-    let rest = move || [variables, zero_ended(mount_arguments(&shown, temporary_bytes))].concat();
+    let rest = move || {
+        [
+            variables,
+            zero_ended(mount_arguments(&shown, temporary_bytes)),
+        ]
+        .concat()
+    };
     let rest = Some((to_arguments, Box::new(rest) as Rest));
-    let own = Report { file: report.try_clone().map_err(fault)?.into(), rest };
+    let own = Report {
+        file: report.try_clone().map_err(fault)?.into(),
+        rest,
+    };
     inherited.extend(filters.into_iter().chain([arguments, report]));
     inherit(&inherited).map_err(fault)?;
     let overlays = overlays(access);
     let is_root = geteuid().is_root();
     // The helper protects the host's devices from root, too.
     let has_helper = !overlays.is_empty() || (is_root && helper::program().is_some());
-    let bwrap = if has_helper { view::around(&overlays, &bwrap)? } else { bwrap };
+    let bwrap = if has_helper {
+        view::around(&overlays, &bwrap)?
+    } else {
+        bwrap
+    };
     let mut launch = Launch::new(bwrap, own);
     launch.inherited = inherited;
     if is_root && group == Group::Own && command.input.is_none() {
@@ -136,7 +165,10 @@ fn variables(env: &Env) -> Result<Vec<u8>, String> {
 }
 
 fn zero_ended(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Vec<u8> {
-    words.into_iter().flat_map(|word| [word.as_ref().as_bytes(), &[0]].concat()).collect()
+    words
+        .into_iter()
+        .flat_map(|word| [word.as_ref().as_bytes(), &[0]].concat())
+        .collect()
 }
 
 fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsString> {
@@ -146,10 +178,19 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
     // settings (`core_pattern`).
     add(["--proc", "/proc"].map(OsStr::new).as_slice());
     // The first process is bubblewrap: through `/proc/1/exe`, root could change the mode of the host's program.
-    add(["--tmpfs", "/proc/1", "--remount-ro", "/proc/1", "--remount-ro", "/proc"]
+    add([
+        "--tmpfs",
+        "/proc/1",
+        "--remount-ro",
+        "/proc/1",
+        "--remount-ro",
+        "/proc",
+    ]
+    .map(OsStr::new)
+    .as_slice());
+    add(["--dev", "/dev", "--dir", "/run"]
         .map(OsStr::new)
         .as_slice());
-    add(["--dev", "/dev", "--dir", "/run"].map(OsStr::new).as_slice());
     for mount in plan::plan(access) {
         match &mount {
             Mount::ReadOnly(path) => add(&["--ro-bind".as_ref(), path.as_ref(), path.as_ref()]),
@@ -162,9 +203,16 @@ fn mount_arguments(access: &Access, temporary_bytes: Option<u64>) -> Vec<OsStrin
                 add(&["--tmpfs".as_ref(), path.as_ref()]);
             }
             Mount::EmptyFolder(path) => {
-                add(&["--tmpfs".as_ref(), path.as_ref(), "--remount-ro".as_ref(), path.as_ref()]);
+                add(&[
+                    "--tmpfs".as_ref(),
+                    path.as_ref(),
+                    "--remount-ro".as_ref(),
+                    path.as_ref(),
+                ]);
             }
-            Mount::EmptyFile(path) => add(&["--ro-bind".as_ref(), "/dev/null".as_ref(), path.as_ref()]),
+            Mount::EmptyFile(path) => {
+                add(&["--ro-bind".as_ref(), "/dev/null".as_ref(), path.as_ref()])
+            }
             Mount::Link(to, path) => add(&["--symlink".as_ref(), to.as_ref(), path.as_ref()]),
         }
     }
@@ -183,7 +231,9 @@ pub(crate) struct Report {
 impl Report {
     /// Gives bubblewrap the rest of its arguments, and with them the permission to begin.
     pub(super) fn hand_over(&mut self) -> io::Result<()> {
-        self.rest.take().map_or(Ok(()), |(mut to_arguments, rest)| to_arguments.write_all(&rest()))
+        self.rest.take().map_or(Ok(()), |(mut to_arguments, rest)| {
+            to_arguments.write_all(&rest())
+        })
     }
 
     /// There is an exit code only if the command was actually started.
@@ -205,11 +255,15 @@ impl Report {
 fn why_not_started(code: i32, text: &str) -> Result<Ended, String> {
     let line = text.lines().rev().find(|line| line.starts_with("bwrap: "));
     match line {
-        Some(line) if line.starts_with("bwrap: execvp") && line.ends_with("No such file or directory") => {
+        Some(line)
+            if line.starts_with("bwrap: execvp") && line.ends_with("No such file or directory") =>
+        {
             Ok(Ended::NotFound)
         }
         Some(line) if line.starts_with("bwrap: execvp") => Ok(Ended::NotExecutable),
         Some(line) => Err(line.to_owned()),
-        None => Err(format!("bwrap ended with code {code} before the command was started")),
+        None => Err(format!(
+            "bwrap ended with code {code} before the command was started"
+        )),
     }
 }

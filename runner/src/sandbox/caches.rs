@@ -28,32 +28,51 @@ pub(super) struct Cache {
 /// The caches with layers, if [`Access::caches`] says where. None in the tree, and none around it. Every layer costs
 /// time, so there is none where a command could neither read anything nor fetch it.
 pub(super) fn all(access: &Access) -> Vec<Cache> {
-    let Some(layers) = &access.caches else { return Vec::new() };
-    let is_apart = |place: &Path| !place.starts_with(&access.tree) && !access.tree.starts_with(place);
+    let Some(layers) = &access.caches else {
+        return Vec::new();
+    };
+    let is_apart =
+        |place: &Path| !place.starts_with(&access.tree) && !access.tree.starts_with(place);
     let can_fetch = access.network || !access.hosts.is_empty();
     let cache = |(name, place): (&Path, PathBuf)| {
-        let lower = place.canonicalize().ok().filter(|real| real.is_dir() && is_apart(real));
-        let layer = View { upper: layers.join("upper").join(name), work: layers.join("work").join(name) };
-        let is_filled =
-            || code_commit_dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some());
+        let lower = place
+            .canonicalize()
+            .ok()
+            .filter(|real| real.is_dir() && is_apart(real));
+        let layer = View {
+            upper: layers.join("upper").join(name),
+            work: layers.join("work").join(name),
+        };
+        let is_filled = || {
+            code_commit_dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some())
+        };
         let is_of_use = can_fetch || lower.is_some() || is_filled();
         let lower = lower.unwrap_or_else(|| EMPTY.into());
-        let overlay = Overlay { place: Path::new(SITE).join(name), lower, layer };
+        let overlay = Overlay {
+            place: Path::new(SITE).join(name),
+            lower,
+            layer,
+        };
         is_of_use.then_some(Cache { place, overlay })
     };
-    named(access).filter(|(_, place)| is_apart(place)).filter_map(cache).collect()
+    named(access)
+        .filter(|(_, place)| is_apart(place))
+        .filter_map(cache)
+        .collect()
 }
 
 /// The caches by their usual names below the home directory, with their places.
 fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
     let home = access.hidden_home();
-    code_commit_names::caches().map(Path::new).filter_map(move |name| {
-        let place = match (name.strip_prefix(CARGO), &access.cargo_home) {
-            (Ok(part), Some(cargo_home)) => cargo_home.join(part),
-            _ => home.as_ref()?.join(name),
-        };
-        Some((name, place))
-    })
+    code_commit_names::caches()
+        .map(Path::new)
+        .filter_map(move |name| {
+            let place = match (name.strip_prefix(CARGO), &access.cargo_home) {
+                (Ok(part), Some(cargo_home)) => cargo_home.join(part),
+                _ => home.as_ref()?.join(name),
+            };
+            Some((name, place))
+        })
 }
 
 /// Where caches are, shown or not.
@@ -69,9 +88,14 @@ pub(super) fn wheels(access: &Access) -> Option<PathBuf> {
 }
 
 pub(super) fn make_layers(access: &Access) -> Result<(), String> {
-    for Overlay { layer: View { upper, work }, .. } in all(access).into_iter().map(|cache| cache.overlay) {
+    for Overlay {
+        layer: View { upper, work },
+        ..
+    } in all(access).into_iter().map(|cache| cache.overlay)
+    {
         [upper, work].iter().try_for_each(|folder| {
-            fs::create_dir_all(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
+            fs::create_dir_all(folder)
+                .map_err(|error| format!("cannot make {}: {error}", folder.display()))
         })?;
     }
     Ok(())
@@ -83,13 +107,20 @@ pub(crate) fn lock(confinement: &Confinement) -> io::Result<Option<durability::H
 }
 
 fn caches_of(confinement: &Confinement) -> Option<&Path> {
-    confinement.access.caches.as_deref().filter(|_| confinement.rung.has_views())
+    confinement
+        .access
+        .caches
+        .as_deref()
+        .filter(|_| confinement.rung.has_views())
 }
 
 impl Rung {
     /// The access of a command on this rung: without layers, if there can be none.
     pub(super) fn limited(self, access: &Access) -> Access {
         let caches = access.caches.clone().filter(|_| self.has_views());
-        Access { caches, ..access.clone() }
+        Access {
+            caches,
+            ..access.clone()
+        }
     }
 }

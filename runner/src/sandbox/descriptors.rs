@@ -25,7 +25,9 @@ pub(crate) fn memory_file(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
 /// runs outside the sandbox (only this crate sets up sandboxes, one command at a time) and could
 /// read our memory anyway.
 pub(super) fn inherit(files: &[OwnedFd]) -> io::Result<()> {
-    files.iter().try_for_each(|file| fcntl_setfd(file, FdFlags::empty()).map_err(io::Error::from))
+    files
+        .iter()
+        .try_for_each(|file| fcntl_setfd(file, FdFlags::empty()).map_err(io::Error::from))
 }
 
 /// The argument by which a launcher is told the descriptor.
@@ -36,15 +38,28 @@ pub(super) fn number(file: &OwnedFd) -> String {
 pub(super) const MOST_DESCRIPTORS: usize = 3;
 
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
-    Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
+    Ok(socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 /// Sends descriptors to the other end of a socket.
-pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send_descriptors(
+    socket: BorrowedFd<'_>,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     message.push(SendAncillaryMessage::ScmRights(descriptors));
-    sendmsg(socket, &[IoSlice::new(b"+")], &mut message, SendFlags::NOSIGNAL)?;
+    sendmsg(
+        socket,
+        &[IoSlice::new(b"+")],
+        &mut message,
+        SendFlags::NOSIGNAL,
+    )?;
     Ok(())
 }
 
@@ -52,7 +67,12 @@ pub(super) fn send_descriptors(socket: BorrowedFd<'_>, descriptors: &[BorrowedFd
 pub(super) fn descriptors(socket: BorrowedFd<'_>) -> io::Result<Vec<OwnedFd>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut message = RecvAncillaryBuffer::new(&mut space);
-    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut message, RecvFlags::CMSG_CLOEXEC)?;
+    recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut [0])],
+        &mut message,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
     let received = message.drain().filter_map(|part| match part {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         RecvAncillaryMessage::ScmCredentials(_) | _ => None,

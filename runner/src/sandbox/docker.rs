@@ -38,7 +38,8 @@ const FIRST: &str = r#""$@"; exit $?"#;
 /// The first process of any other container. Its standard input is a pipe that the harness holds
 /// open and never writes to: when the harness dies, for whatever reason, everything inside is
 /// killed. `$0` is the file that the command reads.
-const FIRST_ON_A_LINE: &str = r#"exec 3<&0; { read -r end; kill -9 -1; } <&3 & "$@" <"$0" 3<&-; exit $?"#;
+const FIRST_ON_A_LINE: &str =
+    r#"exec 3<&0; { read -r end; kill -9 -1; } <&3 & "$@" <"$0" 3<&-; exit $?"#;
 /// The command's input file inside the container, if any.
 const INPUT: &str = "/code-commit-input";
 
@@ -55,16 +56,49 @@ pub(super) fn prepare(
     plan::make_writable(access)?;
     let host = access.docker_host.clone();
     make_image(host.as_deref())?;
-    let container = Container { name: format!("code-commit-{marker}"), host };
+    let container = Container {
+        name: format!("code-commit-{marker}"),
+        host,
+    };
     let mut docker = client(container.host.as_deref())?;
-    docker.args(["run", "--rm", "--name", &container.name, "--label", &format!("{RUN_MARKER}={marker}")]);
-    docker.args(["--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--interactive"]);
+    docker.args([
+        "run",
+        "--rm",
+        "--name",
+        &container.name,
+        "--label",
+        &format!("{RUN_MARKER}={marker}"),
+    ]);
+    docker.args([
+        "--read-only",
+        "--cap-drop",
+        "ALL",
+        "--security-opt",
+        "no-new-privileges",
+        "--interactive",
+    ]);
     docker.args(network(access)).arg("--user").arg(user());
     let resources = command.limits.resources;
-    docker.args(resources.memory_bytes.map(|bytes| format!("--memory={bytes}")));
-    docker.args(resources.processes.map(|count| format!("--pids-limit={count}")));
-    docker.args(resources.file_bytes.map(|bytes| format!("--ulimit=fsize={bytes}")));
-    docker.args(resources.open_files.map(|count| format!("--ulimit=nofile={count}")));
+    docker.args(
+        resources
+            .memory_bytes
+            .map(|bytes| format!("--memory={bytes}")),
+    );
+    docker.args(
+        resources
+            .processes
+            .map(|count| format!("--pids-limit={count}")),
+    );
+    docker.args(
+        resources
+            .file_bytes
+            .map(|bytes| format!("--ulimit=fsize={bytes}")),
+    );
+    docker.args(
+        resources
+            .open_files
+            .map(|count| format!("--ulimit=nofile={count}")),
+    );
     let table = mount_table::read(mount_table::OWN).unwrap_or_default();
     for mount in with_what_is_below(plan::plan(access), &table) {
         docker.args(mount_arguments(&mount, resources.temporary_bytes));
@@ -72,7 +106,10 @@ pub(super) fn prepare(
     let fault = |error: io::Error| format!("cannot make a file in memory: {error}");
     let (arguments, file) = variables::variables(&environment(command, access)).map_err(fault)?;
     let profile = memory_file("profile", seccomp::docker_profile().as_bytes()).map_err(fault)?;
-    docker.args(["--security-opt", &format!("seccomp=/proc/self/fd/{}", number(&profile))]);
+    docker.args([
+        "--security-opt",
+        &format!("seccomp=/proc/self/fd/{}", number(&profile)),
+    ]);
     docker.args(arguments).arg("--workdir").arg(&command.cwd);
     let mut launch = match group {
         Group::Ours => attended(docker, command, container),
@@ -84,11 +121,17 @@ pub(super) fn prepare(
 }
 
 /// For an interactive session, with the terminal as input.
-fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch<Line> {
+fn attended(
+    mut docker: std::process::Command,
+    command: &Command,
+    container: Container,
+) -> Launch<Line> {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
     }
-    docker.args([IMAGE, "/bin/sh", "-c", FIRST, "sh"]).args(&command.argv);
+    docker
+        .args([IMAGE, "/bin/sh", "-c", FIRST, "sh"])
+        .args(&command.argv);
     let mut launch = Launch::new(docker, None);
     launch.container = Some(container);
     launch
@@ -107,7 +150,9 @@ fn on_a_line(
         }
         None => "/dev/null",
     };
-    docker.args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input]).args(&command.argv);
+    docker
+        .args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input])
+        .args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
     let mut launch = Launch::new(docker, Some(line));
     launch.stdin = Some(end.into());
@@ -121,24 +166,42 @@ fn network(access: &Access) -> Vec<String> {
         return ["--network", "host"].map(str::to_owned).into();
     }
     let name = format!("{HOST_NAME}:127.0.0.1");
-    ["--network", "none", "--hostname", HOST_NAME, "--add-host", &name].map(str::to_owned).into()
+    [
+        "--network",
+        "none",
+        "--hostname",
+        HOST_NAME,
+        "--add-host",
+        &name,
+    ]
+    .map(str::to_owned)
+    .into()
 }
 
 /// The caller's user ID, so that no file is owned by root.
 fn user() -> String {
-    format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+    format!(
+        "{}:{}",
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw()
+    )
 }
 
 fn mount_arguments(mount: &Mount, temporary_bytes: Option<u64>) -> Vec<OsString> {
     let private = |path: &Path, options: &str| {
-        vec!["--tmpfs".into(), [path.as_os_str(), options.as_ref()].join(OsStr::new(":"))]
+        vec![
+            "--tmpfs".into(),
+            [path.as_os_str(), options.as_ref()].join(OsStr::new(":")),
+        ]
     };
     match mount {
         Mount::ReadOnly(path) | Mount::Link(_, path) => bind(path, path, &["readonly"]),
         Mount::Writable(path) => bind(path, path, &[]),
         Mount::At(from, path) => bind(from, path, &[]),
         Mount::Private(path) => {
-            let size = temporary_bytes.map(|bytes| format!(",size={bytes}")).unwrap_or_default();
+            let size = temporary_bytes
+                .map(|bytes| format!(",size={bytes}"))
+                .unwrap_or_default();
             private(path, &format!("rw,exec,mode=1777{size}"))
         }
         Mount::EmptyFolder(path) => private(path, "ro,size=4k,mode=0555"),
@@ -155,7 +218,10 @@ fn with_what_is_below(mut plan: Vec<Mount>, table: &[Mounted]) -> Vec<Mount> {
     let is_below = |place: &Path| {
         matches!(innermost(place), Some(Mount::ReadOnly(above)) if above != place) && place.exists()
     };
-    let below = table.iter().map(|mounted| mounted.place.clone()).filter(|place| is_below(place));
+    let below = table
+        .iter()
+        .map(|mounted| mounted.place.clone())
+        .filter(|place| is_below(place));
     let below: BTreeSet<PathBuf> = below.collect();
     plan.extend(below.into_iter().map(Mount::ReadOnly));
     plan
@@ -169,13 +235,21 @@ fn bind(from: &Path, to: &Path, options: &[&str]) -> Vec<OsString> {
         field.push("\"");
         field
     };
-    let mut fields = vec!["type=bind".into(), field("source", from), field("target", to)];
+    let mut fields = vec![
+        "type=bind".into(),
+        field("source", from),
+        field("target", to),
+    ];
     fields.extend(options.iter().map(OsString::from));
     vec!["--mount".into(), fields.join(OsStr::new(","))]
 }
 
 fn quoted(path: &Path) -> OsString {
-    let doubled: Vec<&[u8]> = path.as_os_str().as_bytes().split(|byte| *byte == b'"').collect();
+    let doubled: Vec<&[u8]> = path
+        .as_os_str()
+        .as_bytes()
+        .split(|byte| *byte == b'"')
+        .collect();
     OsStr::from_bytes(&doubled.join(b"\"\"".as_slice())).to_owned()
 }
 
@@ -190,7 +264,10 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
         Ok(file)
     });
     let archive = archive.map_err(|error| format!("cannot make an empty archive: {error}"))?;
-    let path = archive.path().to_str().ok_or("the folder for temporary files has an odd name")?;
+    let path = archive
+        .path()
+        .to_str()
+        .ok_or("the folder for temporary files has an odd name")?;
     ask(host, &["import", path, IMAGE]).map(drop)
 }
 
@@ -218,10 +295,19 @@ mod tests {
 
     #[test]
     fn a_container_that_the_daemon_failed_to_start_is_started_again() {
-        let refused = |why: &str| may_start_again(&format!("docker: Error response from daemon: {why}"));
-        assert!(refused("failed to create shim: ttrpc: closed: unknown."), "version 20");
-        assert!(refused("failed to create task for container: context deadline exceeded: unknown"), "25");
-        assert!(!refused("OCI runtime create failed: exec: \"x\": not found in $PATH: unknown"));
+        let refused =
+            |why: &str| may_start_again(&format!("docker: Error response from daemon: {why}"));
+        assert!(
+            refused("failed to create shim: ttrpc: closed: unknown."),
+            "version 20"
+        );
+        assert!(
+            refused("failed to create task for container: context deadline exceeded: unknown"),
+            "25"
+        );
+        assert!(!refused(
+            "OCI runtime create failed: exec: \"x\": not found in $PATH: unknown"
+        ));
         assert!(!may_start_again("docker: invalid reference format."));
     }
 

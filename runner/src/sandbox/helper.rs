@@ -15,7 +15,8 @@ pub(super) const TRACED: &str = "code-commit-traced";
 pub(super) const VIEW: &str = "code-commit-view";
 
 /// Why there are no namespaces without it.
-pub(super) const NONE: &str = "this program does not call `code_commit_runner::helper` when it starts";
+pub(super) const NONE: &str =
+    "this program does not call `code_commit_runner::helper` when it starts";
 
 /// Another program, which calls [`helper`](crate::helper), is started in place of this one: for tests, whose `main` is not
 /// theirs. Only the first call counts.

@@ -11,8 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access as _, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
 use super::access::Access;
@@ -38,37 +38,58 @@ const HOME: &str = "home";
 
 /// Whether a path is in the private home directory of a command in this sandbox.
 pub(crate) fn is_in_private_home(path: &Path) -> bool {
-    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(temporary::PREFIX.as_bytes());
-    path.iter().zip(path.iter().skip(1)).any(|(folder, below)| is_ours(folder) && below == HOME)
+    let is_ours = |name: &OsStr| {
+        name.as_encoded_bytes()
+            .starts_with(temporary::PREFIX.as_bytes())
+    };
+    path.iter()
+        .zip(path.iter().skip(1))
+        .any(|(folder, below)| is_ours(folder) && below == HOME)
 }
 
-pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch<TemporaryFolder>, String> {
+pub(super) fn prepare(
+    command: &Command,
+    access: &Access,
+) -> Result<Launch<TemporaryFolder>, String> {
     plan::refuse(access)?;
     plan::make_writable(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
-    link_what_is_open(access, &folder.join(HOME)).map_err(|error| format!("cannot make a link: {error}"))?;
+    link_what_is_open(access, &folder.join(HOME))
+        .map_err(|error| format!("cannot make a link: {error}"))?;
     let mut inner = command.clone();
     point_inside(&mut inner.env, access);
     inner.env.set("TMPDIR", folder.join("tmp"));
     inner.env.set("HOME", folder.join(HOME));
     // These do not look at TMPDIR, or make a folder of their own at the top of the tree.
-    inner
-        .env
-        .add_option("JAVA_TOOL_OPTIONS", &format!("'-Djava.io.tmpdir={}'", folder.join("tmp").display()));
-    inner
-        .env
-        .add_option("PYTEST_ADDOPTS", &format!("-o 'cache_dir={}'", folder.join("tmp/pytest").display()));
+    inner.env.add_option(
+        "JAVA_TOOL_OPTIONS",
+        &format!("'-Djava.io.tmpdir={}'", folder.join("tmp").display()),
+    );
+    inner.env.add_option(
+        "PYTEST_ADDOPTS",
+        &format!("-o 'cache_dir={}'", folder.join("tmp/pytest").display()),
+    );
     let rules = rules(access, &folder).map_err(|error| error.to_string())?;
-    let sockets = if access.network { Sockets::Internet } else { Sockets::Denied };
+    let sockets = if access.network {
+        Sockets::Internet
+    } else {
+        Sockets::Denied
+    };
     let mut launch = Launch::new(direct(&inner), private);
-    launch.fence = Some(Fence { rules, filters: seccomp::filters(sockets)? });
+    launch.fence = Some(Fence {
+        rules,
+        filters: seccomp::filters(sockets)?,
+    });
     Ok(launch)
 }
 
 /// For temporary files and the home directory.
 fn private_folder(command: &Command) -> io::Result<(TemporaryFolder, PathBuf)> {
-    let parent = command.env.get("TMPDIR").map_or(Path::new("/tmp"), Path::new);
+    let parent = command
+        .env
+        .get("TMPDIR")
+        .map_or(Path::new("/tmp"), Path::new);
     let folder = in_temporary(parent.to_owned(), |at| temporary_folder(&at))?;
     let path = folder.path().canonicalize()?;
     fs::create_dir(path.join("tmp"))?;
@@ -82,7 +103,9 @@ fn link_what_is_open(access: &Access, inside: &Path) -> io::Result<()> {
     // An entry inside another one comes with it.
     names.sort();
     names.dedup_by(|inner, outer| inner.starts_with(outer));
-    let Some(home) = &access.home else { return Ok(()) };
+    let Some(home) = &access.home else {
+        return Ok(());
+    };
     names.iter().try_for_each(|name| {
         let link = inside.join(name);
         link.parent().map_or(Ok(()), fs::create_dir_all)?;
@@ -99,7 +122,9 @@ fn rules(access: &Access, private: &Path) -> Result<RulesetCreated, RulesetError
         .scope(Scope::from_all(WANTED))?
         .create()?;
     grants(access, private, &mut |file, access| {
-        (&mut rules).add_rule(PathBeneath::new(file, access)).map(drop)
+        (&mut rules)
+            .add_rule(PathBeneath::new(file, access))
+            .map(drop)
     })?;
     Ok(rules)
 }

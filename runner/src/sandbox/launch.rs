@@ -26,13 +26,34 @@ pub(crate) struct Launch<A> {
 
 impl<A> Launch<A> {
     pub(super) fn new(command: std::process::Command, aftercare: A) -> Self {
-        Self { command, fence: None, inherited: Vec::new(), stdin: None, container: None, aftercare }
+        Self {
+            command,
+            fence: None,
+            inherited: Vec::new(),
+            stdin: None,
+            container: None,
+            aftercare,
+        }
     }
 
     /// As one of several rungs.
     pub(super) fn and<B>(self, of: impl FnOnce(A) -> B) -> Launch<B> {
-        let Self { command, fence, inherited, stdin, container, aftercare } = self;
-        Launch { command, fence, inherited, stdin, container, aftercare: of(aftercare) }
+        let Self {
+            command,
+            fence,
+            inherited,
+            stdin,
+            container,
+            aftercare,
+        } = self;
+        Launch {
+            command,
+            fence,
+            inherited,
+            stdin,
+            container,
+            aftercare: of(aftercare),
+        }
     }
 }
 
@@ -40,7 +61,11 @@ impl<A> Launch<A> {
 pub(super) fn direct(command: &Command) -> std::process::Command {
     let mut words = command.argv.iter();
     let mut direct = program(words.next().cloned().unwrap_or_default());
-    direct.args(words).env_clear().envs(command.env.iter()).current_dir(&command.cwd);
+    direct
+        .args(words)
+        .env_clear()
+        .envs(command.env.iter())
+        .current_dir(&command.cwd);
     direct
 }
 
@@ -58,7 +83,10 @@ pub(super) fn environment(command: &Command, access: &Access) -> Env {
 /// Sets the paths that programs would otherwise look up in a home directory that does not exist,
 /// and tells cargo and pip not to try the network in vain.
 pub(super) fn point_inside(env: &mut Env, access: &Access) {
-    for (name, folder) in [("CARGO_HOME", &access.cargo_home), ("RUSTUP_HOME", &access.rustup_home)] {
+    for (name, folder) in [
+        ("CARGO_HOME", &access.cargo_home),
+        ("RUSTUP_HOME", &access.rustup_home),
+    ] {
         if let Some(folder) = folder {
             env.set(name, folder);
         }

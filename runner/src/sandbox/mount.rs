@@ -50,7 +50,11 @@ impl Overlay {
     /// The view of the tree.
     pub(super) fn of_tree(access: &Access) -> Option<Self> {
         let layer = access.view.clone()?;
-        Some(Self { place: access.tree.clone(), lower: access.tree.clone(), layer })
+        Some(Self {
+            place: access.tree.clone(),
+            lower: access.tree.clone(),
+            layer,
+        })
     }
 
     /// Whether it is a view: what is below it is what it covers. Other layers outlive the command.
@@ -74,5 +78,11 @@ pub(super) const SYSTEM: [&str; 10] = [
 ];
 
 /// Devices that are only a source or a sink, and the command's own terminal.
-pub(super) const DEVICES: [&str; 6] =
-    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+pub(super) const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+];

@@ -21,7 +21,9 @@ pub(super) struct Mounted {
 
 impl Mounted {
     pub(super) fn has(&self, option: &str) -> bool {
-        self.options.split(|byte| *byte == b',').any(|word| word == option.as_bytes())
+        self.options
+            .split(|byte| *byte == b',')
+            .any(|word| word == option.as_bytes())
     }
 }
 
@@ -31,7 +33,10 @@ pub(super) fn read(table: impl AsRef<Path>) -> io::Result<Vec<Mounted>> {
 }
 
 pub(super) fn parse(table: &[u8]) -> Vec<Mounted> {
-    table.split(|byte| *byte == b'\n').filter_map(mounted).collect()
+    table
+        .split(|byte| *byte == b'\n')
+        .filter_map(mounted)
+        .collect()
 }
 
 fn mounted(line: &[u8]) -> Option<Mounted> {
@@ -39,7 +44,12 @@ fn mounted(line: &[u8]) -> Option<Mounted> {
     let device = fields.next()?.to_vec();
     let mut path = || Some(PathBuf::from(OsString::from_vec(unescaped(fields.next()?))));
     let (part, place) = (path()?, path()?);
-    Some(Mounted { device, part, place, options: fields.next()?.to_vec() })
+    Some(Mounted {
+        device,
+        part,
+        place,
+        options: fields.next()?.to_vec(),
+    })
 }
 
 /// Blanks, tabs, line breaks and backslashes are written as three octal digits (proc(5)).
@@ -47,8 +57,9 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
     while let Some((byte, after)) = rest.split_first() {
-        let digits =
-            after.get(..3).and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        let digits = after
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
         match digits.filter(|_| *byte == b'\\') {
             Some(code) => {
                 bytes.push(code);

@@ -56,9 +56,21 @@ pub(super) fn prepare(
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let (ours, theirs) = pair().map_err(fault)?;
-    let proxy = access.has_proxy().then(|| proxy(access)).transpose().map_err(fault)?;
-    let attended = if group == Group::Ours { "attended" } else { "alone" };
-    let network = if access.network { "network" } else { "no-network" };
+    let proxy = access
+        .has_proxy()
+        .then(|| proxy(access))
+        .transpose()
+        .map_err(fault)?;
+    let attended = if group == Group::Ours {
+        "attended"
+    } else {
+        "alone"
+    };
+    let network = if access.network {
+        "network"
+    } else {
+        "no-network"
+    };
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
     // Not the command's variables: the loader would obey them, and they may name files that a build wrote.
     helper
@@ -68,7 +80,15 @@ pub(super) fn prepare(
         .env(RUN_MARKER, marker);
     let (command, access) = (command.clone(), access.clone());
     let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
-    let mut launch = Launch::new(helper, Control { socket: ours, task, proxy, file: None });
+    let mut launch = Launch::new(
+        helper,
+        Control {
+            socket: ours,
+            task,
+            proxy,
+            file: None,
+        },
+    );
     launch.stdin = Some(theirs);
     Ok(launch)
 }
@@ -77,10 +97,18 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
     let mounts = plan::plan(access);
     let own = own_files::files(access);
     let is_own = |path: &Path| own.iter().any(|(place, _)| place == path);
-    let copied = mounts.iter().filter(|mount| !is_own(mount.place())).filter_map(small_file);
+    let copied = mounts
+        .iter()
+        .filter(|mount| !is_own(mount.place()))
+        .filter_map(small_file);
     Task {
         overlays: overlays(access),
-        files: copied.chain(own.iter().map(|(path, content)| (path.clone(), content.into()))).collect(),
+        files: copied
+            .chain(
+                own.iter()
+                    .map(|(path, content)| (path.clone(), content.into())),
+            )
+            .collect(),
         mounts,
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
@@ -98,9 +126,13 @@ const MOST_BYTES: u64 = 1 << 14;
 
 /// A file of `/etc`, of which a copy costs less than a mount.
 fn small_file(mount: &Mount) -> Option<(PathBuf, OsString)> {
-    let Mount::ReadOnly(path) = mount else { return None };
+    let Mount::ReadOnly(path) = mount else {
+        return None;
+    };
     let is_small = |found: &Metadata| found.is_file() && found.len() <= MOST_BYTES;
-    path.starts_with("/etc").then(|| path.metadata().ok().filter(is_small)).flatten()?;
+    path.starts_with("/etc")
+        .then(|| path.metadata().ok().filter(is_small))
+        .flatten()?;
     Some((path.clone(), OsString::from_vec(fs::read(path).ok()?)))
 }
 
@@ -129,7 +161,9 @@ impl Control {
     /// Lets the helper start the first process, and sends that the task, and what the command gets as its standard
     /// input.
     pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> io::Result<()> {
-        let Some(task) = self.task.take() else { return Ok(()) };
+        let Some(task) = self.task.take() else {
+            return Ok(());
+        };
         send(&self.socket, b"+", SendFlags::NOSIGNAL)?;
         let task = memory_file("task", &task().encode())?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
@@ -144,36 +178,47 @@ impl Control {
         let bytes = self.file.as_ref().and_then(|file| {
             let mut bytes = Vec::new();
             seek(file, SeekFrom::Start(0)).ok()?;
-            File::from(file.try_clone().ok()?).read_to_end(&mut bytes).ok()?;
+            File::from(file.try_clone().ok()?)
+                .read_to_end(&mut bytes)
+                .ok()?;
             Some(bytes)
         });
         trace::decode(&bytes.unwrap_or_default())
     }
 
     pub(super) fn refused(&self) -> Vec<RefusedHost> {
-        self.proxy.iter().flat_map(|(proxy, _)| proxy.refused()).collect()
+        self.proxy
+            .iter()
+            .flat_map(|(proxy, _)| proxy.refused())
+            .collect()
     }
 
     /// How the command ended, as the first process reported it.
     pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, NotStarted> {
         let mut bytes = [0; 4096];
-        let count = recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
+        let count =
+            recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
         match Report::decode(bytes.get(..count).unwrap_or_default()) {
             Some(Report::Ended(ended)) => Ok(ended),
             Some(Report::NotStarted(libc::ENOENT | libc::ENOTDIR)) => Ok(Ended::NotFound),
             Some(Report::NotStarted(libc::EACCES | libc::ENOEXEC)) => Ok(Ended::NotExecutable),
             Some(Report::NotStarted(error)) => {
                 let error = io::Error::from_raw_os_error(error);
-                Err(NotStarted::Sandbox(format!("cannot start the command: {error}")))
+                Err(NotStarted::Sandbox(format!(
+                    "cannot start the command: {error}"
+                )))
             }
             Some(Report::NoView(message)) => Err(NotStarted::View(message)),
             Some(Report::Failed(message)) => Err(NotStarted::Sandbox(message)),
             // One of the helpers was killed.
-            None => match status.signal().or(status.code().and_then(|code| code.checked_sub(128))) {
+            None => match status
+                .signal()
+                .or(status.code().and_then(|code| code.checked_sub(128)))
+            {
                 Some(signal @ 1..) => Ok(Ended::Signaled(signal)),
-                Some(_) | None => {
-                    Err(NotStarted::Sandbox(format!("the helper ended without a report: {status}")))
-                }
+                Some(_) | None => Err(NotStarted::Sandbox(format!(
+                    "the helper ended without a report: {status}"
+                ))),
             },
         }
     }

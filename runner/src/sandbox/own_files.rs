@@ -20,49 +20,86 @@ const MOST_REPOSITORIES: usize = 200;
 
 /// Their places and contents.
 pub(super) fn files(access: &Access) -> Vec<(PathBuf, String)> {
-    let files = [("/etc/passwd", accounts(access)), ("/etc/group", groups()), ("/etc/hosts", hosts(access))];
-    let files = files.into_iter().map(|(path, content)| (path.into(), content));
+    let files = [
+        ("/etc/passwd", accounts(access)),
+        ("/etc/group", groups()),
+        ("/etc/hosts", hosts(access)),
+    ];
+    let files = files
+        .into_iter()
+        .map(|(path, content)| (path.into(), content));
     files.chain(without_secrets(access)).collect()
 }
 
 /// Programs look up their own account: just that one, and `nobody`.
 fn accounts(access: &Access) -> String {
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    let home = access.hidden_home().unwrap_or_else(|| Path::new("/tmp").to_owned());
-    format!("user:x:{user}:{group}::{}:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n", home.display())
+    let (user, group) = (
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    let home = access
+        .hidden_home()
+        .unwrap_or_else(|| Path::new("/tmp").to_owned());
+    format!(
+        "user:x:{user}:{group}::{}:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
+        home.display()
+    )
 }
 
 fn groups() -> String {
-    format!("user:x:{}:\nnogroup:x:65534:\n", rustix::process::getgid().as_raw())
+    format!(
+        "user:x:{}:\nnogroup:x:65534:\n",
+        rustix::process::getgid().as_raw()
+    )
 }
 
 /// Tests of real projects connect to themselves by these names. With the network on, the names of the
 /// host are known as well.
 fn hosts(access: &Access) -> String {
-    let own = format!("127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback\n");
-    let of_host =
-        if access.network { fs::read_to_string("/etc/hosts").unwrap_or_default() } else { String::new() };
+    let own =
+        format!("127.0.0.1 localhost {HOST_NAME}\n::1 localhost ip6-localhost ip6-loopback\n");
+    let of_host = if access.network {
+        fs::read_to_string("/etc/hosts").unwrap_or_default()
+    } else {
+        String::new()
+    };
     own + &of_host
 }
 
 /// Those with secrets, and what is left of each without them.
 pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
     let below = |folder: PathBuf| {
-        let entries = code_commit_dir::list(folder).into_iter().flatten().flatten().take(MOST_REPOSITORIES);
+        let entries = code_commit_dir::list(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .take(MOST_REPOSITORIES);
         entries.map(|entry| entry.path())
     };
     let home = access.hidden_home();
-    let repositories = [access.tree.join(".git")].into_iter().chain(access.readable.clone());
+    let repositories = [access.tree.join(".git")]
+        .into_iter()
+        .chain(access.readable.clone());
     let of_submodules = below(access.tree.join(".git/modules"));
-    let of_cargo = access.cargo_home.iter().flat_map(|home| below(home.join("git/db")));
+    let of_cargo = access
+        .cargo_home
+        .iter()
+        .flat_map(|home| below(home.join("git/db")));
     // They are shown in layers only.
     let of_go = home
         .iter()
         .filter(|_| access.caches.is_some())
         .flat_map(|home| below(home.join("go/pkg/mod/cache/vcs")));
-    let folders = repositories.chain(of_submodules).chain(of_cargo).chain(of_go);
-    let files = folders.flat_map(|folder| ["config", "config.worktree"].map(|name| folder.join(name)));
-    files.filter_map(|file| Some((without(&file)?, file))).map(|(rest, file)| (file, rest)).collect()
+    let folders = repositories
+        .chain(of_submodules)
+        .chain(of_cargo)
+        .chain(of_go);
+    let files =
+        folders.flat_map(|folder| ["config", "config.worktree"].map(|name| folder.join(name)));
+    files
+        .filter_map(|file| Some((without(&file)?, file)))
+        .map(|(rest, file)| (file, rest))
+        .collect()
 }
 
 /// `None` for one without secrets.
@@ -81,7 +118,13 @@ fn strip(text: &str) -> String {
     let (mut rest, mut is_secret, mut goes_on) = (String::new(), false, false);
     for line in text.split_inclusive('\n') {
         if !goes_on {
-            let key = line.split('=').next().unwrap_or_default().rsplit(']').next().unwrap_or_default();
+            let key = line
+                .split('=')
+                .next()
+                .unwrap_or_default()
+                .rsplit(']')
+                .next()
+                .unwrap_or_default();
             is_secret = SECRETS.contains(&key.trim().to_ascii_lowercase().as_str());
         }
         goes_on = line.trim_end_matches(['\n', '\r']).ends_with('\\');
@@ -99,8 +142,12 @@ fn without_users(line: &str) -> String {
     let mut parts = line.split("://");
     let mut rest = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let is_web = ["http", "https"].iter().any(|scheme| rest.to_ascii_lowercase().ends_with(scheme));
-        let end = part.find(['/', '"', '\'', ' ', '\t', '\n']).unwrap_or(part.len());
+        let is_web = ["http", "https"]
+            .iter()
+            .any(|scheme| rest.to_ascii_lowercase().ends_with(scheme));
+        let end = part
+            .find(['/', '"', '\'', ' ', '\t', '\n'])
+            .unwrap_or(part.len());
         let (authority, path) = part.split_at_checked(end).unwrap_or((part, ""));
         let host = authority.rsplit('@').next().unwrap_or_default();
         rest.extend(["://", if is_web { host } else { authority }, path]);

@@ -82,8 +82,16 @@ pub(super) fn shown(access: &Access) -> &'static [PathBuf] {
 /// What the packages list, from memory if nothing was installed since.
 fn all(dpkg: &Path, remembered: Option<&Path>) -> Vec<PathBuf> {
     let status = dpkg.join("status");
-    let Ok(found) = fs::metadata(&status) else { return Vec::new() };
-    let version = format!("{} {} {}.{}", found.ino(), found.size(), found.mtime(), found.mtime_nsec());
+    let Ok(found) = fs::metadata(&status) else {
+        return Vec::new();
+    };
+    let version = format!(
+        "{} {} {}.{}",
+        found.ino(),
+        found.size(),
+        found.mtime(),
+        found.mtime_nsec()
+    );
     let known = remembered.and_then(text);
     if let Some((first, rest)) = known.as_deref().and_then(|text| text.split_once('\n'))
         && first == version
@@ -91,7 +99,10 @@ fn all(dpkg: &Path, remembered: Option<&Path>) -> Vec<PathBuf> {
         return rest.lines().map(PathBuf::from).collect();
     }
     let listed = listed(dpkg, &text(&status).unwrap_or_default());
-    let lines: String = listed.iter().map(|path| format!("\n{}", path.display())).collect();
+    let lines: String = listed
+        .iter()
+        .map(|path| format!("\n{}", path.display()))
+        .collect();
     if let Some(file) = remembered {
         // Otherwise the next command looks again.
         let _ = code_commit_dir::replace_with(file, |file| {
@@ -105,18 +116,32 @@ fn all(dpkg: &Path, remembered: Option<&Path>) -> Vec<PathBuf> {
 fn listed(dpkg: &Path, status: &str) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for package in status.split("\n\n") {
-        let field = |name: &str| package.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let section = field("Section:").unwrap_or_default().rsplit('/').next().unwrap_or_default();
-        let Some(name) = field("Package:").filter(|_| SECTIONS.contains(&section)) else { continue };
+        let field = |name: &str| {
+            package
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+        };
+        let section = field("Section:")
+            .unwrap_or_default()
+            .rsplit('/')
+            .next()
+            .unwrap_or_default();
+        let Some(name) = field("Package:").filter(|_| SECTIONS.contains(&section)) else {
+            continue;
+        };
         let of_machine = field("Architecture:").map(|machine| format!("{name}:{machine}"));
         let names = [Some(name.to_owned()), of_machine];
-        let lists = names.iter().flatten().map(|name| dpkg.join("info").join(format!("{name}.list")));
+        let lists = names
+            .iter()
+            .flatten()
+            .map(|name| dpkg.join("info").join(format!("{name}.list")));
         for list in lists.filter_map(|list| text(&list)) {
-            found.extend(
-                list.lines().filter_map(|line| {
-                    Some(Path::new(line)).filter(|path| is_place(path)).map(Path::to_owned)
-                }),
-            );
+            found.extend(list.lines().filter_map(|line| {
+                Some(Path::new(line))
+                    .filter(|path| is_place(path))
+                    .map(Path::to_owned)
+            }));
         }
     }
     found
@@ -128,7 +153,9 @@ fn text(file: &Path) -> Option<String> {
 
 fn is_place(path: &Path) -> bool {
     let is_direct = path.file_name().is_some()
-        && path.parent().is_some_and(|parent| PLACES.iter().any(|place| parent == Path::new(place)));
+        && path
+            .parent()
+            .is_some_and(|parent| PLACES.iter().any(|place| parent == Path::new(place)));
     is_direct && !APART.iter().any(|apart| path == Path::new(apart))
 }
 
@@ -138,18 +165,29 @@ pub(crate) fn is_for_all(path: &Path) -> bool {
     let mut entries = 0;
     let mut open = vec![path.to_owned()];
     while let Some(path) = open.pop() {
-        let Ok(found) = fs::symlink_metadata(&path) else { return false };
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let Ok(found) = fs::symlink_metadata(&path) else {
+            return false;
+        };
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_ascii_lowercase();
         let needed = if found.is_dir() { 0o005 } else { 0o004 };
         entries += 1;
-        let is_open =
-            found.uid() == 0 && found.mode() & needed == needed && !code_commit_names::is_secret(&name);
+        let is_open = found.uid() == 0
+            && found.mode() & needed == needed
+            && !code_commit_names::is_secret(&name);
         if !is_open || entries > MOST_ENTRIES {
             return false;
         }
         if found.is_dir() && geteuid().is_root() {
             open.extend(
-                code_commit_dir::list(&path).into_iter().flatten().flatten().map(|entry| entry.path()),
+                code_commit_dir::list(&path)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .map(|entry| entry.path()),
             );
         }
     }
@@ -157,7 +195,10 @@ pub(crate) fn is_for_all(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "the test writes files of its own")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test writes files of its own"
+)]
 mod tests {
     use super::*;
 
@@ -174,8 +215,14 @@ mod tests {
             "Package: php-cli\nSection: php\nArchitecture: amd64\n\nPackage: ghc\nSection: contrib/haskell\n\n\
              Package: openssh-client\nSection: net\nArchitecture: amd64\n\n",
         );
-        write("info/php-cli:amd64.list", "/.\n/etc\n/etc/php\n/etc/php/8.2\n/etc/init.d\n/usr/bin/php\n");
-        write("info/ghc.list", "/var/lib/ghc\n/var/lib/ghc/package.conf.d\n");
+        write(
+            "info/php-cli:amd64.list",
+            "/.\n/etc\n/etc/php\n/etc/php/8.2\n/etc/init.d\n/usr/bin/php\n",
+        );
+        write(
+            "info/ghc.list",
+            "/var/lib/ghc\n/var/lib/ghc/package.conf.d\n",
+        );
         write("info/openssh-client.list", "/etc/ssh\n");
         let file = dpkg.path().join("remembered");
         let expected = ["/etc/php", "/var/lib/ghc"].map(PathBuf::from);
@@ -183,8 +230,14 @@ mod tests {
         write("info/ghc.list", "");
         assert_eq!(all(dpkg.path(), Some(&file)), expected, "remembered");
         write("status", "Package: ghc\nSection: haskell\n");
-        assert!(all(dpkg.path(), Some(&file)).is_empty(), "something was removed");
-        assert!(all(Path::new("/nonexistent"), None).is_empty(), "no dpkg here");
+        assert!(
+            all(dpkg.path(), Some(&file)).is_empty(),
+            "something was removed"
+        );
+        assert!(
+            all(Path::new("/nonexistent"), None).is_empty(),
+            "no dpkg here"
+        );
     }
 
     #[test]
@@ -192,7 +245,15 @@ mod tests {
         assert!(is_for_all(Path::new("/etc/passwd")) && !is_for_all(Path::new("/etc/shadow")));
         assert!(!is_for_all(Path::new("/etc/nonexistent")));
         assert!(is_place(Path::new("/etc/php")) && is_place(Path::new("/var/lib/ghc")));
-        for other in ["/etc", "/etc/ssl", "/etc/php/8.2", "/var/lib", "/home/x", "/etc/../home", "/etc/.."] {
+        for other in [
+            "/etc",
+            "/etc/ssl",
+            "/etc/php/8.2",
+            "/var/lib",
+            "/home/x",
+            "/etc/../home",
+            "/etc/..",
+        ] {
             assert!(!is_place(Path::new(other)), "{other}");
         }
     }

@@ -42,19 +42,37 @@ const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"]
 
 /// All entries, in order.
 pub(super) fn plan(access: &Access) -> Vec<Mount> {
-    let mut plan: Vec<Mount> = SYSTEM.iter().map(PathBuf::from).filter_map(as_on_host).collect();
+    let mut plan: Vec<Mount> = SYSTEM
+        .iter()
+        .map(PathBuf::from)
+        .filter_map(as_on_host)
+        .collect();
     plan.extend(etc(access).into_iter().map(Mount::ReadOnly));
     plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
     let home = access.hidden_home();
-    plan.extend(home.iter().filter(|home| !home.starts_with(&access.tree)).cloned().map(Mount::Private));
+    plan.extend(
+        home.iter()
+            .filter(|home| !home.starts_with(&access.tree))
+            .cloned()
+            .map(Mount::Private),
+    );
     plan.extend(above_what_is_open(access).into_iter().map(Mount::Private));
     plan.extend(private_cargo_home(access).map(Mount::Private));
     plan.extend(tools(access).into_iter().map(Mount::ReadOnly));
-    plan.extend(caches::all(access).into_iter().map(|cache| Mount::At(cache.overlay.place, cache.place)));
+    plan.extend(
+        caches::all(access)
+            .into_iter()
+            .map(|cache| Mount::At(cache.overlay.place, cache.place)),
+    );
     plan.push(Mount::Writable(access.tree.clone()));
     // A mount point cannot be moved, but a folder that contains one can.
     plan.extend(access.held(&access.pinned).into_iter().map(Mount::Writable));
-    plan.extend(home.iter().filter(|home| home.starts_with(&access.tree)).cloned().map(Mount::Private));
+    plan.extend(
+        home.iter()
+            .filter(|home| home.starts_with(&access.tree))
+            .cloned()
+            .map(Mount::Private),
+    );
     plan.extend(outside_the_tree(access, &access.readable).map(Mount::ReadOnly));
     plan.extend(outside_the_tree(access, &access.writable).map(Mount::Writable));
     plan.extend(read_only(access).into_iter().map(Mount::ReadOnly));
@@ -68,8 +86,11 @@ pub(super) fn plan(access: &Access) -> Vec<Mount> {
 /// duplicates.
 fn last_of_each_place(plan: Vec<Mount>) -> Vec<Mount> {
     let mut places = std::collections::HashSet::new();
-    let mut last: Vec<Mount> =
-        plan.into_iter().rev().filter(|mount| places.insert(mount.place().to_owned())).collect();
+    let mut last: Vec<Mount> = plan
+        .into_iter()
+        .rev()
+        .filter(|mount| places.insert(mount.place().to_owned()))
+        .collect();
     last.reverse();
     last
 }
@@ -83,7 +104,11 @@ fn as_on_host(path: PathBuf) -> Option<Mount> {
 }
 
 fn empty(path: PathBuf) -> Mount {
-    if path.is_dir() { Mount::EmptyFolder(path) } else { Mount::EmptyFile(path) }
+    if path.is_dir() {
+        Mount::EmptyFolder(path)
+    } else {
+        Mount::EmptyFile(path)
+    }
 }
 
 /// What is shown of `/etc`. Looked up once in a process: no command can change it.
@@ -97,30 +122,48 @@ pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
 fn look_up_etc(access: &Access) -> Vec<PathBuf> {
     let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
     let names = ETC.iter().chain(network);
-    let files = names.map(|name| Path::new("/etc").join(name)).filter(|path| path.exists());
-    let settings = files.chain(toolchains::java_settings(Path::new("/etc"))).collect::<Vec<_>>();
+    let files = names
+        .map(|name| Path::new("/etc").join(name))
+        .filter(|path| path.exists());
+    let settings = files
+        .chain(toolchains::java_settings(Path::new("/etc")))
+        .collect::<Vec<_>>();
     let is_apart = |path: &&PathBuf| !settings.iter().any(|shown| shown.starts_with(path));
-    let of_packages = packages::shown(access).iter().filter(is_apart).cloned().collect();
+    let of_packages = packages::shown(access)
+        .iter()
+        .filter(is_apart)
+        .cloned()
+        .collect();
     [settings, of_packages].concat()
 }
 
 /// What the caller opens in the hidden home directory.
 pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = access.hidden_home().filter(|home| !home.starts_with(&access.tree)) else {
+    let Some(home) = access
+        .hidden_home()
+        .filter(|home| !home.starts_with(&access.tree))
+    else {
         return Vec::new();
     };
     let open = [&access.readable, &access.writable].map(|paths| outside_the_tree(access, paths));
-    let names = open.into_iter().flatten().filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
+    let names = open
+        .into_iter()
+        .flatten()
+        .filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
     names.filter(|name| !name.as_os_str().is_empty()).collect()
 }
 
 /// The folders between the home directory and what is opened in it are new and writable, too.
 /// Docker would create them as root.
 fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = access.hidden_home() else { return Vec::new() };
+    let Some(home) = access.hidden_home() else {
+        return Vec::new();
+    };
     let names = open_in_home(access);
-    let above =
-        names.iter().flat_map(|name| name.ancestors().skip(1)).filter(|name| !name.as_os_str().is_empty());
+    let above = names
+        .iter()
+        .flat_map(|name| name.ancestors().skip(1))
+        .filter(|name| !name.as_os_str().is_empty());
     let mut folders: Vec<PathBuf> = above.map(|name| home.join(name)).collect();
     // Parents first.
     folders.sort();
@@ -131,7 +174,10 @@ fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
 pub(super) fn refuse(access: &Access) -> Result<(), String> {
     let tree = &access.tree;
     if !tree.is_absolute() || tree.parent().is_none() {
-        return Err(format!("the work tree {} is not a folder of its own", tree.display()));
+        return Err(format!(
+            "the work tree {} is not a folder of its own",
+            tree.display()
+        ));
     }
     if access.hidden_home().as_ref() == Some(tree) {
         return Err(format!(
@@ -144,15 +190,22 @@ pub(super) fn refuse(access: &Access) -> Result<(), String> {
 
 /// Creates the writable folders that do not exist yet.
 pub(super) fn make_writable(access: &Access) -> Result<(), String> {
-    access.writable.iter().filter(|folder| !folder.exists()).try_for_each(|folder| {
-        make_folder(access, folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))
-    })
+    access
+        .writable
+        .iter()
+        .filter(|folder| !folder.exists())
+        .try_for_each(|folder| {
+            make_folder(access, folder)
+                .map_err(|error| format!("cannot make {}: {error}", folder.display()))
+        })
 }
 
 /// Inside the tree step by step and never through a symlink, because an earlier build may have
 /// planted one.
 fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
-    let Ok(below) = folder.strip_prefix(&access.tree) else { return fs::create_dir_all(folder) };
+    let Ok(below) = folder.strip_prefix(&access.tree) else {
+        return fs::create_dir_all(folder);
+    };
     let mut here = access.tree.clone();
     for name in below {
         here.push(name);
@@ -167,28 +220,45 @@ fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
 
 /// The path of a new `CARGO_HOME`, unless the old one is in the tree.
 fn private_cargo_home(access: &Access) -> Option<PathBuf> {
-    access.cargo_home.clone().filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
+    access
+        .cargo_home
+        .clone()
+        .filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
 }
 
 /// The folders of tools outside the system's folders, where no command can have put a link to something else.
 pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
     let mut tools = toolchains::all(access);
-    add_tools(access, access.cargo_home.iter().flat_map(|home| cargo_parts(home)), &mut tools);
+    add_tools(
+        access,
+        access.cargo_home.iter().flat_map(|home| cargo_parts(home)),
+        &mut tools,
+    );
     tools
 }
 
 /// Adds those that may be shown, and are not yet.
-pub(super) fn add_tools(access: &Access, more: impl IntoIterator<Item = PathBuf>, tools: &mut Vec<PathBuf>) {
+pub(super) fn add_tools(
+    access: &Access,
+    more: impl IntoIterator<Item = PathBuf>,
+    tools: &mut Vec<PathBuf>,
+) {
     let changeable = Changeable::new(access.changeable());
     for tool in more {
-        let Some(real) = changeable.fixed(&tool) else { continue };
+        let Some(real) = changeable.fixed(&tool) else {
+            continue;
+        };
         let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
             || tools.iter().any(|seen| tool.starts_with(seen));
         // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
-        let shows_more = [access.hidden_home().as_ref(), Some(&access.tree), access.cargo_home.as_ref()]
-            .iter()
-            .flatten()
-            .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real));
+        let shows_more = [
+            access.hidden_home().as_ref(),
+            Some(&access.tree),
+            access.cargo_home.as_ref(),
+        ]
+        .iter()
+        .flatten()
+        .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real));
         if tool.exists() && !is_seen && !shows_more {
             tools.push(tool);
         }
@@ -197,8 +267,9 @@ pub(super) fn add_tools(access: &Access, more: impl IntoIterator<Item = PathBuf>
 
 /// The parts of `CARGO_HOME` that a build needs; no file that holds a token.
 fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let has_no_token =
-        |file: &Path| fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"));
+    let has_no_token = |file: &Path| {
+        fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"))
+    };
     code_commit_names::at_home(CARGO, Kind::Shown)
         .chain(code_commit_names::at_home(CARGO, Kind::Cache))
         .map(|name| home.join(name))
@@ -213,7 +284,10 @@ pub(super) fn outside_the_tree<'a>(
 ) -> impl Iterator<Item = PathBuf> {
     let changeable = Changeable::new(access.changeable());
     let is_fixed = move |path: &PathBuf| changeable.fixed_among_others(path).is_some();
-    paths.iter().filter(move |path| path.exists() && is_fixed(path)).cloned()
+    paths
+        .iter()
+        .filter(move |path| path.exists() && is_fixed(path))
+        .cloned()
 }
 
 /// The read-only paths. For a symlink its target, if that is in the tree, because the link itself
@@ -225,28 +299,47 @@ pub(super) fn read_only(access: &Access) -> Vec<PathBuf> {
 /// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
 pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf> {
     let held = read_only(access);
-    let is_below = move |path: &Path| held.iter().any(|above| path.starts_with(above) && path != above);
+    let is_below = move |path: &Path| {
+        held.iter()
+            .any(|above| path.starts_with(above) && path != above)
+    };
     let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
-    access.writable.iter().filter(move |path| is_below(path) && is_real(path)).cloned()
+    access
+        .writable
+        .iter()
+        .filter(move |path| is_below(path) && is_real(path))
+        .cloned()
 }
 
 /// The hidden paths: those that the caller names, and cargo's credentials and our own layers wherever
 /// they would be visible.
 pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
-    let credentials = access
-        .cargo_home
-        .iter()
-        .flat_map(|home| code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name)));
-    let shown: Vec<&PathBuf> =
-        [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).collect();
+    let credentials = access.cargo_home.iter().flat_map(|home| {
+        code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name))
+    });
+    let shown: Vec<&PathBuf> = [&access.tree]
+        .into_iter()
+        .chain(&access.readable)
+        .chain(&access.writable)
+        .collect();
     let mut masked = access.held(&access.masked);
     // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
     // is hidden.
-    let layers = access.view.iter().filter_map(|view| view.upper.parent()).map(Path::to_owned);
+    let layers = access
+        .view
+        .iter()
+        .filter_map(|view| view.upper.parent())
+        .map(Path::to_owned);
     let hidden = credentials.chain(layers).chain(access.caches.clone());
-    masked.extend(hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))));
+    masked.extend(
+        hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))),
+    );
     // Where a sandbox can show other files, what is left of them takes this place.
-    masked.extend(own_files::without_secrets(access).into_iter().map(|(file, _)| file));
+    masked.extend(
+        own_files::without_secrets(access)
+            .into_iter()
+            .map(|(file, _)| file),
+    );
     masked
 }
 
@@ -265,17 +358,30 @@ pub(crate) struct Visible {
 
 impl Visible {
     pub(crate) fn behind(access: &Access) -> Self {
-        let own = SYSTEM.into_iter().chain(["/proc", "/dev"]).map(PathBuf::from);
-        let given = [&access.tree].into_iter().chain(&access.readable).chain(&access.writable).cloned();
+        let own = SYSTEM
+            .into_iter()
+            .chain(["/proc", "/dev"])
+            .map(PathBuf::from);
+        let given = [&access.tree]
+            .into_iter()
+            .chain(&access.readable)
+            .chain(&access.writable)
+            .cloned();
         let tools = tools(access).into_iter();
         let tools = tools.chain(caches::all(access).into_iter().map(|cache| cache.place));
         let shown = own.chain(etc(access)).chain(tools).chain(given).collect();
-        Self { shown, masked: masked(access) }
+        Self {
+            shown,
+            masked: masked(access),
+        }
     }
 
     /// Whether it shows something in this folder, or hides it on purpose.
     pub(crate) fn shows_part_of(&self, folder: &Path) -> bool {
-        self.shown.iter().chain(&self.masked).any(|path| path.starts_with(folder))
+        self.shown
+            .iter()
+            .chain(&self.masked)
+            .any(|path| path.starts_with(folder))
     }
 
     pub(crate) fn has(&self, path: &Path) -> bool {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::TryFromIntError;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    sock_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, sock_filter,
 };
 
 mod calls;
@@ -47,7 +47,11 @@ pub(super) enum Sockets {
 const GIVEN_LIMITS: [u64; 2] = [1 /* RLIMIT_FSIZE */, 7 /* RLIMIT_NOFILE */];
 
 /// `libc` has no name for it everywhere.
-const SET_LIMIT: i64 = if cfg!(target_arch = "x86_64") { 160 } else { 164 };
+const SET_LIMIT: i64 = if cfg!(target_arch = "x86_64") {
+    160
+} else {
+    164
+};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -57,9 +61,19 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 /// another architecture.
 pub(super) fn filters(sockets: Sockets) -> Result<[BpfProgram; 2], String> {
     let refused = |error: i32| SeccompAction::Errno(error.cast_unsigned());
-    let shared = if sockets == Sockets::Allowed { &[] } else { SHARED };
-    let forbidden = FORBIDDEN.iter().chain(shared).map(|(_, call)| (*call, refused(libc::EPERM)));
-    let allowed = ALLOWED.into_iter().flatten().map(|(_, call)| (*call, SeccompAction::Allow));
+    let shared = if sockets == Sockets::Allowed {
+        &[]
+    } else {
+        SHARED
+    };
+    let forbidden = FORBIDDEN
+        .iter()
+        .chain(shared)
+        .map(|(_, call)| (*call, refused(libc::EPERM)));
+    let allowed = ALLOWED
+        .into_iter()
+        .flatten()
+        .map(|(_, call)| (*call, SeccompAction::Allow));
     let rules = rules(sockets).map_err(|error| error.to_string())?;
     Ok([
         by_number(allowed.chain(forbidden), refused(libc::ENOSYS).into())
@@ -69,8 +83,12 @@ pub(super) fn filters(sockets: Sockets) -> Result<[BpfProgram; 2], String> {
 }
 
 /// `struct seccomp_data` begins with the number of the call.
-const LOAD_NUMBER: sock_filter =
-    sock_filter { code: 0x20 /* BPF_LD | BPF_W | BPF_ABS */, jt: 0, jf: 0, k: 0 };
+const LOAD_NUMBER: sock_filter = sock_filter {
+    code: 0x20, /* BPF_LD | BPF_W | BPF_ABS */
+    jt: 0,
+    jf: 0,
+    k: 0,
+};
 
 /// The filter that looks only at numbers, as a search tree: when it is installed, the kernel runs it once for each
 /// number, which takes a list of hundreds of comparisons a millisecond. Of two actions for one call the last one counts.
@@ -95,18 +113,34 @@ fn search(ranges: &[(u32, u32)]) -> Result<BpfProgram, TryFromIntError> {
         ([_, ..], [(first, _), ..]) => {
             let low = search(low)?;
             let jump = u8::try_from(low.len())?;
-            let from = sock_filter { code: 0x35 /* BPF_JMP | BPF_JGE */, jt: jump, jf: 0, k: *first };
+            let from = sock_filter {
+                code: 0x35, /* BPF_JMP | BPF_JGE */
+                jt: jump,
+                jf: 0,
+                k: *first,
+            };
             [vec![from], low, search(high)?].concat()
         }
         _ => high
             .iter()
-            .map(|&(_, action)| sock_filter { code: 0x06 /* BPF_RET */, jt: 0, jf: 0, k: action })
+            .map(|&(_, action)| sock_filter {
+                code: 0x06, /* BPF_RET */
+                jt: 0,
+                jf: 0,
+                k: action,
+            })
             .collect(),
     })
 }
 
-fn compiled(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> Result<BpfProgram, String> {
-    let arch = std::env::consts::ARCH.try_into().map_err(|_| "no seccomp on this machine".to_owned())?;
+fn compiled(
+    rules: Rules,
+    otherwise: SeccompAction,
+    matching: SeccompAction,
+) -> Result<BpfProgram, String> {
+    let arch = std::env::consts::ARCH
+        .try_into()
+        .map_err(|_| "no seccomp on this machine".to_owned())?;
     SeccompFilter::new(rules, otherwise, matching, arch)
         .and_then(BpfProgram::try_from)
         .map_err(|error| error.to_string())
@@ -114,13 +148,19 @@ fn compiled(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> 
 
 /// Stops a traced process at these calls.
 pub(super) fn tracing(calls: impl Iterator<Item = i64>) -> Result<BpfProgram, String> {
-    by_number(calls.map(|call| (call, SeccompAction::Trace(0))), SeccompAction::Allow.into())
-        .map_err(|error| error.to_string())
+    by_number(
+        calls.map(|call| (call, SeccompAction::Trace(0))),
+        SeccompAction::Allow.into(),
+    )
+    .map_err(|error| error.to_string())
 }
 
 /// Restricts this thread and all that it starts; also forbids to gain rights by starting a program.
 pub(super) fn install(filters: &[BpfProgram]) -> Result<(), String> {
-    filters.iter().try_for_each(|filter| seccompiler::apply_filter(filter)).map_err(|error| error.to_string())
+    filters
+        .iter()
+        .try_for_each(|filter| seccompiler::apply_filter(filter))
+        .map_err(|error| error.to_string())
 }
 
 /// The filter in the byte format that bubblewrap reads.
@@ -143,16 +183,30 @@ pub(super) fn docker_profile() -> String {
     let allowed = |names: &str, arguments: &str| rule(names, r#"ALLOW""#, arguments);
     let refused = |name: &str, error: i32| rule(name, &format!(r#"ERRNO","errnoRet":{error}"#), "");
     let masked = |index: u8, mask: u64, value: u64| {
-        format!(r#"{{"index":{index},"op":"SCMP_CMP_MASKED_EQ","value":{mask},"valueTwo":{value}}}"#)
+        format!(
+            r#"{{"index":{index},"op":"SCMP_CMP_MASKED_EQ","value":{mask},"valueTwo":{value}}}"#
+        )
     };
     let name = |call: &str| call.trim_start_matches("SYS_").to_owned();
-    let names: Vec<String> = ALLOWED.into_iter().flatten().map(|(call, _)| name(call)).collect();
-    let whole: Vec<&str> =
-        names.iter().map(String::as_str).filter(|name| !BY_ARGUMENT.contains(name)).collect();
+    let names: Vec<String> = ALLOWED
+        .into_iter()
+        .flatten()
+        .map(|(call, _)| name(call))
+        .collect();
+    let whole: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !BY_ARGUMENT.contains(name))
+        .collect();
     let families = FAMILIES.map(|family| allowed("socket", &masked(0, u64::MAX, family)));
-    let namespaces = NEW_NAMESPACES.iter().fold(0, |all, flag| all | u64::from(flag.cast_unsigned()));
-    let requests = all_but(TERMINAL_INPUT).map(|(mask, value)| allowed("ioctl", &masked(1, mask, value)));
-    let forbidden = FORBIDDEN.iter().map(|(call, _)| refused(&name(call), libc::EPERM));
+    let namespaces = NEW_NAMESPACES
+        .iter()
+        .fold(0, |all, flag| all | u64::from(flag.cast_unsigned()));
+    let requests =
+        all_but(TERMINAL_INPUT).map(|(mask, value)| allowed("ioctl", &masked(1, mask, value)));
+    let forbidden = FORBIDDEN
+        .iter()
+        .map(|(call, _)| refused(&name(call), libc::EPERM));
     let rules = [
         allowed(&whole.join("\",\""), ""),
         allowed("clone", &masked(0, namespaces, 0)),
@@ -160,9 +214,16 @@ pub(super) fn docker_profile() -> String {
         // An older Docker would answer EPERM, which no program takes for a reason to use `clone`.
         refused("clone3", libc::ENOSYS),
     ];
-    let rules: Vec<String> = rules.into_iter().chain(families).chain(requests).chain(forbidden).collect();
+    let rules: Vec<String> = rules
+        .into_iter()
+        .chain(families)
+        .chain(requests)
+        .chain(forbidden)
+        .collect();
     let (otherwise, rules) = (libc::ENOSYS, rules.join(","));
-    format!(r#"{{"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":{otherwise},"syscalls":[{rules}]}}"#)
+    format!(
+        r#"{{"defaultAction":"SCMP_ACT_ERRNO","defaultErrnoRet":{otherwise},"syscalls":[{rules}]}}"#
+    )
 }
 
 /// The calls that depend on their arguments.
@@ -172,10 +233,13 @@ const BY_ARGUMENT: [&str; 4] = ["clone", "ioctl", "socket", "socketpair"];
 /// profile, conditions on one argument are alternatives, so that "neither" cannot be said.
 fn all_but([one, other]: [u64; 2]) -> impl Iterator<Item = (u64, u64)> {
     let differ = one ^ other;
-    let common = (0..32).map(|bit| 1 << bit).filter(move |bit| differ & bit == 0);
+    let common = (0..32)
+        .map(|bit| 1 << bit)
+        .filter(move |bit| differ & bit == 0);
     let unlike_both = common.map(move |bit| (bit, !one & bit));
-    let mixed = (0..=differ)
-        .filter(move |value| value & !differ == 0 && ![one, other].map(|own| own & differ).contains(value));
+    let mixed = (0..=differ).filter(move |value| {
+        value & !differ == 0 && ![one, other].map(|own| own & differ).contains(value)
+    });
     unlike_both.chain(mixed.map(move |value| (differ, value)))
 }
 
@@ -193,9 +257,17 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
 fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     let mut rules = modes::set_user_id()?;
     let typed = |request| compared(1, SeccompCmpOp::Eq, request);
-    rules.insert(libc::SYS_ioctl, TERMINAL_INPUT.into_iter().map(typed).collect::<Result<_, _>>()?);
+    rules.insert(
+        libc::SYS_ioctl,
+        TERMINAL_INPUT
+            .into_iter()
+            .map(typed)
+            .collect::<Result<_, _>>()?,
+    );
     let foreign = FAMILIES.map(|family| condition(0, SeccompCmpOp::Ne, family));
-    let mut families = vec![SeccompRule::new(foreign.into_iter().collect::<Result<_, _>>()?)?];
+    let mut families = vec![SeccompRule::new(
+        foreign.into_iter().collect::<Result<_, _>>()?,
+    )?];
     match sockets {
         Sockets::Allowed => {}
         Sockets::Internet => {
@@ -219,7 +291,10 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     rules.insert(libc::SYS_socketpair, pairs);
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.cast_unsigned()));
     let namespaces = namespaces.map(|flag| compared(0, SeccompCmpOp::MaskedEq(flag), flag));
-    rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
+    rules.insert(
+        libc::SYS_clone,
+        namespaces.into_iter().collect::<Result<_, _>>()?,
+    );
     Ok(rules)
 }
 
@@ -228,14 +303,25 @@ fn rules(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
 fn limits() -> Result<Rules, seccompiler::BackendError> {
     let sets = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let given = |argument| GIVEN_LIMITS.map(|limit| condition(argument, SeccompCmpOp::Eq, limit));
-    let own = given(0).into_iter().map(|limit| SeccompRule::new(vec![limit?]));
-    let any = given(1).into_iter().map(|limit| SeccompRule::new(vec![limit?, sets.clone()]));
+    let own = given(0)
+        .into_iter()
+        .map(|limit| SeccompRule::new(vec![limit?]));
+    let any = given(1)
+        .into_iter()
+        .map(|limit| SeccompRule::new(vec![limit?, sets.clone()]));
     let any = any.chain([compared(0, SeccompCmpOp::Ne, 0)]);
-    Ok([(SET_LIMIT, own.collect::<Result<_, _>>()?), (libc::SYS_prlimit64, any.collect::<Result<_, _>>()?)]
-        .into())
+    Ok([
+        (SET_LIMIT, own.collect::<Result<_, _>>()?),
+        (libc::SYS_prlimit64, any.collect::<Result<_, _>>()?),
+    ]
+    .into())
 }
 
-fn compared(argument: u8, how: SeccompCmpOp, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+fn compared(
+    argument: u8,
+    how: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, seccompiler::BackendError> {
     SeccompRule::new(vec![condition(argument, how, value)?])
 }
 
@@ -259,8 +345,10 @@ mod tests {
     /// Which of some calls, otherwise allowed to everyone, this filter denies; their other effects do not
     /// matter.
     fn denied(sockets: Option<Sockets>) -> Vec<&'static str> {
-        let (own, earlier) =
-            (pidfd_open(getpid(), PidfdFlags::empty()).unwrap(), UnixDatagram::unbound().unwrap());
+        let (own, earlier) = (
+            pidfd_open(getpid(), PidfdFlags::empty()).unwrap(),
+            UnixDatagram::unbound().unwrap(),
+        );
         let try_all = move || {
             if let Some(sockets) = sockets {
                 install(&filters(sockets).unwrap()).unwrap();
@@ -269,7 +357,9 @@ mod tests {
                 ("chroot", chroot("/no/such/folder").map_err(Into::into)),
                 (
                     "pidfd_getfd",
-                    pidfd_getfd(own, i32::MAX, PidfdGetfdFlags::empty()).map(drop).map_err(Into::into),
+                    pidfd_getfd(own, i32::MAX, PidfdGetfdFlags::empty())
+                        .map(drop)
+                        .map_err(Into::into),
                 ),
                 ("unix socket", UnixDatagram::unbound().map(drop)),
                 ("internet socket", UdpSocket::bind("127.0.0.1:0").map(drop)),
@@ -278,9 +368,14 @@ mod tests {
                 ("pair for datagrams", UnixDatagram::pair().map(drop)),
             ];
             let is_denied = |done: &io::Result<()>| {
-                done.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
+                done.as_ref()
+                    .is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
             };
-            tried.into_iter().filter(|(_, done)| is_denied(done)).map(|(name, _)| name).collect()
+            tried
+                .into_iter()
+                .filter(|(_, done)| is_denied(done))
+                .map(|(name, _)| name)
+                .collect()
         };
         // The filter applies to this thread, and ends with it.
         thread::spawn(try_all).join().unwrap()
@@ -292,25 +387,45 @@ mod tests {
         assert_eq!(denied(Some(Sockets::Allowed)), ["chroot", "pidfd_getfd"]);
         let machine = ["chroot", "pidfd_getfd", "unix socket", "pair for datagrams"];
         assert_eq!(denied(Some(Sockets::Internet)), machine);
-        let all =
-            ["chroot", "pidfd_getfd", "unix socket", "internet socket", "connect", "pair for datagrams"];
+        let all = [
+            "chroot",
+            "pidfd_getfd",
+            "unix socket",
+            "internet socket",
+            "connect",
+            "pair for datagrams",
+        ];
         assert_eq!(denied(Some(Sockets::Denied)), all);
     }
 
     #[test]
     fn the_filter_by_number_gives_each_call_its_action_in_a_few_steps() {
-        let allowed = ALLOWED.into_iter().flatten().map(|(_, call)| (*call, SeccompAction::Allow));
-        let forbidden = FORBIDDEN.iter().map(|(_, call)| (*call, SeccompAction::Trap));
+        let allowed = ALLOWED
+            .into_iter()
+            .flatten()
+            .map(|(_, call)| (*call, SeccompAction::Allow));
+        let forbidden = FORBIDDEN
+            .iter()
+            .map(|(_, call)| (*call, SeccompAction::Trap));
         let expected: BTreeMap<_, _> = allowed.chain(forbidden).collect();
         let program = by_number(expected.clone().into_iter(), SeccompAction::Log.into()).unwrap();
         for call in (0..1000).chain([u32::MAX, 0x4000_0000, 0x4000_0000 + 1]) {
             let (mut at, mut steps) = (1, 0);
             while program[at].code == 0x35 {
-                at += 1 + usize::from(if call >= program[at].k { program[at].jt } else { 0 });
+                at += 1 + usize::from(if call >= program[at].k {
+                    program[at].jt
+                } else {
+                    0
+                });
                 steps += 1;
             }
-            let action = expected.get(&i64::from(call)).unwrap_or(&SeccompAction::Log);
-            assert!(program[at].k == u32::from(action.clone()) && steps < 10, "{call}: {steps}");
+            let action = expected
+                .get(&i64::from(call))
+                .unwrap_or(&SeccompAction::Log);
+            assert!(
+                program[at].k == u32::from(action.clone()) && steps < 10,
+                "{call}: {steps}"
+            );
         }
     }
 
@@ -320,6 +435,9 @@ mod tests {
         let fits = |number: u64| all_but([one, other]).any(|(mask, value)| number & mask == value);
         assert!(!fits(one) && !fits(other) && !fits(one | 1 << 32));
         let near = (0..32).map(|bit| one ^ (1 << bit)).chain(0x5400..0x5500);
-        assert!(near.filter(|number| ![one, other].contains(number)).all(fits));
+        assert!(
+            near.filter(|number| ![one, other].contains(number))
+                .all(fits)
+        );
     }
 }

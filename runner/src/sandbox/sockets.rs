@@ -30,7 +30,9 @@ pub(super) fn cover(access: &Access, plan: &mut Vec<Mount>) {
     };
     let is_socket = |path: &Path| fs::metadata(path).is_ok_and(|data| data.file_type().is_socket());
     // By the path as it was used, and without links and dots.
-    let bound = bound().into_iter().flat_map(|path| [path.canonicalize().ok(), Some(path)]);
+    let bound = bound()
+        .into_iter()
+        .flat_map(|path| [path.canonicalize().ok(), Some(path)]);
     let mut sockets = access.held(&bound.flatten().collect::<Vec<_>>());
     sockets.retain(|path| is_shown(path) && is_socket(path));
     plan.extend(sockets.into_iter().map(Mount::EmptyFile));
@@ -44,7 +46,9 @@ fn bound() -> BTreeSet<PathBuf> {
     let mut bound = BTreeSet::new();
     for process in procfs::numbers() {
         let table = of(process, TABLE);
-        let Some(namespace) = number(&table) else { continue };
+        let Some(namespace) = number(&table) else {
+            continue;
+        };
         let names = tables.entry(namespace).or_insert_with(|| {
             let mut names = names(&fs::read(table).unwrap_or_default());
             if Some(namespace) == own {
@@ -79,7 +83,11 @@ fn number(table: &Path) -> Option<u64> {
 
 /// The paths of a table: absolute, or relative to a folder that it does not name.
 fn names(table: &[u8]) -> Vec<PathBuf> {
-    table.split(|byte| *byte == b'\n').skip(1).filter_map(name).collect()
+    table
+        .split(|byte| *byte == b'\n')
+        .skip(1)
+        .filter_map(name)
+        .collect()
 }
 
 /// The rest of a line after seven fields. Abstract names begin with `@`.
@@ -88,18 +96,25 @@ fn name(mut line: &[u8]) -> Option<PathBuf> {
         line = line.trim_ascii_start();
         line = line.get(line.iter().position(|byte| *byte == b' ')?..)?;
     }
-    let name = line.strip_prefix(b" ").filter(|name| !name.is_empty() && !name.starts_with(b"@"))?;
+    let name = line
+        .strip_prefix(b" ")
+        .filter(|name| !name.is_empty() && !name.starts_with(b"@"))?;
     Some(OsStr::from_bytes(name).into())
 }
 
 /// The paths in our mounts of what has this path in theirs.
 fn translated(path: &Path, theirs: &[Mounted], ours: &[Mounted]) -> Vec<PathBuf> {
     let above = theirs.iter().filter(|mount| path.starts_with(&mount.place));
-    let Some(mount) = above.max_by_key(|mount| mount.place.components().count()) else { return Vec::new() };
-    let Ok(below) = path.strip_prefix(&mount.place) else { return Vec::new() };
+    let Some(mount) = above.max_by_key(|mount| mount.place.components().count()) else {
+        return Vec::new();
+    };
+    let Ok(below) = path.strip_prefix(&mount.place) else {
+        return Vec::new();
+    };
     let part = mount.part.join(below);
     let ours = ours.iter().filter(|our| our.device == mount.device);
-    ours.filter_map(|our| Some(our.place.join(part.strip_prefix(&our.part).ok()?))).collect()
+    ours.filter_map(|our| Some(our.place.join(part.strip_prefix(&our.part).ok()?)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -125,10 +140,17 @@ mod tests {
             place: place.into(),
             options: Vec::new(),
         };
-        let ours = [mount("8:1", "/", "/"), mount("8:2", "/", "/home"), mount("8:2", "/me/src", "/srv/src")];
+        let ours = [
+            mount("8:1", "/", "/"),
+            mount("8:2", "/", "/home"),
+            mount("8:2", "/me/src", "/srv/src"),
+        ];
         let theirs = [mount("0:50", "/", "/"), mount("8:2", "/me/src/app", "/app")];
         let found = |path: &str| translated(Path::new(path), &theirs, &ours);
-        assert_eq!(found("/app/run/s"), ["/home/me/src/app/run/s", "/srv/src/app/run/s"].map(PathBuf::from));
+        assert_eq!(
+            found("/app/run/s"),
+            ["/home/me/src/app/run/s", "/srv/src/app/run/s"].map(PathBuf::from)
+        );
         assert_eq!(found("/run/s"), [""; 0].map(PathBuf::from));
     }
 }

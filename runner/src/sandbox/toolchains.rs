@@ -25,18 +25,39 @@ struct Beside {
 /// `share` and `etc` may contain more than a toolchain needs.
 const BESIDE: [Beside; 7] = [
     // Libraries; what shims start; the file in which pyenv, rbenv and nodenv store the selected version.
-    Beside { mark: "", shown: &["lib", "lib64", "libexec", "versions", "version"] },
+    Beside {
+        mark: "",
+        shown: &["lib", "lib64", "libexec", "versions", "version"],
+    },
     // A virtual environment of Python is nothing without this.
-    Beside { mark: "pyvenv.cfg", shown: &["pyvenv.cfg"] },
+    Beside {
+        mark: "pyvenv.cfg",
+        shown: &["pyvenv.cfg"],
+    },
     // A Java development kit.
-    Beside { mark: "lib/modules", shown: &["conf", "jmods", "release"] },
-    Beside { mark: "conda-meta", shown: &["conda-meta", "include", "ssl"] },
+    Beside {
+        mark: "lib/modules",
+        shown: &["conf", "jmods", "release"],
+    },
+    Beside {
+        mark: "conda-meta",
+        shown: &["conda-meta", "include", "ssl"],
+    },
     // Go.
-    Beside { mark: "src/runtime", shown: &["src", "pkg", "VERSION", "go.env"] },
+    Beside {
+        mark: "src/runtime",
+        shown: &["src", "pkg", "VERSION", "go.env"],
+    },
     // Maven.
-    Beside { mark: "boot", shown: &["boot", "conf/logging"] },
+    Beside {
+        mark: "boot",
+        shown: &["boot", "conf/logging"],
+    },
     // volta and asdf.
-    Beside { mark: "installs", shown: &["installs", "plugins"] },
+    Beside {
+        mark: "installs",
+        shown: &["installs", "plugins"],
+    },
 ];
 
 /// Bounds for folders that nobody has written with this in mind.
@@ -49,14 +70,20 @@ const MOST_HOPS: usize = 8;
 /// may contain passwords.
 pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| {
-        code_commit_dir::list(folder).into_iter().flatten().flatten().map(|entry| entry.path())
+        code_commit_dir::list(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
     };
     let is_kit = |folder: &PathBuf| {
         let name = folder.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with("java-") && name.ends_with("-openjdk"))
     };
     let kits = entries(etc).filter(is_kit);
-    kits.flat_map(|kit| entries(&kit)).filter(|path| !path.ends_with("management")).collect()
+    kits.flat_map(|kit| entries(&kit))
+        .filter(|path| !path.ends_with("management"))
+        .collect()
 }
 
 /// The folders in `PATH`, those that their links lead to, what the toolchains there need, rustup's, and the interpreters
@@ -66,13 +93,33 @@ pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
 /// Looked up once in a process, which takes about a thousand disk accesses. No command that is shown them can change them,
 /// and what a person installs during a run counts from the next one on.
 pub(super) fn all(access: &Access) -> Vec<PathBuf> {
-    let Access { tree, writable, home, path, cargo_home, rustup_home, .. } = access;
+    let Access {
+        tree,
+        writable,
+        home,
+        path,
+        cargo_home,
+        rustup_home,
+        ..
+    } = access;
     let [home, cargo_home, rustup] = [home, cargo_home, rustup_home].map(Option::as_slice);
-    let key = [slice::from_ref(tree), writable, home, path, cargo_home, rustup].map(<[PathBuf]>::to_vec);
+    let key = [
+        slice::from_ref(tree),
+        writable,
+        home,
+        path,
+        cargo_home,
+        rustup,
+    ]
+    .map(<[PathBuf]>::to_vec);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let look_up = || {
         let mut tools = Vec::new();
-        add_tools(access, parts(access).into_iter().chain(access.rustup_home.clone()), &mut tools);
+        add_tools(
+            access,
+            parts(access).into_iter().chain(access.rustup_home.clone()),
+            &mut tools,
+        );
         tools
     };
     known.entry(key).or_insert_with(look_up).clone()
@@ -96,7 +143,9 @@ fn parts(access: &Access) -> Vec<PathBuf> {
         if is_own || !folder.is_dir() || changeable.fixed(&folder).is_none() {
             continue;
         }
-        for other in led_to(&folder, &changeable).into_iter().chain(base_of_environment(&folder, &changeable))
+        for other in led_to(&folder, &changeable)
+            .into_iter()
+            .chain(base_of_environment(&folder, &changeable))
         {
             if !folders.contains(&other) {
                 folders.push(other);
@@ -111,19 +160,36 @@ fn parts(access: &Access) -> Vec<PathBuf> {
 /// Programs directly in the home directory have nothing of their own beside them.
 fn beside(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let is_toolchain = programs.ends_with("bin") || programs.ends_with("shims");
-    let Some(prefix) = programs.parent().filter(|prefix| is_toolchain && Some(*prefix) != home) else {
+    let Some(prefix) = programs
+        .parent()
+        .filter(|prefix| is_toolchain && Some(*prefix) != home)
+    else {
         return Vec::new();
     };
     let rows = BESIDE.iter().filter(|row| prefix.join(row.mark).exists());
-    rows.flat_map(|row| row.shown).map(|name| prefix.join(name)).filter(|part| part.exists()).collect()
+    rows.flat_map(|row| row.shown)
+        .map(|name| prefix.join(name))
+        .filter(|part| part.exists())
+        .collect()
 }
 
 /// The folders of programs that links in this folder lead to, at every hop: each is looked up by its name.
 fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
-    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
-    let links = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_symlink));
+    let entries = code_commit_dir::list(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(MOST_ENTRIES);
+    let links = entries.filter(|entry| {
+        entry
+            .file_type()
+            .is_ok_and(code_commit_dir::FileType::is_symlink)
+    });
     let mut found = Vec::new();
-    for link in links.map(|entry| entry.path()).filter(|link| is_program(link)) {
+    for link in links
+        .map(|entry| entry.path())
+        .filter(|link| is_program(link))
+    {
         for hop in hops(link, changeable) {
             if hop.ends_with("bin") && hop != folder && !is_system(&hop) && !found.contains(&hop) {
                 found.push(hop);
@@ -137,10 +203,16 @@ fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
 fn hops(mut link: PathBuf, changeable: &Changeable) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for _ in 0..MOST_HOPS {
-        let Ok(target) = fs::read_link(&link) else { break };
-        let target = link.parent().map_or(target.clone(), |folder| folder.join(&target));
+        let Ok(target) = fs::read_link(&link) else {
+            break;
+        };
+        let target = link
+            .parent()
+            .map_or(target.clone(), |folder| folder.join(&target));
         let Some(folder) = target.parent() else { break };
-        let Some(real) = changeable.fixed(folder) else { break };
+        let Some(real) = changeable.fixed(folder) else {
+            break;
+        };
         let is_plain = !folder.components().any(|part| part == Component::ParentDir);
         folders.extend(Some(folder.to_owned()).filter(|_| is_plain));
         folders.push(real);
@@ -153,7 +225,9 @@ fn hops(mut link: PathBuf, changeable: &Changeable) -> Vec<PathBuf> {
 fn base_of_environment(programs: &Path, changeable: &Changeable) -> Option<PathBuf> {
     let file = programs.parent()?.join("pyvenv.cfg");
     changeable.fixed(&file)?;
-    let text = code_commit_dir::read(&file, MOST_BYTES, code_commit_dir::Links::Followed).ok().flatten()?;
+    let text = code_commit_dir::read(&file, MOST_BYTES, code_commit_dir::Links::Followed)
+        .ok()
+        .flatten()?;
     let text = String::from_utf8(text).ok()?;
     let value = |line: &str| {
         let (key, value) = line.split_once('=')?;
@@ -178,9 +252,17 @@ mod tests {
     #[test]
     fn of_the_settings_of_java_only_those_are_shown_that_hold_no_password() {
         let etc = tempfile::tempdir().unwrap();
-        for folder in ["java-17-openjdk/security", "java-17-openjdk/management", "java-wrappers", "ssh"] {
+        for folder in [
+            "java-17-openjdk/security",
+            "java-17-openjdk/management",
+            "java-wrappers",
+            "ssh",
+        ] {
             fs::create_dir_all(etc.path().join(folder)).unwrap();
         }
-        assert_eq!(java_settings(etc.path()), [etc.path().join("java-17-openjdk/security")]);
+        assert_eq!(
+            java_settings(etc.path()),
+            [etc.path().join("java-17-openjdk/security")]
+        );
     }
 }

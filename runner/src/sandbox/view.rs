@@ -14,7 +14,9 @@ use std::process::ExitCode;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+};
 use rustix::process::geteuid;
 use rustix::thread::UnshareFlags;
 
@@ -48,21 +50,34 @@ pub(super) fn around(
 ) -> Result<std::process::Command, String> {
     let mut helper = program(helper::program().ok_or(helper::NONE)?);
     helper.arg0(helper::VIEW).arg(overlays.len().to_string());
-    for Overlay { place, lower, layer } in overlays {
+    for Overlay {
+        place,
+        lower,
+        layer,
+    } in overlays
+    {
         helper.args([place, lower, &layer.upper, &layer.work]);
     }
     helper.arg(inner.get_program()).args(inner.get_args());
     helper.env_clear();
-    helper.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    helper.envs(
+        inner
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     Ok(helper)
 }
 
 /// Why the helper did not start the command, given what was printed.
 pub(super) fn failure(text: &str) -> Option<NotStarted> {
-    text.lines().rev().find_map(|line| match line.strip_prefix(FAILED) {
-        Some(message) => Some(NotStarted::View(message.to_owned())),
-        None => line.strip_prefix(FAILED_ELSEWHERE).map(|message| NotStarted::Sandbox(message.to_owned())),
-    })
+    text.lines()
+        .rev()
+        .find_map(|line| match line.strip_prefix(FAILED) {
+            Some(message) => Some(NotStarted::View(message.to_owned())),
+            None => line
+                .strip_prefix(FAILED_ELSEWHERE)
+                .map(|message| NotStarted::Sandbox(message.to_owned())),
+        })
 }
 
 /// Mounts the overlays and executes the command; only returns if something fails.
@@ -70,9 +85,16 @@ fn become_command(mut words: impl Iterator<Item = OsString>) -> NotStarted {
     let Some((overlays, inner)) = read(&mut words) else {
         return NotStarted::Sandbox("the program was replaced while it ran".to_owned());
     };
-    let failed = if overlays.iter().any(Overlay::is_view) { NotStarted::View } else { NotStarted::Sandbox };
+    let failed = if overlays.iter().any(Overlay::is_view) {
+        NotStarted::View
+    } else {
+        NotStarted::Sandbox
+    };
     let entered = own_namespaces(UnshareFlags::empty()).and_then(|()| hold_devices());
-    match entered.map_err(|error| failed(error.to_string())).and_then(|()| mount_all(&overlays)) {
+    match entered
+        .map_err(|error| failed(error.to_string()))
+        .and_then(|()| mount_all(&overlays))
+    {
         Ok(()) => NotStarted::Sandbox(program(inner).args(words).exec().to_string()),
         Err(failed) => failed,
     }
@@ -84,9 +106,18 @@ fn hold_devices() -> io::Result<()> {
     if !geteuid().is_root() {
         return Ok(());
     }
-    DEVICES.iter().try_for_each(|device| mount_bind(*device, *device)).map_err(during("mount devices"))?;
+    DEVICES
+        .iter()
+        .try_for_each(|device| mount_bind(*device, *device))
+        .map_err(during("mount devices"))?;
     let is_device = |place: &Path| DEVICES.iter().any(|device| Path::new(device) == place);
-    restrict(|place| if is_device(place) { Rights::Device } else { Rights::Same })
+    restrict(|place| {
+        if is_device(place) {
+            Rights::Device
+        } else {
+            Rights::Same
+        }
+    })
 }
 
 /// The overlays, and the program to become.
@@ -95,7 +126,14 @@ fn read(words: &mut impl Iterator<Item = OsString>) -> Option<(Vec<Overlay>, OsS
     let mut path = || words.next().map(PathBuf::from);
     let mut overlay = || {
         let (place, lower) = (path()?, path()?);
-        Some(Overlay { place, lower, layer: View { upper: path()?, work: path()? } })
+        Some(Overlay {
+            place,
+            lower,
+            layer: View {
+                upper: path()?,
+                work: path()?,
+            },
+        })
     };
     let overlays = (0..count).map(|_| overlay()).collect::<Option<_>>()?;
     Some((overlays, words.next()?))
@@ -104,8 +142,13 @@ fn read(words: &mut impl Iterator<Item = OsString>) -> Option<(Vec<Overlay>, OsS
 impl Overlay {
     fn mount(&self) -> io::Result<()> {
         // Opened in the new mount namespace: the kernel takes no folder of another one.
-        let [place, lower, upper, work] =
-            [&self.place, &self.lower, &self.layer.upper, &self.layer.work].map(|path| handle(path));
+        let [place, lower, upper, work] = [
+            &self.place,
+            &self.lower,
+            &self.layer.upper,
+            &self.layer.work,
+        ]
+        .map(|path| handle(path));
         let (place, lower, upper, work) = (place?, lower?, upper?, work?);
         // The kernel leaves this where a volatile layer was mounted, and mounts none a second time. What makes it safe
         // is `durability`.
@@ -119,9 +162,19 @@ impl Overlay {
             by_number(&work)
         );
         let options = std::ffi::CString::new(options)?;
-        let what = if self.is_view() { "a view of the tree" } else { "a layer over a cache" };
-        mount("overlay", by_number(&place), "overlay", MountFlags::NODEV | MountFlags::NOSUID, &*options)
-            .map_err(during(format!("mount {what}")))
+        let what = if self.is_view() {
+            "a view of the tree"
+        } else {
+            "a layer over a cache"
+        };
+        mount(
+            "overlay",
+            by_number(&place),
+            "overlay",
+            MountFlags::NODEV | MountFlags::NOSUID,
+            &*options,
+        )
+        .map_err(during(format!("mount {what}")))
     }
 }
 
@@ -131,29 +184,51 @@ pub(super) fn mount_all(overlays: &[Overlay]) -> Result<(), NotStarted> {
         make_site(overlays).map_err(|error| NotStarted::Sandbox(error.to_string()))?;
     }
     overlays.iter().try_for_each(|overlay| {
-        let failed = if overlay.is_view() { NotStarted::View } else { NotStarted::Sandbox };
+        let failed = if overlay.is_view() {
+            NotStarted::View
+        } else {
+            NotStarted::Sandbox
+        };
         overlay.mount().map_err(|error| failed(error.to_string()))
     })
 }
 
 /// Makes the places where the overlays are mounted, in memory.
 fn make_site(overlays: &[Overlay]) -> io::Result<()> {
-    mount("tmpfs", SITE, "tmpfs", MountFlags::NODEV | MountFlags::NOSUID, c"mode=0755")
-        .map_err(during("make room for the layers of caches"))?;
+    mount(
+        "tmpfs",
+        SITE,
+        "tmpfs",
+        MountFlags::NODEV | MountFlags::NOSUID,
+        c"mode=0755",
+    )
+    .map_err(during("make room for the layers of caches"))?;
     let places = overlays.iter().map(|overlay| overlay.place.as_path());
-    places.filter(|place| place.starts_with(SITE)).chain([Path::new(EMPTY)]).try_for_each(fs::create_dir_all)
+    places
+        .filter(|place| place.starts_with(SITE))
+        .chain([Path::new(EMPTY)])
+        .try_for_each(fs::create_dir_all)
 }
 
 /// Enters a user namespace in which this user has the rights to mount, and a mount namespace that nobody else
 /// sees; and `more` namespaces.
 pub(super) fn own_namespaces(more: UnshareFlags) -> io::Result<()> {
-    let (user, group) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-    #[expect(deprecated, reason = "only sharing file descriptors is unsafe, which this does not change")]
+    let (user, group) = (
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    #[expect(
+        deprecated,
+        reason = "only sharing file descriptors is unsafe, which this does not change"
+    )]
     rustix::thread::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | more)
         .map_err(during("make a user namespace"))?;
     let write = |file: &str, text: String| {
         let file = Path::new("/proc/self").join(file);
-        io::Write::write_all(&mut fs::OpenOptions::new().write(true).open(file)?, text.as_bytes())
+        io::Write::write_all(
+            &mut fs::OpenOptions::new().write(true).open(file)?,
+            text.as_bytes(),
+        )
     };
     write("setgroups", "deny".to_owned())?;
     write("uid_map", format!("{user} {user} 1"))?;
@@ -167,8 +242,14 @@ pub(super) fn during(doing: impl Display) -> impl FnOnce(rustix::io::Errno) -> i
 }
 
 fn handle(path: &Path) -> io::Result<OwnedFd> {
-    let opened = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
-    opened.map_err(|error| io::Error::other(format!("{}: {}", path.display(), io::Error::from(error))))
+    let opened = rustix::fs::open(
+        path,
+        OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+        Mode::empty(),
+    );
+    opened.map_err(|error| {
+        io::Error::other(format!("{}: {}", path.display(), io::Error::from(error)))
+    })
 }
 
 fn by_number(folder: &OwnedFd) -> String {

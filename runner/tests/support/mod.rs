@@ -1,9 +1,20 @@
 //! A scratch work tree, the C programs in it, and the rungs that work here.
 
-#![expect(clippy::disallowed_methods, reason = "tests set up files and processes of their own")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up fails")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests set up files and processes of their own"
+)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test that cannot be set up fails"
+)]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-#![allow(dead_code, clippy::allow_attributes, reason = "each test binary uses a part")]
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test binary uses a part"
+)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,7 +45,9 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        let scratch = Self { folder: tempfile::tempdir().unwrap() };
+        let scratch = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         for folder in [
             "home/.ssh",
             "outside",
@@ -60,14 +73,22 @@ impl Scratch {
     pub(crate) fn compile(&self, name: &str) {
         let source = evil_programs().join(format!("{name}.c"));
         let mut cc = std::process::Command::new("cc");
-        let status = cc.args(["-Wall", "-O1", "-o"]).arg(self.at("tree/src").join(name)).arg(source).status();
+        let status = cc
+            .args(["-Wall", "-O1", "-o"])
+            .arg(self.at("tree/src").join(name))
+            .arg(source)
+            .status();
         assert!(status.expect("a C compiler is needed").success());
     }
 
     pub(crate) fn env(&self) -> Env {
         let names = ["CARGO_HOME", "RUSTUP_HOME", "PATH"];
-        let mut env =
-            Env::allowed(names.iter().filter_map(|n| Some(((*n).into(), std::env::var_os(n)?))), &[]);
+        let mut env = Env::allowed(
+            names
+                .iter()
+                .filter_map(|n| Some(((*n).into(), std::env::var_os(n)?))),
+            &[],
+        );
         let home = std::env::home_dir().unwrap();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             if env.get(name).is_none() {
@@ -80,7 +101,10 @@ impl Scratch {
 
     /// The default of the crate.
     pub(crate) fn access(&self) -> Access {
-        Access { docker_host: std::env::var_os(DOCKER), ..Access::new(self.at("tree"), &self.env()) }
+        Access {
+            docker_host: std::env::var_os(DOCKER),
+            ..Access::new(self.at("tree"), &self.env())
+        }
     }
 
     pub(crate) fn command(&self, argv: &[&str]) -> Command {
@@ -90,17 +114,36 @@ impl Scratch {
     }
 
     pub(crate) fn run(&self, rung: Rung, command: &Command) -> Output {
-        let confinement = Confinement { rung, access: self.access() };
-        run(command, &confinement, &Cancel::new().unwrap(), &mut |_, _| {}).unwrap()
+        let confinement = Confinement {
+            rung,
+            access: self.access(),
+        };
+        run(
+            command,
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap()
     }
 
     /// Nothing that must be safe has changed.
     pub(crate) fn assert_untouched(&self) {
         for file in SECRETS {
-            assert_eq!(fs::read_to_string(self.at(file)).unwrap(), "secret\n", "{file}");
+            assert_eq!(
+                fs::read_to_string(self.at(file)).unwrap(),
+                "secret\n",
+                "{file}"
+            );
         }
-        let names = fs::read_dir(self.at("outside")).unwrap().map(|entry| entry.unwrap().file_name());
-        assert!(names.into_iter().all(|name| name == "note" || name == "socket"));
+        let names = fs::read_dir(self.at("outside"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        assert!(
+            names
+                .into_iter()
+                .all(|name| name == "note" || name == "socket")
+        );
         assert_eq!(fs::read_dir(self.at("tree/.git/hooks")).unwrap().count(), 0);
     }
 
@@ -127,7 +170,11 @@ pub(crate) fn helper() -> PathBuf {
         || {
             let tests = std::env::current_exe().unwrap();
             let hold = tests.ancestors().nth(2).unwrap().join("examples/hold");
-            assert!(hold.exists(), "`cargo build -p code-commit-runner --examples` makes {}", hold.display());
+            assert!(
+                hold.exists(),
+                "`cargo build -p code-commit-runner --examples` makes {}",
+                hold.display()
+            );
             hold
         },
         PathBuf::from,
@@ -153,10 +200,16 @@ pub(crate) fn works(rung: Rung) -> bool {
 
 /// Every rung that works here, including off.
 pub(crate) fn rungs() -> Vec<Rung> {
-    [Rung::Off, Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
-        .into_iter()
-        .filter(|rung| works(*rung))
-        .collect()
+    [
+        Rung::Off,
+        Rung::Landlock,
+        Rung::Bwrap,
+        Rung::Namespaces,
+        Rung::Docker,
+    ]
+    .into_iter()
+    .filter(|rung| works(*rung))
+    .collect()
 }
 
 /// The processes of this machine with `token` as an argument.
@@ -166,11 +219,17 @@ pub(crate) fn processes_with(token: &str) -> Vec<String> {
 
 /// The processes with `token` anywhere in an argument.
 pub(crate) fn processes_whose_arguments_hold(token: &str) -> Vec<String> {
-    processes(|word| word.windows(token.len()).any(|part| part == token.as_bytes()))
+    processes(|word| {
+        word.windows(token.len())
+            .any(|part| part == token.as_bytes())
+    })
 }
 
 fn processes(is_meant: impl Fn(&[u8]) -> bool) -> Vec<String> {
-    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let all = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path());
     let named = all.filter(|path| {
         let words = fs::read(path.join("cmdline")).unwrap_or_default();
         words.split(|byte| *byte == 0).any(&is_meant)
@@ -181,7 +240,9 @@ fn processes(is_meant: impl Fn(&[u8]) -> bool) -> Vec<String> {
 /// Runs these tests of the calling file once more, as a user who is not root; gives what they print.
 pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: the other user, because only root can become one; this user is tested anyway");
+        eprintln!(
+            "SKIPPED: the other user, because only root can become one; this user is tested anyway"
+        );
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -189,23 +250,39 @@ pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
     // That user may not be able to reach the folders in which these are. Copied by another process: a program
     // that this one has open for writing, or a child of another test, could not be started.
     let copy = |from: &Path, to: &str| {
-        let done = std::process::Command::new("cp").arg("-rT").args([from, &folder.path().join(to)]).status();
+        let done = std::process::Command::new("cp")
+            .arg("-rT")
+            .args([from, &folder.path().join(to)])
+            .status();
         assert!(done.unwrap().success());
     };
     copy(&std::env::current_exe().unwrap(), "tests");
     copy(&helper(), "hold");
     copy(&evil_programs(), "evil");
     let mut tests = std::process::Command::new(folder.path().join("tests"));
-    tests.args(names).args(["--exact", "--show-output", "--test-threads", "1"]).current_dir("/").env_clear();
-    tests.envs([("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent"), ("INSTA_UPDATE", "no")]);
+    tests
+        .args(names)
+        .args(["--exact", "--show-output", "--test-threads", "1"])
+        .current_dir("/")
+        .env_clear();
+    tests.envs([
+        ("PATH", "/usr/bin:/bin"),
+        ("HOME", "/nonexistent"),
+        ("INSTA_UPDATE", "no"),
+    ]);
     tests.env(HELPER, folder.path().join("hold"));
-    tests.env(EVIL_PROGRAMS, folder.path().join("evil")).uid(65534).gid(65534);
+    tests
+        .env(EVIL_PROGRAMS, folder.path().join("evil"))
+        .uid(65534)
+        .gid(65534);
     let output = tests.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains(&format!("{} passed", names.len())), "{text}");
     // Whoever may start containers has the rights of root: that rung is not for such a user.
     let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
-    text.lines().filter(skipped).for_each(|line| eprintln!("{line} (uid 65534)"));
+    text.lines()
+        .filter(skipped)
+        .for_each(|line| eprintln!("{line} (uid 65534)"));
     Some(text.into_owned())
 }

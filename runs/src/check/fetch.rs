@@ -25,13 +25,18 @@ const VIEW: &str = "fetch";
 /// Fetches with each package manager that the files of the project show, and tells of each. The first that fails
 /// ends it: `Unfit`.
 pub(super) fn all(settings: &Settings, tree: &WorkTree, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     output.strike_out(Keys::find(environment, tree.root()).exposed());
     let env = sandbox::build_env(settings, environment);
     let managers = usable(tree.root(), &env, output);
     if managers.is_empty() {
-        output
-            .report("nothing to fetch: no file at the root belongs to a package manager that fetches ahead");
+        output.report(
+            "nothing to fetch: no file at the root belongs to a package manager that fetches ahead",
+        );
         return Ok(Exit::Done);
     }
     let _lock = lock::take(tree, host)?;
@@ -48,7 +53,12 @@ pub(super) fn all(settings: &Settings, tree: &WorkTree, host: Host<'_>) -> Resul
         let ran = code_commit_runner::run(&command, &confinement, &cancel, &mut |_, _| {});
         caches::remove_layers(&state, VIEW).map_err(Failure::cannot_make)?;
         let done = ran.map_err(|error| Failure::refused(error, "see code-commit doctor"))?;
-        let ran = Ran { output: &done, root: tree.root(), env: &env, confinement: &confinement };
+        let ran = Ran {
+            output: &done,
+            root: tree.root(),
+            env: &env,
+            confinement: &confinement,
+        };
         let exit = tell(fetch, &ran, output);
         if exit != Exit::Done {
             return Ok(exit);
@@ -60,17 +70,26 @@ pub(super) fn all(settings: &Settings, tree: &WorkTree, host: Host<'_>) -> Resul
 /// Warns of what is not fetched, and why.
 fn usable(root: &Path, env: &Env, output: &Output) -> Vec<&'static Manager> {
     let entries = code_commit_dir::list(root).into_iter().flatten().flatten();
-    let files: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let used = MANAGERS.iter().filter(|manager| files.iter().any(|file| manager.is_shown_by(file)));
+    let files: Vec<String> = entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let used = MANAGERS
+        .iter()
+        .filter(|manager| files.iter().any(|file| manager.is_shown_by(file)));
     let is_usable = |manager: &&Manager| {
         let Manager { name, fetch, .. } = manager;
         let program = fetch.split(' ').next().unwrap_or_default();
         if fetch.is_empty() {
-            let hosts: String = manager.hosts().map(|host| format!(" --allow-host {host}")).collect();
+            let hosts: String = manager
+                .hosts()
+                .map(|host| format!(" --allow-host {host}"))
+                .collect();
             let why = "has no command that only fills a cache; a build that fetches with it needs";
             output.warn(&format!("not fetched: {name} {why}{hosts}"));
         } else if programs_in(env.get("PATH"), root, program).is_empty() {
-            output.warn(&format!("not fetched: `{fetch}`, because `{program}` is not installed"));
+            output.warn(&format!(
+                "not fetched: `{fetch}`, because `{program}` is not installed"
+            ));
         } else {
             return true;
         }
@@ -88,23 +107,37 @@ fn around(
 ) -> Result<Confinement, Failure> {
     let mut settings = settings.clone();
     let hosts = managers.iter().flat_map(|manager| manager.hosts());
-    settings.hosts.extend(hosts.map(|name| Setting { value: name.to_owned(), origin: Origin::Default }));
+    settings.hosts.extend(hosts.map(|name| Setting {
+        value: name.to_owned(),
+        origin: Origin::Default,
+    }));
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
-    let confinement = sandbox::confine(tree, &plan(settings, tree, task)?, Otherwise::Refuse, host)?;
+    let confinement =
+        sandbox::confine(tree, &plan(settings, tree, task)?, Otherwise::Refuse, host)?;
     if confinement.rung.has_views() && confinement.access.caches.is_some() {
         return Ok(confinement);
     }
     Err(Failure::refused(
-        anyhow!("what is fetched could not stay: {} has no layers over caches here", confinement.rung),
-        format!("use --sandbox namespaces; to get it, {}", code_commit_runner::how_to_get_namespaces()),
+        anyhow!(
+            "what is fetched could not stay: {} has no layers over caches here",
+            confinement.rung
+        ),
+        format!(
+            "use --sandbox namespaces; to get it, {}",
+            code_commit_runner::how_to_get_namespaces()
+        ),
     ))
 }
 
 /// An empty layer over the tree, which nothing is taken from.
 fn view(state: &Path) -> Result<View, Failure> {
-    let view = View { upper: state.join(VIEW).join("upper"), work: state.join(VIEW).join("work") };
+    let view = View {
+        upper: state.join(VIEW).join("upper"),
+        work: state.join(VIEW).join("work"),
+    };
     let made = caches::remove_layers(state, VIEW).and_then(|()| fs::create_dir_all(&view.upper));
-    made.and_then(|()| fs::create_dir(&view.work)).map_err(Failure::cannot_make)?;
+    made.and_then(|()| fs::create_dir(&view.work))
+        .map_err(Failure::cannot_make)?;
     Ok(view)
 }
 
@@ -123,7 +156,14 @@ fn tell(line: &str, ran: &Ran<'_>, output: &Output) -> Exit {
         return Exit::Done;
     }
     output.report(printable(&done.text()).trim_end());
-    output.report(&output.paint(BAD, &format!("unfit: `{line}`: {} ({took})", printable(&what))));
+    output.report(&output.paint(
+        BAD,
+        &format!("unfit: `{line}`: {} ({took})", printable(&what)),
+    ));
     output.report_prose(&format!("help: {}", printable(&help)));
-    if done.ended == Ended::Interrupted { Exit::Interrupted } else { Exit::Unfit }
+    if done.ended == Ended::Interrupted {
+        Exit::Interrupted
+    } else {
+        Exit::Unfit
+    }
 }

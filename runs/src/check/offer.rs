@@ -14,19 +14,32 @@ const SETTINGS: &str = "[sandbox] ";
 
 /// Asks, if the remedy names settings and somebody can answer.
 pub(super) fn offer(remedy: &str, host: Host<'_>) -> Result<(), Failure> {
-    let settings = remedy.split('`').find_map(|part| part.strip_prefix(SETTINGS));
-    let Some(settings) = settings.filter(|_| io::stdin().is_terminal() && io::stderr().is_terminal()) else {
+    let settings = remedy
+        .split('`')
+        .find_map(|part| part.strip_prefix(SETTINGS));
+    let Some(settings) =
+        settings.filter(|_| io::stdin().is_terminal() && io::stderr().is_terminal())
+    else {
         return Ok(());
     };
     let shown = printable(settings);
-    host.output.error_block(&format!("Write `{SETTINGS}{shown}` into your own configuration? Type yes:"));
+    host.output.error_block(&format!(
+        "Write `{SETTINGS}{shown}` into your own configuration? Type yes:"
+    ));
     let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .context("cannot read the answer")?;
     if !answer.trim().eq_ignore_ascii_case("yes") {
         return Ok(());
     }
     let table = SETTINGS.trim_matches(['[', ']', ' ']);
-    let path = add_for_user(host.environment, table, settings).context("cannot write your configuration")?;
-    host.output.report(&format!("written into {}; try again: code-commit check", path.display()));
+    let path = add_for_user(host.environment, table, settings)
+        .context("cannot write your configuration")?;
+    host.output.report(&format!(
+        "written into {}; try again: code-commit check",
+        path.display()
+    ));
     Ok(())
 }

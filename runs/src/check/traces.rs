@@ -23,11 +23,16 @@ pub(crate) fn is_check(run: &Path, state: &Path) -> bool {
 pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
     let known = Registry::of(tree).all()?;
     let is_listed = |run: &Path| known.iter().any(|known| known.path(tree.root()) == run);
-    let runs =
-        code_commit_dir::list(state.join(RUNS)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let stale =
-        |run: &PathBuf| is_check(run, state) && !is_listed(run) && !code_commit_perform::has_taken_in(run);
-    runs.filter(stale).for_each(|run| discard(&records::open(&run)));
+    let runs = code_commit_dir::list(state.join(RUNS))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let stale = |run: &PathBuf| {
+        is_check(run, state) && !is_listed(run) && !code_commit_perform::has_taken_in(run)
+    };
+    runs.filter(stale)
+        .for_each(|run| discard(&records::open(&run)));
     Ok(())
 }
 

@@ -20,16 +20,33 @@ use crate::exit::Failure;
 use crate::{records, text};
 
 /// Adds them to the run, and the changes of its commits.
-pub(super) fn add(run: &mut Run, folder: &Path, root: &Path, redactor: &Redactor) -> Result<(), Failure> {
-    let mut store = Store { contents: Contents::default(), redactor };
+pub(super) fn add(
+    run: &mut Run,
+    folder: &Path,
+    root: &Path,
+    redactor: &Redactor,
+) -> Result<(), Failure> {
+    let mut store = Store {
+        contents: Contents::default(),
+        redactor,
+    };
     for step in &mut run.steps.all {
-        let What::Event(event) = &mut step.what else { continue };
-        let Some(commit) = &event.commit else { continue };
+        let What::Event(event) = &mut step.what else {
+            continue;
+        };
+        let Some(commit) = &event.commit else {
+            continue;
+        };
         let (place, prefix) = repository(event.repository.as_deref(), &run.kind, root);
         // An imported record names commits that are not here.
-        let changed = WorkTree::at(&place).ok().and_then(|tree| tree.changed_in(commit).ok());
-        event.changes =
-            changed.unwrap_or_default().into_iter().map(|file| store.committed(file, &prefix)).collect();
+        let changed = WorkTree::at(&place)
+            .ok()
+            .and_then(|tree| tree.changed_in(commit).ok());
+        event.changes = changed
+            .unwrap_or_default()
+            .into_iter()
+            .map(|file| store.committed(file, &prefix))
+            .collect();
     }
     if !run.steps.all.iter().all(|step| step.changes().is_empty()) || run.kind == "apply" {
         of_record(run, folder, root, &mut store)?;
@@ -38,7 +55,12 @@ pub(super) fn add(run: &mut Run, folder: &Path, root: &Path, redactor: &Redactor
     Ok(())
 }
 
-fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -> Result<(), Failure> {
+fn of_record(
+    run: &mut Run,
+    folder: &Path,
+    root: &Path,
+    store: &mut Store<'_>,
+) -> Result<(), Failure> {
     let unreadable = "its files still exist: look in the folder";
     let rounds = code_commit_perform::undo_folders(folder).map_err(anyhow::Error::from);
     let images = rounds.and_then(|rounds| store.pre_images(&rounds, MOST_BYTES, &|_| true));
@@ -52,7 +74,10 @@ fn of_record(run: &mut Run, folder: &Path, root: &Path, store: &mut Store<'_>) -
 
 /// The raw contents of these files, as the record of one run has them.
 pub(crate) fn raw(steps: &Steps, paths: &BTreeSet<String>, folder: &Path, root: &Path) -> Contents {
-    let mut store = Store { contents: Contents::default(), redactor: &Redactor::default() };
+    let mut store = Store {
+        contents: Contents::default(),
+        redactor: &Redactor::default(),
+    };
     let is_meant = |path: &str| paths.contains(path);
     for round in code_commit_perform::undo_folders(folder).unwrap_or_default() {
         // A set that cannot be read names no content; the others do.
@@ -64,20 +89,45 @@ pub(crate) fn raw(steps: &Steps, paths: &BTreeSet<String>, folder: &Path, root: 
 
 /// `apply` has no journal: what it wrote is in the manifest of its pre-images.
 fn written(images: Vec<PreImage>) -> Step {
-    let changes = images.into_iter().map(|of| change(of.path, of.sha256, of.left_as)).collect();
-    let what = What::Change(Change { changes, ..Change::default() });
-    Step { round: 0, from_ms: 0, to_ms: 0, what }
+    let changes = images
+        .into_iter()
+        .map(|of| change(of.path, of.sha256, of.left_as))
+        .collect();
+    let what = What::Change(Change {
+        changes,
+        ..Change::default()
+    });
+    Step {
+        round: 0,
+        from_ms: 0,
+        to_ms: 0,
+        what,
+    }
 }
 
 fn change(path: String, before_sha256: Option<String>, after_sha256: Option<String>) -> Changed {
-    let action = if after_sha256.is_some() { Action::Write } else { Action::Delete };
+    let action = if after_sha256.is_some() {
+        Action::Write
+    } else {
+        Action::Delete
+    };
     let created = before_sha256.is_none();
-    Changed { path, action, before_sha256, after_sha256, created, before_mode: None, after_mode: None }
+    Changed {
+        path,
+        action,
+        before_sha256,
+        after_sha256,
+        created,
+        before_mode: None,
+        after_mode: None,
+    }
 }
 
 /// The repository that a commit is in, and what its paths begin with in the project.
 fn repository(named: Option<&str>, kind: &str, root: &Path) -> (PathBuf, PathBuf) {
-    let config = text::read(&root.join(PHASE_CONFIG)).ok().filter(|_| kind == "phase");
+    let config = text::read(&root.join(PHASE_CONFIG))
+        .ok()
+        .filter(|_| kind == "phase");
     let config = config.and_then(|text| Config::parse(text.as_deref()).ok());
     let below = match (named, config) {
         (Some("src"), Some(config)) => PathBuf::from(config.src),
@@ -97,7 +147,10 @@ impl Store<'_> {
     fn keep(&mut self, content: Vec<u8>) -> String {
         let sha256 = sha256_hex(&content);
         let shown = if self.redactor.finds_key(&content) {
-            self.redactor.redact(&String::from_utf8_lossy(&content)).into_owned().into_bytes()
+            self.redactor
+                .redact(&String::from_utf8_lossy(&content))
+                .into_owned()
+                .into_bytes()
         } else {
             content
         };
@@ -117,30 +170,66 @@ impl Store<'_> {
             images.extend(code_commit_apply::pre_images(std::slice::from_ref(round))?);
         }
         for image in images.iter().filter(|image| is_meant(&image.path)) {
-            image.content(most)?.into_iter().for_each(|content| drop(self.keep(content)));
+            image
+                .content(most)?
+                .into_iter()
+                .for_each(|content| drop(self.keep(content)));
         }
         Ok(images)
     }
 
     /// Keeps what is on disk now, files that were made from edits, and what each reply makes of a file.
-    fn results(&mut self, steps: &Steps, folder: &Path, root: &Path, is_meant: &dyn Fn(&str) -> bool) {
-        let paths = steps.all.iter().flat_map(Step::changes).map(|change| change.path.as_str());
+    fn results(
+        &mut self,
+        steps: &Steps,
+        folder: &Path,
+        root: &Path,
+        is_meant: &dyn Fn(&str) -> bool,
+    ) {
+        let paths = steps
+            .all
+            .iter()
+            .flat_map(Step::changes)
+            .map(|change| change.path.as_str());
         let paths: BTreeSet<&str> = paths.filter(|path| is_meant(path)).collect();
-        let edited = code_commit_dir::list(folder).into_iter().flatten().flatten();
-        let edited = edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
-        let files = paths.iter().map(|path| root.join(path)).chain(edited.map(|entry| entry.path()));
-        files.filter_map(|file| on_disk(&file)).for_each(|content| drop(self.keep(content)));
+        let edited = code_commit_dir::list(folder)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let edited =
+            edited.filter(|entry| entry.file_name().to_string_lossy().contains("-edited-"));
+        let files = paths
+            .iter()
+            .map(|path| root.join(path))
+            .chain(edited.map(|entry| entry.path()));
+        files
+            .filter_map(|file| on_disk(&file))
+            .for_each(|content| drop(self.keep(content)));
         let (record, mut reply) = (records::open(folder), None);
         for step in &steps.all {
             match &step.what {
-                What::Call(call) => reply = call.answer.as_ref().and_then(|of| record.read(&of.file).ok()),
+                What::Call(call) => {
+                    reply = call
+                        .answer
+                        .as_ref()
+                        .and_then(|of| record.read(&of.file).ok())
+                }
                 What::Change(change) => {
                     let reply = reply.as_deref().unwrap_or_default();
-                    for change in change.changes.iter().filter(|change| is_meant(&change.path)) {
-                        let before = change.before_sha256.as_ref().and_then(|hash| self.contents.0.get(hash));
+                    for change in change
+                        .changes
+                        .iter()
+                        .filter(|change| is_meant(&change.path))
+                    {
+                        let before = change
+                            .before_sha256
+                            .as_ref()
+                            .and_then(|hash| self.contents.0.get(hash));
                         let before = before.map(Vec::as_slice).unwrap_or_default();
                         let proposed = proposed(reply, &change.path, before);
-                        let made = [fenced(reply, &change.path), proposed].into_iter().flatten();
+                        let made = [fenced(reply, &change.path), proposed]
+                            .into_iter()
+                            .flatten();
                         made.for_each(|content| drop(self.keep(content)));
                     }
                 }
@@ -161,18 +250,29 @@ impl Store<'_> {
 fn fenced(reply: &str, path: &str) -> Option<Vec<u8>> {
     let parsed = code_commit_parser::parse(reply).ok()?;
     let block = parsed.files().find(|file| file.path == path)?;
-    if let FileAction::Write(content) = block.action { Some(content.as_bytes().to_vec()) } else { None }
+    if let FileAction::Write(content) = block.action {
+        Some(content.as_bytes().to_vec())
+    } else {
+        None
+    }
 }
 
 /// The content that a proposal in JSON gives a file.
 fn proposed(reply: &str, path: &str, before: &[u8]) -> Option<Vec<u8>> {
     let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
-    let write = proposal.writes.iter().find(|write| normalized_path(&write.path) == path)?;
+    let write = proposal
+        .writes
+        .iter()
+        .find(|write| normalized_path(&write.path) == path)?;
     match &write.change {
         proposal::Change::Content(content) => Some(content.as_bytes().to_vec()),
         proposal::Change::Edits(edits) => {
             let before = std::str::from_utf8(before).ok()?;
-            Some(edit::apply(before, edits.iter().map(Edit::hunk)).ok()?.into_bytes())
+            Some(
+                edit::apply(before, edits.iter().map(Edit::hunk))
+                    .ok()?
+                    .into_bytes(),
+            )
         }
     }
 }

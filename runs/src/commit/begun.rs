@@ -78,27 +78,51 @@ pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<()
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // Git's errors about the tree were already reported.
     let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox.value).unwrap_or_default();
-    let more = dot_gits.into_iter().chain(protected).chain(guard.protected_anywhere().map(PathBuf::from));
-    plan.sealed.extend(more.filter(|path| known.insert(path.clone())));
+    let more = dot_gits
+        .into_iter()
+        .chain(protected)
+        .chain(guard.protected_anywhere().map(PathBuf::from));
+    plan.sealed
+        .extend(more.filter(|path| known.insert(path.clone())));
     Ok(())
 }
 
 /// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
 pub fn protected_for_model(settings: &Settings, tree: &WorkTree) -> Vec<String> {
     let names = code_commit_names::protected(Binds::Commit).map(|name| {
-        let path = name.pattern.trim_start_matches("**").trim_start_matches('/');
+        let path = name
+            .pattern
+            .trim_start_matches("**")
+            .trim_start_matches('/');
         match path.strip_suffix('/') {
             Some(folder) => format!("anything in the {folder} folder"),
             None if name.pattern.starts_with('/') => path.to_owned(),
             None => format!("any file named {path}"),
         }
     });
-    let general = ["anything in a .git folder", "anything that .gitignore names"].map(str::to_owned);
-    let configured = settings.protect.iter().flat_map(|list| list.value.iter().cloned());
-    let graders =
-        if settings.protect_grader.value { deciders::graders(tree.root(), settings) } else { Vec::new() };
-    let deciders = deciders::find(tree.root(), Some(tree), settings).into_iter().map(|decider| decider.path);
-    names.chain(deciders).chain(graders).chain(general).chain(configured).collect()
+    let general = [
+        "anything in a .git folder",
+        "anything that .gitignore names",
+    ]
+    .map(str::to_owned);
+    let configured = settings
+        .protect
+        .iter()
+        .flat_map(|list| list.value.iter().cloned());
+    let graders = if settings.protect_grader.value {
+        deciders::graders(tree.root(), settings)
+    } else {
+        Vec::new()
+    };
+    let deciders = deciders::find(tree.root(), Some(tree), settings)
+        .into_iter()
+        .map(|decider| decider.path);
+    names
+        .chain(deciders)
+        .chain(graders)
+        .chain(general)
+        .chain(configured)
+        .collect()
 }
 
 /// The guard for the `.gitignore` files of now and what the plan protects.

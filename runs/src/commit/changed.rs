@@ -28,8 +28,9 @@ pub(crate) fn refuse(
     run: &RunFolder,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    let cannot =
-        |error: anyhow::Error| Failure::refused(error, "see that git works here, or go on with --force");
+    let cannot = |error: anyhow::Error| {
+        Failure::refused(error, "see that git works here, or go on with --force")
+    };
     let root = tree.root();
     let left = || {
         let rounds = undo_folders(run.path())?;
@@ -51,21 +52,37 @@ pub(crate) fn refuse(
     {
         let below = root.strip_prefix(tree.top()).unwrap_or(Path::new(""));
         let committed = git(tree, &plan.settings, environment)?.differing_between(then, &now)?;
-        changed.extend(committed.iter().filter_map(|path| path.strip_prefix(below).ok()).map(Path::to_owned));
+        changed.extend(
+            committed
+                .iter()
+                .filter_map(|path| path.strip_prefix(below).ok())
+                .map(Path::to_owned),
+        );
     }
-    let is_as_left = |(path, hash): (&String, &Option<String>)| *hash == sha256_on_disk(&root.join(path));
+    let is_as_left =
+        |(path, hash): (&String, &Option<String>)| *hash == sha256_on_disk(&root.join(path));
     let is_own = |path: &Path| path.to_str().is_some_and(|path| left.contains_key(path));
     changed.retain(|path| !is_own(path) && own.as_ref() != Some(&root.join(path)));
     // Whatever git and the times say: the run's changes may have been stashed, or undone by an undo that was killed.
-    changed.extend(left.iter().filter(|one| !is_as_left(*one)).map(|(path, _)| PathBuf::from(path)));
+    changed.extend(
+        left.iter()
+            .filter(|one| !is_as_left(*one))
+            .map(|(path, _)| PathBuf::from(path)),
+    );
     changed.sort();
     changed.dedup();
     if changed.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<String> = changed
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let name = records::name(run.path());
-    let error = anyhow!("the tree has changed since {name} was stopped: {}", phrases::first(&names, NAMED));
+    let error = anyhow!(
+        "the tree has changed since {name} was stopped: {}",
+        phrases::first(&names, NAMED)
+    );
     Err(Failure::refused(
         error,
         format!("to continue anyway: code-commit resume {name} --force; or begin a new run"),
@@ -76,13 +93,17 @@ pub(crate) fn refuse(
 fn last_sign(run: &Path) -> (i64, i64) {
     let entries = code_commit_dir::list(run).into_iter().flatten().flatten();
     // Folders in it also change when a killed run is settled.
-    let files = entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file);
+    let files = entries
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(std::fs::Metadata::is_file);
     let written = files.map(|found| (found.mtime(), found.mtime_nsec()));
     written.max().unwrap_or_default()
 }
 
 /// Whether a file was made, changed or removed since then. Uses the change time, which cannot be set.
 fn is_newer(path: &Path, stopped: (i64, i64)) -> bool {
-    let there = path.ancestors().find_map(|path| fs::symlink_metadata(path).ok());
+    let there = path
+        .ancestors()
+        .find_map(|path| fs::symlink_metadata(path).ok());
     there.is_some_and(|found| (found.ctime(), found.ctime_nsec()) >= stopped)
 }

@@ -40,7 +40,11 @@ impl Message {
 }
 
 fn subject(query: &str) -> String {
-    let line = query.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = query
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     if line.chars().count() <= MOST_CHARACTERS {
         return line.to_owned();
     }
@@ -55,7 +59,10 @@ pub(super) fn can_commit(site: &Site<'_>, plan: &Plan) -> Result<(), Failure> {
     }
     if let Some(what) = site.tree()?.under_way() {
         let error = anyhow!("--commit: a {what} is in progress, and git commits only all of it");
-        return Err(Failure::refused(error, format!("finish the {what}, or drop `--commit`")));
+        return Err(Failure::refused(
+            error,
+            format!("finish the {what}, or drop `--commit`"),
+        ));
     }
     let git = git(site, &plan.settings)?;
     preflight::unlocked(&git)?;
@@ -68,7 +75,11 @@ pub(super) fn commits(site: &Site<'_>, plan: &Plan) -> Result<Option<Commits>, F
         return Ok(None);
     }
     let (git, since) = (git(site, &plan.settings)?, plan.head.clone());
-    Ok(Some(Commits { git, notes: crate::note::commit, since }))
+    Ok(Some(Commits {
+        git,
+        notes: crate::note::commit,
+        since,
+    }))
 }
 
 fn git(site: &Site<'_>, settings: &Settings) -> Result<Git, Failure> {
@@ -77,26 +88,45 @@ fn git(site: &Site<'_>, settings: &Settings) -> Result<Git, Failure> {
 
 /// Whether a run is accepted but its commit is not made yet: git refused, or the harness was killed.
 pub(crate) fn is_due(plan: &Plan, known: &Known, past: &Past) -> bool {
-    let is_made = past.answers.iter().any(|answered| answered.kind == Commit::KIND);
+    let is_made = past
+        .answers
+        .iter()
+        .any(|answered| answered.kind == Commit::KIND);
     plan.commit.is_some() && plan.accepted && !known.undone && !known.is_imported() && !is_made
 }
 
 /// Commits a run that a person has accepted, after its end; `None` if it is not to be committed or has changed nothing.
 /// The caller holds the lock of the tree.
-pub(crate) fn accepted(plan: &Plan, folder: RunFolder, site: &Site<'_>) -> Result<Option<String>, Failure> {
-    let Some((commits, message)) = commits(site, plan)?.zip(plan.commit.clone()) else { return Ok(None) };
+pub(crate) fn accepted(
+    plan: &Plan,
+    folder: RunFolder,
+    site: &Site<'_>,
+) -> Result<Option<String>, Failure> {
+    let Some((commits, message)) = commits(site, plan)?.zip(plan.commit.clone()) else {
+        return Ok(None);
+    };
     let name = records::name(folder.path());
     let (record, past) =
         Record::resume(folder, Silent).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     let mut record = record.about(&site.root);
-    let answer = commits.commit(&site.root, &mut record, &message).map_err(anyhow::Error::from)?;
+    let answer = commits
+        .commit(&site.root, &mut record, &message)
+        .map_err(anyhow::Error::from)?;
     if let CommitAnswer::NotCommitted(why) = &answer {
         let help = format!("commit them by hand, or try again: code-commit review {name} --accept");
         return Err(refused(why, help));
     }
     // A run that is killed between these two lines is not over: its loop finds both answers, and ends.
     let mut keep = || {
-        record.answer(&Recorded::of(&Commit { message: message.clone() }, &answer)?, true)?;
+        record.answer(
+            &Recorded::of(
+                &Commit {
+                    message: message.clone(),
+                },
+                &answer,
+            )?,
+            true,
+        )?;
         if let Some((outcome, holds_for)) = past.end() {
             let (outcome, holds_for) = (outcome.clone(), holds_for.clone());
             record.note(&Note::Ended { outcome, holds_for })?;
@@ -104,13 +134,22 @@ pub(crate) fn accepted(plan: &Plan, folder: RunFolder, site: &Site<'_>) -> Resul
         anyhow::Ok(())
     };
     keep().map_err(Failure::no_record)?;
-    Ok(if let CommitAnswer::Committed(made) = answer { made.commit } else { None })
+    Ok(if let CommitAnswer::Committed(made) = answer {
+        made.commit
+    } else {
+        None
+    })
 }
 
 /// The error if git refused to commit a run that passed.
 pub(super) fn refusal(past: &Past, name: &str) -> Option<Failure> {
-    let Some(Line::NotCommitted(why)) = past.answers.last().and_then(Recorded::line) else { return None };
-    Some(refused(&why, format!("commit them by hand; what happened: code-commit show {name}")))
+    let Some(Line::NotCommitted(why)) = past.answers.last().and_then(Recorded::line) else {
+        return None;
+    };
+    Some(refused(
+        &why,
+        format!("commit them by hand; what happened: code-commit show {name}"),
+    ))
 }
 
 fn refused(why: &NotCommitted, help: String) -> Failure {
@@ -131,7 +170,10 @@ mod tests {
     fn the_first_line_that_says_something_is_the_message_cut_where_git_would() {
         assert_eq!(check("\n  Add a flag.  \nAnd more.\n"), "Add a flag.");
         assert_eq!(check(&"ä".repeat(72)), "ä".repeat(72));
-        assert_eq!(check(&format!("{} b", "ä".repeat(72))), format!("{}…", "ä".repeat(71)));
+        assert_eq!(
+            check(&format!("{} b", "ä".repeat(72))),
+            format!("{}…", "ä".repeat(71))
+        );
     }
 
     #[test]
@@ -139,6 +181,9 @@ mod tests {
         let redactor = Redactor::new(["secret-key-0123456789".to_owned()]);
         let given = Message::Given("Title\n\nuses secret-key-0123456789\n".to_owned());
         let text = given.text("query", &redactor);
-        assert!(text.starts_with("Title\n\nuses ") && !text.contains("secret-key"), "{text}");
+        assert!(
+            text.starts_with("Title\n\nuses ") && !text.contains("secret-key"),
+            "{text}"
+        );
     }
 }

@@ -37,14 +37,26 @@ pub(super) fn open(
     let mut argv = editor(environment)?.into_iter().map(OsString::from);
     let program = argv.next().unwrap_or_default();
     let program = trusted.under(settings).program(program)?;
-    let argv = [program.into_os_string()].into_iter().chain(argv).chain([path.into_os_string()]);
+    let argv = [program.into_os_string()]
+        .into_iter()
+        .chain(argv)
+        .chain([path.into_os_string()]);
     let env = surroundings(environment, keys);
     // An editor may leave its window open, with other files in it.
     let (streams, leftovers) = (Streams::Inherited, Leftovers::Leave);
-    let command = Command { streams, leftovers, ..Command::new(argv, root, env) };
+    let command = Command {
+        streams,
+        leftovers,
+        ..Command::new(argv, root, env)
+    };
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
-        .map_err(|error| Failure::refused(error, "set VISUAL or EDITOR to a program that can be started"))?;
+        .map_err(|error| {
+            Failure::refused(
+                error,
+                "set VISUAL or EDITOR to a program that can be started",
+            )
+        })?;
     if done.ended.exit_code() == Some(0) {
         return Ok(());
     }
@@ -56,7 +68,10 @@ pub(super) fn open(
 
 /// `$VISUAL` or `$EDITOR`, which may include arguments: `code --wait`.
 fn editor(environment: &Environment) -> Result<Vec<String>, Failure> {
-    let wanted = environment.text("VISUAL").or_else(|| environment.text("EDITOR")).unwrap_or(EDITOR);
+    let wanted = environment
+        .text("VISUAL")
+        .or_else(|| environment.text("EDITOR"))
+        .unwrap_or(EDITOR);
     let words = shlex::split(wanted).filter(|words| !words.is_empty());
     words.ok_or_else(|| {
         Failure::refused(

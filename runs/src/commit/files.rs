@@ -37,11 +37,17 @@ fn hide(tree: &WorkTree, logs: &Path) -> Result<(), Failure> {
 fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
     let real = std::fs::create_dir_all(logs).and_then(|()| logs.canonicalize());
     let real = real.with_context(|| format!("cannot create {}", logs.display()));
-    if real.map_err(|error| Failure::refused(error, "make the folder writable"))?.starts_with(root) {
+    if real
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?
+        .starts_with(root)
+    {
         return Ok(());
     }
     let text = format!("{} leads out of the project", logs.display());
-    Err(Failure::refused(anyhow!(text), "remove the link: records are kept inside of the project"))
+    Err(Failure::refused(
+        anyhow!(text),
+        "remove the link: records are kept inside of the project",
+    ))
 }
 
 /// The file that S0 appends the model's messages to. It exists from the beginning, since the sandbox can only
@@ -60,25 +66,35 @@ impl SaidLog {
         past: &Past,
         output: &Output,
     ) -> Result<Option<Self>, Failure> {
-        let Some(path) = task.said_log(tree.root()) else { return Ok(None) };
+        let Some(path) = task.said_log(tree.root()) else {
+            return Ok(None);
+        };
         let is_new = path.symlink_metadata().is_err();
         code_commit_dir::append(&path, "")
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
         let is_empty = || path.symlink_metadata().is_ok_and(|found| found.len() == 0);
         let is_ours = is_new || (!past.lines.is_empty() && is_empty());
         let is_hidden = tree.ignores(&path).unwrap_or(true);
-        Ok(is_ours.then(|| Self { path, is_hidden, output: output.clone() }))
+        Ok(is_ours.then(|| Self {
+            path,
+            is_hidden,
+            output: output.clone(),
+        }))
     }
 }
 
 impl Drop for SaidLog {
     fn drop(&mut self) {
-        let Ok(found) = self.path.symlink_metadata() else { return };
+        let Ok(found) = self.path.symlink_metadata() else {
+            return;
+        };
         if found.len() == 0 {
             let _ = std::fs::remove_file(&self.path);
         } else if !self.is_hidden {
             let name = records::name(&self.path);
-            self.output.warn(&format!("{name} is new and not ignored by git: add it to .gitignore"));
+            self.output.warn(&format!(
+                "{name} is new and not ignored by git: add it to .gitignore"
+            ));
         }
     }
 }

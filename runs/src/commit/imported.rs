@@ -24,12 +24,24 @@ use crate::{preflight, resume};
 const NAMED_FILES: usize = 5;
 
 /// Begins it with the settings of the record, after the preflight of any run.
-pub(super) fn begin(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
-    let (tree, Host { environment, output, .. }) = (site.tree()?, site.host);
+pub(super) fn begin(
+    known: &Known,
+    args: &resume::Request,
+    site: &Site<'_>,
+) -> Result<Exit, Failure> {
+    let (
+        tree,
+        Host {
+            environment,
+            output,
+            ..
+        },
+    ) = (site.tree()?, site.host);
     let root = tree.root();
     let keys = Keys::find(environment, root);
     let run = RunFolder::open(known.path(root), output.strike_out(keys.exposed()));
-    let recorded = Plan::load(&run, known).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let recorded =
+        Plan::load(&run, known).map_err(|error| Failure::refused(error, "start a new run"))?;
     let past = records::intact(&run).map_err(|error| Failure::refused(error, UNLIKE_RECORDED))?;
     let name = records::name(run.path());
     if Commit::kept(&past).is_none() {
@@ -39,8 +51,10 @@ pub(super) fn begin(known: &Known, args: &resume::Request, site: &Site<'_>) -> R
     settings.put_flags(args.limits.clone());
     let which = which(&recorded.task);
     let own = preflight::own_or_absent(root).err();
-    let missing: Vec<_> =
-        own.into_iter().chain(inputs::lacks(which, root, &settings, &keys, environment)).collect();
+    let missing: Vec<_> = own
+        .into_iter()
+        .chain(inputs::lacks(which, root, &settings, &keys, environment))
+        .collect();
     if !missing.is_empty() {
         return Err(refused(missing));
     }
@@ -67,9 +81,24 @@ fn which(task: &Task) -> Which {
 
 /// What was asked for, on this tree.
 fn anew(recorded: Plan, settings: Settings, tree: &WorkTree) -> Result<Plan, Failure> {
-    let Plan { version, settings, rounds, sealed, head, task, .. } =
-        begun::plan(settings, tree, recorded.task.clone())?;
-    Ok(Plan { version, settings, rounds, sealed, head, task, ..recorded })
+    let Plan {
+        version,
+        settings,
+        rounds,
+        sealed,
+        head,
+        task,
+        ..
+    } = begun::plan(settings, tree, recorded.task.clone())?;
+    Ok(Plan {
+        version,
+        settings,
+        rounds,
+        sealed,
+        head,
+        task,
+        ..recorded
+    })
 }
 
 /// Its prompts show the code of the tree that it began with.

@@ -71,23 +71,44 @@ enum Codebase {
 impl Sources<'_> {
     /// Reports everything that is missing together (S1 §The Initial Query, §Safety). Stores nothing.
     pub(super) fn check(self) -> Result<Ready, Failure> {
-        let Self { which, tree, query, settings, keys, .. } = self;
+        let Self {
+            which,
+            tree,
+            query,
+            settings,
+            keys,
+            ..
+        } = self;
         let root = tree.root();
         let mut missing = Vec::new();
         let is_new = self.is_new();
         if !is_new {
             missing.extend(is_visible(which, root));
         }
-        let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
+        let mut or_missing =
+            |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let query_file = self.place(QUERY);
-        let from_file =
-            || preflight::input(root, &query_file, &format!("describe the change in {query_file}"));
+        let from_file = || {
+            preflight::input(
+                root,
+                &query_file,
+                &format!("describe the change in {query_file}"),
+            )
+        };
         let text = or_missing(query.text().unwrap_or_else(from_file));
-        let codebase =
-            self.codebase(text.as_deref().unwrap_or_default())?.map_err(|what| missing.push(what)).ok();
-        let mut or_missing = |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
-        let system = (which == Which::Implement)
-            .then(|| or_missing(preflight::input(root, &self.place(SYSTEM_PROMPT), SYSTEM_PROMPT_REMEDY)));
+        let codebase = self
+            .codebase(text.as_deref().unwrap_or_default())?
+            .map_err(|what| missing.push(what))
+            .ok();
+        let mut or_missing =
+            |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
+        let system = (which == Which::Implement).then(|| {
+            or_missing(preflight::input(
+                root,
+                &self.place(SYSTEM_PROMPT),
+                SYSTEM_PROMPT_REMEDY,
+            ))
+        });
         missing.extend(means(root, settings, keys, self.environment));
         let (Some(text), Some(codebase), true) = (text, codebase, missing.is_empty()) else {
             // An input that is in a folder above is not missing.
@@ -99,20 +120,38 @@ impl Sources<'_> {
             Codebase::Ours(made) => (made.rollup.text.clone(), None, Some(made)),
         };
         let task = match system.flatten() {
-            None => Task::commit(text, codebase, protected_for_model(settings, tree), settings),
+            None => Task::commit(
+                text,
+                codebase,
+                protected_for_model(settings, tree),
+                settings,
+            ),
             // The system prompt is the user's own, and knows of no edits.
-            Some(system) if form(settings) == Form::Edits => {
-                Task::implement(format!("{}\n\n{}", system.trim_end(), lesson()), text, codebase)
-            }
+            Some(system) if form(settings) == Form::Edits => Task::implement(
+                format!("{}\n\n{}", system.trim_end(), lesson()),
+                text,
+                codebase,
+            ),
             Some(system) => Task::implement(system, text, codebase),
         };
-        Ok(Ready { task, query_from: query.origin(query_file), theirs, made, is_new })
+        Ok(Ready {
+            task,
+            query_from: query.origin(query_file),
+            theirs,
+            made,
+            is_new,
+        })
     }
 
     /// A query that is given needs no file, so a run may be the first thing in a project.
     fn is_new(&self) -> bool {
         matches!(self.query, Query::Given { .. })
-            && self.tree.root().join(AGENT_CONFIG).symlink_metadata().is_err()
+            && self
+                .tree
+                .root()
+                .join(AGENT_CONFIG)
+                .symlink_metadata()
+                .is_err()
             && preflight::project_above(self.tree).is_none()
     }
 
@@ -128,20 +167,36 @@ impl Sources<'_> {
     fn codebase(&self, query: &str) -> Result<Result<Codebase, Missing>, Failure> {
         let (root, path) = (self.tree.root(), self.place(CODE_ROLLUP));
         let old = (path == CODE_ROLLUP).then(|| Stored::ours(root)).flatten();
-        let may_make =
-            matches!(self.query, Query::Given { .. }) && preflight::project_above(self.tree).is_none();
+        let may_make = matches!(self.query, Query::Given { .. })
+            && preflight::project_above(self.tree).is_none();
         if old.is_none() && !(may_make && root.join(&path).symlink_metadata().is_err()) {
             let read = preflight::input(root, &path, "make it with: code-commit rollup");
             return Ok(read.map(Codebase::Theirs));
         }
-        let options = old.as_ref().map_or_else(|| Options::of(self.settings), |old| old.options.clone());
-        let Self { tree, environment, redactor, .. } = *self;
-        let sources = rollup::Sources { tree, environment, redactor, query };
+        let options = old
+            .as_ref()
+            .map_or_else(|| Options::of(self.settings), |old| old.options.clone());
+        let Self {
+            tree,
+            environment,
+            redactor,
+            ..
+        } = *self;
+        let sources = rollup::Sources {
+            tree,
+            environment,
+            redactor,
+            query,
+        };
         let rollup = rollup::make_within(sources, &options, self.settings)?;
         if let Some(missing) = rollup.empty() {
             return Ok(Err(missing));
         }
-        Ok(Ok(Codebase::Ours(Box::new(Made { rollup, options, old }))))
+        Ok(Ok(Codebase::Ours(Box::new(Made {
+            rollup,
+            options,
+            old,
+        }))))
     }
 }
 
@@ -153,7 +208,10 @@ pub(super) fn lacks(
     keys: &Keys,
     environment: &Environment,
 ) -> Vec<Missing> {
-    is_visible(which, root).into_iter().chain(means(root, settings, keys, environment)).collect()
+    is_visible(which, root)
+        .into_iter()
+        .chain(means(root, settings, keys, environment))
+        .collect()
 }
 
 /// Keys and records would be committed with the project (S1 §Safety); S0 has no such rule.
@@ -175,12 +233,17 @@ fn means(root: &Path, settings: &Settings, keys: &Keys, environment: &Environmen
 impl Ready {
     /// What of the code is shown and why, if not all of it is.
     pub(super) fn chosen(&self) -> Vec<Chosen> {
-        self.made.as_ref().map(|made| made.rollup.chosen.clone()).unwrap_or_default()
+        self.made
+            .as_ref()
+            .map(|made| made.rollup.chosen.clone())
+            .unwrap_or_default()
     }
 
     /// The roll-up if it may be outdated: it was not made for this run.
     pub(super) fn theirs(&self, root: &Path) -> Option<Rollup<'_>> {
-        self.theirs.clone().map(|path| Rollup::at(root, path, self.task.codebase()))
+        self.theirs
+            .clone()
+            .map(|path| Rollup::at(root, path, self.task.codebase()))
     }
 
     /// Stores what was made, and says so.
@@ -202,7 +265,11 @@ impl Ready {
 
 impl Made {
     fn store(&self, root: &Path, output: &Output) -> Result<(), Failure> {
-        let Self { rollup, options, old } = self;
+        let Self {
+            rollup,
+            options,
+            old,
+        } = self;
         if old.as_ref().is_some_and(|old| old.is(rollup)) {
             return Ok(());
         }

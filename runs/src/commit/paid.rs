@@ -33,11 +33,15 @@ pub(crate) fn elsewhere(
 ) -> Result<Paid, Failure> {
     let paid = Paid::default();
     let newest_first = Registry::of(tree).with_imported()?;
-    let Some(oldest) = newest_first.iter().rposition(Known::is_imported) else { return Ok(paid) };
+    let Some(oldest) = newest_first.iter().rposition(Known::is_imported) else {
+        return Ok(paid);
+    };
     for known in newest_first.iter().take(oldest + 1) {
         let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
         let is_same = Plan::load(&folder, known).is_ok_and(|recorded| recorded.task == plan.task);
-        let Some(past) = is_same.then(|| records::intact(&folder).ok()).flatten() else { continue };
+        let Some(past) = is_same.then(|| records::intact(&folder).ok()).flatten() else {
+            continue;
+        };
         match (known.is_imported(), !known.undone && kept(&past).is_some()) {
             (true, true) => {
                 paid.add(&folder, &past);
@@ -49,7 +53,9 @@ pub(crate) fn elsewhere(
     paid.use_up(used);
     if paid.count() > 0 {
         let answers = phrases::count(paid.count() as u64, "reply");
-        host.output.note(&format!("{answers} of a run that was made elsewhere need not be paid for again"));
+        host.output.note(&format!(
+            "{answers} of a run that was made elsewhere need not be paid for again"
+        ));
     }
     Ok(paid)
 }

@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Commit, Doubt, Harness, Outcome, Restore};
+use code_commit_engine::{
+    Apply, Ask, Build, BuildBaseline, Commit, Doubt, Harness, Outcome, Restore,
+};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
-use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, OnUnfit, commit, committed, implement};
+use code_commit_loop_commit::{
+    Brief, Inputs, Limits, OnFailure, OnUnfit, commit, committed, implement,
+};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::{Account, Format};
@@ -77,21 +81,43 @@ pub fn policy(settings: &Settings, root: &Path, git: Option<&WorkTree>) -> Polic
     and_deciders(Policy::commit(), settings, root, git)
 }
 
-fn and_deciders(policy: Policy, settings: &Settings, root: &Path, git: Option<&WorkTree>) -> Policy {
-    let decided = deciders::find(root, git, settings).into_iter().fold(policy, |policy, decider| {
-        policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
-    });
-    let decided = settings.protect.iter().fold(decided, |policy, list| policy.protect(&list.value));
-    let graders: Vec<String> =
-        deciders::graders(root, settings).iter().map(|path| deciders::literally(path)).collect();
+fn and_deciders(
+    policy: Policy,
+    settings: &Settings,
+    root: &Path,
+    git: Option<&WorkTree>,
+) -> Policy {
+    let decided = deciders::find(root, git, settings)
+        .into_iter()
+        .fold(policy, |policy, decider| {
+            policy.protect_as(&decider.what, [deciders::literally(&decider.path)])
+        });
+    let decided = settings
+        .protect
+        .iter()
+        .fold(decided, |policy, list| policy.protect(&list.value));
+    let graders: Vec<String> = deciders::graders(root, settings)
+        .iter()
+        .map(|path| deciders::literally(path))
+        .collect();
     if settings.protect_grader.value {
         return decided.protect_as("the build names it, and protect_grader is set", graders);
     }
-    decided.flag_as("the build names it: it may decide whether the work is done", graders)
+    decided.flag_as(
+        "the build names it: it may decide whether the work is done",
+        graders,
+    )
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (&'p str, Option<&'p str>, u32, Option<u32>, [bool; 3], Option<&'p str>);
+type AsksFor<'p> = (
+    &'p str,
+    Option<&'p str>,
+    u32,
+    Option<u32>,
+    [bool; 3],
+    Option<&'p str>,
+);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -100,7 +126,14 @@ impl Plan {
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
         let may = [self.restore_on_failure, self.no_check, self.review];
-        (query, system, self.rounds, self.same_failures, may, self.commit.as_deref())
+        (
+            query,
+            system,
+            self.rounds,
+            self.same_failures,
+            may,
+            self.commit.as_deref(),
+        )
     }
 
     /// What it is asked for.
@@ -111,11 +144,19 @@ impl Plan {
     /// Runs the loop to its end, then commits. With `--review` a person comes first.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
-        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+        H: Harness<Ask>
+            + Harness<Apply>
+            + Harness<Build>
+            + Harness<BuildBaseline>
+            + Harness<Restore>,
         H: Harness<Doubt> + Harness<Commit>,
     {
         let outcome = self.rounds(harness)?;
-        match self.commit.as_ref().filter(|_| self.accepted || !self.review) {
+        match self
+            .commit
+            .as_ref()
+            .filter(|_| self.accepted || !self.review)
+        {
             Some(message) => committed(harness, outcome, message),
             None => Ok(outcome),
         }
@@ -123,38 +164,78 @@ impl Plan {
 
     fn rounds<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
-        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
+        H: Harness<Ask>
+            + Harness<Apply>
+            + Harness<Build>
+            + Harness<BuildBaseline>
+            + Harness<Restore>,
         H: Harness<Doubt>,
     {
-        let on_failure = if self.restore_on_failure { OnFailure::Restore } else { OnFailure::Keep };
+        let on_failure = if self.restore_on_failure {
+            OnFailure::Restore
+        } else {
+            OnFailure::Keep
+        };
         let limits = Limits {
             rounds: self.rounds,
-            build_output_bytes: usize::try_from(self.settings.build_prompt.value).unwrap_or(usize::MAX),
+            build_output_bytes: usize::try_from(self.settings.build_prompt.value)
+                .unwrap_or(usize::MAX),
             on_failure,
             same_failures: self.same_failures,
-            on_unfit: if self.no_check { OnUnfit::GoOn } else { OnUnfit::End },
+            on_unfit: if self.no_check {
+                OnUnfit::GoOn
+            } else {
+                OnUnfit::End
+            },
             earned: self.earned,
             repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {
-            Task::Commit { query, codebase, protected } => {
+            Task::Commit {
+                query,
+                codebase,
+                protected,
+            } => {
                 let (query, codebase) = (text(query), text(codebase));
                 let (form, order) = (form(&self.settings), order(&self.settings));
                 let (protected, repair) = (protected.clone(), repair(&self.settings));
-                let inputs = Inputs { query, codebase, protected, form, order, repair };
+                let inputs = Inputs {
+                    query,
+                    codebase,
+                    protected,
+                    form,
+                    order,
+                    repair,
+                };
                 commit(harness, &inputs, &limits)
             }
-            Task::Implement { system, query, codebase } => {
+            Task::Implement {
+                system,
+                query,
+                codebase,
+            } => {
                 let (system, query, codebase) = (text(system), text(query), text(codebase));
-                implement(harness, &Brief { system, query, codebase }, &limits)
+                implement(
+                    harness,
+                    &Brief {
+                        system,
+                        query,
+                        codebase,
+                    },
+                    &limits,
+                )
             }
         }
     }
 
     pub(crate) fn first_prompt(&self) -> String {
         match &self.task {
-            Task::Commit { query, codebase, protected } => {
+            Task::Commit {
+                query,
+                codebase,
+                protected,
+            } => {
                 let (query, codebase) = (query.text(), codebase.text());
                 let (form, order) = (form(&self.settings), order(&self.settings));
                 code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
@@ -167,7 +248,11 @@ impl Plan {
                 })
                 .text
             }
-            Task::Implement { system, query, codebase } => {
+            Task::Implement {
+                system,
+                query,
+                codebase,
+            } => {
                 let (system, query, codebase) = (system.text(), query.text(), codebase.text());
                 code_commit_prompt::implement::initial(&code_commit_prompt::implement::Task {
                     system,
@@ -192,9 +277,9 @@ impl Plan {
         let policy = and_deciders(policy, &self.settings, tree.root(), Some(tree));
         match self.task {
             Task::Commit { .. } => policy,
-            Task::Implement { .. } => {
-                INPUTS.iter().fold(policy, |policy, input| policy.protect_as(input.why, [input.pattern]))
-            }
+            Task::Implement { .. } => INPUTS.iter().fold(policy, |policy, input| {
+                policy.protect_as(input.why, [input.pattern])
+            }),
         }
     }
 
@@ -205,7 +290,8 @@ impl Plan {
         let may_write = self.settings.may_write.iter().map(|pattern| &pattern.value);
         let policy = self.protecting(Policy::build(binds).may_write(may_write), tree);
         let paths = |writer: Writer| {
-            let rows = code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
+            let rows =
+                code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
             rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))
                 .map(|row| PathBuf::from(row.at_root()))
                 .collect()
@@ -218,7 +304,10 @@ impl Plan {
     pub(crate) fn own_files(&self) -> Vec<String> {
         let rows = code_commit_names::protected(self.task.binds())
             .filter(|row| row.writer() == Some(Writer::Harness));
-        rows.map(code_commit_names::Name::at_root).chain([AGENT_CONFIG]).map(str::to_owned).collect()
+        rows.map(code_commit_names::Name::at_root)
+            .chain([AGENT_CONFIG])
+            .map(str::to_owned)
+            .collect()
     }
 
     /// The plan of a run, with its inputs read from the first prompt. Refuses a plan that differs from the
@@ -226,14 +315,20 @@ impl Plan {
     pub fn load(folder: &RunFolder, known: &Known) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
         if !known.has_plan() {
-            return Err(anyhow!("{name} was made by code-commit apply, which asks no model"));
+            return Err(anyhow!(
+                "{name} was made by code-commit apply, which asks no model"
+            ));
         }
         Format::readable(folder.path())?;
         let plan: Self = known.plan(folder)?;
-        let mut plan = Self { accepted: known.accepted, ..plan };
+        let mut plan = Self {
+            accepted: known.accepted,
+            ..plan
+        };
         let first = plan.task.layout().query(1);
-        let prompt =
-            folder.read(&first).with_context(|| format!("{name} was ended before it asked the model"))?;
+        let prompt = folder
+            .read(&first)
+            .with_context(|| format!("{name} was ended before it asked the model"))?;
         for excerpt in plan.task.excerpts_mut() {
             excerpt
                 .fetch(&prompt)

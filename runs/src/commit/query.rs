@@ -31,7 +31,10 @@ impl Query {
     /// The value of `-m`; for `-`, what standard input holds.
     pub fn given(message: &str) -> Result<Self, Failure> {
         if message != "-" {
-            return Ok(Self::Given { by: "-m", text: message.into() });
+            return Ok(Self::Given {
+                by: "-m",
+                text: message.into(),
+            });
         }
         let mut text = Vec::new();
         std::io::stdin()
@@ -39,23 +42,29 @@ impl Query {
             .take(MOST_BYTES + 1)
             .read_to_end(&mut text)
             .context("cannot read standard input")?;
-        Ok(Self::Given { by: "standard input", text })
+        Ok(Self::Given {
+            by: "standard input",
+            text,
+        })
     }
 
     /// The text of a given one; `None` if a file holds it.
     pub(crate) fn text(&self) -> Option<Result<String, Missing>> {
-        let Self::Given { by, text } = self else { return None };
+        let Self::Given { by, text } = self else {
+            return None;
+        };
         let refuse = |what: &str| Missing::new(format!("the query from {by} {what}"), HINT);
         if text.len() as u64 > MOST_BYTES {
             return Some(Err(refuse("has more than 1 MiB")));
         }
         let text = std::str::from_utf8(text).map_err(|_| refuse("is not UTF-8"));
-        let text =
-            text.and_then(
-                |text| {
-                    if text.trim().is_empty() { Err(refuse("is empty")) } else { Ok(text.to_owned()) }
-                },
-            );
+        let text = text.and_then(|text| {
+            if text.trim().is_empty() {
+                Err(refuse("is empty"))
+            } else {
+                Ok(text.to_owned())
+            }
+        });
         Some(text)
     }
 

@@ -23,7 +23,10 @@ pub enum Which {
 
 /// What a run is asked for, besides its settings.
 #[derive(Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct Request {
     /// Settings that override those of all files.
     pub layer: Layer,
@@ -53,8 +56,14 @@ pub struct Request {
 
 /// S0 keeps its inputs at the root, but `agent-config/` takes precedence.
 pub fn beside_or_above(root: &Path, path: &str) -> String {
-    let above = path.strip_prefix(AGENT_CONFIG).map_or(path, |rest| rest.trim_start_matches('/'));
-    let found = if !root.join(path).exists() && root.join(above).exists() { above } else { path };
+    let above = path
+        .strip_prefix(AGENT_CONFIG)
+        .map_or(path, |rest| rest.trim_start_matches('/'));
+    let found = if !root.join(path).exists() && root.join(above).exists() {
+        above
+    } else {
+        path
+    };
     found.to_owned()
 }
 
@@ -62,5 +71,8 @@ pub fn beside_or_above(root: &Path, path: &str) -> String {
 pub(crate) fn refused(missing: Vec<Missing>) -> Failure {
     let what: Vec<String> = missing.iter().map(|m| m.what.clone()).collect();
     let hints: Vec<String> = missing.into_iter().map(|m| m.hint).collect();
-    Failure::refused(anyhow!("{}", what.join("\n       ")), hints.join("\n       "))
+    Failure::refused(
+        anyhow!("{}", what.join("\n       ")),
+        hints.join("\n       "),
+    )
 }

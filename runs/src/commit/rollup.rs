@@ -25,7 +25,9 @@ pub struct Rollup<'t> {
 impl<'t> Rollup<'t> {
     /// The one at `path`, relative to the root.
     pub fn at(root: &Path, path: String, text: &'t str) -> Self {
-        let made = fs::metadata(root.join(&path)).and_then(|found| found.modified()).ok();
+        let made = fs::metadata(root.join(&path))
+            .and_then(|found| found.modified())
+            .ok();
         Self { path, text, made }
     }
 
@@ -42,8 +44,14 @@ impl<'t> Rollup<'t> {
             // File clocks are coarse: a file as old as the roll-up may be newer.
             found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
-        let younger = look.since.iter().chain(&look.dirty).filter(is_younger).take(MOST_COMPARED);
-        let younger = younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
+        let younger = look
+            .since
+            .iter()
+            .chain(&look.dirty)
+            .filter(is_younger)
+            .take(MOST_COMPARED);
+        let younger =
+            younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
         let mut younger: Vec<String> = younger
             .filter(|path| !self.holds(&root.join(path)))
             .map(|path| path.display().to_string())
@@ -60,7 +68,12 @@ impl<'t> Rollup<'t> {
     /// Whether the roll-up is right about the file, which may also mean omitting it because it is not text.
     fn holds(&self, path: &Path) -> bool {
         let read = code_commit_dir::read(path, MOST_BYTES, Links::Refused);
-        let text = read.ok().flatten().and_then(|bytes| String::from_utf8(bytes).ok());
-        text.is_none_or(|text| text.contains('\0') || self.text.contains(text.trim_end_matches('\n')))
+        let text = read
+            .ok()
+            .flatten()
+            .and_then(|bytes| String::from_utf8(bytes).ok());
+        text.is_none_or(|text| {
+            text.contains('\0') || self.text.contains(text.trim_end_matches('\n'))
+        })
     }
 }

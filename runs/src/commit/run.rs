@@ -11,7 +11,9 @@ use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop, Stored};
 use code_commit_guard::Guard;
 use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
-use code_commit_perform::{Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules};
+use code_commit_perform::{
+    Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules,
+};
 use code_commit_repo::WorkTree;
 use code_commit_report::{Counts, phrases};
 use code_commit_runner::Confinement;
@@ -76,28 +78,55 @@ impl<'c> Commit<'c> {
     pub(super) fn new(site: &'c Site<'c>, keys: &'c Keys, from: From<'c>) -> Result<Self, Failure> {
         let redactor = site.host.output.strike_out(keys.exposed());
         let (tree, said_log) = (site.tree()?, RefCell::new(None));
-        Ok(Self { site, tree, keys, redactor, from, without_sandbox: Otherwise::Refuse, said_log })
+        Ok(Self {
+            site,
+            tree,
+            keys,
+            redactor,
+            from,
+            without_sandbox: Otherwise::Refuse,
+            said_log,
+        })
     }
 
     /// At work under this lock; from now on Ctrl-C is heard.
     pub(super) fn live(&self, lock: Lock) -> Result<Life<'_, Self>, Failure> {
         let (cancel, redactor) = (interrupt::watched()?, self.redactor.clone());
-        Ok(Life { of: self, site: self.site, lock: lock.into(), cancel, redactor })
+        Ok(Life {
+            of: self,
+            site: self.site,
+            lock: lock.into(),
+            cancel,
+            redactor,
+        })
     }
 
     fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
         commits::can_commit(self.site, plan)?;
-        let model = self.site.host.models.open(&plan.settings, self.keys, self.tree, self.site.host)?;
+        let model =
+            self.site
+                .host
+                .models
+                .open(&plan.settings, self.keys, self.tree, self.site.host)?;
         Ok(model.into())
     }
 
     fn opened(&self, plan: &Plan, model: Rc<dyn Model>, past: &Past) -> Result<Opened, Failure> {
         let paid = paid::elsewhere(plan, self.tree, &self.redactor, past, self.site.host)?;
-        Ok(Opened { guard: guard(self.site, plan)?, model, paid })
+        Ok(Opened {
+            guard: guard(self.site, plan)?,
+            model,
+            paid,
+        })
     }
 
     /// Opens a new run, and stores what was made for it.
-    fn begun(&self, plan: &mut Plan, args: &Request, ready: &inputs::Ready) -> Result<Opened, Failure> {
+    fn begun(
+        &self,
+        plan: &mut Plan,
+        args: &Request,
+        ready: &inputs::Ready,
+    ) -> Result<Opened, Failure> {
         let (root, output) = (self.tree.root(), self.site.host.output);
         let model = self.open(plan)?;
         first(plan).check(&*model, &plan.settings)?;
@@ -109,7 +138,11 @@ impl<'c> Commit<'c> {
         seal(self.tree, &guard, plan)?;
         let (nothing, host) = (Past::default(), self.site.host);
         let elsewhere = || paid::elsewhere(plan, self.tree, &self.redactor, &nothing, host);
-        let paid = if args.new { Paid::default() } else { elsewhere()? };
+        let paid = if args.new {
+            Paid::default()
+        } else {
+            elsewhere()?
+        };
         Ok(Opened { guard, model, paid })
     }
 
@@ -130,7 +163,10 @@ impl<'c> Commit<'c> {
 }
 
 impl Loop for Commit<'_> {
-    const FACTS: Facts = Facts { kind: "commit", ..Facts::PLAIN };
+    const FACTS: Facts = Facts {
+        kind: "commit",
+        ..Facts::PLAIN
+    };
     type Plan = Plan;
     type Ready = Opened;
     type Fault = Fault;
@@ -153,7 +189,11 @@ impl Loop for Commit<'_> {
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
-        let settings = config::carried(&asked.settings, self.tree.root(), self.site.host.environment);
+        let settings = config::carried(
+            &asked.settings,
+            self.tree.root(),
+            self.site.host.environment,
+        );
         settings.has_same_values(&recorded.settings) && asked.asks_for() == recorded.asks_for()
     }
 
@@ -179,9 +219,15 @@ impl Loop for Commit<'_> {
                 let model = self.open(plan)?;
                 let guard = tree_checks::look_at(self.site, plan, None, &Request::default())?;
                 seal(self.tree, &guard, plan)?;
-                Ok(Opened { guard, model, paid: (*paid).clone() })
+                Ok(Opened {
+                    guard,
+                    model,
+                    paid: (*paid).clone(),
+                })
             }
-            (From::Record { .. } | From::Caller, _) => self.opened(plan, self.open(plan)?, &Past::default()),
+            (From::Record { .. } | From::Caller, _) => {
+                self.opened(plan, self.open(plan)?, &Past::default())
+            }
         }
     }
 
@@ -191,13 +237,26 @@ impl Loop for Commit<'_> {
 
     fn store(&self, plan: &Plan, new: &NewRun) -> Result<Stored, Failure> {
         new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
-        let settings = config::carried(&plan.settings, self.tree.root(), self.site.host.environment);
-        new.store(&Plan { settings, ..plan.clone() })
+        let settings =
+            config::carried(&plan.settings, self.tree.root(), self.site.host.environment);
+        new.store(&Plan {
+            settings,
+            ..plan.clone()
+        })
     }
 
     fn observer(&self, plan: &Plan, run: &RunFolder) -> Box<dyn Observer> {
-        let (log, counts) = (short_log(run, self.tree.root()), Counts::Rounds(plan.rounds));
-        observer::observer(self.site.host.output, plan.settings.model.value.first(), counts, run, log)
+        let (log, counts) = (
+            short_log(run, self.tree.root()),
+            Counts::Rounds(plan.rounds),
+        );
+        observer::observer(
+            self.site.host.output,
+            plan.settings.model.value.first(),
+            counts,
+            run,
+            log,
+        )
     }
 
     fn world<'w>(
@@ -208,12 +267,23 @@ impl Loop for Commit<'_> {
     ) -> Result<CommitWorld<'w>, Failure> {
         let (root, Site { host, .. }) = (self.tree.root(), self.site);
         let Opened { guard, model, paid } = ready;
-        let Ground { record, past, lock, cancel, holds_for } = ground;
+        let Ground {
+            record,
+            past,
+            lock,
+            cancel,
+            holds_for,
+        } = ground;
         *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
-        let asking = Asking { paid, ..asking(&plan.settings) };
-        asking.spending.count(&past.lines, plan.settings.model.value.first());
+        let asking = Asking {
+            paid,
+            ..asking(&plan.settings)
+        };
+        asking
+            .spending
+            .count(&past.lines, plan.settings.model.value.first());
         Ok(CommitWorld {
             record,
             account: account(plan, self.tree, &confinement)?,
@@ -223,24 +293,46 @@ impl Loop for Commit<'_> {
             layout: plan.task.layout(),
             said_log: plan.task.said_log(root),
             commits: commits::commits(self.site, plan)?,
-            rules: Rules { root: root.to_owned(), guard, lock },
+            rules: Rules {
+                root: root.to_owned(),
+                guard,
+                lock,
+            },
             holds_for,
             model,
             cancel,
         })
     }
 
-    fn lead(&self, plan: &Plan, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
+    fn lead(
+        &self,
+        plan: &Plan,
+        harness: &mut Journaled<CommitWorld<'_>>,
+    ) -> Result<Outcome, Stop<Fault>> {
         plan.run(harness)
     }
 
-    fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
+    fn holds_for(
+        &self,
+        plan: &Plan,
+        _: &RunFolder,
+        _: &Outcome,
+        interrupt: Interrupt<'_>,
+    ) -> HoldsFor {
         verdict::of_commit(&self.site.trusted, plan, interrupt)
     }
 
     fn exit(&self, plan: &Plan, run: &RunFolder, ended: &Outcome) -> Result<Exit, Failure> {
-        let known = self.site.registry().get(run.path())?.filter(|known| plan.review && known.waits(ended));
-        Ok(if known.is_some() { Exit::WaitsForReview } else { Exit::from(ended) })
+        let known = self
+            .site
+            .registry()
+            .get(run.path())?
+            .filter(|known| plan.review && known.waits(ended));
+        Ok(if known.is_some() {
+            Exit::WaitsForReview
+        } else {
+            Exit::from(ended)
+        })
     }
 
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
@@ -252,9 +344,14 @@ impl Loop for Commit<'_> {
         if let Some(summary) = over.summary {
             summary.print(over.output);
         }
-        let (name, can_go_on) = (records::name(over.run.path()), Self::kept(over.past).is_some());
+        let (name, can_go_on) = (
+            records::name(over.run.path()),
+            Self::kept(over.past).is_some(),
+        );
         if can_go_on {
-            over.output.note(&format!("go on with the same settings: code-commit resume {name}"));
+            over.output.note(&format!(
+                "go on with the same settings: code-commit resume {name}"
+            ));
         }
         if self.exit(plan, over.run, over.ended)? == Exit::WaitsForReview {
             over.output.note(&phrases::waits_for_review(&name));
@@ -273,12 +370,20 @@ pub fn begin(
     without_sandbox: Otherwise,
 ) -> Result<Finished, Failure> {
     let keys = Keys::default();
-    let commit = Commit { redactor, without_sandbox, ..Commit::new(site, &keys, From::Caller)? };
+    let commit = Commit {
+        redactor,
+        without_sandbox,
+        ..Commit::new(site, &keys, From::Caller)?
+    };
     commit.live(site.lock()?)?.begin_with(plan, opened)
 }
 
 /// What builds may change, in a view of the tree if possible.
-pub(crate) fn account(plan: &Plan, tree: &WorkTree, confinement: &Confinement) -> Result<Account, Failure> {
+pub(crate) fn account(
+    plan: &Plan,
+    tree: &WorkTree,
+    confinement: &Confinement,
+) -> Result<Account, Failure> {
     sandbox::in_view(plan.account(tree), tree, confinement)
 }
 
@@ -289,7 +394,13 @@ pub(crate) fn build_command(
 ) -> BuildCommand {
     let settings = &plan.settings;
     BuildCommand {
-        argv: settings.build.value.argv.iter().map(OsString::from).collect(),
+        argv: settings
+            .build
+            .value
+            .argv
+            .iter()
+            .map(OsString::from)
+            .collect(),
         env: sandbox::build_env(settings, environment),
         timeout: Some(settings.build_timeout.value),
         limits: sandbox::limits(settings),

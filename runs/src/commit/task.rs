@@ -14,11 +14,19 @@ use crate::records;
 
 /// The form in which a model may give its changes.
 pub fn form(settings: &Settings) -> Form {
-    if settings.edits.value { Form::Edits } else { Form::Files }
+    if settings.edits.value {
+        Form::Edits
+    } else {
+        Form::Files
+    }
 }
 
 pub(super) fn order(settings: &Settings) -> Order {
-    if settings.cache_order.value { Order::Cache } else { Order::Seed }
+    if settings.cache_order.value {
+        Order::Cache
+    } else {
+        Order::Seed
+    }
 }
 
 pub(super) fn repair(settings: &Settings) -> Repair {
@@ -69,7 +77,11 @@ struct Range {
 
 impl From<Range> for Excerpt {
     fn from(Range { start, end }: Range) -> Self {
-        Self { start, end, text: Arc::default() }
+        Self {
+            start,
+            end,
+            text: Arc::default(),
+        }
     }
 }
 
@@ -81,7 +93,11 @@ impl From<Excerpt> for Range {
 
 impl Excerpt {
     pub(super) fn new(place: std::ops::Range<usize>, text: String) -> Self {
-        Self { start: place.start, end: place.end, text: text.into() }
+        Self {
+            start: place.start,
+            end: place.end,
+            text: text.into(),
+        }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -104,7 +120,12 @@ impl Task {
     }
 
     /// The default loop with these inputs.
-    pub fn commit(query: String, codebase: String, protected: Vec<String>, settings: &Settings) -> Self {
+    pub fn commit(
+        query: String,
+        codebase: String,
+        protected: Vec<String>,
+        settings: &Settings,
+    ) -> Self {
         let places = code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
             query: &query,
             codebase: &codebase,
@@ -122,8 +143,11 @@ impl Task {
 
     /// The first loop with these inputs.
     pub fn implement(system: String, query: String, codebase: String) -> Self {
-        let task =
-            code_commit_prompt::implement::Task { system: &system, query: &query, codebase: &codebase };
+        let task = code_commit_prompt::implement::Task {
+            system: &system,
+            query: &query,
+            codebase: &codebase,
+        };
         let places = code_commit_prompt::implement::initial(&task);
         Self::Implement {
             system: Excerpt::new(places.system, system),
@@ -195,8 +219,14 @@ impl Task {
 
     pub(super) fn excerpts_mut(&mut self) -> Vec<&mut Excerpt> {
         match self {
-            Self::Commit { query, codebase, .. } => vec![query, codebase],
-            Self::Implement { system, query, codebase } => vec![system, query, codebase],
+            Self::Commit {
+                query, codebase, ..
+            } => vec![query, codebase],
+            Self::Implement {
+                system,
+                query,
+                codebase,
+            } => vec![system, query, codebase],
         }
     }
 }

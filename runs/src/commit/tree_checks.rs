@@ -40,7 +40,9 @@ pub(super) fn look_at(
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| around.guard(policy).map_err(cannot_read));
         let clean = look();
-        let guard = guard.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let guard = guard
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         clean.and(guard)
     })
 }
@@ -54,11 +56,17 @@ fn clean_enough(
     output: &Output,
 ) -> Result<(), Failure> {
     let since = theirs.and_then(Rollup::made);
-    let look = match tree.look(&Asked { beginnings: &keys::places(), since }) {
+    let look = match tree.look(&Asked {
+        beginnings: &keys::places(),
+        since,
+    }) {
         Ok(look) => look,
         Err(error) if args.require_clean => return Err(error.into()),
         Err(error) => {
-            output.warn(&format!("cannot tell what is not committed: {:#}", anyhow::Error::from(error)));
+            output.warn(&format!(
+                "cannot tell what is not committed: {:#}",
+                anyhow::Error::from(error)
+            ));
             return Ok(());
         }
     };
@@ -76,9 +84,14 @@ fn clean_enough(
     if !dirty.is_empty() {
         let text = format!("not committed: {}", phrases::first(&dirty, NAMED_FILES));
         if args.require_clean {
-            return Err(Failure::refused(anyhow!(text), "commit or stash them, or drop `--require-clean`"));
+            return Err(Failure::refused(
+                anyhow!(text),
+                "commit or stash them, or drop `--require-clean`",
+            ));
         }
-        output.warn(&format!("{text}; code-commit undo restores them as they are now"));
+        output.warn(&format!(
+            "{text}; code-commit undo restores them as they are now"
+        ));
     }
     if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &look)) {
         output.warn(&older);
@@ -95,12 +108,16 @@ fn say_installed(dirty: &mut Vec<String>, output: &Output) {
     let mut counts = BTreeMap::new();
     dirty.retain(|path| {
         let folder = installed_folder(path);
-        folder.iter().for_each(|folder| *counts.entry((*folder).to_owned()).or_insert(0_u64) += 1);
+        folder
+            .iter()
+            .for_each(|folder| *counts.entry((*folder).to_owned()).or_insert(0_u64) += 1);
         folder.is_none()
     });
     for (folder, count) in counts {
         let (folder, count) = (printable_name(&folder), phrases::count(count, "file"));
-        output.warn(&format!("{folder}/ ({count}) is not ignored by git: add `/{folder}/` to .gitignore"));
+        output.warn(&format!(
+            "{folder}/ ({count}) is not ignored by git: add `/{folder}/` to .gitignore"
+        ));
     }
 }
 
@@ -108,20 +125,33 @@ fn say_installed(dirty: &mut Vec<String>, output: &Output) {
 fn installed_folder(path: &str) -> Option<&str> {
     let ends = path.match_indices('/').map(|(end, _)| end);
     let folders = ends.filter_map(|end| path.get(..end));
-    folders.into_iter().find(|folder| INSTALLED.contains(&folder.rsplit('/').next().unwrap_or_default()))
+    folders
+        .into_iter()
+        .find(|folder| INSTALLED.contains(&folder.rsplit('/').next().unwrap_or_default()))
 }
 
 fn shown(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| path.display().to_string()).collect()
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }
 
 /// Keeps keys from being committed by accident (S1 §Safety): the default loop refuses tracked files in
 /// `agent-config`; S0 has no such rule.
-fn keys_stay_out(task: &Task, dirty: &[String], tracked: &[String], output: &Output) -> Result<(), Failure> {
+fn keys_stay_out(
+    task: &Task,
+    dirty: &[String],
+    tracked: &[String],
+    output: &Output,
+) -> Result<(), Failure> {
     if matches!(task, Task::Commit { .. }) {
         preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
     }
-    for path in dirty.iter().filter(|path| keys::is_key_file(path) && !tracked.contains(path)) {
+    for path in dirty
+        .iter()
+        .filter(|path| keys::is_key_file(path) && !tracked.contains(path))
+    {
         let path = printable_name(path);
         output.warn(&format!(
             "{path} is not ignored by git, so a key could be committed: add it to .gitignore"
@@ -138,7 +168,8 @@ fn keys_stay_out(task: &Task, dirty: &[String], tracked: &[String], output: &Out
 
 /// Files that the harness writes into the project are no sign of unfinished work.
 fn is_own(path: &Path, binds: Binds) -> bool {
-    let mut own = code_commit_names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
+    let mut own =
+        code_commit_names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| path.starts_with(name.at_root()))
 }
 

@@ -26,7 +26,9 @@ pub(super) fn look<L: Loop>(
     plan: &L::Plan,
     asked: Asked<'_>,
 ) -> Result<Earlier<L::Plan>, Failure> {
-    let Some((known, is_newest)) = find(life, plan, asked)? else { return Ok(Earlier::None) };
+    let Some((known, is_newest)) = find(life, plan, asked)? else {
+        return Ok(Earlier::None);
+    };
     let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
     if L::FACTS.newest_only && asked.key.is_none() {
         // One that cannot be read was paid for, and may hold copies of files that an agent may not change.
@@ -35,10 +37,17 @@ pub(super) fn look<L: Loop>(
     }
     let read = || Ok((life.of.load(&run, &known)?, records::intact(&run)?));
     match read() {
-        Ok((recorded, past)) => {
-            Found { life, known, is_newest, run, past: &past }.judge(plan, recorded, asked)
+        Ok((recorded, past)) => Found {
+            life,
+            known,
+            is_newest,
+            run,
+            past: &past,
         }
-        Err(error) if asked.key.is_some() => records::refuse_unread(&run, error).map(|()| Earlier::None),
+        .judge(plan, recorded, asked),
+        Err(error) if asked.key.is_some() => {
+            records::refuse_unread(&run, error).map(|()| Earlier::None)
+        }
         Err(_) => Ok(Earlier::None),
     }
 }
@@ -76,35 +85,48 @@ struct Found<'f, L> {
 }
 
 impl<L: Loop> Found<'_, L> {
-    fn judge(self, plan: &L::Plan, recorded: L::Plan, asked: Asked<'_>) -> Result<Earlier<L::Plan>, Failure> {
+    fn judge(
+        self,
+        plan: &L::Plan,
+        recorded: L::Plan,
+        asked: Asked<'_>,
+    ) -> Result<Earlier<L::Plan>, Failure> {
         let Self { life, past, .. } = self;
         let (name, work) = (records::name(self.run.path()), L::FACTS.work);
-        let is_unfinished = L::kept(past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
+        let is_unfinished =
+            L::kept(past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
         match (life.of.is_same(plan, &recorded), is_unfinished) {
             (false, _) if asked.key.is_some() => {
                 let error = anyhow!("the key was used for other work: {name}");
                 let help = format!("use another key for another {work} or other settings");
                 Err(Failure::refused(error, help))
             }
-            (false, true) => {
-                Ok(self.leave(&format!("{name}, for another {work} or other settings, is not finished")))
-            }
+            (false, true) => Ok(self.leave(&format!(
+                "{name}, for another {work} or other settings, is not finished"
+            ))),
             (true, true) if L::FACTS.newest_only && !self.is_newest => {
                 let why = "is not finished, and a newer run has begun since";
-                life.site.host.output.warn(&format!("{name} {why}: a new run begins"));
+                life.site
+                    .host
+                    .output
+                    .warn(&format!("{name} {why}: a new run begins"));
                 Ok(Earlier::None)
             }
             (true, true) => match life.of.may_go_on(&recorded, &self.run) {
                 Ok(()) => Ok(Earlier::Unfinished(self.known, recorded)),
                 // Its prompts know nothing of the change.
-                Err(failure) => Ok(self.leave(&format!("{:#}, so a new run begins", failure.error))),
+                Err(failure) => {
+                    Ok(self.leave(&format!("{:#}, so a new run begins", failure.error)))
+                }
             },
             (true, false) if asked.key.is_some() && past.outcome().is_some() => {
                 if life.of.still_holds(&recorded, &self.run, past)? {
                     return Ok(Earlier::Finished(self.run, recorded));
                 }
                 let output = life.site.host.output;
-                output.warn(&format!("the files are no longer as {name} left them, so a new run begins"));
+                output.warn(&format!(
+                    "the files are no longer as {name} left them, so a new run begins"
+                ));
                 Ok(Earlier::None)
             }
             (_, false) => Ok(Earlier::None),
@@ -115,8 +137,9 @@ impl<L: Loop> Found<'_, L> {
     fn leave<P>(&self, why: &str) -> Earlier<P> {
         let name = records::name(self.run.path());
         if holds_something::<L>(self.past) && !L::FACTS.newest_only {
-            let ways =
-                format!("code-commit resume {name} continues it, code-commit undo {name} takes it back");
+            let ways = format!(
+                "code-commit resume {name} continues it, code-commit undo {name} takes it back"
+            );
             self.life.site.host.output.warn(&format!("{why}: {ways}"));
         }
         Earlier::None
@@ -125,5 +148,6 @@ impl<L: Loop> Found<'_, L> {
 
 /// Whether a run that can go on holds anything: an answer, or a question that may have been paid for.
 pub(crate) fn holds_something<L: Loop>(past: &Past) -> bool {
-    L::kept(past).is_some_and(|answers| answers > 0 || (past.outcome().is_none() && !past.lines.is_empty()))
+    L::kept(past)
+        .is_some_and(|answers| answers > 0 || (past.outcome().is_none() && !past.lines.is_empty()))
 }

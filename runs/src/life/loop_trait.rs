@@ -22,7 +22,8 @@ use crate::trusted::Trusted;
 use crate::verdict;
 
 /// What to do about a record of another run.
-pub(crate) const UNLIKE_RECORDED: &str = "a record that was changed cannot be resumed: start a new run";
+pub(crate) const UNLIKE_RECORDED: &str =
+    "a record that was changed cannot be resumed: start a new run";
 
 /// What a supervisor asks for besides the work.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,7 +50,9 @@ pub struct Ground<'w> {
 
 impl std::fmt::Debug for Ground<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ground").field("record", &self.record).finish_non_exhaustive()
+        f.debug_struct("Ground")
+            .field("record", &self.record)
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,14 +105,20 @@ pub trait Loop {
     }
 
     /// Whether the verdict of a finished run still holds.
-    fn still_holds(&self, plan: &Self::Plan, run: &RunFolder, past: &Past) -> Result<bool, Failure> {
+    fn still_holds(
+        &self,
+        plan: &Self::Plan,
+        run: &RunFolder,
+        past: &Past,
+    ) -> Result<bool, Failure> {
         Ok(past.end().is_some_and(|(outcome, of)| {
             of.tree.is_some() && *of == self.holds_for(plan, run, outcome, code_commit_dir::NEVER)
         }))
     }
 
     /// Opens what a run needs, and may complete its plan. `run` is the folder of a run that goes on.
-    fn ready(&self, plan: &mut Self::Plan, run: Option<&RunFolder>) -> Result<Self::Ready, Failure>;
+    fn ready(&self, plan: &mut Self::Plan, run: Option<&RunFolder>)
+    -> Result<Self::Ready, Failure>;
 
     /// A folder for a new run.
     fn new_run(&self, plan: &Self::Plan) -> Result<NewRun, Failure>;
@@ -166,21 +175,37 @@ pub trait Loop {
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
         let trusted = self.trusted();
-        let own = run.path().parent().and_then(|runs| runs.strip_prefix(trusted.root()).ok());
-        let own: Vec<String> = own.map(|own| own.display().to_string()).into_iter().collect();
+        let own = run
+            .path()
+            .parent()
+            .and_then(|runs| runs.strip_prefix(trusted.root()).ok());
+        let own: Vec<String> = own
+            .map(|own| own.display().to_string())
+            .into_iter()
+            .collect();
         let tree = verdict::tree(trusted.root(), trusted.surroundings().ok(), &own, interrupt);
-        HoldsFor { tree, ..HoldsFor::default() }
+        HoldsFor {
+            tree,
+            ..HoldsFor::default()
+        }
     }
 
     /// The exit code of a run that ended.
-    fn exit(&self, _plan: &Self::Plan, _run: &RunFolder, ended: &Self::Ended) -> Result<Exit, Failure> {
+    fn exit(
+        &self,
+        _plan: &Self::Plan,
+        _run: &RunFolder,
+        ended: &Self::Ended,
+    ) -> Result<Exit, Failure> {
         Ok(ended.exit())
     }
 
     /// The error for a run that was stopped, with its exit code and hint.
     fn fault(&self, fault: Self::Fault, run: &RunFolder) -> Failure {
         let name = records::name(run.path());
-        Failure::new(Exit::Fault, fault).help(format!("fix that, then continue: code-commit resume {name}"))
+        Failure::new(Exit::Fault, fault).help(format!(
+            "fix that, then continue: code-commit resume {name}"
+        ))
     }
 
     /// What to do about a record of another run.
@@ -189,7 +214,11 @@ pub trait Loop {
     }
 
     /// The last words, for a person; gives what else the summary under `--json` has.
-    fn tell(&self, plan: &Self::Plan, over: &Over<'_, Self::Ended>) -> Result<Map<String, Value>, Failure>;
+    fn tell(
+        &self,
+        plan: &Self::Plan,
+        over: &Over<'_, Self::Ended>,
+    ) -> Result<Map<String, Value>, Failure>;
 }
 
 /// What a loop returns: how it ended, and what its last words need besides.

@@ -23,27 +23,47 @@ pub(super) fn summary(
     took: Duration,
 ) -> Option<Summary> {
     let files = changes.iter().map(FileChange::stat).collect();
-    Some(Summary::of(&past.lines, past.outcome()?.clone(), files, took, short_log(run, root)))
+    Some(Summary::of(
+        &past.lines,
+        past.outcome()?.clone(),
+        files,
+        took,
+        short_log(run, root),
+    ))
 }
 
 /// The folder of a run as a person is shown it.
 pub(crate) fn short_log(run: &RunFolder, root: &Path) -> String {
-    run.path().strip_prefix(root).unwrap_or(run.path()).display().to_string()
+    run.path()
+        .strip_prefix(root)
+        .unwrap_or(run.path())
+        .display()
+        .to_string()
 }
 
 /// From the first line of a journal to the last: nothing more precise is known of a run that is over.
 pub(super) fn elapsed(past: &Past) -> Duration {
-    let span =
-        past.at.first().zip(past.at.last()).and_then(|(first, last)| {
-            Some(last.parse::<Timestamp>().ok()?.duration_since(first.parse().ok()?))
+    let span = past
+        .at
+        .first()
+        .zip(past.at.last())
+        .and_then(|(first, last)| {
+            Some(
+                last.parse::<Timestamp>()
+                    .ok()?
+                    .duration_since(first.parse().ok()?),
+            )
         });
-    span.and_then(|span| span.try_into().ok()).unwrap_or_default()
+    span.and_then(|span| span.try_into().ok())
+        .unwrap_or_default()
 }
 
 /// Writes the summaries of runs that were killed after their end and before their summary. The caller holds the
 /// lock, so no run is about to write its own.
 pub(crate) fn missing_summaries(site: &Site<'_>) -> anyhow::Result<()> {
-    let Ok(all) = site.registry().all() else { return Ok(()) };
+    let Ok(all) = site.registry().all() else {
+        return Ok(());
+    };
     for known in all.iter().filter(|known| known.has_plan()) {
         let run = records::open(&known.path(&site.root));
         let has_own = site.row(known).is_none_or(|row| row.facts.own_summary);
@@ -51,7 +71,9 @@ pub(crate) fn missing_summaries(site: &Site<'_>) -> anyhow::Result<()> {
             continue;
         }
         // An unreadable one is reported by the command that asks for it.
-        let Ok(past) = Past::read(run.path()) else { continue };
+        let Ok(past) = Past::read(run.path()) else {
+            continue;
+        };
         let changes = changes::of_run(&site.root, run.path())?;
         if let Some(summary) = summary(&site.root, &run, &past, &changes, elapsed(&past)) {
             run.store_json(SUMMARY, &summary)

@@ -16,9 +16,14 @@ use crate::sandbox;
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
 /// binds all loops), and what points git to other repositories. Relative to the root.
-pub(super) fn sealed(tree: &WorkTree, guard: &Guard, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
-    let mut sealed: Vec<PathBuf> =
-        [code_commit_loop_order::VERIFY_SCRIPT, PROJECT_FILE].map(PathBuf::from).into();
+pub(super) fn sealed(
+    tree: &WorkTree,
+    guard: &Guard,
+    settings: &Settings,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut sealed: Vec<PathBuf> = [code_commit_loop_order::VERIFY_SCRIPT, PROJECT_FILE]
+        .map(PathBuf::from)
+        .into();
     sealed.extend(tree.named_by_config());
     sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
@@ -42,14 +47,24 @@ pub(super) fn confine(
             .chain(sandbox::held(root, sealed, rung))
             .collect(),
         pinned: sandbox::ways(root, sealed.iter().chain(&folders)),
-        masked: keys::hidden(root).into_iter().chain(sandbox::records(tree)).collect(),
-        writable: settings.writable.iter().map(|place| place.value.clone()).collect(),
+        masked: keys::hidden(root)
+            .into_iter()
+            .chain(sandbox::records(tree))
+            .collect(),
+        writable: settings
+            .writable
+            .iter()
+            .map(|place| place.value.clone())
+            .collect(),
         readable: readable.clone().chain(tree.git_elsewhere()).collect(),
         network: settings.network.value,
         hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
     sandbox::choose(tree, settings, host, access)?.map_err(|reason| {
-        sandbox::no_sandbox(reason, "--sandbox off runs the commands with all of your rights")
+        sandbox::no_sandbox(
+            reason,
+            "--sandbox off runs the commands with all of your rights",
+        )
     })
 }

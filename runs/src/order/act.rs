@@ -55,7 +55,11 @@ pub struct Request {
 
 /// Carries the orders out; the exit code is that of the first one that did not pass.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let tree = preflight::repository(&args.repo)?;
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
@@ -90,7 +94,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let orders = checked(args, &tree, &setting)?;
     let rows = all(orders, args, &tree, &setting);
     table(&rows, args.files.len(), output);
-    let failed = rows.iter().map(|row| row.exit).find(|exit| *exit != Exit::Done);
+    let failed = rows
+        .iter()
+        .map(|row| row.exit)
+        .find(|exit| *exit != Exit::Done);
     Ok(failed.unwrap_or(Exit::Done))
 }
 
@@ -101,10 +108,16 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     let lock = site.lock()?;
     let git = site.trusted.under(setting.settings).git(tree.top())?;
     let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
-    let before = if setting.new { None } else { settle::answered(&read.order, setting, tree, &git)? };
+    let before = if setting.new {
+        None
+    } else {
+        settle::answered(&read.order, setting, tree, &git)?
+    };
     if let Some((recorded, past)) = before {
         let name = records::name(recorded.folder.path());
-        output.note(&format!("{name} is already finished; no model was called; --new does it again"));
+        output.note(&format!(
+            "{name} is already finished; no model was called; --new does it again"
+        ));
         let inputs = recorded.inputs(tree.root(), &past)?;
         let Recorded { folder, plan, read } = recorded;
         let order = Order::new(setting, site, read, inputs)?;
@@ -129,7 +142,13 @@ fn carry_out(
     setting: &Setting<'_>,
     lock: Lock,
 ) -> Result<Finished<Ended>, Failure> {
-    let Prepared { read, guard, baseline, mut unfinished, mut inputs } = prepared;
+    let Prepared {
+        read,
+        guard,
+        baseline,
+        mut unfinished,
+        mut inputs,
+    } = prepared;
     let (start, claim) = folder::folder(&unfinished.run, site.tree()?, setting)?;
     let run = start.folder().clone();
     run.path().clone_into(&mut unfinished.run);
@@ -141,7 +160,9 @@ fn carry_out(
             new_run = Some(run);
         }
         Start::Resumed(run) => {
-            recorded::shown(&run).into_iter().for_each(|shown| shown.put_into(&mut inputs));
+            recorded::shown(&run)
+                .into_iter()
+                .for_each(|shown| shown.put_into(&mut inputs));
             let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
             recorded::as_summarized(&mut inputs, &run, &past);
             records::pass_over(&past.lines, &**setting.model);
@@ -174,15 +195,29 @@ fn made_elsewhere(
     if setting.new {
         return Ok(Vec::new());
     }
-    let all = site.registry().with_imported()?.into_iter().filter(Known::is_imported);
+    let all = site
+        .registry()
+        .with_imported()?
+        .into_iter()
+        .filter(Known::is_imported);
     let open = |known: &Known| RunFolder::open(known.path(&site.root), setting.redactor.clone());
     let is_same = |known: &Known| {
         Recorded::load(known, open(known)).is_ok_and(|Recorded { plan, .. }| {
-            (&plan.work_order_hash, &plan.config_hash, &plan.repo_tree_hash_before)
-                == (&run.work_order_hash, &run.config_hash, &run.tree_hash_before)
+            (
+                &plan.work_order_hash,
+                &plan.config_hash,
+                &plan.repo_tree_hash_before,
+            ) == (
+                &run.work_order_hash,
+                &run.config_hash,
+                &run.tree_hash_before,
+            )
         })
     };
-    Ok(of_another.into_iter().chain(all.filter(is_same).map(|known| open(&known))).collect())
+    Ok(of_another
+        .into_iter()
+        .chain(all.filter(is_same).map(|known| open(&known)))
+        .collect())
 }
 
 /// Reads and checks every order before the first one costs anything.
@@ -192,9 +227,13 @@ fn checked<'f>(
     setting: &Setting<'_>,
 ) -> Result<Vec<(&'f PathBuf, Read)>, Failure> {
     if !args.terms.commit {
-        let error =
-            anyhow!("several orders without --commit: each one finds the changes of the one before it");
-        return Err(Failure::refused(error, "--commit commits what passes; or run them one by one"));
+        let error = anyhow!(
+            "several orders without --commit: each one finds the changes of the one before it"
+        );
+        return Err(Failure::refused(
+            error,
+            "--commit commits what passes; or run them one by one",
+        ));
     }
     let (trusted, mut orders) = (Trusted::of(tree, setting.host.environment), Vec::new());
     for file in &args.files {
@@ -216,11 +255,27 @@ struct Row {
 
 /// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
 /// tree is in doubt.
-fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: &Setting<'_>) -> Vec<Row> {
+fn all(
+    orders: Vec<(&PathBuf, Read)>,
+    args: &Request,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Vec<Row> {
     let mut rows = Vec::new();
     for (number, (file, read)) in (1..).zip(orders) {
-        let key = args.key.as_ref().map(|key| format!("{key}, order {number}"));
-        let row = one(file, read, tree, &Setting { key: key.as_deref(), ..*setting });
+        let key = args
+            .key
+            .as_ref()
+            .map(|key| format!("{key}, order {number}"));
+        let row = one(
+            file,
+            read,
+            tree,
+            &Setting {
+                key: key.as_deref(),
+                ..*setting
+            },
+        );
         let exit = row.exit;
         rows.push(row);
         let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
@@ -232,7 +287,12 @@ fn all(orders: Vec<(&PathBuf, Read)>, args: &Request, tree: &WorkTree, setting: 
 }
 
 fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
-    setting.host.output.report(&setting.host.output.paint(STRONG, &printable(&file.display().to_string())));
+    setting.host.output.report(
+        &setting
+            .host
+            .output
+            .paint(STRONG, &printable(&file.display().to_string())),
+    );
     let failure = match order(read, setting) {
         Ok(done) => return Row::of(file, done.as_ref()),
         Err(failure) => failure,
@@ -241,16 +301,31 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
     let (stage, attempts) = if exit == Exit::Refused {
         ("not begun", 0)
     } else {
-        let stage = if exit == Exit::Interrupted { "interrupted" } else { "stopped" };
+        let stage = if exit == Exit::Interrupted {
+            "interrupted"
+        } else {
+            "stopped"
+        };
         (stage, attempts_of_newest(tree))
     };
-    Row { file: file.to_owned(), exit, verdict: "FAIL", stage: stage.to_owned(), attempts }
+    Row {
+        file: file.to_owned(),
+        exit,
+        verdict: "FAIL",
+        stage: stage.to_owned(),
+        attempts,
+    }
 }
 
 /// The number of model calls of the run that was just stopped.
 fn attempts_of_newest(tree: &WorkTree) -> usize {
-    let newest = Registry::of(tree).all().ok().and_then(|all| all.into_iter().next());
-    let past = newest.and_then(|run| Past::read(&run.path(tree.root())).ok()).unwrap_or_default();
+    let newest = Registry::of(tree)
+        .all()
+        .ok()
+        .and_then(|all| all.into_iter().next());
+    let past = newest
+        .and_then(|run| Past::read(&run.path(tree.root())).ok())
+        .unwrap_or_default();
     past.steps().rounds_asked() as usize
 }
 
@@ -262,26 +337,42 @@ impl Row {
         let (stage, attempts) = match done {
             None => ("stopped", 0),
             Some(done) if done.from_record => ("done before", 0),
-            Some(done) => (&*done.ended.summary.ended_stage, done.ended.summary.attempts.len()),
+            Some(done) => (
+                &*done.ended.summary.ended_stage,
+                done.ended.summary.attempts.len(),
+            ),
         };
-        Self { file: file.to_owned(), exit, verdict, stage: stage.to_owned(), attempts }
+        Self {
+            file: file.to_owned(),
+            exit,
+            verdict,
+            stage: stage.to_owned(),
+            attempts,
+        }
     }
 }
 
 fn table(rows: &[Row], of: usize, output: &Output) {
-    let width =
-        rows.iter().map(|row| row.file.display().to_string().chars().count()).max().unwrap_or_default();
+    let width = rows
+        .iter()
+        .map(|row| row.file.display().to_string().chars().count())
+        .max()
+        .unwrap_or_default();
     output.report("");
     for row in rows {
         let style = if row.exit == Exit::Done { GOOD } else { BAD };
         let file = printable(&row.file.display().to_string());
         let verdict = output.paint(style, row.verdict);
-        output
-            .report_prose(&format!("{verdict}  {file:width$}  {:21}  attempts {}", row.stage, row.attempts));
+        output.report_prose(&format!(
+            "{verdict}  {file:width$}  {:21}  attempts {}",
+            row.stage, row.attempts
+        ));
     }
     let skipped = of - rows.len();
     if skipped > 0 {
-        output.report(&format!("{skipped} not begun (--keep-going continues after a failure)"));
+        output.report(&format!(
+            "{skipped} not begun (--keep-going continues after a failure)"
+        ));
     }
     let rows: Vec<_> = rows
         .iter()

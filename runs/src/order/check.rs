@@ -27,7 +27,9 @@ pub(crate) fn commands(
     preflight::verification(tree.root())?;
     let all = files::deciding(&read.order, tree.root());
     for (_, argv) in &all {
-        let missing = argv.first().and_then(|name| files::missing(name, tree.root(), host.environment));
+        let missing = argv
+            .first()
+            .and_then(|name| files::missing(name, tree.root(), host.environment));
         if let Some(missing) = missing {
             let help = "install it, or add its folder to PATH";
             return Err(Failure::new(Exit::Unfit, anyhow!(missing)).help(help));
@@ -44,5 +46,8 @@ pub(crate) fn commands(
         sealed: sealed.clone(),
         examine: Examine::Any,
     };
-    Ok(all.into_iter().map(|(line, argv)| (line, command(argv))).collect())
+    Ok(all
+        .into_iter()
+        .map(|(line, argv)| (line, command(argv)))
+        .collect())
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, interpreter, verification};
+use code_commit_loop_order::{
+    Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, interpreter, verification,
+};
 use code_commit_parser::proposal::normalized_path;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_report::printable;
@@ -29,20 +31,32 @@ pub fn read(root: &Path, order: &WorkOrder) -> Result<Files, Vec<FieldProblem>> 
         match content(root, path) {
             Ok(bytes) => {
                 let sha256 = bytes.as_deref().map(code_commit_logging::sha256_hex);
-                allowed.push(Allowed { path: path.clone(), sha256 });
+                allowed.push(Allowed {
+                    path: path.clone(),
+                    sha256,
+                });
             }
-            Err(message) => problems.push(FieldProblem { field: format!("allowed_files[{at}]"), message }),
+            Err(message) => problems.push(FieldProblem {
+                field: format!("allowed_files[{at}]"),
+                message,
+            }),
         }
     }
     let mut context = Vec::new();
     for (at, path) in order.context_files.iter().enumerate() {
         match content(root, path).and_then(|bytes| bytes.map(text).transpose()) {
             Ok(text) => context.push((path.clone(), text)),
-            Err(message) => problems.push(FieldProblem { field: format!("context_files[{at}]"), message }),
+            Err(message) => problems.push(FieldProblem {
+                field: format!("context_files[{at}]"),
+                message,
+            }),
         }
     }
     if problems.is_empty() {
-        Ok(Files { allowed, context: code_commit_loop_order::shown_context(context) })
+        Ok(Files {
+            allowed,
+            context: code_commit_loop_order::shown_context(context),
+        })
     } else {
         Err(problems)
     }
@@ -83,22 +97,50 @@ pub fn unfit(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<F
     let missing = |(at, command): (usize, &Command)| {
         let program = command.argv.first()?;
         let needed = || missing(&interpreter_of(program, order, root)?, root, environment);
-        let needed =
-            || needed().map(|missing| format!("`{}` cannot be started: {missing}", printable(program)));
+        let needed = || {
+            needed().map(|missing| format!("`{}` cannot be started: {missing}", printable(program)))
+        };
         let message = missing(program, root, environment).or_else(needed)?;
-        Some(FieldProblem { field: format!("acceptance_commands[{at}]"), message })
+        Some(FieldProblem {
+            field: format!("acceptance_commands[{at}]"),
+            message,
+        })
     };
     let template = "is that of the template; say what is wanted";
-    let template = order.is_template().then(|| FieldProblem::new("intent", template));
-    template.into_iter().chain(order.acceptance_commands.iter().enumerate().filter_map(missing)).collect()
+    let template = order
+        .is_template()
+        .then(|| FieldProblem::new("intent", template));
+    template
+        .into_iter()
+        .chain(
+            order
+                .acceptance_commands
+                .iter()
+                .enumerate()
+                .filter_map(missing),
+        )
+        .collect()
 }
 
 /// The commands that decide about an order, each with its command line: verification, then acceptance.
 pub(super) fn deciding(order: &WorkOrder, root: &Path) -> Vec<(String, Vec<String>)> {
-    let words = |words: &&[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    let verify = verification(root.join(VERIFY_SCRIPT).is_file()).iter().map(words);
-    let accept = order.acceptance_commands.iter().map(|command| (command.text.clone(), command.argv.clone()));
-    verify.map(|argv| (argv.join(" "), argv)).chain(accept).collect()
+    let words = |words: &&[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<String>>()
+    };
+    let verify = verification(root.join(VERIFY_SCRIPT).is_file())
+        .iter()
+        .map(words);
+    let accept = order
+        .acceptance_commands
+        .iter()
+        .map(|command| (command.text.clone(), command.argv.clone()));
+    verify
+        .map(|argv| (argv.join(" "), argv))
+        .chain(accept)
+        .collect()
 }
 
 /// Those of them that cannot fail.
@@ -108,7 +150,11 @@ pub fn cannot_fail(order: &WorkOrder, root: &Path) -> Vec<String> {
         is_ready.then(|| script(path, order, root)).flatten()
     };
     let inert = |(_, argv): &(String, Vec<String>)| code_commit_loop_order::cannot_fail(argv, text);
-    deciding(order, root).into_iter().filter(inert).map(|(line, _)| line).collect()
+    deciding(order, root)
+        .into_iter()
+        .filter(inert)
+        .map(|(line, _)| line)
+        .collect()
 }
 
 /// The text of a script of the project. What the change may write is still open.
@@ -122,27 +168,40 @@ fn script(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
 
 /// The program that a script of the project names in its first line.
 fn interpreter_of(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
-    let text = path.contains('/').then(|| script(path, order, root)).flatten()?;
+    let text = path
+        .contains('/')
+        .then(|| script(path, order, root))
+        .flatten()?;
     interpreter(&text).map(str::to_owned)
 }
 
 /// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5).
 /// The order is not wrong and cannot change these commands, so this is a warning.
 pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let has_script = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
     let may_write_script = order.allowed_files.iter().any(|path| path == VERIFY_SCRIPT);
     let (program, way_out) = match (has_script, may_write_script) {
         (true, _) => ("bash", String::new()),
         (false, true) => return,
-        (false, false) => ("python", format!(", or write {VERIFY_SCRIPT}, which then takes its place")),
+        (false, false) => (
+            "python",
+            format!(", or write {VERIFY_SCRIPT}, which then takes its place"),
+        ),
     };
     if let Some(missing) = missing(program, root, environment) {
-        output
-            .warn(&format!("{missing}, so the verification of every attempt will fail: install it{way_out}"));
+        output.warn(&format!(
+            "{missing}, so the verification of every attempt will fail: install it{way_out}"
+        ));
     }
     let written_for = interpreter_of(VERIFY_SCRIPT, order, root);
-    if let Some(missing) = written_for.and_then(|program| self::missing(&program, root, environment)) {
+    if let Some(missing) =
+        written_for.and_then(|program| self::missing(&program, root, environment))
+    {
         output.warn(&format!(
             "{VERIFY_SCRIPT} is run by bash, but its first line names another program: {missing}"
         ));

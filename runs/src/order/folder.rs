@@ -69,7 +69,8 @@ pub(super) fn folder(
         match fs::symlink_metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
-                let is_in_use = Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
+                let is_in_use =
+                    Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
                 if is_in_use || !Registry::of(tree).knows(&path)? {
                     of_another = Some(there);
                     number += 1;
@@ -85,7 +86,10 @@ pub(super) fn folder(
             Ok(found) if found.is_dir() && was_never_begun(&path)? => {}
             _ => {
                 let error = anyhow!("{} is there and is no run", path.display());
-                return Err(Failure::refused(error, "move it away, or name another folder with --out"));
+                return Err(Failure::refused(
+                    error,
+                    "move it away, or name another folder with --out",
+                ));
             }
         }
         let (name, help) = (records::name(&path), "make the folder writable");
@@ -96,18 +100,26 @@ pub(super) fn folder(
 
 /// Whether a run was killed here before its first step; then removes what it left.
 fn was_never_begun(path: &Path) -> Result<bool, Failure> {
-    let discarded = recorded::discard_beginning(path)
-        .with_context(|| format!("cannot take away what a killed run has left in {}", path.display()));
+    let discarded = recorded::discard_beginning(path).with_context(|| {
+        format!(
+            "cannot take away what a killed run has left in {}",
+            path.display()
+        )
+    });
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
 /// Moves a run to the next free name: its answers were paid for.
 fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
-    let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+    let (base, name) = (
+        path.parent().unwrap_or(path),
+        path.file_name().unwrap_or_default(),
+    );
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     Registry::of(tree).will_move(path, aside.path())?;
-    Ok(fs::rename(path, aside.path()).with_context(|| format!("cannot move {} aside", path.display()))?)
+    Ok(fs::rename(path, aside.path())
+        .with_context(|| format!("cannot move {} aside", path.display()))?)
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {
@@ -130,7 +142,9 @@ pub(super) fn is_over(past: &Past) -> bool {
 /// What the tree holds of a run that was stopped; `None` if that cannot be read.
 pub(crate) fn in_tree(known: &Known, site: &Site<'_>) -> Option<InTree> {
     let run = known.path(&site.root);
-    let noted = Unfinished::read(&site.state().ok()?).ok()?.filter(|unfinished| unfinished.run == run);
+    let noted = Unfinished::read(&site.state().ok()?)
+        .ok()?
+        .filter(|unfinished| unfinished.run == run);
     Some(match noted {
         None => InTree::AsRecorded,
         Some(noted) if noted.restored => InTree::Restored,
@@ -147,7 +161,9 @@ pub(super) fn clear_up(
     lock: &Lock,
     output: &Output,
 ) -> Result<Option<Unfinished>, Failure> {
-    let Some(mut run) = Unfinished::read(state)? else { return Ok(None) };
+    let Some(mut run) = Unfinished::read(state)? else {
+        return Ok(None);
+    };
     let folder = records::open(&run.run);
     // Another clone may have moved it aside and put a run of its own there.
     let is_ours = Registry::of(tree).knows(&run.run)?;
@@ -179,8 +195,9 @@ pub(super) fn clear_up(
     }
     if !run.restored {
         let into = if is_ours { &run.run } else { state };
-        let has_written =
-            !code_commit_perform::undo_folders(into).map_err(|error| not_restored(error, into))?.is_empty();
+        let has_written = !code_commit_perform::undo_folders(into)
+            .map_err(|error| not_restored(error, into))?
+            .is_empty();
         let warnings = run
             .baseline(git.clone())
             .restore(lock, tree.root(), into)
@@ -188,7 +205,9 @@ pub(super) fn clear_up(
         if has_written || !warnings.is_empty() {
             output.warn("a run was killed here; the tree is as it was before it");
         }
-        warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+        warnings
+            .iter()
+            .for_each(|warning| output.warn(&printable(&warning.message)));
         // From here on changes in the tree are the user's.
         run.restored = true;
         run.write(state)?;

@@ -36,7 +36,12 @@ pub struct Terms {
 impl Terms {
     /// See S2 §5.
     pub fn hash(&self) -> String {
-        config_hash(&self.llm_model, self.llm_temperature, self.max_attempts, self.timeout_seconds)
+        config_hash(
+            &self.llm_model,
+            self.llm_temperature,
+            self.max_attempts,
+            self.timeout_seconds,
+        )
     }
 }
 
@@ -49,7 +54,10 @@ pub(super) const FACTS: Facts = Facts {
     step: "attempt",
     work: "order",
     own_summary: true,
-    verdict: About { holds_for: "the files and the order", proves: "its commands test" },
+    verdict: About {
+        holds_for: "the files and the order",
+        proves: "its commands test",
+    },
     ..Facts::PLAIN
 };
 
@@ -169,7 +177,10 @@ pub(crate) struct ShownText {
 impl Shown {
     /// What a loop was given.
     pub(crate) fn of(inputs: &Inputs) -> Self {
-        let hash = |file: &Allowed| ShownHash { path: file.path.clone(), sha256: file.sha256.clone() };
+        let hash = |file: &Allowed| ShownHash {
+            path: file.path.clone(),
+            sha256: file.sha256.clone(),
+        };
         let text = |file: &Context| ShownText {
             path: file.path.clone(),
             text: file.text.clone(),
@@ -200,7 +211,9 @@ mod tests {
 
     /// What is written always has all of its keys, those that may be null too.
     fn published<T: JsonSchema>(title: &str) -> Value {
-        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let generator = SchemaSettings::draft2020_12()
+            .for_serialize()
+            .into_generator();
         let mut schema = generator.into_root_schema_for::<T>().to_value();
         schema["title"] = json!(title);
         schema
@@ -208,19 +221,34 @@ mod tests {
 
     /// `SCHEMAS_UPDATE=1` writes them.
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "this is what publishes the schemas")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is what publishes the schemas"
+    )]
     fn the_published_schemas_of_plans_are_those_of_their_types() {
         for (name, schema) in [
-            ("run", published::<OrderPlan>("run.json: what a run was to do")),
-            ("inputs", published::<Shown>("inputs.json: what the prompts show of the tree")),
+            (
+                "run",
+                published::<OrderPlan>("run.json: what a run was to do"),
+            ),
+            (
+                "inputs",
+                published::<Shown>("inputs.json: what the prompts show of the tree"),
+            ),
         ] {
-            let file = format!("{}/../docs/schemas/order/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+            let file = format!(
+                "{}/../docs/schemas/order/{name}.schema.json",
+                env!("CARGO_MANIFEST_DIR")
+            );
             let now = format!("{schema:#}\n");
             if std::env::var_os("SCHEMAS_UPDATE").is_some() {
                 std::fs::write(&file, &now).unwrap();
             }
             let stale = "write it anew: SCHEMAS_UPDATE=1 cargo test -p code-commit-runs schemas";
-            assert!(std::fs::read_to_string(&file).unwrap_or_default() == now, "{name}: {stale}");
+            assert!(
+                std::fs::read_to_string(&file).unwrap_or_default() == now,
+                "{name}: {stale}"
+            );
         }
     }
 }

@@ -42,7 +42,9 @@ pub fn model(
     host: Host<'_>,
 ) -> Result<Box<dyn Model>, Failure> {
     let needed = crate::preflight::key_anyway(settings, keys);
-    needed.and_then(|()| crate::preflight::price(settings)).map_err(Failure::from)?;
+    needed
+        .and_then(|()| crate::preflight::price(settings))
+        .map_err(Failure::from)?;
     host.models.open(settings, keys, tree, host)
 }
 
@@ -61,16 +63,29 @@ pub fn read(file: &Path) -> Result<Read, Failure> {
 /// Reads at most one byte more than an order may have: a device never ends.
 pub fn bounded(source: impl io::Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    source.take(MOST_ORDER_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    source
+        .take(MOST_ORDER_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// All problems of an order in one refusal, up to a limit.
 pub fn refused(file: &Path, problems: &[FieldProblem]) -> Failure {
-    let mut lines: Vec<String> = problems.iter().take(NAMED_PROBLEMS).map(ToString::to_string).collect();
+    let mut lines: Vec<String> = problems
+        .iter()
+        .take(NAMED_PROBLEMS)
+        .map(ToString::to_string)
+        .collect();
     lines.extend(phrases::rest(problems.len(), NAMED_PROBLEMS));
-    let error = anyhow!("{} cannot be carried out:\n       {}", file.display(), lines.join("\n       "));
-    Failure::refused(error, "compare it with the template: code-commit order new -")
+    let error = anyhow!(
+        "{} cannot be carried out:\n       {}",
+        file.display(),
+        lines.join("\n       ")
+    );
+    Failure::refused(
+        error,
+        "compare it with the template: code-commit order new -",
+    )
 }
 
 /// The repository at the top of its work tree: a rollback would affect all of it.
@@ -80,12 +95,21 @@ pub fn repository(folder: &Path) -> Result<WorkTree, Failure> {
         return Ok(tree);
     }
     let error = anyhow!("{} is not the top of its work tree", tree.root().display());
-    Err(Failure::refused(error, format!("--repo {}", tree.top().display())))
+    Err(Failure::refused(
+        error,
+        format!("--repo {}", tree.top().display()),
+    ))
 }
 
 /// The git program for this tree.
-pub fn git(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Result<Git, Failure> {
-    Trusted::of(tree, environment).under(settings).git(tree.top())
+pub fn git(
+    tree: &WorkTree,
+    settings: &Settings,
+    environment: &Environment,
+) -> Result<Git, Failure> {
+    Trusted::of(tree, environment)
+        .under(settings)
+        .git(tree.top())
 }
 
 /// The tree must be clean for us and for the git program, whose `clean` removes everything that it does not
@@ -98,7 +122,10 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
     if dirty.is_empty() {
         return settled(tree).and_then(|()| known(git));
     }
-    let error = anyhow!("the work tree is not clean: {}", phrases::first(&dirty, NAMED_FILES));
+    let error = anyhow!(
+        "the work tree is not clean: {}",
+        phrases::first(&dirty, NAMED_FILES)
+    );
     let mut help = "commit these files, stash them (git stash -u) or move them away".to_owned();
     if tree.has_own_filters() {
         help += "; filters of the repository's own configuration are not run, so that files which go through one look changed: name \
@@ -110,7 +137,9 @@ pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
 /// A rollback would end an operation in progress, such as a merge, during which an order's files cannot be
 /// committed alone.
 fn settled(tree: &WorkTree) -> Result<(), Failure> {
-    let Some(begun) = tree.under_way() else { return Ok(()) };
+    let Some(begun) = tree.under_way() else {
+        return Ok(());
+    };
     let help = format!("end it first: git {begun} --continue, or git {begun} --abort");
     Err(Failure::refused(anyhow!("a {begun} is under way"), help))
 }
@@ -118,7 +147,8 @@ fn settled(tree: &WorkTree) -> Result<(), Failure> {
 /// Files that git is told not to check could be lost in a rollback.
 fn known(git: &Git) -> Result<(), Failure> {
     let assumed = git.assumed_unchanged();
-    let assumed = assumed.map_err(|error| Failure::refused(error, "see what git ls-files -v says"))?;
+    let assumed =
+        assumed.map_err(|error| Failure::refused(error, "see what git ls-files -v says"))?;
     if assumed.is_empty() {
         return Ok(());
     }
@@ -134,8 +164,13 @@ fn known(git: &Git) -> Result<(), Failure> {
 /// ignored, the commands would differ from those that the user sees in the project.
 pub fn verification(root: &Path) -> Result<(), Failure> {
     let is_there = fs::symlink_metadata(root.join(VERIFY_SCRIPT)).is_ok();
-    let is_link = |path: &&Path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_symlink());
-    match Path::new(VERIFY_SCRIPT).ancestors().filter(|path| !path.as_os_str().is_empty()).find(is_link) {
+    let is_link =
+        |path: &&Path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_symlink());
+    match Path::new(VERIFY_SCRIPT)
+        .ancestors()
+        .filter(|path| !path.as_os_str().is_empty())
+        .find(is_link)
+    {
         Some(link) if is_there => {
             let error = anyhow!(
                 "{VERIFY_SCRIPT} is not run: {} is a symbolic link, which could lead anywhere",
@@ -154,8 +189,14 @@ pub fn verification(root: &Path) -> Result<(), Failure> {
 pub(crate) fn unlocked(git: &Git) -> Result<(), Failure> {
     let lock = git.index_lock()?;
     let Some(lock) = lock else { return Ok(()) };
-    let error = anyhow!("{} is there: another git is at work here, or one was killed", lock.display());
-    Err(Failure::refused(error, "wait until it has ended; if no git is at work here, remove that file"))
+    let error = anyhow!(
+        "{} is there: another git is at work here, or one was killed",
+        lock.display()
+    );
+    Err(Failure::refused(
+        error,
+        "wait until it has ended; if no git is at work here, remove that file",
+    ))
 }
 
 /// A commit needs an author.
@@ -165,14 +206,23 @@ pub(crate) fn identity(git: &Git) -> Result<(), Failure> {
         return Ok(());
     }
     let error = anyhow!("--commit: git does not know in whose name to commit");
-    Err(Failure::refused(error, "git config user.name NAME; git config user.email ADDRESS"))
+    Err(Failure::refused(
+        error,
+        "git config user.name NAME; git config user.email ADDRESS",
+    ))
 }
 
 /// The record of a run names the order, the repository and its own folder.
 pub(crate) fn nameable<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<(), Failure> {
     let odd = paths.into_iter().find(|path| path.to_str().is_none());
     let help = "name another place, or rename what is not UTF-8 in its path";
-    odd.map_or(Ok(()), |path| Err(Failure::not_utf8(path, "the record of an order's run", help)))
+    odd.map_or(Ok(()), |path| {
+        Err(Failure::not_utf8(
+            path,
+            "the record of an order's run",
+            help,
+        ))
+    })
 }
 
 /// The output folder, as an absolute path; not created yet. It may not be inside the repository.
@@ -192,8 +242,15 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
         match fs::canonicalize(&resolved) {
             Ok(path) if path.is_dir() => resolved = path,
             Ok(_) => {
-                let error = anyhow!("--out {}: {} is no folder", folder.display(), resolved.display());
-                return Err(Failure::refused(error, "name a folder; it is made where it is not there"));
+                let error = anyhow!(
+                    "--out {}: {} is no folder",
+                    folder.display(),
+                    resolved.display()
+                );
+                return Err(Failure::refused(
+                    error,
+                    "name a folder; it is made where it is not there",
+                ));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(cannot(error)),
@@ -210,13 +267,20 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
 pub fn guard(trusted: &Trusted, read: &Read, settings: &Settings) -> Result<Guard, Failure> {
     let guard = open(trusted, &read.order, settings)?;
     let problems = unwritable(&guard, &read.order);
-    if problems.is_empty() { Ok(guard) } else { Err(refused(&read.path, &problems)) }
+    if problems.is_empty() {
+        Ok(guard)
+    } else {
+        Err(refused(&read.path, &problems))
+    }
 }
 
 /// The guard of an order, without a check that its allowed files may be written at all.
 pub fn open(trusted: &Trusted, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
-    let policy = settings.protect.iter().fold(scoped, |policy, list| policy.protect(&list.value));
+    let policy = settings
+        .protect
+        .iter()
+        .fold(scoped, |policy, list| policy.protect(&list.value));
     trusted.guard(policy)
 }
 
@@ -225,21 +289,34 @@ pub fn unwritable(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
     let mut problems: Vec<FieldProblem> = Vec::new();
     for (at, path) in order.allowed_files.iter().enumerate() {
         if let Some(refusal) = guard.refused_for_good(path) {
-            problems
-                .push(FieldProblem { field: format!("allowed_files[{at}]"), message: refusal.to_string() });
+            problems.push(FieldProblem {
+                field: format!("allowed_files[{at}]"),
+                message: refusal.to_string(),
+            });
         }
     }
-    if problems.is_empty() { the_same(guard, order) } else { problems }
+    if problems.is_empty() {
+        the_same(guard, order)
+    } else {
+        problems
+    }
 }
 
 /// Allowed files that are the same file where case does not matter. The guard's other objections come when a
 /// file is written.
 fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
     let paths = order.allowed_files.iter().map(String::as_bytes);
-    let requests: Vec<_> = paths.map(|path| Request { path, op: Op::Write, base_sha256: None }).collect();
+    let requests: Vec<_> = paths
+        .map(|path| Request {
+            path,
+            op: Op::Write,
+            base_sha256: None,
+        })
+        .collect();
     // If the tree cannot be inspected, reading the files reports it.
     let verdicts = guard.judge(&requests).unwrap_or_default();
-    let same = |(at, verdict): (usize, Verdict)| match verdict {
+    let same = |(at, verdict): (usize, Verdict)| {
+        match verdict {
         Verdict::Refused(refusal) if refusal.code() == Code::Duplicate => Some(FieldProblem {
             field: format!("allowed_files[{at}]"),
             message:
@@ -247,6 +324,7 @@ fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
                     .to_owned(),
         }),
         Verdict::Refused(_) | Verdict::Admitted(_) => None,
+    }
     };
     verdicts.into_iter().enumerate().filter_map(same).collect()
 }

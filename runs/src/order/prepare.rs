@@ -38,14 +38,20 @@ pub(super) fn prepare(
     unfinished: Option<Unfinished>,
 ) -> Result<Prepared, Failure> {
     let tree = site.tree()?;
-    let Setting { terms, settings, host, .. } = *setting;
+    let Setting {
+        terms,
+        settings,
+        host,
+        ..
+    } = *setting;
     let out = match setting.going_on {
         // It is where the record is.
         Some(_) => setting.out.to_owned(),
         None => preflight::out(setting.out, tree.root())?,
     };
     preflight::nameable([read.path.as_path(), tree.root(), &out])?;
-    let known = unfinished.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
+    let known =
+        unfinished.filter(|run| !setting.new && run.is_of(&read.order.hash, &terms.hash(), &out));
     preflight::clean(tree, git)?;
     preflight::verification(tree.root())?;
     preflight::unlocked(git)?;
@@ -65,10 +71,17 @@ pub(super) fn prepare(
     setting.goes_on_with(&unfinished.run)?;
     let inputs = inputs(&read, tree, &unfinished, setting)?;
     if setting.redactor.finds_key(&inputs.first_prompt()) {
-        let error = anyhow!("the order or one of its context files holds an API key; nothing was sent");
+        let error =
+            anyhow!("the order or one of its context files holds an API key; nothing was sent");
         return Err(Failure::refused(error, "take the key out of it"));
     }
-    Ok(Prepared { read, guard, baseline, unfinished, inputs })
+    Ok(Prepared {
+        read,
+        guard,
+        baseline,
+        unfinished,
+        inputs,
+    })
 }
 
 pub(super) fn first(inputs: &Inputs) -> First<'_> {
@@ -76,25 +89,41 @@ pub(super) fn first(inputs: &Inputs) -> First<'_> {
     First {
         prompt: inputs.first_prompt(),
         schema: Some(proposal_schema(inputs.form)),
-        files: inputs.context.iter().map(|file| (file.path.as_str(), size(file))).collect(),
+        files: inputs
+            .context
+            .iter()
+            .map(|file| (file.path.as_str(), size(file)))
+            .collect(),
         remedy: "name fewer or smaller files in context_files",
     }
 }
 
 /// Problems that would end every run of this order, found before the first.
 pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Result<(), Failure> {
-    let Setting { settings, host: Host { environment, .. }, .. } = *setting;
+    let Setting {
+        settings,
+        host: Host { environment, .. },
+        ..
+    } = *setting;
     let mut problems = files::unfit(&read.order, root, environment);
     if setting.terms.strict {
         let problem = |command: &String| FieldProblem::new("", proves_nothing(command));
         problems.extend(files::cannot_fail(&read.order, root).iter().map(problem));
     }
     let spending = spending_of(read.order.max_cost, settings);
-    let price = settings.all_models().into_iter().try_for_each(|model| spending.keeps_cost(model));
-    problems.extend(
-        price.err().map(|error| FieldProblem { field: "max_cost".to_owned(), message: error.to_string() }),
-    );
-    if problems.is_empty() { Ok(()) } else { Err(preflight::refused(&read.path, &problems)) }
+    let price = settings
+        .all_models()
+        .into_iter()
+        .try_for_each(|model| spending.keeps_cost(model));
+    problems.extend(price.err().map(|error| FieldProblem {
+        field: "max_cost".to_owned(),
+        message: error.to_string(),
+    }));
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(preflight::refused(&read.path, &problems))
+    }
 }
 
 /// A new run, named after its inputs.
@@ -106,29 +135,58 @@ fn anew(
     setting: &Setting<'_>,
 ) -> Result<Unfinished, Failure> {
     let config_hash = setting.terms.hash();
-    let tree_hash = code_commit_repo::stable_hash(tree.root(), code_commit_dir::NEVER)
-        .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?;
+    let tree_hash =
+        code_commit_repo::stable_hash(tree.root(), code_commit_dir::NEVER).map_err(|error| {
+            Failure::refused(error, "every file of the repository must be readable")
+        })?;
     let id = run_id(&read.order.hash, &tree_hash, &config_hash);
     // Where another clone has the first name, that of the run goes on.
     let is_its = |run: &&Path| {
-        records::name(run).strip_prefix(&id).is_some_and(|rest| !rest.starts_with(|c| c != '-'))
+        records::name(run)
+            .strip_prefix(&id)
+            .is_some_and(|rest| !rest.starts_with(|c| c != '-'))
     };
-    let run = setting.going_on.filter(is_its).map_or_else(|| out.join(&id), Path::to_owned);
-    Ok(Unfinished::new(run, &read.order.hash, &config_hash, tree_hash, baseline))
+    let run = setting
+        .going_on
+        .filter(is_its)
+        .map_or_else(|| out.join(&id), Path::to_owned);
+    Ok(Unfinished::new(
+        run,
+        &read.order.hash,
+        &config_hash,
+        tree_hash,
+        baseline,
+    ))
 }
 
 fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
     let commit = git.commit_of("HEAD")?.ok_or_else(|| {
-        Failure::refused(anyhow!("the repository has no commit yet"), "commit what is there first")
+        Failure::refused(
+            anyhow!("the repository has no commit yet"),
+            "commit what is there first",
+        )
     })?;
-    let empty_folders = code_commit_repo::empty_folders(tree.root())
-        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
-    let ignored = Ignored::look(git, tree.root())
-        .map_err(|error| Failure::refused(error, "every folder of the repository must be readable"))?;
-    Ok(Baseline { git: git.clone(), commit, head: git.head()?, empty_folders, ignored })
+    let empty_folders = code_commit_repo::empty_folders(tree.root()).map_err(|error| {
+        Failure::refused(error, "every folder of the repository must be readable")
+    })?;
+    let ignored = Ignored::look(git, tree.root()).map_err(|error| {
+        Failure::refused(error, "every folder of the repository must be readable")
+    })?;
+    Ok(Baseline {
+        git: git.clone(),
+        commit,
+        head: git.head()?,
+        empty_folders,
+        ignored,
+    })
 }
 
-fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, setting: &Setting<'_>) -> Result<Inputs, Failure> {
+fn inputs(
+    read: &Read,
+    tree: &WorkTree,
+    run: &Unfinished,
+    setting: &Setting<'_>,
+) -> Result<Inputs, Failure> {
     let terms = setting.terms;
     let files = files::read(tree.root(), &read.order)
         .map_err(|problems| preflight::refused(&read.path, &problems))?;
@@ -138,7 +196,11 @@ fn inputs(read: &Read, tree: &WorkTree, run: &Unfinished, setting: &Setting<'_>)
         repo_path: tree.root().display().to_string(),
         baseline_commit: run.commit.clone(),
         tree_hash_before: run.tree_hash_before.clone(),
-        run_id: run_id(&run.work_order_hash, &run.tree_hash_before, &run.config_hash),
+        run_id: run_id(
+            &run.work_order_hash,
+            &run.tree_hash_before,
+            &run.config_hash,
+        ),
         max_attempts: terms.max_attempts,
         commit: terms.commit,
         strict: terms.strict,

@@ -33,7 +33,13 @@ pub(super) fn store(
 ) -> anyhow::Result<Stored> {
     run.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
     let inputs = run.store_json(INPUTS, &Shown::of(inputs))?;
-    Ok(run.store_json(RUN_JSON, &OrderPlan { inputs, ..plan.clone() })?)
+    Ok(run.store_json(
+        RUN_JSON,
+        &OrderPlan {
+            inputs,
+            ..plan.clone()
+        },
+    )?)
 }
 
 /// The files that a run stores before its first step.
@@ -78,8 +84,18 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
 
 /// The summary of a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
-    let kept = |line| if let Line::Kept(Kept { stored }) = line { Some(stored) } else { None };
-    let stored = past.holding().filter_map(kept).filter(|stored| stored.file == SUMMARY).last()?;
+    let kept = |line| {
+        if let Line::Kept(Kept { stored }) = line {
+            Some(stored)
+        } else {
+            None
+        }
+    };
+    let stored = past
+        .holding()
+        .filter_map(kept)
+        .filter(|stored| stored.file == SUMMARY)
+        .last()?;
     serde_json::from_str(&folder.recall(&stored).ok()?).ok()
 }
 
@@ -87,7 +103,12 @@ impl Ending for Finished {
     fn recorded(folder: &RunFolder, past: &Past) -> Option<Self> {
         let (outcome, summary) = (past.outcome()?.clone(), summarized(folder, past)?);
         let failed_stage = Stage::named(&summary.ended_stage);
-        Some(Self { outcome, summary, failed_stage, not_committed: None })
+        Some(Self {
+            outcome,
+            summary,
+            failed_stage,
+            not_committed: None,
+        })
     }
 
     fn exit(&self) -> Exit {
@@ -114,7 +135,12 @@ impl Ending for Finished {
 /// Sets the two paths that the summary of the run holds (S2 §4.6), if there is one: nothing else of the record
 /// names a place, and the summary is compared with the recorded one.
 pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder, past: &Past) {
-    if let Some(RunSummary { repo_path, work_order_path, .. }) = summarized(folder, past) {
+    if let Some(RunSummary {
+        repo_path,
+        work_order_path,
+        ..
+    }) = summarized(folder, past)
+    {
         (inputs.repo_path, inputs.work_order_path) = (repo_path, work_order_path);
     }
 }
@@ -131,17 +157,26 @@ impl Recorded {
         Format::readable(folder.path())?;
         let plan: OrderPlan = known.plan(&folder)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
-        let order = WorkOrder::parse(&bytes).ok().filter(|order| order.hash == plan.work_order_hash);
-        let order =
-            order.ok_or_else(|| anyhow!("{WORK_ORDER} of {name} is not what it was when the run began"))?;
-        let read = Read { path: folder.path().join(WORK_ORDER), order, bytes };
+        let order = WorkOrder::parse(&bytes)
+            .ok()
+            .filter(|order| order.hash == plan.work_order_hash);
+        let order = order.ok_or_else(|| {
+            anyhow!("{WORK_ORDER} of {name} is not what it was when the run began")
+        })?;
+        let read = Read {
+            path: folder.path().join(WORK_ORDER),
+            order,
+            bytes,
+        };
         Ok(Self { folder, plan, read })
     }
 
     /// The loop's inputs when the run began, for a repository that is now in `root`.
     pub fn inputs(&self, root: &Path, past: &Past) -> anyhow::Result<Inputs> {
         let shown: Shown = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
-        let Shown { allowed, context, .. } = shown.clone();
+        let Shown {
+            allowed, context, ..
+        } = shown.clone();
         let plan = &self.plan;
         let mut inputs = Inputs {
             order: self.read.order.clone(),
@@ -149,16 +184,33 @@ impl Recorded {
             repo_path: root.display().to_string(),
             baseline_commit: plan.repo_baseline_commit.clone(),
             tree_hash_before: plan.repo_tree_hash_before.clone(),
-            run_id: run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash),
+            run_id: run_id(
+                &plan.work_order_hash,
+                &plan.repo_tree_hash_before,
+                &plan.config_hash,
+            ),
             max_attempts: plan.terms.max_attempts,
             commit: plan.terms.commit,
             strict: plan.terms.strict,
             tries_base: false,
             cannot_fail: Vec::new(),
-            allowed: allowed.into_iter().map(|ShownHash { path, sha256 }| Allowed { path, sha256 }).collect(),
+            allowed: allowed
+                .into_iter()
+                .map(|ShownHash { path, sha256 }| Allowed { path, sha256 })
+                .collect(),
             context: context
                 .into_iter()
-                .map(|ShownText { path, text, left_out_bytes }| Context { path, text, left_out_bytes })
+                .map(
+                    |ShownText {
+                         path,
+                         text,
+                         left_out_bytes,
+                     }| Context {
+                        path,
+                        text,
+                        left_out_bytes,
+                    },
+                )
                 .collect(),
             form: Form::Files,
         };

@@ -25,9 +25,12 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     let folder = records::open(&known.path(root));
     let unreadable = |error| Failure::refused(error, "name a finished run");
     let recorded = Recorded::load(known, folder).map_err(unreadable)?;
-    let past = records::intact(&recorded.folder).map_err(|error| unreadable(anyhow::Error::from(error)))?;
+    let past = records::intact(&recorded.folder)
+        .map_err(|error| unreadable(anyhow::Error::from(error)))?;
     let inputs = recorded.inputs(root, &past).map_err(unreadable)?;
-    let tell = |Finished { outcome, summary, .. }: &Finished| {
+    let tell = |Finished {
+                    outcome, summary, ..
+                }: &Finished| {
         output.object(&json!({ "same": true, "outcome": outcome, "summary": summary }));
         output.report("the same prompts, the same commands, the same artifacts, the same verdict");
         let (verdict, stage) = (summary.verdict.as_str(), &summary.ended_stage);

@@ -23,7 +23,11 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     let keys = Keys::find(host.environment, tree.root());
     let redactor = host.output.strike_out(keys.exposed());
     let folder = RunFolder::open(known.path(tree.root()), redactor.clone());
-    let Recorded { folder, mut plan, read } = Recorded::load(known, folder)
+    let Recorded {
+        folder,
+        mut plan,
+        read,
+    } = Recorded::load(known, folder)
         .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
     if is_over(&folder)? {
         return Err(closed(&records::name(folder.path()), "is over"));
@@ -37,8 +41,16 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     let model = preflight::model(&plan.settings, &keys, tree, host)?.into();
     // One that was made elsewhere is begun anew beside its record, under its own id.
     let out = folder.path().parent().unwrap_or(folder.path());
-    let id = run_id(&plan.work_order_hash, &plan.repo_tree_hash_before, &plan.config_hash);
-    let run = if known.is_imported() { out.join(id) } else { folder.path().to_owned() };
+    let id = run_id(
+        &plan.work_order_hash,
+        &plan.repo_tree_hash_before,
+        &plan.config_hash,
+    );
+    let run = if known.is_imported() {
+        out.join(id)
+    } else {
+        folder.path().to_owned()
+    };
     let setting = Setting {
         repo: tree,
         out,
@@ -58,7 +70,7 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
 }
 
 fn is_over(folder: &RunFolder) -> Result<bool, Failure> {
-    let past =
-        Past::read_if_begun(folder.path()).map_err(|error| Failure::refused(error, "start a new run"))?;
+    let past = Past::read_if_begun(folder.path())
+        .map_err(|error| Failure::refused(error, "start a new run"))?;
     Ok(folder::is_over(&past))
 }

@@ -40,9 +40,17 @@ pub(super) struct Setting<'s> {
 impl Setting<'_> {
     /// Refuses if a specific run was requested and this is another one.
     pub(super) fn goes_on_with(&self, run: &Path) -> Result<(), Failure> {
-        let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else { return Ok(()) };
-        let error = anyhow!("the tree is not the one that {} began with", crate::records::name(wanted));
-        Err(Failure::refused(error, "check out the commit that its run.json names, or begin a new run"))
+        let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else {
+            return Ok(());
+        };
+        let error = anyhow!(
+            "the tree is not the one that {} began with",
+            crate::records::name(wanted)
+        );
+        Err(Failure::refused(
+            error,
+            "check out the commit that its run.json names, or begin a new run",
+        ))
     }
 }
 
@@ -56,6 +64,9 @@ pub(super) fn spending_of(max_cost: Option<f64>, settings: &Settings) -> Spendin
 
 /// A tree that could not be restored to its state before this run.
 pub(super) fn not_restored(fault: Fault, run: &Path) -> Failure {
-    let help = format!("look at git status; what the run has done is in {}", run.display());
+    let help = format!(
+        "look at git status; what the run has done is in {}",
+        run.display()
+    );
     Failure::new(Exit::TreeNotRestored, fault).help(help)
 }

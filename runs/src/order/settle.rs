@@ -26,7 +26,11 @@ use crate::verdict;
 
 /// Cleans up after a killed run, holding the lock meanwhile.
 pub(super) fn recover(tree: &WorkTree, settings: &Settings, host: Host<'_>) -> Result<(), Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let lock = lock::take(tree, host)?;
     let state = place::state(tree)?;
     let git = preflight::git(tree, settings, environment)?;
@@ -36,7 +40,10 @@ pub(super) fn recover(tree: &WorkTree, settings: &Settings, host: Host<'_>) -> R
 /// Records the commit of a run that was killed before its journal did, and ends the run. Gives false if it
 /// made no commit.
 pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<bool, Failure> {
-    let known = Registry::of(tree).all()?.into_iter().find(|known| known.path(tree.root()) == run.run);
+    let known = Registry::of(tree)
+        .all()?
+        .into_iter()
+        .find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
     if Format::same(&run.run).is_err() {
         return Ok(false);
@@ -49,30 +56,61 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     let inputs = recorded.inputs(tree.root(), &past)?;
     let mut made = None;
     let outcome = loop {
-        let mut harness =
-            Journaled::new(RecordOnly::new(recorded.folder.clone(), &past), past.answers.clone());
+        let mut harness = Journaled::new(
+            RecordOnly::new(recorded.folder.clone(), &past),
+            past.answers.clone(),
+        );
         match code_commit_loop_order::order(&mut harness, &inputs) {
-            Ok(Finished { outcome, failed_stage: None, .. }) => break outcome,
+            Ok(Finished {
+                outcome,
+                failed_stage: None,
+                ..
+            }) => break outcome,
             Ok(_) => return Ok(false),
             Err(_) => {}
         }
-        let Some((Commit::KIND, request)) = harness.into_world().pending else { return Ok(false) };
+        let Some((Commit::KIND, request)) = harness.into_world().pending else {
+            return Ok(false);
+        };
         // The message's last line names the run; git may have reformatted the others.
-        let message = request.get("message").and_then(Value::as_str).unwrap_or_default();
+        let message = request
+            .get("message")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let line = message.lines().next_back().unwrap_or_default();
-        let Some(commit) = git.commit_upon(&run.commit, line)? else { return Ok(false) };
+        let Some(commit) = git.commit_upon(&run.commit, line)? else {
+            return Ok(false);
+        };
         // The commit stands, whatever becomes of its note.
         let _ = crate::note::commit(git, &recorded.folder, &commit, None);
-        let committed = Committed { repository: None, message: None, commit: Some(commit) };
+        let committed = Committed {
+            repository: None,
+            message: None,
+            commit: Some(commit),
+        };
         let answer = serde_json::to_value(CommitAnswer::Committed(committed)).context(kept)?;
-        let entry = code_commit_engine::Recorded { kind: Commit::KIND.to_owned(), request, answer };
+        let entry = code_commit_engine::Recorded {
+            kind: Commit::KIND.to_owned(),
+            request,
+            answer,
+        };
         past.answers.push(entry.clone());
         made = Some(entry);
     };
-    let holds_for = verdict::of_order(tree.root(), None, recorded.folder.path(), &recorded.read.order, NEVER);
+    let holds_for = verdict::of_order(
+        tree.root(),
+        None,
+        recorded.folder.path(),
+        &recorded.read.order,
+        NEVER,
+    );
     let (mut record, _) = Record::resume(recorded.folder, Silent).context(kept)?;
-    made.map_or(Ok(()), |entry| record.answer(&entry, false)).context(kept)?;
-    record.note(&Note::Ended { outcome, holds_for }).and_then(|()| record.sync()).context(kept)?;
+    made.map_or(Ok(()), |entry| record.answer(&entry, false))
+        .context(kept)?;
+    record
+        .note(&Note::Ended { outcome, holds_for })
+        .and_then(|()| record.sync())
+        .context(kept)?;
     Ok(true)
 }
 
@@ -84,10 +122,17 @@ pub(super) fn answered(
     tree: &WorkTree,
     git: &Git,
 ) -> Result<Option<(Recorded, Past)>, Failure> {
-    let Setting { terms, key, host: Host { output, .. }, .. } = *setting;
+    let Setting {
+        terms,
+        key,
+        host: Host { output, .. },
+        ..
+    } = *setting;
     let (mut hash, mut is_known) = (None, false);
-    for known in
-        Registry::of(tree).with_imported()?.into_iter().filter(|run| !run.undone && run.is_believed())
+    for known in Registry::of(tree)
+        .with_imported()?
+        .into_iter()
+        .filter(|run| !run.undone && run.is_believed())
     {
         let run = known.path(tree.root());
         let head = records::Head::of(&records::open(&run)).unwrap_or_default();
@@ -108,7 +153,10 @@ pub(super) fn answered(
         // The newest run decides what the key is for.
         if is_named && !is_same && !is_known {
             let error = anyhow!("the key was used for other work: {name}");
-            return Err(Failure::refused(error, "use another key for another order or other settings"));
+            return Err(Failure::refused(
+                error,
+                "use another key for another order or other settings",
+            ));
         }
         is_known |= is_named;
         if !is_same || (key.is_some() && !is_named) {
@@ -120,12 +168,16 @@ pub(super) fn answered(
                 continue;
             }
             Err(_) => {
-                output.warn(&format!("the record of {name} was changed, so its verdict does not count"));
+                output.warn(&format!(
+                    "the record of {name} was changed, so its verdict does not count"
+                ));
                 continue;
             }
             Ok(past) => past,
         };
-        if still_holds(&recorded.folder, &past, git, || tree_hash(tree, &mut hash).cloned())? {
+        if still_holds(&recorded.folder, &past, git, || {
+            tree_hash(tree, &mut hash).cloned()
+        })? {
             return Ok(Some((recorded, past)));
         }
     }
@@ -144,7 +196,9 @@ fn still_holds(
     };
     let commit = past.lines.iter().find_map(commit_of);
     let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
-    let after = summary.repo_tree_hash_after.unwrap_or(summary.repo_tree_hash_before);
+    let after = summary
+        .repo_tree_hash_after
+        .unwrap_or(summary.repo_tree_hash_before);
     Ok(is_in_history || now()? == after)
 }
 
@@ -152,12 +206,17 @@ fn still_holds(
 fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
     let now = match hash.take() {
         Some(known) => known,
-        None => code_commit_repo::stable_hash(tree.root(), NEVER)
-            .map_err(|error| Failure::refused(error, "every file of the repository must be readable"))?,
+        None => code_commit_repo::stable_hash(tree.root(), NEVER).map_err(|error| {
+            Failure::refused(error, "every file of the repository must be readable")
+        })?,
     };
     Ok(hash.insert(now))
 }
 
 fn commit_of(line: &Line) -> Option<&str> {
-    if let Line::Committed(committed) = line { committed.commit.as_deref() } else { None }
+    if let Line::Committed(committed) = line {
+        committed.commit.as_deref()
+    } else {
+        None
+    }
 }

@@ -67,7 +67,9 @@ impl Unfinished {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
         };
         serde_json::from_slice(&text)
             .map(Some)
@@ -88,7 +90,10 @@ impl Unfinished {
 
     /// The state to restore. The files that git ignores are not known any more.
     pub(crate) fn baseline(&self, git: Git) -> Baseline {
-        let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder { path: path.clone(), mode: *mode };
+        let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder {
+            path: path.clone(),
+            mode: *mode,
+        };
         Baseline {
             git,
             commit: self.commit.clone(),

@@ -92,7 +92,13 @@ impl<'s> Order<'s> {
     /// At work under this lock.
     pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
         let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
-        Life { of: self, site: self.site, lock: lock.into(), cancel, redactor }
+        Life {
+            of: self,
+            site: self.site,
+            lock: lock.into(),
+            cancel,
+            redactor,
+        }
     }
 
     pub(super) fn plan(&self) -> OrderPlan {
@@ -111,7 +117,11 @@ impl<'s> Order<'s> {
             settings: config::carried(setting.settings, &self.site.root, setting.host.environment),
             key: setting.key.map(str::to_owned),
             sandbox: code_commit_runner::Rung::Off,
-            inputs: Stored { file: String::new(), bytes: 0, sha256: String::new() },
+            inputs: Stored {
+                file: String::new(),
+                bytes: 0,
+                sha256: String::new(),
+            },
             trusted: self.site.trusted.base(),
         }
     }
@@ -124,7 +134,10 @@ impl<'s> Order<'s> {
             if found > 0 {
                 let answers = phrases::count(found as u64, "reply");
                 let from = other.path().display();
-                self.setting.host.output.note(&format!("{answers} in {from} need not be paid for again"));
+                self.setting
+                    .host
+                    .output
+                    .note(&format!("{answers} in {from} need not be paid for again"));
             }
         }
     }
@@ -159,11 +172,19 @@ impl Loop for Order<'_> {
         let sealed = access::sealed(tree, &guard, setting.settings)?;
         let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
         plan.sandbox = confinement.rung;
-        Ok(Opened { guard, baseline, confinement, sealed })
+        Ok(Opened {
+            guard,
+            baseline,
+            confinement,
+            sealed,
+        })
     }
 
     fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
-        Ok(self.new_run.take().context("an order is carried out once")?)
+        Ok(self
+            .new_run
+            .take()
+            .context("an order is carried out once")?)
     }
 
     fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
@@ -171,15 +192,24 @@ impl Loop for Order<'_> {
     }
 
     fn observer(&self, _: &OrderPlan, run: &RunFolder) -> Box<dyn Observer> {
-        let Setting { terms, host, model, .. } = self.setting;
-        let (counts, log) = (Counts::Attempts(terms.max_attempts), run.path().display().to_string());
+        let Setting {
+            terms, host, model, ..
+        } = self.setting;
+        let (counts, log) = (
+            Counts::Attempts(terms.max_attempts),
+            run.path().display().to_string(),
+        );
         observer::observer(host.output, model.id(), counts, run, log)
     }
 
     /// The artifacts of attempts that are made again go.
     fn dropped(&self, run: &RunFolder, answers: &[Answered]) -> Result<(), Failure> {
         for artifact in answers.iter().filter(|entry| entry.kind == Keep::KIND) {
-            let file = artifact.request.get("file").and_then(Value::as_str).unwrap_or_default();
+            let file = artifact
+                .request
+                .get("file")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             code_commit_dir::remove(&run.path().join(file))
                 .context("cannot remove an artifact of the attempt that is made again")?;
         }
@@ -192,17 +222,43 @@ impl Loop for Order<'_> {
         ready: Opened,
         ground: Ground<'w>,
     ) -> Result<OrderWorld<'w>, Failure> {
-        let Self { setting, site, inputs, .. } = self;
-        let Setting { settings, host, terms, .. } = **setting;
-        let Opened { guard, baseline, confinement, sealed } = ready;
-        let Ground { record, past, lock, cancel, holds_for } = ground;
+        let Self {
+            setting,
+            site,
+            inputs,
+            ..
+        } = self;
+        let Setting {
+            settings,
+            host,
+            terms,
+            ..
+        } = **setting;
+        let Opened {
+            guard,
+            baseline,
+            confinement,
+            sealed,
+        } = ready;
+        let Ground {
+            record,
+            past,
+            lock,
+            cancel,
+            holds_for,
+        } = ground;
         let (tree, run) = (site.tree()?, record.folder().path());
         drop(self.claim.take());
         let asking = asking(settings);
         self.use_again(&asking.paid);
         // The order's own cost limit applies if it is lower than that of the settings.
-        let asking = Asking { spending: spending_of(self.read.order.max_cost, settings), ..asking };
-        asking.spending.count(&past.lines, settings.model.value.first());
+        let asking = Asking {
+            spending: spending_of(self.read.order.max_cost, settings),
+            ..asking
+        };
+        asking
+            .spending
+            .count(&past.lines, settings.model.value.first());
         let account = sandbox::in_view(account(inputs, settings, tree, run), tree, &confinement)?;
         // From now on the tree is in the middle of this run.
         let mut unfinished = self.unfinished.borrow_mut();
@@ -211,7 +267,11 @@ impl Loop for Order<'_> {
         Ok(OrderWorld {
             record,
             verify_script: VERIFY_SCRIPT,
-            rules: Rules { root: tree.root().to_owned(), guard, lock },
+            rules: Rules {
+                root: tree.root().to_owned(),
+                guard,
+                lock,
+            },
             model: Rc::clone(setting.model),
             asking,
             schema: proposal_schema(inputs.form),
@@ -230,7 +290,11 @@ impl Loop for Order<'_> {
         })
     }
 
-    fn lead(&self, _: &OrderPlan, harness: &mut Journaled<OrderWorld<'_>>) -> Result<Ended, Stop<Fault>> {
+    fn lead(
+        &self,
+        _: &OrderPlan,
+        harness: &mut Journaled<OrderWorld<'_>>,
+    ) -> Result<Ended, Stop<Fault>> {
         code_commit_loop_order::order(harness, &self.inputs)
     }
 
@@ -238,26 +302,45 @@ impl Loop for Order<'_> {
         // Without the note, the journal alone says that the run has committed.
         world.record.sync().context("cannot keep a record")?;
         Unfinished::forget(&self.state)?;
-        let Some(why) = &ended.not_committed else { return Ok(()) };
-        let error = anyhow!("{}", printable(why))
-            .context("the order has passed and its changes are in place, but they could not be committed");
+        let Some(why) = &ended.not_committed else {
+            return Ok(());
+        };
+        let error = anyhow!("{}", printable(why)).context(
+            "the order has passed and its changes are in place, but they could not be committed",
+        );
         Err(error.into())
     }
 
     /// Restores the tree; the run can be resumed.
     fn stopped(&self, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
         let run = world.record.folder().clone();
-        let warnings = world.put_back().map_err(|error| not_restored(error, run.path()))?;
+        let warnings = world
+            .put_back()
+            .map_err(|error| not_restored(error, run.path()))?;
         let output = self.setting.host.output;
-        warnings.iter().for_each(|warning| output.warn(&printable(&warning.message)));
+        warnings
+            .iter()
+            .for_each(|warning| output.warn(&printable(&warning.message)));
         let mut unfinished = self.unfinished.borrow_mut();
         unfinished.restored = true;
         Ok(unfinished.write(&self.state)?)
     }
 
-    fn holds_for(&self, _: &OrderPlan, run: &RunFolder, _: &Outcome, interrupt: Interrupt<'_>) -> HoldsFor {
+    fn holds_for(
+        &self,
+        _: &OrderPlan,
+        run: &RunFolder,
+        _: &Outcome,
+        interrupt: Interrupt<'_>,
+    ) -> HoldsFor {
         let around = self.site.trusted.surroundings().ok();
-        verdict::of_order(&self.site.root, around, run.path(), &self.read.order, interrupt)
+        verdict::of_order(
+            &self.site.root,
+            around,
+            run.path(),
+            &self.read.order,
+            interrupt,
+        )
     }
 
     /// The tree is restored, and the run can be resumed.
@@ -268,7 +351,10 @@ impl Loop for Order<'_> {
             (matches!(fault, Fault::Interrupted), Exit::Interrupted),
             (is_over, Exit::ModelUnavailable),
         ];
-        let exit = exit.into_iter().find(|(is, _)| *is).map_or(Exit::Fault, |(_, exit)| exit);
+        let exit = exit
+            .into_iter()
+            .find(|(is, _)| *is)
+            .map_or(Exit::Fault, |(_, exit)| exit);
         let first = if is_over { "raise --max-time; " } else { "" };
         let (name, run) = (records::name(run.path()), run.path().display());
         let help = format!(
@@ -281,11 +367,22 @@ impl Loop for Order<'_> {
     fn tell(&self, _: &OrderPlan, over: &Over<'_, Ended>) -> Result<Map<String, Value>, Failure> {
         let (output, path) = (over.output, over.run.path().join(SUMMARY));
         let summary = &over.ended.summary;
-        let style = if summary.verdict == Verdict::Pass { GOOD } else { BAD };
-        let tries = if summary.attempts.len() == 1 { "attempt" } else { "attempts" };
+        let style = if summary.verdict == Verdict::Pass {
+            GOOD
+        } else {
+            BAD
+        };
+        let tries = if summary.attempts.len() == 1 {
+            "attempt"
+        } else {
+            "attempts"
+        };
         let verdict = output.paint(style, summary.verdict.as_str());
         let attempts = summary.attempts.len();
-        output.report(&format!("{verdict} ({}) after {attempts} {tries}", summary.ended_stage));
+        output.report(&format!(
+            "{verdict} ({}) after {attempts} {tries}",
+            summary.ended_stage
+        ));
         for change in over.changes {
             output.report(&code_commit_report::file_line(&change.stat(), output));
         }
@@ -293,16 +390,25 @@ impl Loop for Order<'_> {
         if let Some(help) = help(over) {
             output.note(&format!("help: {}", printable(&help)));
         }
-        let members = [("path", json!(path.to_string_lossy())), ("summary", json!(summary))];
-        Ok(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        let members = [
+            ("path", json!(path.to_string_lossy())),
+            ("summary", json!(summary)),
+        ];
+        Ok(members
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect())
     }
 }
 
 /// The hint if the model gave no answer.
 fn help(over: &Over<'_, Ended>) -> Option<String> {
-    let Outcome::ModelUnavailable { cause, .. } = &over.ended.outcome else { return None };
+    let Outcome::ModelUnavailable { cause, .. } = &over.ended.outcome else {
+        return None;
+    };
     let name = records::name(over.run.path());
-    let again = (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
+    let again =
+        (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
     let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
     Some(parts.join("; ")).filter(|help| !help.is_empty())
 }
@@ -310,12 +416,14 @@ fn help(over: &Over<'_, Ended>) -> Option<String> {
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, tree: &WorkTree, run: &Path) -> Account {
     let state = PathBuf::from(code_commit_names::ours::STATE);
-    let own = verdict::out_in_tree(tree.root(), run).into_iter().chain([state]).collect();
+    let own = verdict::out_in_tree(tree.root(), run)
+        .into_iter()
+        .chain([state])
+        .collect();
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
-        Byproducts::Keep => {
-            Policy::build(Binds::Always).may_write(settings.may_write.iter().map(|pattern| &pattern.value))
-        }
+        Byproducts::Keep => Policy::build(Binds::Always)
+            .may_write(settings.may_write.iter().map(|pattern| &pattern.value)),
     };
     Account::new("a command", may_change, own).of(tree)
 }

@@ -26,7 +26,10 @@ pub(super) fn dot_gits(root: &Path, own: &Path, other: &Path) -> Result<Vec<Path
 }
 
 fn hidden(root: &Path, other: &Path) -> impl Iterator<Item = PathBuf> {
-    HIDDEN.iter().map(|name| root.join(name)).chain([other.to_owned(), root.join(".git")])
+    HIDDEN
+        .iter()
+        .map(|name| root.join(name))
+        .chain([other.to_owned(), root.join(".git")])
 }
 
 /// The access of one role, whose folder contains these `.git`. The same for every sandbox.
@@ -46,13 +49,22 @@ pub(super) fn around(
             .filter(|path| path.starts_with(own))
             .chain(sandbox::held_dot_gits(own, inside))
             .collect(),
-        pinned: between(own, other).into_iter().chain(sandbox::ways(own, inside)).collect(),
-        masked: hidden.filter(|path| path.starts_with(own) && path != &own.join(".git")).collect(),
+        pinned: between(own, other)
+            .into_iter()
+            .chain(sandbox::ways(own, inside))
+            .collect(),
+        masked: hidden
+            .filter(|path| path.starts_with(own) && path != &own.join(".git"))
+            .collect(),
         readable: visible.iter().cloned().chain([root.join(SPECS)]).collect(),
         // The agent has to reach its service.
         network: true,
         // Folders of the project on PATH are either the role's own already, or not for it.
-        path: Access::new(own, env).path.into_iter().filter(|folder| !folder.starts_with(root)).collect(),
+        path: Access::new(own, env)
+            .path
+            .into_iter()
+            .filter(|folder| !folder.starts_with(root))
+            .collect(),
         ..Access::new(own, env)
     }
 }
@@ -62,9 +74,12 @@ pub(super) fn around(
 /// here is what the builder wrote, and must not change what it is judged by. The network is their own, unless opened.
 pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &Granted) -> Access {
     let is_granted = |path: &Path| granted.all().any(|open| open == path);
-    let is_hidden = |path: &Path| hidden(root, tests).any(|hidden| path == hidden) && !is_granted(path);
+    let is_hidden =
+        |path: &Path| hidden(root, tests).any(|hidden| path == hidden) && !is_granted(path);
     let leads_to = |path: &Path| {
-        let mut others = hidden(root, tests).chain(granted.all().cloned()).chain([around.tree.clone()]);
+        let mut others = hidden(root, tests)
+            .chain(granted.all().cloned())
+            .chain([around.tree.clone()]);
         others.any(|other| other.starts_with(path))
     };
     let mut beside = Vec::new();
@@ -73,9 +88,22 @@ pub(super) fn of_commands(around: Access, root: &Path, tests: &Path, granted: &G
         shown(root, &is_its_own, &leads_to, &mut beside);
     }
     Access {
-        masked: around.masked.into_iter().filter(|path| !is_granted(path)).collect(),
-        readable: around.readable.into_iter().chain(beside).chain(granted.readable.clone()).collect(),
-        writable: around.writable.into_iter().chain(granted.writable.clone()).collect(),
+        masked: around
+            .masked
+            .into_iter()
+            .filter(|path| !is_granted(path))
+            .collect(),
+        readable: around
+            .readable
+            .into_iter()
+            .chain(beside)
+            .chain(granted.readable.clone())
+            .collect(),
+        writable: around
+            .writable
+            .into_iter()
+            .chain(granted.writable.clone())
+            .collect(),
         network: granted.network,
         hosts: granted.hosts.clone(),
         ..around
@@ -108,7 +136,10 @@ fn shown(
     leads_to: &dyn Fn(&Path) -> bool,
     found: &mut Vec<PathBuf>,
 ) {
-    let entries = code_commit_dir::list(folder).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder)
+        .into_iter()
+        .flatten()
+        .flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort_unstable();
     for path in paths {
@@ -125,7 +156,10 @@ fn shown(
 
 /// The folders between one folder and another below it. Moving one of them would later expose what is below.
 fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
-    let above = lower.ancestors().skip(1).take_while(|way| way.starts_with(upper) && *way != upper);
+    let above = lower
+        .ancestors()
+        .skip(1)
+        .take_while(|way| way.starts_with(upper) && *way != upper);
     let mut between: Vec<PathBuf> = above.map(Path::to_owned).collect();
     between.reverse();
     between
@@ -149,18 +183,28 @@ pub(super) fn choose(
         Sandbox::Namespaces => Mode::Namespaces,
         Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => {
-            let why =
-                anyhow!("behind Landlock a role could make no new file in its folder, and not call abl-cmd");
-            return Err(Failure::refused(why, "use --sandbox namespaces or --sandbox docker"));
+            let why = anyhow!(
+                "behind Landlock a role could make no new file in its folder, and not call abl-cmd"
+            );
+            return Err(Failure::refused(
+                why,
+                "use --sandbox namespaces or --sandbox docker",
+            ));
         }
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
     };
     let mut probed = probe(mode, docker_host).map_err(|reason| {
-        sandbox::no_sandbox(reason, "--sandbox off lets each role see the other's folder")
+        sandbox::no_sandbox(
+            reason,
+            "--sandbox off lets each role see the other's folder",
+        )
     })?;
     if sandbox == Sandbox::Auto {
-        probed.why = format!("{} around each role (no Docker daemon answers)", probed.rung.parts());
+        probed.why = format!(
+            "{} around each role (no Docker daemon answers)",
+            probed.rung.parts()
+        );
     }
     if mode == Mode::Off {
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
@@ -170,7 +214,9 @@ pub(super) fn choose(
 
 /// The sandbox in which commands can work in a view.
 pub(super) fn with_views() -> Option<(Mode, Probed)> {
-    [Mode::Namespaces, Mode::Bwrap].into_iter().find_map(|mode| Some((mode, probe(mode, None).ok()?)))
+    [Mode::Namespaces, Mode::Bwrap]
+        .into_iter()
+        .find_map(|mode| Some((mode, probe(mode, None).ok()?)))
 }
 
 fn said(probed: Probed, output: &Output) -> Probed {
@@ -180,5 +226,7 @@ fn said(probed: Probed, output: &Output) -> Probed {
 
 /// Folders that neither role works on, left out of lists.
 pub(super) fn skipped() -> Vec<String> {
-    code_commit_names::left_out(By::Phase).map(str::to_owned).collect()
+    code_commit_names::left_out(By::Phase)
+        .map(str::to_owned)
+        .collect()
 }

@@ -109,23 +109,36 @@ pub(crate) struct Plan {
 
 /// Works on the phase until it passes or the user is needed.
 pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     if args.dry_run {
         return forecast(root, args, host);
     }
     let (lock, project) = Project::lock(root, host)?;
     let (site, project) = (Site::at(root, host)?, &project);
     let of_key = run_of_key(&site, args)?;
-    let asked = of_key.as_ref().map_or(args.phase, |(_, phase)| Some(*phase));
+    let asked = of_key
+        .as_ref()
+        .map_or(args.phase, |(_, phase)| Some(*phase));
     say_stale(project, asked, output)?;
     let Some(phase) = phase(project, asked)? else {
-        end::say_again(project, project.specs.keys().last().copied().unwrap_or_default(), output);
+        end::say_again(
+            project,
+            project.specs.keys().last().copied().unwrap_or_default(),
+            output,
+        );
         output.report("Every phase has passed.");
         return Ok(Exit::Done);
     };
     if project.has_passed(phase) && project.moved_on(phase)?.is_none() {
         if let Some((run, _)) = of_key {
-            output.note(&format!("{} is already finished; no model was called", records::name(&run)));
+            output.note(&format!(
+                "{} is already finished; no model was called",
+                records::name(&run)
+            ));
         }
         end::say_again(project, phase, output);
         output.report(&format!("Phase {phase} has passed."));
@@ -147,16 +160,33 @@ pub fn run(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure>
     }
     let (loop_of, plan) = Phase::open(project, args, settings, &site, probed, phase)?;
     let (cancel, redactor) = (interrupt::watched()?, loop_of.redactor.clone());
-    let life = Life { of: &loop_of, site: &site, lock: lock.into(), cancel, redactor };
+    let life = Life {
+        of: &loop_of,
+        site: &site,
+        lock: lock.into(),
+        cancel,
+        redactor,
+    };
     // Any key continues an unfinished run, and which phases have passed is in `state.json`.
-    life.start(plan, Asked { key: None, new: args.new }).map(|done| done.exit)
+    life.start(
+        plan,
+        Asked {
+            key: None,
+            new: args.new,
+        },
+    )
+    .map(|done| done.exit)
 }
 
 /// Says which passes do not hold any more, and why.
 fn say_stale(project: &Project, asked: Option<u32>, output: &Output) -> Result<(), Failure> {
     let last = asked.or(project.specs.keys().last().copied());
     for phase in project.specs.keys().copied() {
-        let moved = if Some(phase) == last { project.moved_on(phase)? } else { None };
+        let moved = if Some(phase) == last {
+            project.moved_on(phase)?
+        } else {
+            None
+        };
         let why = match project.stale(phase).or(moved) {
             None => continue,
             Some(Stale::Specs) => {
@@ -189,19 +219,33 @@ fn refuse_template(project: &Project, phase: u32) -> Result<(), Failure> {
 }
 
 /// Continues a run under its name, with the flags that it began with.
-pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+pub(crate) fn resume(
+    known: &Known,
+    args: &resume::Request,
+    site: &Site<'_>,
+) -> Result<Exit, Failure> {
     let folder = records::open(&known.path(&site.root));
     let name = records::name(folder.path());
     if known.is_imported() {
         let what = anyhow!("{name} was made elsewhere, and its roles worked on another tree");
-        return Err(Failure::refused(what, "work on the phase here: code-commit phase run"));
+        return Err(Failure::refused(
+            what,
+            "work on the phase here: code-commit phase run",
+        ));
     }
     if site.is_over(known) != Some(false) {
-        return Err(records::closed(&name, "is over, or a newer run of its phase has begun"));
+        return Err(records::closed(
+            &name,
+            "is over, or a newer run of its phase has begun",
+        ));
     }
     records::can_be_continued(folder.path())?;
     let plan: Plan = known.plan(&folder)?;
-    let request = Request { phase: Some(plan.phase), layer: args.limits.clone(), ..plan.flags };
+    let request = Request {
+        phase: Some(plan.phase),
+        layer: args.limits.clone(),
+        ..plan.flags
+    };
     run(&site.root, &request, site.host)
 }
 
@@ -209,16 +253,24 @@ pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> 
 pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Result<Exit, Failure> {
     let unreadable = "name a run whose record is whole";
     let (run, output) = (records::open(&known.path(&site.root)), site.host.output);
-    let plan =
-        run.read(RUN_JSON).map_err(anyhow::Error::from).and_then(|text| Ok(serde_json::from_str(&text)?));
+    let plan = run
+        .read(RUN_JSON)
+        .map_err(anyhow::Error::from)
+        .and_then(|text| Ok(serde_json::from_str(&text)?));
     let plan: Plan = plan.map_err(|error| Failure::refused(error, unreadable))?;
     let past = records::intact(&run).map_err(|error| Failure::refused(error, unreadable))?;
     let project = Project::look(&site.root, site.host.environment)?;
     let inputs = project.inputs(plan.phase, &plan.builder_model, &plan.verifier_model)?;
-    let inputs = Inputs { start: plan.start, ..inputs };
+    let inputs = Inputs {
+        start: plan.start,
+        ..inputs
+    };
     let tell = |outcome: &Outcome| {
         output.object(&json!({ "same": true, "outcome": outcome }));
-        output.report(&format!("the same prompts, the same end: {}", outcome.code()));
+        output.report(&format!(
+            "the same prompts, the same end: {}",
+            outcome.code()
+        ));
     };
     let lead = |harness: &mut _| code_commit_loop_phase::phase(harness, &inputs);
     replay::from_record((run, &past), "iteration", output, lead, tell)
@@ -238,17 +290,23 @@ fn forecast(root: &Path, args: &Request, host: Host<'_>) -> Result<Exit, Failure
 
 /// The run that was begun under this key, and its phase: the key settles which phase is meant.
 fn run_of_key(site: &Site<'_>, args: &Request) -> Result<Option<(PathBuf, u32)>, Failure> {
-    let Some(key) = &args.key else { return Ok(None) };
+    let Some(key) = &args.key else {
+        return Ok(None);
+    };
     let of_key = |known: &Known| {
         let path = known.path(&site.root);
         let head = Head::of(&records::open(&path)).filter(|head| head.key.as_ref() == Some(key))?;
         Some((path, head.phase?))
     };
     let past = site.registry().all()?.iter().find_map(of_key);
-    if let Some((path, phase)) =
-        past.as_ref().filter(|(_, own)| args.phase.is_some_and(|asked| asked != *own))
+    if let Some((path, phase)) = past
+        .as_ref()
+        .filter(|(_, own)| args.phase.is_some_and(|asked| asked != *own))
     {
-        let error = anyhow!("the key was used for phase {phase}: {}", records::name(path));
+        let error = anyhow!(
+            "the key was used for phase {phase}: {}",
+            records::name(path)
+        );
         return Err(Failure::refused(error, "use another key for another phase"));
     }
     Ok(past)

@@ -35,7 +35,11 @@ pub(crate) struct Chosen {
 /// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other names go to
 /// Gemini CLI.
 pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
-    let kinds = [("gemini", Kind::Gemini), ("claude", Kind::Claude), ("codex", Kind::Codex)];
+    let kinds = [
+        ("gemini", Kind::Gemini),
+        ("claude", Kind::Claude),
+        ("codex", Kind::Codex),
+    ];
     if let Some((prefix, name)) = model.split_once('/')
         && let Some((_, kind)) = kinds.iter().find(|(own, _)| *own == prefix)
     {
@@ -62,13 +66,21 @@ pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Resul
     let variable = kind.key_variable();
     // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
     // prompts.
-    let key = trusted.environment().text(variable).or_else(|| secrets.get(variable)).ok_or_else(|| {
-        Failure::refused(
-            anyhow!("there is no key for {}", kind.name()),
-            format!("put a line {variable}=… into {DOT_ENV}"),
-        )
-    })?;
-    Ok(Chosen { cli, model: name.to_owned(), key: Key::new(variable, key) })
+    let key = trusted
+        .environment()
+        .text(variable)
+        .or_else(|| secrets.get(variable))
+        .ok_or_else(|| {
+            Failure::refused(
+                anyhow!("there is no key for {}", kind.name()),
+                format!("put a line {variable}=… into {DOT_ENV}"),
+            )
+        })?;
+    Ok(Chosen {
+        cli,
+        model: name.to_owned(),
+        key: Key::new(variable, key),
+    })
 }
 
 /// Those who work in a role: the first one, then the others and those for repairs.
@@ -92,11 +104,18 @@ impl Crew {
                 .map(|model| choose(model.trim(), secrets, trusted))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let (mut others, stronger) = (all(models)?, stronger.map(all).transpose()?.unwrap_or_default());
+        let (mut others, stronger) = (
+            all(models)?,
+            stronger.map(all).transpose()?.unwrap_or_default(),
+        );
         let first = others.remove(0);
         let numbers = numbers(&others, stronger.len());
         others.extend(stronger);
-        Ok(Self { first, others, numbers })
+        Ok(Self {
+            first,
+            others,
+            numbers,
+        })
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Chosen> {
@@ -105,12 +124,18 @@ impl Crew {
 }
 
 pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let value = |name: &str| environment.text(name).map(|value| (name.into(), value.into()));
+    let value = |name: &str| {
+        environment
+            .text(name)
+            .map(|value| (name.into(), value.into()))
+    };
     passed_names().filter_map(value).collect()
 }
 
 fn passed_names() -> impl Iterator<Item = &'static str> {
-    PASSED.into_iter().chain(code_commit_llm::http::PROXY_VARIABLES)
+    PASSED
+        .into_iter()
+        .chain(code_commit_llm::http::PROXY_VARIABLES)
 }
 
 /// `.env` of a project. Only a CLI's own key is passed on.
@@ -124,7 +149,10 @@ impl Secrets {
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.0
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// Every value whose name marks it as secret, for the redactor.
@@ -134,7 +162,10 @@ impl Secrets {
                 .iter()
                 .any(|word| name.to_uppercase().contains(word))
         };
-        self.0.iter().filter(move |(name, _)| is_secret(name)).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(name, _)| is_secret(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 
@@ -142,13 +173,24 @@ impl Secrets {
 fn parse(text: &str) -> BTreeMap<String, String> {
     let pair = |line: &str| {
         let line = line.trim();
-        let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+        let (name, value) = line
+            .strip_prefix("export ")
+            .unwrap_or(line)
+            .split_once('=')?;
         let value = value.trim();
-        let inner = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+        let inner = ['"', '\'']
+            .iter()
+            .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
         let plain = || value.split(" #").next().unwrap_or_default().trim();
-        Some((name.trim().to_owned(), inner.unwrap_or_else(plain).to_owned()))
+        Some((
+            name.trim().to_owned(),
+            inner.unwrap_or_else(plain).to_owned(),
+        ))
     };
-    text.lines().filter(|line| !line.trim_start().starts_with('#')).filter_map(pair).collect()
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .filter_map(pair)
+        .collect()
 }
 
 #[cfg(test)]
@@ -157,9 +199,15 @@ mod tests {
 
     #[test]
     fn a_model_is_asked_through_its_makers_cli() {
-        assert_eq!(kind_of("gemini-3.8-flash"), (Kind::Gemini, "gemini-3.8-flash"));
+        assert_eq!(
+            kind_of("gemini-3.8-flash"),
+            (Kind::Gemini, "gemini-3.8-flash")
+        );
         assert_eq!(kind_of("claude/opus"), (Kind::Claude, "opus"));
-        assert_eq!(kind_of("claude-opus-5-5"), (Kind::Claude, "claude-opus-5-5"));
+        assert_eq!(
+            kind_of("claude-opus-5-5"),
+            (Kind::Claude, "claude-opus-5-5")
+        );
         assert_eq!(kind_of("codex/gpt-6"), (Kind::Codex, "gpt-6"));
         assert_eq!(kind_of("my-own"), (Kind::Gemini, "my-own"));
     }
@@ -167,15 +215,26 @@ mod tests {
     #[test]
     fn a_cli_goes_the_way_that_the_models_are_reached_by() {
         let names: Vec<_> = passed_names().collect();
-        for name in ["ALL_PROXY", "all_proxy", "http_proxy", "HTTPS_PROXY", "no_proxy", "SSL_CERT_FILE"] {
+        for name in [
+            "ALL_PROXY",
+            "all_proxy",
+            "http_proxy",
+            "HTTPS_PROXY",
+            "no_proxy",
+            "SSL_CERT_FILE",
+        ] {
             assert!(names.contains(&name), "{name}");
         }
     }
 
     #[test]
     fn a_dot_env_file_is_read_as_its_users_write_it() {
-        let read = parse("# c\nGEMINI_API_KEY=abc\nexport A = 'x y'\nB=\"q=1\"\nC=v # note\nnothing\n");
-        let list: Vec<_> = read.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let read =
+            parse("# c\nGEMINI_API_KEY=abc\nexport A = 'x y'\nB=\"q=1\"\nC=v # note\nnothing\n");
+        let list: Vec<_> = read
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
         assert_eq!(list, ["A=x y", "B=q=1", "C=v", "GEMINI_API_KEY=abc"]);
     }
 }

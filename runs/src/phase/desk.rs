@@ -52,7 +52,12 @@ impl Counter {
         fs::create_dir(folder.path().join("bin"))?;
         symlink(program, folder.path().join("bin").join(CLIENT))?;
         desk.socket = folder.path().join("desk");
-        Ok(Self { folder, program: program.to_owned(), desk, output: output.clone() })
+        Ok(Self {
+            folder,
+            program: program.to_owned(),
+            desk,
+            output: output.clone(),
+        })
     }
 
     pub(super) fn confine(&mut self, mut confinement: Confinement) {
@@ -82,17 +87,30 @@ impl Counter {
     /// Opens the desk for one turn; dropping the result closes it.
     pub(super) fn open(&self) -> io::Result<Box<dyn Any>> {
         code_commit_dir::remove(self.socket())?;
-        let mut open = Open { child: self.start()?, _layers: self.layers()? };
+        let mut open = Open {
+            child: self.start()?,
+            _layers: self.layers()?,
+        };
         if let Some(stdin) = &mut open.child.stdin {
             serde_json::to_writer(&mut *stdin, &self.desk)?;
             stdin.write_all(b"\n")?;
         }
-        let answers = open.child.stdout.take().map(BufReader::new).into_iter().flat_map(BufRead::lines);
+        let answers = open
+            .child
+            .stdout
+            .take()
+            .map(BufReader::new)
+            .into_iter()
+            .flat_map(BufRead::lines);
         for answer in answers {
             match answer?.as_str() {
                 READY => return Ok(Box::new(open)),
                 WITHOUT_VIEW => self.output.warn(READ_ONLY),
-                other => return Err(io::Error::other(format!("the desk for abl-cmd did not open: {other}"))),
+                other => {
+                    return Err(io::Error::other(format!(
+                        "the desk for abl-cmd did not open: {other}"
+                    )));
+                }
             }
         }
         Err(io::Error::other("the desk for abl-cmd did not open"))
@@ -100,7 +118,11 @@ impl Counter {
 
     /// New layers for a view: the kernel does not allow one to be mounted twice.
     fn layers(&self) -> io::Result<Option<Layers>> {
-        let view = self.desk.confinement.as_ref().and_then(|confinement| confinement.access.view.clone());
+        let view = self
+            .desk
+            .confinement
+            .as_ref()
+            .and_then(|confinement| confinement.access.view.clone());
         view.map(Layers::make).transpose()
     }
 
@@ -147,8 +169,13 @@ impl Drop for Layers {
 
 /// The kernel and the commands leave folders that even their owner may not enter.
 fn remove_layers(view: &View) -> io::Result<()> {
-    let folder = view.upper.parent().and_then(|folder| Some((folder.parent()?, folder.file_name()?)));
-    let Some((above, name)) = folder else { return Ok(()) };
+    let folder = view
+        .upper
+        .parent()
+        .and_then(|folder| Some((folder.parent()?, folder.file_name()?)));
+    let Some((above, name)) = folder else {
+        return Ok(());
+    };
     code_commit_dir::reach::remove(
         &code_commit_dir::reach::root(above, code_commit_dir::reach::CHANGE)?,
         name,
@@ -181,7 +208,9 @@ fn try_serve(mut input: impl BufRead + Send, mut ready: impl Write) -> io::Resul
     }
     let (cancel, is_inside) = (Cancel::new()?, desk.side == Side::Inside);
     if is_inside {
-        ports::serve(UnixListener::bind(desk.socket.with_file_name(ports::SOCKET))?)?;
+        ports::serve(UnixListener::bind(
+            desk.socket.with_file_name(ports::SOCKET),
+        )?)?;
     }
     Door::new(desk, cancel.clone())?.open()?;
     writeln!(ready, "{READY}")?;
@@ -210,7 +239,10 @@ fn at_work() -> MutexGuard<'static, ()> {
 impl Desk {
     fn answer(&self, argv: &[String], cancel: &Cancel) -> Answer {
         match argv {
-            [] => Answer { code: 0, output: self.list() },
+            [] => Answer {
+                code: 0,
+                output: self.list(),
+            },
             [name, rest @ ..] if name == "get-spec" => self.spec(rest),
             [name, rest @ ..] => match (self.commands.get(name), &self.side) {
                 (Some(_), Side::Outside(inner)) => inside::ask(inner, argv),
@@ -224,20 +256,34 @@ impl Desk {
     }
 
     fn list(&self) -> String {
-        let each = self.commands.iter().map(|(name, entry)| format!("{name}\t{}\n", entry.description));
-        std::iter::once("get-spec\tprints the spec of a phase: get-spec N\n".to_owned()).chain(each).collect()
+        let each = self
+            .commands
+            .iter()
+            .map(|(name, entry)| format!("{name}\t{}\n", entry.description));
+        std::iter::once("get-spec\tprints the spec of a phase: get-spec N\n".to_owned())
+            .chain(each)
+            .collect()
     }
 
     fn spec(&self, arguments: &[String]) -> Answer {
         let spec = match arguments {
-            [number] => number.parse().ok().and_then(|number: u32| self.specs.get(&number)),
+            [number] => number
+                .parse()
+                .ok()
+                .and_then(|number: u32| self.specs.get(&number)),
             _ => None,
         };
         match spec {
-            Some(text) => Answer { code: 0, output: text.clone() },
+            Some(text) => Answer {
+                code: 0,
+                output: text.clone(),
+            },
             None => Answer {
                 code: 1,
-                output: format!("abl-cmd: get-spec takes one of {}\n", numbers(self.specs.keys())),
+                output: format!(
+                    "abl-cmd: get-spec takes one of {}\n",
+                    numbers(self.specs.keys())
+                ),
             },
         }
     }
@@ -249,11 +295,17 @@ impl Desk {
         } else {
             format!("{line} \"$@\"")
         };
-        let words =
-            ["sh", "-c", &line, CLIENT].map(str::to_owned).into_iter().chain(arguments.iter().cloned());
+        let words = ["sh", "-c", &line, CLIENT]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(arguments.iter().cloned());
         let command = Command {
             deadline: Some(Duration::from_secs(self.timeout_seconds)),
-            limits: Limits { head_bytes: SHOWN_BYTES, tail_bytes: SHOWN_BYTES, ..Limits::default() },
+            limits: Limits {
+                head_bytes: SHOWN_BYTES,
+                tail_bytes: SHOWN_BYTES,
+                ..Limits::default()
+            },
             leftovers: Leftovers::Keep,
             ..Command::new(words, &self.cwd, self.env())
         };
@@ -262,10 +314,14 @@ impl Desk {
             run(&command, &Confinement::off(), cancel, &mut |_, _| {})
         };
         match ran {
-            Ok(output) => {
-                Answer { code: output.ended.shell_code(), output: with_ending(output.text(), output.ended) }
-            }
-            Err(error) => Answer { code: 125, output: format!("abl-cmd: {error}\n") },
+            Ok(output) => Answer {
+                code: output.ended.shell_code(),
+                output: with_ending(output.text(), output.ended),
+            },
+            Err(error) => Answer {
+                code: 125,
+                output: format!("abl-cmd: {error}\n"),
+            },
         }
     }
 }
@@ -275,7 +331,11 @@ fn numbers<'a>(numbers: impl Iterator<Item = &'a u32>) -> String {
 }
 
 fn with_ending(text: String, ended: Ended) -> String {
-    if ended.exit_code().is_some() { text } else { format!("{text}\nabl-cmd: the command {ended}\n") }
+    if ended.exit_code().is_some() {
+        text
+    } else {
+        format!("{text}\nabl-cmd: the command {ended}\n")
+    }
 }
 
 #[cfg(test)]

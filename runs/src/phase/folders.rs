@@ -17,13 +17,25 @@ pub const SPECS: &str = ".abl/specs";
 pub const PROJECT: &str = ".abl/project.md";
 /// What no role may see besides the other role's folder, relative to the root: secrets, the harness's own
 /// files, and the prompts of both.
-pub(super) const HIDDEN: [&str; 8] =
-    [DOT_ENV, AGENT_CONFIG, "prompts", STATE, ".abl/logs", ".abl/prompts", ".abl/state.json", PHASE_CONFIG];
+pub(super) const HIDDEN: [&str; 8] = [
+    DOT_ENV,
+    AGENT_CONFIG,
+    "prompts",
+    STATE,
+    ".abl/logs",
+    ".abl/prompts",
+    ".abl/state.json",
+    PHASE_CONFIG,
+];
 
 /// A file's text; `None` if it does not exist. Symlinks are not followed and pipes not read: a role may have
 /// planted one.
 pub fn read(path: &Path) -> Result<Option<String>, Failure> {
-    if path.is_symlink() { Ok(None) } else { text::read(path) }
+    if path.is_symlink() {
+        Ok(None)
+    } else {
+        text::read(path)
+    }
 }
 
 /// Where the roles work: one real folder below the root for each role, neither of them the harness's. They
@@ -38,12 +50,19 @@ impl Folders {
     /// Refuses folders outside the project, through symlinks, in the harness's own, or the same one for both.
     /// `root` has no symlinks.
     pub(super) fn find(root: &Path, config: &Config) -> Result<Self, Failure> {
-        let (src, tests) = (place(root, "src", &config.src)?, place(root, "tests", &config.tests)?);
+        let (src, tests) = (
+            place(root, "src", &config.src)?,
+            place(root, "tests", &config.tests)?,
+        );
         if src == tests {
-            return Err(refused("directories.src and directories.tests are the same folder"));
+            return Err(refused(
+                "directories.src and directories.tests are the same folder",
+            ));
         }
         if tests == root {
-            return Err(refused("directories.tests is the project itself, and the source with it"));
+            return Err(refused(
+                "directories.tests is the project itself, and the source with it",
+            ));
         }
         Ok(Self { src, tests })
     }
@@ -61,12 +80,22 @@ impl Folders {
 /// pointed up, a role would see hidden files along with the specs; if one pointed outside, records would be
 /// written there.
 pub fn refuse_links(root: &Path) -> Result<(), Failure> {
-    let own = [SPECS.to_owned(), format!("{ABL}/logs"), format!("{ABL}/prompts")];
-    match own.iter().find_map(|folder| link_on_the_way(root, Path::new(folder))) {
+    let own = [
+        SPECS.to_owned(),
+        format!("{ABL}/logs"),
+        format!("{ABL}/prompts"),
+    ];
+    match own
+        .iter()
+        .find_map(|folder| link_on_the_way(root, Path::new(folder)))
+    {
         None => Ok(()),
         Some(link) => {
             let why = anyhow!("{} is a link", link.display());
-            Err(Failure::refused(why, "put a folder there: specs and records are kept inside of the project"))
+            Err(Failure::refused(
+                why,
+                "put a folder there: specs and records are kept inside of the project",
+            ))
         }
     }
 }
@@ -81,13 +110,17 @@ fn place(root: &Path, key: &str, folder: &str) -> Result<PathBuf, Failure> {
         return Err(no(&format!("leads through the link {}", link.display())));
     }
     // Joining an empty path would append a `/` to the root.
-    Ok(path.components().fold(root.to_owned(), |at, part| at.join(part)))
+    Ok(path
+        .components()
+        .fold(root.to_owned(), |at, part| at.join(part)))
 }
 
 /// Without `.`, which would hide the first component; `None` if it goes up or is absolute.
 fn plain(path: &Path) -> Option<PathBuf> {
     let names = path.components().filter(|part| *part != Component::CurDir);
-    names.map(|part| matches!(part, Component::Normal(_)).then_some(part)).collect()
+    names
+        .map(|part| matches!(part, Component::Normal(_)).then_some(part))
+        .collect()
 }
 
 /// By name alone, ignoring case, since some file systems do. Repositories at any depth belong to the harness.
@@ -95,7 +128,8 @@ fn is_no_roles(path: &Path) -> bool {
     let is = |part: Component<'_>, name: &str| part.as_os_str().eq_ignore_ascii_case(name);
     let is_within = |own: &str| {
         let mut parts = path.components();
-        own.split('/').all(|name| parts.next().is_some_and(|part| is(part, name)))
+        own.split('/')
+            .all(|name| parts.next().is_some_and(|part| is(part, name)))
     };
     let is_in_repository = path.components().any(|part| is(part, ".git"));
     let is_all_of_it = is_within(ABL) && path.components().count() == 1;
@@ -104,13 +138,19 @@ fn is_no_roles(path: &Path) -> bool {
 
 /// The first symlink on the way from the root to the path, relative to the root.
 fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
-    let mut ways: Vec<&Path> = path.ancestors().filter(|way| !way.as_os_str().is_empty()).collect();
+    let mut ways: Vec<&Path> = path
+        .ancestors()
+        .filter(|way| !way.as_os_str().is_empty())
+        .collect();
     ways.reverse();
     ways.into_iter().find(|way| root.join(way).is_symlink())
 }
 
 fn refused(message: &str) -> Failure {
-    Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "name a folder of the project for each role")
+    Failure::refused(
+        anyhow!("{PHASE_CONFIG}: {message}"),
+        "name a folder of the project for each role",
+    )
 }
 
 #[cfg(test)]
@@ -132,7 +172,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(root.join("real")).unwrap();
-        for (target, link) in [("/etc", "out"), ("real", "inner"), (".", "all"), ("nowhere", "dangling")] {
+        for (target, link) in [
+            ("/etc", "out"),
+            ("real", "inner"),
+            (".", "all"),
+            ("nowhere", "dangling"),
+        ] {
             symlink(target, root.join(link)).unwrap();
         }
         (folder, root)
@@ -148,7 +193,11 @@ mod tests {
             ("./src/./", "src//tests", ("src", "src/tests")),
             (".gitea", ".abl/specs-too", (".gitea", ".abl/specs-too")),
         ] {
-            assert_eq!(find(&root, src, tests), Ok((found.0.into(), found.1.into())), "{src} {tests}");
+            assert_eq!(
+                find(&root, src, tests),
+                Ok((found.0.into(), found.1.into())),
+                "{src} {tests}"
+            );
         }
         for (src, tests) in [
             ("..", "tests"),
@@ -166,9 +215,16 @@ mod tests {
     #[test]
     fn no_spelling_of_what_is_the_harnesss_is_a_roles_folder() {
         let (_folder, root) = project();
-        for own in
-            [".git", ".git/hooks", "a/.git/hooks", ".abl", ".abl/specs", ".abl/logs", "prompts", ".env"]
-        {
+        for own in [
+            ".git",
+            ".git/hooks",
+            "a/.git/hooks",
+            ".abl",
+            ".abl/specs",
+            ".abl/logs",
+            "prompts",
+            ".env",
+        ] {
             for spelled in [
                 own.to_owned(),
                 format!("./{own}"),
@@ -177,8 +233,16 @@ mod tests {
                 own.to_uppercase(),
             ] {
                 let is_deeper_than_all = own == ".abl" && spelled.ends_with('x');
-                assert_eq!(find(&root, &spelled, "tests").is_ok(), is_deeper_than_all, "{spelled}");
-                assert_eq!(find(&root, "src", &spelled).is_ok(), is_deeper_than_all, "{spelled}");
+                assert_eq!(
+                    find(&root, &spelled, "tests").is_ok(),
+                    is_deeper_than_all,
+                    "{spelled}"
+                );
+                assert_eq!(
+                    find(&root, "src", &spelled).is_ok(),
+                    is_deeper_than_all,
+                    "{spelled}"
+                );
             }
         }
     }
@@ -186,7 +250,16 @@ mod tests {
     #[test]
     fn no_link_is_on_the_way_to_a_roles_folder() {
         let (_folder, root) = project();
-        for through in ["out", "out/deep", "inner", "all", "all/src", "./all", "all/.abl/logs", "dangling"] {
+        for through in [
+            "out",
+            "out/deep",
+            "inner",
+            "all",
+            "all/src",
+            "./all",
+            "all/.abl/logs",
+            "dangling",
+        ] {
             let why = find(&root, through, "tests").unwrap_err();
             assert!(why.contains("leads through the link"), "{through}: {why}");
         }
@@ -194,9 +267,12 @@ mod tests {
 
     #[test]
     fn specs_and_records_are_not_kept_behind_links() {
-        for (link, target) in
-            [(".abl", "real"), (".abl/specs", ".."), (".abl/logs", "../.."), (".abl/prompts", "nowhere")]
-        {
+        for (link, target) in [
+            (".abl", "real"),
+            (".abl/specs", ".."),
+            (".abl/logs", "../.."),
+            (".abl/prompts", "nowhere"),
+        ] {
             let (_folder, root) = project();
             let at = root.join(link);
             refuse_links(&root).unwrap();

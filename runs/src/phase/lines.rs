@@ -18,7 +18,10 @@ pub(super) struct Lines {
 impl Lines {
     /// To standard error, or as JSON to standard output.
     pub(super) fn new(output: Output) -> Self {
-        Self { output, open: String::new() }
+        Self {
+            output,
+            open: String::new(),
+        }
     }
 
     fn line(&self, role: &str, text: &str) {
@@ -28,12 +31,17 @@ impl Lines {
 
     fn end_of_text(&mut self, role: &str) {
         let text = std::mem::take(&mut self.open);
-        text.lines().filter(|line| !line.trim().is_empty()).for_each(|line| self.line(role, line));
+        text.lines()
+            .filter(|line| !line.trim().is_empty())
+            .for_each(|line| self.line(role, line));
     }
 
     fn text(&mut self, role: &str, text: &str) {
         let lines = whole_lines(&mut self.open, text);
-        lines.lines().filter(|line| !line.trim().is_empty()).for_each(|line| self.line(role, line));
+        lines
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .for_each(|line| self.line(role, line));
     }
 }
 
@@ -45,23 +53,34 @@ impl AgentWatch for Lines {
 
     fn left_out(&mut self, repository: &str, folder: &str) {
         let folder = printable(folder);
-        self.output
-            .warn(&format!("{folder} in {repository} is a repository of its own: it is not committed"));
+        self.output.warn(&format!(
+            "{folder} in {repository} is a repository of its own: it is not committed"
+        ));
     }
 
     fn sees(&mut self, role: &str, event: &Event) {
-        self.output.object(&json!({ "event": "agent", "role": role, "what": event }));
+        self.output
+            .object(&json!({ "event": "agent", "role": role, "what": event }));
         if let Event::Text(text) = event {
             return self.text(role, text);
         }
         self.end_of_text(role);
         if let Event::ToolCall { name, argument, .. } = event {
-            self.line(role, &format!("{name} {}", argument.as_deref().unwrap_or_default()));
-        }
-        if let Event::ToolResult { ok: false, message, .. } = event {
             self.line(
                 role,
-                &format!("failed: {}", message.as_deref().unwrap_or("the tool does not say why")),
+                &format!("{name} {}", argument.as_deref().unwrap_or_default()),
+            );
+        }
+        if let Event::ToolResult {
+            ok: false, message, ..
+        } = event
+        {
+            self.line(
+                role,
+                &format!(
+                    "failed: {}",
+                    message.as_deref().unwrap_or("the tool does not say why")
+                ),
             );
         }
         if let Event::Retry { reason, .. } = event {
@@ -87,18 +106,26 @@ impl Observer for Facts {
         if let code_commit_perform::Event::Warning(problem) = event {
             self.output.warn(&printable(&problem.message));
         }
-        let code_commit_perform::Event::Line { line, json } = event else { return };
-        self.output.object(&json!({ "event": "fact", "fact": json }));
+        let code_commit_perform::Event::Line { line, json } = event else {
+            return;
+        };
+        self.output
+            .object(&json!({ "event": "fact", "fact": json }));
         if let Line::Turned(turned) = line {
             self.output.note(&said(turned));
             if turned.end.is_ok() && !code_commit_loop_phase::has_report(turned) {
                 let folder = code_commit_loop_phase::reports(&turned.role);
-                self.output.warn(&format!("the {} wrote no report into {folder}", turned.role));
+                self.output.warn(&format!(
+                    "the {} wrote no report into {folder}",
+                    turned.role
+                ));
             }
             for path in &turned.put_back {
                 let path = printable(path);
-                self.output
-                    .warn(&format!("{path} may not be changed by the {}: it was restored", turned.role));
+                self.output.warn(&format!(
+                    "{path} may not be changed by the {}: it was restored",
+                    turned.role
+                ));
             }
             if !turned.put_back.is_empty() {
                 self.output.note(&as_changed(turned.number));
@@ -113,9 +140,14 @@ impl Observer for Facts {
                 phases.join(", ")
             ));
         }
-        if let Line::Committed(Committed { repository: Some(repository), message: Some(message), .. }) = line
+        if let Line::Committed(Committed {
+            repository: Some(repository),
+            message: Some(message),
+            ..
+        }) = line
         {
-            self.output.note(&format!("committed in {repository}: {message}"));
+            self.output
+                .note(&format!("committed in {repository}: {message}"));
         }
     }
 }
@@ -126,6 +158,12 @@ fn said(turned: &Turned) -> String {
     let each = turned.usage.iter().map(|used| used.usage.total());
     let sum = each.reduce(|sum, one| Some(sum?.saturating_add(one?)));
     let tokens: Option<u64> = sum.flatten();
-    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| phrases::count(count, "token"));
-    format!("the {} {} ({seconds} s, {tokens})", turned.role, printable(&turned.end.to_string()))
+    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| {
+        phrases::count(count, "token")
+    });
+    format!(
+        "the {} {} ({seconds} s, {tokens})",
+        turned.role,
+        printable(&turned.end.to_string())
+    )
 }

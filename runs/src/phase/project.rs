@@ -66,12 +66,20 @@ impl Project {
     /// Checks everything, and creates nothing.
     pub(crate) fn look(root: &Path, environment: &Environment) -> Result<Self, Failure> {
         if root.to_str().is_none() {
-            let error = anyhow!("{} is not UTF-8, and the roles are told of it", root.display());
-            return Err(Failure::refused(error, "move the project to a folder of another name"));
+            let error = anyhow!(
+                "{} is not UTF-8, and the roles are told of it",
+                root.display()
+            );
+            return Err(Failure::refused(
+                error,
+                "move the project to a folder of another name",
+            ));
         }
         refuse_links(root)?;
-        let config = Config::parse(read(&root.join(PHASE_CONFIG))?.as_deref())
-            .map_err(|message| Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "mend the file"))?;
+        let config =
+            Config::parse(read(&root.join(PHASE_CONFIG))?.as_deref()).map_err(|message| {
+                Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "mend the file")
+            })?;
         let folders = Folders::find(root, &config)?;
         // Before they are read: an edit in between is noticed later.
         let specs_identity = specs_identity(root);
@@ -124,7 +132,9 @@ impl Project {
     /// Whether a commit says that a phase has passed.
     pub(crate) fn is_committed_as_passed(&self, phase: u32) -> Result<bool, Failure> {
         // A message ends with a newline, which `$` does not match.
-        let commit = self.src_git.commit_of(&format!("HEAD^{{/^phase{phase}/passed[[:space:]]}}"));
+        let commit = self
+            .src_git
+            .commit_of(&format!("HEAD^{{/^phase{phase}/passed[[:space:]]}}"));
         let commit = commit.context("cannot look at the commits of the source folder")?;
         Ok(commit.is_some())
     }
@@ -132,35 +142,55 @@ impl Project {
     /// The open phase, the first that has not passed, or the last one if source or tests have changed since; `None` if
     /// all have passed.
     pub(crate) fn next_phase(&self) -> Result<Option<u32>, Failure> {
-        let open = self.state.current.phase.filter(|phase| self.specs.contains_key(phase));
+        let open = self
+            .state
+            .current
+            .phase
+            .filter(|phase| self.specs.contains_key(phase));
         let mut phases = open.into_iter().chain(self.specs.keys().copied());
         if let Some(next) = phases.find(|phase| !self.has_passed(*phase)) {
             return Ok(Some(next));
         }
-        let Some(last) = self.specs.keys().last().copied() else { return Ok(None) };
+        let Some(last) = self.specs.keys().last().copied() else {
+            return Ok(None);
+        };
         Ok(self.moved_on(last)?.map(|_| last))
     }
 
     /// The loop's inputs. `builder` and `verifier` are the models that will really be called.
-    pub(crate) fn inputs(&self, phase: u32, builder: &str, verifier: &str) -> Result<Inputs, Failure> {
+    pub(crate) fn inputs(
+        &self,
+        phase: u32,
+        builder: &str,
+        verifier: &str,
+    ) -> Result<Inputs, Failure> {
         if self
             .specs
             .get(&phase)
             .is_none_or(|text| code_commit_loop_phase::spec::title(text, phase).is_none())
         {
-            let message =
-                anyhow!("the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`");
-            return Err(Failure::refused(message, "code-commit phase check names every fault of the specs"));
+            let message = anyhow!(
+                "the first line of {SPECS}/phase{phase}.md is not `# Phase {phase}: Title`"
+            );
+            return Err(Failure::refused(
+                message,
+                "code-commit phase check names every fault of the specs",
+            ));
         }
         let config = &self.config;
         let role = |who: Role,
                     folder: &Path,
                     commands: &BTreeMap<String, code_commit_settings::phase::Entry>,
                     model: &str| {
-            let commands =
-                commands.iter().map(|(name, entry)| (name.clone(), entry.description.clone())).collect();
+            let commands = commands
+                .iter()
+                .map(|(name, entry)| (name.clone(), entry.description.clone()))
+                .collect();
             Ok::<_, Failure>(RoleInputs {
-                prompt: role_prompt(&self.root, who)?.as_deref().unwrap_or(built_in(who)).into(),
+                prompt: role_prompt(&self.root, who)?
+                    .as_deref()
+                    .unwrap_or(built_in(who))
+                    .into(),
                 workspace: folder.display().to_string(),
                 commands,
                 model: model.to_owned(),
@@ -170,8 +200,16 @@ impl Project {
             phase,
             project: self.description.as_deref().map(Into::into),
             builder: role(Role::Builder, self.src(), &config.builder_commands, builder)?,
-            verifier: role(Role::Verifier, self.tests(), &config.verifier_commands, verifier)?,
-            limits: Limits { iterations: config.iterations, ..Limits::default() },
+            verifier: role(
+                Role::Verifier,
+                self.tests(),
+                &config.verifier_commands,
+                verifier,
+            )?,
+            limits: Limits {
+                iterations: config.iterations,
+                ..Limits::default()
+            },
             start: self.start(phase)?,
         })
     }
@@ -180,12 +218,15 @@ impl Project {
     fn start(&self, phase: u32) -> Result<Start, Failure> {
         // If it is not a text file, the verifier has to fix it, and its turn removes it first.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
-        let failures = failures.filter(|text| !code_commit_loop_phase::failed::parse(text).is_pass());
+        let failures =
+            failures.filter(|text| !code_commit_loop_phase::failed::parse(text).is_pass());
         let current = &self.state.current;
         let is_open = current.phase == Some(phase);
         let (iteration, builder_done) = match current.status {
             // Nothing that the builder works by has changed, so only the verifier has to look again.
-            _ if self.stale(phase) == Some(Stale::Decider) || self.moved_on(phase)?.is_some() => (1, true),
+            _ if self.stale(phase) == Some(Stale::Decider) || self.moved_on(phase)?.is_some() => {
+                (1, true)
+            }
             Status::Building if is_open => (current.verifier_iteration, current.builder_done),
             Status::Verifying if is_open => (current.verifier_iteration, true),
             Status::ContractsFailed if is_open => (current.verifier_iteration + 1, false),
@@ -198,14 +239,19 @@ impl Project {
             | Status::Completed => (1, false),
         };
         let mut built_for = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
-        built_for
-            .retain(|number, text| *number <= phase && self.specs.get(number).is_some_and(|now| now != text));
+        built_for.retain(|number, text| {
+            *number <= phase && self.specs.get(number).is_some_and(|now| now != text)
+        });
         Ok(Start {
             iteration: iteration.clamp(1, self.config.iterations),
             // What was built was built for other specs.
             builder_done: builder_done && built_for.is_empty(),
             failures: failures.filter(|_| built_for.is_empty()),
-            specs: self.specs.iter().map(|(number, text)| self.spec(*number, text, phase)).collect(),
+            specs: self
+                .specs
+                .iter()
+                .map(|(number, text)| self.spec(*number, text, phase))
+                .collect(),
             specs_identity: self.specs_identity.clone(),
             built_for,
             passes: self.state.passes.clone(),
@@ -219,7 +265,9 @@ impl Project {
     }
 
     fn spec(&self, number: u32, text: &str, open: u32) -> PhaseSpec {
-        let title = code_commit_loop_phase::spec::title(text, number).unwrap_or_default().to_owned();
+        let title = code_commit_loop_phase::spec::title(text, number)
+            .unwrap_or_default()
+            .to_owned();
         PhaseSpec {
             number,
             title,
@@ -231,16 +279,25 @@ impl Project {
     /// What does not count when tests are identified.
     pub(crate) fn no_tests(&self) -> Vec<String> {
         let reports = code_commit_loop_phase::reports(Role::Verifier.name());
-        self.never_committed(self.tests()).into_iter().chain([reports]).collect()
+        self.never_committed(self.tests())
+            .into_iter()
+            .chain([reports])
+            .collect()
     }
 
     /// If a role's folder is the root itself, other files stay out of its commits.
     pub(crate) fn never_committed(&self, top: &Path) -> Vec<String> {
         let names = [DOT_ENV, ABL, AGENT_CONFIG, STATE].map(|name| self.root.join(name));
-        let inside = names.into_iter().chain([self.tests(), self.src()].map(Path::to_owned));
+        let inside = names
+            .into_iter()
+            .chain([self.tests(), self.src()].map(Path::to_owned));
         inside
             .filter(|path| path != top)
-            .filter_map(|path| path.strip_prefix(top).ok().map(|path| path.display().to_string()))
+            .filter_map(|path| {
+                path.strip_prefix(top)
+                    .ok()
+                    .map(|path| path.display().to_string())
+            })
             .collect()
     }
 }
@@ -281,11 +338,16 @@ fn require_specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 /// The specs by phase.
 pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
     let folder = root.join(SPECS);
-    let Ok(entries) = code_commit_dir::list(&folder) else { return Ok(BTreeMap::new()) };
+    let Ok(entries) = code_commit_dir::list(&folder) else {
+        return Ok(BTreeMap::new());
+    };
     let mut specs = BTreeMap::new();
     for entry in entries {
         let entry = entry.with_context(|| format!("cannot list {}", folder.display()))?;
-        if let Some(number) = entry.file_name().to_str().and_then(code_commit_loop_phase::spec::number)
+        if let Some(number) = entry
+            .file_name()
+            .to_str()
+            .and_then(code_commit_loop_phase::spec::number)
             && let Some(text) = read(&entry.path())?
         {
             specs.insert(number, text);
@@ -295,6 +357,7 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 }
 
 fn make_folder(folder: &Path) -> Result<(), Failure> {
-    let made = fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
+    let made =
+        fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()));
     made.map_err(Failure::cannot_make)
 }

@@ -71,9 +71,11 @@ pub(crate) enum Side {
 impl Desk {
     /// The commands' environment.
     pub(crate) fn env(&self) -> Env {
-        self.env.iter().fold(Env::default(), |mut env, (name, value)| {
-            env.set(name, value);
-            env
-        })
+        self.env
+            .iter()
+            .fold(Env::default(), |mut env, (name, value)| {
+                env.set(name, value);
+                env
+            })
     }
 }

@@ -35,13 +35,19 @@ pub fn overrule(root: &Path, word: Override, phase: u32, host: Host<'_>) -> Resu
         }
         Override::Trust if !project.is_committed_as_passed(phase)? => {
             let error = anyhow!("no commit says that phase {phase} has passed");
-            return Err(Failure::refused(error, format!("code-commit phase {phase} works on it")));
+            return Err(Failure::refused(
+                error,
+                format!("code-commit phase {phase} works on it"),
+            ));
         }
         Override::Trust => {
             let tests = project.deciding_tests()?;
             let description = tests.as_ref().and(project.description.as_deref());
             let holding = project.holding(phase, description, tests.as_deref());
-            let pass = HoldsFor { tree: project.source()?, ..holding };
+            let pass = HoldsFor {
+                tree: project.source()?,
+                ..holding
+            };
             project.state.complete(phase, pass, tests, at);
             format!("Phase {phase} counts as passed, for the specs as they are now.")
         }

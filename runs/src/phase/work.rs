@@ -61,28 +61,53 @@ impl<'p> Phase<'p> {
         probed: Probed,
         phase: u32,
     ) -> Result<(Self, Plan), Failure> {
-        let Host { environment, output, .. } = site.host;
+        let Host {
+            environment,
+            output,
+            ..
+        } = site.host;
         let secrets = Secrets::read(&project.root)?;
         let keys = Keys::find(environment, &project.root);
         let redactor = output.strike_out(keys.exposed().chain(secrets.exposed()));
-        let trusted = site.trusted.except([project.src(), project.tests()]).under(&settings);
+        let trusted = site
+            .trusted
+            .except([project.src(), project.tests()])
+            .under(&settings);
         let choose = |flag: &Option<String>, own: &str, stronger: Option<&str>| {
             let flag = flag.as_deref().or(args.model.as_deref());
             Crew::choose(flag.unwrap_or(own), stronger, &secrets, &trusted)
         };
-        let builder = choose(&args.builder_model, &project.config.builder_model, args.escalate.as_deref())?;
+        let builder = choose(
+            &args.builder_model,
+            &project.config.builder_model,
+            args.escalate.as_deref(),
+        )?;
         let verifier = choose(&args.verifier_model, &project.config.verifier_model, None)?;
         let can_work = |kind: Kind| {
             can_keep(kind, &settings)?;
             can_be_told(kind, args.base_url.as_ref(), output)
         };
-        builder.all().chain(verifier.all()).try_for_each(|chosen| can_work(chosen.cli.kind))?;
+        builder
+            .all()
+            .chain(verifier.all())
+            .try_for_each(|chosen| can_work(chosen.cli.kind))?;
         warn_of_calls(&settings, output);
         let mut inputs = project.inputs(phase, &builder.first.model, &verifier.first.model)?;
         (inputs.start.builder, inputs.start.verifier) = (builder.numbers, verifier.numbers);
         let (state, desks) = (site.state()?, BTreeMap::new());
-        let mut own =
-            Self { project, args, settings, site, probed, state, builder, verifier, inputs, desks, redactor };
+        let mut own = Self {
+            project,
+            args,
+            settings,
+            site,
+            probed,
+            state,
+            builder,
+            verifier,
+            inputs,
+            desks,
+            redactor,
+        };
         own.desks = own.desks()?;
         let plan = Plan {
             kind: Self::FACTS.kind.to_owned(),
@@ -92,7 +117,10 @@ impl<'p> Phase<'p> {
             builder_model: own.inputs.builder.model.clone(),
             verifier_model: own.inputs.verifier.model.clone(),
             sandbox: own.probed.rung,
-            start: Start { strict: args.strict, ..own.inputs.start.clone() },
+            start: Start {
+                strict: args.strict,
+                ..own.inputs.start.clone()
+            },
             flags: args.clone(),
         };
         Ok((own, plan))
@@ -109,7 +137,10 @@ impl<'p> Phase<'p> {
             (head.kind, head.phase) == (plan.kind.clone(), Some(plan.phase))
         };
         let all = self.site.registry().all()?;
-        let newest = all.iter().map(|known| known.path(&self.site.root)).find(is_it);
+        let newest = all
+            .iter()
+            .map(|known| known.path(&self.site.root))
+            .find(is_it);
         if let Some(run) =
             newest.filter(|run| (self.args.new || self.args.strict) && run.join(COPIES).is_dir())
         {
@@ -162,18 +193,38 @@ impl Loop for Phase<'_> {
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
         self.leave_unfinished(plan)?;
         let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
-        NewRun::create(&self.logs(), &name, self.redactor.clone(), "make the folder writable")
+        NewRun::create(
+            &self.logs(),
+            &name,
+            self.redactor.clone(),
+            "make the folder writable",
+        )
     }
 
     fn observer(&self, _: &Plan, _: &RunFolder) -> Box<dyn Observer> {
         Box::new(lines::Facts::new(self.site.host.output.clone()))
     }
 
-    fn world<'w>(&'w self, _: &'w Plan, (): (), ground: Ground<'w>) -> Result<AgentWorld<'w, Team>, Failure> {
-        let Ground { record, past, cancel, holds_for, .. } = ground;
+    fn world<'w>(
+        &'w self,
+        _: &'w Plan,
+        (): (),
+        ground: Ground<'w>,
+    ) -> Result<AgentWorld<'w, Team>, Failure> {
+        let Ground {
+            record,
+            past,
+            cancel,
+            holds_for,
+            ..
+        } = ground;
         let cast = self.team()?;
         if past.lines.is_empty() {
-            keep_uncommitted(&cast.repositories(), record.folder().path(), self.site.host.output)?;
+            keep_uncommitted(
+                &cast.repositories(),
+                record.folder().path(),
+                self.site.host.output,
+            )?;
         }
         Ok(AgentWorld {
             record,
@@ -188,7 +239,9 @@ impl Loop for Phase<'_> {
             },
             watch: Box::new(Lines::new(self.site.host.output.clone())),
             around: Box::new(|name| {
-                self.desks.get(name).map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
+                self.desks
+                    .get(name)
+                    .map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
             }),
             notes: crate::note::commit,
             cancel,
@@ -202,9 +255,16 @@ impl Loop for Phase<'_> {
         })
     }
 
-    fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
-        let role_of =
-            |name: &str| [Role::Builder, Role::Verifier].into_iter().find(|role| role.name() == name);
+    fn settle(
+        &self,
+        world: &mut AgentWorld<'_, Team>,
+        past: &Past,
+    ) -> Result<Vec<Recorded>, Failure> {
+        let role_of = |name: &str| {
+            [Role::Builder, Role::Verifier]
+                .into_iter()
+                .find(|role| role.name() == name)
+        };
         let copies = world.record.folder().path().join(COPIES);
         let restored = |_: &[String]| {
             let forgotten = code_commit_perform::forget_copies(&copies);
@@ -218,12 +278,25 @@ impl Loop for Phase<'_> {
         plan: &Plan,
         harness: &mut Journaled<AgentWorld<'_, Team>>,
     ) -> Result<Outcome, Stop<AgentFault>> {
-        let start = Start { decider: self.project.decider.clone(), ..plan.start.clone() };
-        code_commit_loop_phase::phase(harness, &Inputs { start, ..self.inputs.clone() })
+        let start = Start {
+            decider: self.project.decider.clone(),
+            ..plan.start.clone()
+        };
+        code_commit_loop_phase::phase(
+            harness,
+            &Inputs {
+                start,
+                ..self.inputs.clone()
+            },
+        )
     }
 
     fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        say_uncommitted(&world.cast.repositories(), world.record.folder().path(), self.site.host.output);
+        say_uncommitted(
+            &world.cast.repositories(),
+            world.record.folder().path(),
+            self.site.host.output,
+        );
         Ok(())
     }
 

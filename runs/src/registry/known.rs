@@ -50,7 +50,8 @@ impl Known {
 
     /// The loop that its plan names; `apply` without a plan.
     pub fn kind(&self, root: &Path) -> String {
-        Head::of(&records::open(&self.path(root))).map_or_else(|| "apply".to_owned(), |head| head.kind)
+        Head::of(&records::open(&self.path(root)))
+            .map_or_else(|| "apply".to_owned(), |head| head.kind)
     }
 
     /// Whether it began with a plan; `apply` has none.
@@ -69,7 +70,11 @@ impl Known {
 
     /// Where it was made, and who vouches for it.
     pub fn belief(&self) -> String {
-        match self.imported.as_ref().map(|imported| imported.believed.as_deref()) {
+        match self
+            .imported
+            .as_ref()
+            .map(|imported| imported.believed.as_deref())
+        {
             None => "made here".to_owned(),
             Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
             Some(Some(who)) => format!("imported; signed by {who}"),
@@ -90,7 +95,9 @@ impl Known {
 
     /// Whether its plan and its verdict count: it was made here, or somebody vouches for it.
     pub(crate) fn is_believed(&self) -> bool {
-        self.imported.as_ref().is_none_or(|imported| imported.believed.is_some())
+        self.imported
+            .as_ref()
+            .is_none_or(|imported| imported.believed.is_some())
     }
 
     /// Who vouches for a run that was made elsewhere.
@@ -101,8 +108,12 @@ impl Known {
     /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with.
     pub(crate) fn plan<P: DeserializeOwned>(&self, folder: &RunFolder) -> anyhow::Result<P> {
         let name = records::name(folder.path());
-        let plan = folder.read(RUN_JSON).with_context(|| format!("{name} has no plan"))?;
-        if self.plan_sha256.as_deref() != Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str()) {
+        let plan = folder
+            .read(RUN_JSON)
+            .with_context(|| format!("{name} has no plan"))?;
+        if self.plan_sha256.as_deref()
+            != Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str())
+        {
             return Err(anyhow!(
                 "{RUN_JSON} of {} is not what it was when the run began",
                 self.folder.display()
@@ -117,21 +128,37 @@ impl Known {
 ///
 /// It is the name of a run, the path of its folder or of a file in it, `@` for the newest, `@-2` for the second one
 /// before it, or the beginning of exactly one name.
-pub(super) fn meant<'k>(all: &'k [Known], root: &Path, wanted: &str) -> Result<Option<&'k Known>, Failure> {
-    if let Some(named) = all.iter().find(|run| records::is_named(&run.path(root), wanted)) {
+pub(super) fn meant<'k>(
+    all: &'k [Known],
+    root: &Path,
+    wanted: &str,
+) -> Result<Option<&'k Known>, Failure> {
+    if let Some(named) = all
+        .iter()
+        .find(|run| records::is_named(&run.path(root), wanted))
+    {
         return Ok(Some(named));
     }
     if let Some(back) = wanted.strip_prefix('@') {
-        let back =
-            if back.is_empty() { Some(0) } else { back.strip_prefix('-').and_then(|n| n.parse().ok()) };
+        let back = if back.is_empty() {
+            Some(0)
+        } else {
+            back.strip_prefix('-').and_then(|n| n.parse().ok())
+        };
         return Ok(back.and_then(|back| newest(all, root, back)));
     }
     let begins = |run: &&Known| !wanted.is_empty() && run.name(root).starts_with(wanted);
     let begun: Vec<&Known> = all.iter().filter(begins).collect();
     if let [_, _, ..] = *begun {
         let names: Vec<String> = begun.iter().map(|run| run.name(root)).collect();
-        let error = anyhow!("{wanted} could be any of {}", phrases::first(&names, NAMED_RUNS));
-        return Err(Failure::refused(error, "write more of the name; code-commit runs lists them all"));
+        let error = anyhow!(
+            "{wanted} could be any of {}",
+            phrases::first(&names, NAMED_RUNS)
+        );
+        return Err(Failure::refused(
+            error,
+            "write more of the name; code-commit runs lists them all",
+        ));
     }
     Ok(begun.first().copied())
 }
@@ -141,5 +168,9 @@ pub(super) fn meant<'k>(all: &'k [Known], root: &Path, wanted: &str) -> Result<O
 pub(super) fn newest<'k>(all: &'k [Known], root: &Path, back: usize) -> Option<&'k Known> {
     let own = || all.iter().filter(|run| !run.is_imported());
     let begun = |run: &&Known| records::has_begun(&run.path(root));
-    if own().any(|run| begun(&run)) { own().filter(begun).nth(back) } else { own().nth(back) }
+    if own().any(|run| begun(&run)) {
+        own().filter(begun).nth(back)
+    } else {
+        own().nth(back)
+    }
 }

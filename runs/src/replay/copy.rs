@@ -28,11 +28,25 @@ pub(super) struct ScratchCopy {
 
 impl ScratchCopy {
     /// Copies what git tracks and would track, and what is at the paths that the run's replies were refused.
-    pub(super) fn make(tree: &WorkTree, run: &Path, lines: &[Line], scratch: &Path) -> Result<Self, Failure> {
-        let copy = Self { root: scratch.join("project"), state: scratch.join("state"), run: run.to_owned() };
-        copy.fill(tree, lines).context("cannot copy the project into a scratch folder").map_err(|error| {
-            Failure::refused(error, "see that there is room, or set TMPDIR to another folder")
-        })?;
+    pub(super) fn make(
+        tree: &WorkTree,
+        run: &Path,
+        lines: &[Line],
+        scratch: &Path,
+    ) -> Result<Self, Failure> {
+        let copy = Self {
+            root: scratch.join("project"),
+            state: scratch.join("state"),
+            run: run.to_owned(),
+        };
+        copy.fill(tree, lines)
+            .context("cannot copy the project into a scratch folder")
+            .map_err(|error| {
+                Failure::refused(
+                    error,
+                    "see that there is room, or set TMPDIR to another folder",
+                )
+            })?;
         Ok(copy)
     }
 
@@ -50,7 +64,11 @@ impl ScratchCopy {
         let mut inodes = HashMap::new();
         let besides = tree.besides()?.links;
         let tracked = tree.tracked()?.into_iter().map(|file| file.path);
-        for path in tracked.chain(besides).chain(tree.dirty()?).chain(refused(lines)) {
+        for path in tracked
+            .chain(besides)
+            .chain(tree.dirty()?)
+            .chain(refused(lines))
+        {
             if leads_through_link(tree.root(), &path) {
                 continue;
             }
@@ -72,17 +90,30 @@ impl ScratchCopy {
         let tree = WorkTree::at(&self.root).map_err(anyhow::Error::from)?;
         let guard = Guard::open(&self.root, plan.policy(&tree)).map_err(anyhow::Error::from)?;
         let lock = Lock::acquire(&self.state, "replay").map_err(anyhow::Error::from)?;
-        Ok(Rules { root: self.root.clone(), guard, lock: lock.into() })
+        Ok(Rules {
+            root: self.root.clone(),
+            guard,
+            lock: lock.into(),
+        })
     }
 
     /// The world of the replay. What a build changed between two rounds is in the pre-images of the second.
     pub(super) fn world(&self, only: RecordOnly, rules: Rules, plan: &Plan) -> Replayed<'_> {
         let as_found = |round: u32| {
             let images = self.run.join(UNDO).join(round.to_string());
-            let rounds: Vec<PathBuf> = Some(images).filter(|images| images.is_dir()).into_iter().collect();
+            let rounds: Vec<PathBuf> = Some(images)
+                .filter(|images| images.is_dir())
+                .into_iter()
+                .collect();
             self.put_back(&rounds).map_err(io::Error::other)
         };
-        Replayed::new(only, rules, self.state.join(UNDO), Box::new(as_found), plan.task.codebase().clone())
+        Replayed::new(
+            only,
+            rules,
+            self.state.join(UNDO),
+            Box::new(as_found),
+            plan.task.codebase().clone(),
+        )
     }
 
     /// How many files the replayed run changed, and a SHA-256 of their paths and hashes.
@@ -92,10 +123,16 @@ impl ScratchCopy {
         let mut text = String::new();
         for image in &changed {
             let now = fs::read(self.root.join(&image.path)).ok();
-            let hash = now.map_or_else(|| "nothing".to_owned(), |now| code_commit_logging::sha256_hex(&now));
+            let hash = now.map_or_else(
+                || "nothing".to_owned(),
+                |now| code_commit_logging::sha256_hex(&now),
+            );
             text.push_str(&format!("{} {hash}\n", image.path));
         }
-        Ok((changed.len(), code_commit_logging::sha256_hex(text.as_bytes())))
+        Ok((
+            changed.len(),
+            code_commit_logging::sha256_hex(text.as_bytes()),
+        ))
     }
 
     /// For the record of the replay, which is not kept.
@@ -108,18 +145,31 @@ impl ScratchCopy {
 /// The refused paths and their parent folders, outermost first.
 fn refused(lines: &[Line]) -> impl Iterator<Item = String> {
     let problems = lines.iter().flat_map(|line| {
-        if let Line::Rejected(rejected) = line { rejected.problems.as_slice() } else { &[] }
+        if let Line::Rejected(rejected) = line {
+            rejected.problems.as_slice()
+        } else {
+            &[]
+        }
     });
     // Paths refused by name alone need no copy, least of all keys and git's own files.
     let by_place = |path: &&Path| {
         path.components().all(|part| match part {
             Component::Normal(name) => !name.eq_ignore_ascii_case(".git") && name != AGENT_CONFIG,
-            Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => false,
+            Component::Prefix(_)
+            | Component::RootDir
+            | Component::CurDir
+            | Component::ParentDir => false,
         })
     };
-    let paths = problems.filter_map(|problem| problem.path.as_deref()).map(Path::new).filter(by_place);
+    let paths = problems
+        .filter_map(|problem| problem.path.as_deref())
+        .map(Path::new)
+        .filter(by_place);
     let mut found: Vec<String> = paths
-        .flat_map(|path| path.ancestors().filter(|above| !above.as_os_str().is_empty()))
+        .flat_map(|path| {
+            path.ancestors()
+                .filter(|above| !above.as_os_str().is_empty())
+        })
         .map(|path| path.display().to_string())
         .collect();
     found.sort();
@@ -129,14 +179,23 @@ fn refused(lines: &[Line]) -> impl Iterator<Item = String> {
 
 /// What is behind a symlink is not the project's, and must not be written through the copy of the symlink.
 fn leads_through_link(root: &Path, path: &str) -> bool {
-    let mut above = Path::new(path).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    let mut above = Path::new(path)
+        .ancestors()
+        .skip(1)
+        .filter(|above| !above.as_os_str().is_empty());
     above.any(|above| root.join(above).is_symlink())
 }
 
 /// Copies every kind of file that a path can be refused for: symlinks, pipes, folders, repositories, hard
 /// links.
-fn copy_one(from: &Path, to: &Path, inodes: &mut HashMap<(u64, u64), PathBuf>) -> anyhow::Result<()> {
-    let Ok(found) = fs::symlink_metadata(from) else { return Ok(()) };
+fn copy_one(
+    from: &Path,
+    to: &Path,
+    inodes: &mut HashMap<(u64, u64), PathBuf>,
+) -> anyhow::Result<()> {
+    let Ok(found) = fs::symlink_metadata(from) else {
+        return Ok(());
+    };
     if fs::symlink_metadata(to).is_ok() {
         return Ok(());
     }
@@ -178,7 +237,12 @@ fn put(root: &Path, path: &str, content: Option<&[u8]>) -> io::Result<()> {
                 code_commit_dir::remove(&path)?;
             }
             fs::create_dir_all(path.parent().unwrap_or(root))?;
-            fs::OpenOptions::new().write(true).create(true).truncate(true).open(path)?.write_all(content)
+            fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(path)?
+                .write_all(content)
         }
         None => code_commit_dir::remove(&path),
     }

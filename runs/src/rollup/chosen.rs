@@ -37,7 +37,12 @@ impl Chosen {
     /// A file of a roll-up that shows all of them.
     pub fn without_budget(path: &str, text: &str) -> Self {
         let (path, why) = (path.to_owned(), "there is no budget".to_owned());
-        Self { path, form: whole(), why, tokens: tokens(text.len()) }
+        Self {
+            path,
+            form: whole(),
+            why,
+            tokens: tokens(text.len()),
+        }
     }
 }
 
@@ -49,23 +54,56 @@ pub(super) fn add(
     sources: Sources<'_>,
     budget: u64,
 ) -> (Vec<Chosen>, Vec<(String, String)>) {
-    let everything = files.iter().map(|(path, _)| tokens(path.len() + LINE)).sum::<u64>() + tokens(FRAME);
+    let everything = files
+        .iter()
+        .map(|(path, _)| tokens(path.len() + LINE))
+        .sum::<u64>()
+        + tokens(FRAME);
     let for_list = everything.min(budget / LISTED_PART);
-    let candidates: Vec<File<'_>> = files.iter().map(|(path, text)| File { path, text }).collect();
-    let frame = HEADER + code_commit_prompt::rollup::dashes_of(files.iter().map(|(_, text)| text.as_str()));
-    let selection = select(&candidates, &past(sources), sources.query, budget - for_list, frame);
+    let candidates: Vec<File<'_>> = files
+        .iter()
+        .map(|(path, text)| File { path, text })
+        .collect();
+    let frame =
+        HEADER + code_commit_prompt::rollup::dashes_of(files.iter().map(|(_, text)| text.as_str()));
+    let selection = select(
+        &candidates,
+        &past(sources),
+        sources.query,
+        budget - for_list,
+        frame,
+    );
     let is_shown = show(builder, files, &selection);
     let others = files.iter().zip(is_shown).filter(|(_, is_shown)| !is_shown);
-    builder.list(others.map(|((path, text), _)| (path.as_str(), text.len())), bytes(for_list));
-    let path = |at: usize| files.get(at).map_or_else(String::new, |(path, _)| path.clone());
+    builder.list(
+        others.map(|((path, text), _)| (path.as_str(), text.len())),
+        bytes(for_list),
+    );
+    let path = |at: usize| {
+        files
+            .get(at)
+            .map_or_else(String::new, |(path, _)| path.clone())
+    };
     let chosen = selection.shown.iter().map(|shown| Chosen {
         path: path(shown.file),
-        form: if shown.form == Form::Whole { whole() } else { "outline".to_owned() },
+        form: if shown.form == Form::Whole {
+            whole()
+        } else {
+            "outline".to_owned()
+        },
         why: shown.why.reason().to_owned(),
         tokens: shown.tokens,
     });
-    let reason = |tokens: &u64| format!("{} do not fit the budget", phrases::count(*tokens, "token"));
-    (chosen.collect(), selection.too_large.iter().map(|(at, tokens)| (path(*at), reason(tokens))).collect())
+    let reason =
+        |tokens: &u64| format!("{} do not fit the budget", phrases::count(*tokens, "token"));
+    (
+        chosen.collect(),
+        selection
+            .too_large
+            .iter()
+            .map(|(at, tokens)| (path(*at), reason(tokens)))
+            .collect(),
+    )
 }
 
 /// Adds the whole files in git's order, then the outlines; tells which files are shown.
@@ -76,7 +114,11 @@ fn show(builder: &mut Builder, files: &[(String, String)], selection: &Selection
             *form = Some(&shown.form);
         }
     }
-    for ((path, text), _) in files.iter().zip(&forms).filter(|(_, form)| **form == Some(&Form::Whole)) {
+    for ((path, text), _) in files
+        .iter()
+        .zip(&forms)
+        .filter(|(_, form)| **form == Some(&Form::Whole))
+    {
         // Its text was checked when it was read.
         let _ = builder.add(path, text.as_bytes());
     }
@@ -94,14 +136,30 @@ fn whole() -> String {
 
 /// What was changed: what is not committed, then commit by commit. Without a git program nothing is known of commits.
 fn past(sources: Sources<'_>) -> Vec<Past> {
-    let Sources { tree, environment, .. } = sources;
-    let below = tree.root().strip_prefix(tree.top()).unwrap_or(Path::new(""));
+    let Sources {
+        tree, environment, ..
+    } = sources;
+    let below = tree
+        .root()
+        .strip_prefix(tree.top())
+        .unwrap_or(Path::new(""));
     let names = |paths: Vec<PathBuf>| -> Vec<String> {
-        paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok()).collect()
+        paths
+            .into_iter()
+            .filter_map(|path| path.into_os_string().into_string().ok())
+            .collect()
     };
-    let dirty = Past { message: String::new(), files: names(tree.dirty_paths().unwrap_or_default()) };
+    let dirty = Past {
+        message: String::new(),
+        files: names(tree.dirty_paths().unwrap_or_default()),
+    };
     let git = Trusted::of(tree, environment).git(tree.top()).ok();
-    let commits = git.and_then(|git| git.last_commits(below, COMMITS).ok()).unwrap_or_default();
-    let commits = commits.into_iter().map(|(message, files)| Past { message, files: names(files) });
+    let commits = git
+        .and_then(|git| git.last_commits(below, COMMITS).ok())
+        .unwrap_or_default();
+    let commits = commits.into_iter().map(|(message, files)| Past {
+        message,
+        files: names(files),
+    });
     std::iter::once(dirty).chain(commits).collect()
 }

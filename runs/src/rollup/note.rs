@@ -31,7 +31,9 @@ pub struct Options {
 impl Options {
     /// Those of the configuration.
     pub fn of(settings: &Settings) -> Self {
-        let all = |lists: &[Setting<Vec<String>>]| lists.iter().flat_map(|list| list.value.clone()).collect();
+        let all = |lists: &[Setting<Vec<String>>]| {
+            lists.iter().flat_map(|list| list.value.clone()).collect()
+        };
         Self {
             include: all(&settings.rollup_include),
             exclude: all(&settings.rollup_exclude),
@@ -55,8 +57,15 @@ struct Note {
 /// Written before the roll-up: with a note that does not fit it, a roll-up counts as a person's own.
 pub(super) fn store(root: &Path, text: &str, options: &Options) -> anyhow::Result<()> {
     let replaces = Stored::ours(root).map(|old| old.sha256);
-    let note = Note { sha256: sha256_hex(text.as_bytes()), replaces, options: options.clone() };
-    super::write(&root.join(NOTE), format!("{}\n", serde_json::to_string_pretty(&note)?).as_bytes())
+    let note = Note {
+        sha256: sha256_hex(text.as_bytes()),
+        replaces,
+        options: options.clone(),
+    };
+    super::write(
+        &root.join(NOTE),
+        format!("{}\n", serde_json::to_string_pretty(&note)?).as_bytes(),
+    )
 }
 
 /// A roll-up that `code-commit rollup` made, and that nobody has changed since.
@@ -72,12 +81,17 @@ impl Stored {
     /// it.
     pub fn ours(root: &Path) -> Option<Self> {
         let read = |file: &str, most| {
-            code_commit_dir::read(&root.join(file), most, code_commit_dir::Links::Refused).ok().flatten()
+            code_commit_dir::read(&root.join(file), most, code_commit_dir::Links::Refused)
+                .ok()
+                .flatten()
         };
         let note: Note = serde_json::from_slice(&read(NOTE, MOST_BYTES)?).ok()?;
         let sha256 = sha256_hex(&read(CODE_ROLLUP, u64::MAX)?);
         let is_ours = sha256 == note.sha256 || Some(&sha256) == note.replaces.as_ref();
-        is_ours.then_some(Self { options: note.options, sha256 })
+        is_ours.then_some(Self {
+            options: note.options,
+            sha256,
+        })
     }
 
     /// Whether this one has the same text.
@@ -93,17 +107,28 @@ mod tests {
     #[test]
     fn a_roll_up_stays_ours_when_the_program_is_killed_between_its_note_and_itself() {
         let root = tempfile::tempdir().unwrap();
-        let options = |budget| Options { budget: Some(budget), ..Options::default() };
-        let made = |text: &str| RollUp { text: text.to_owned(), ..RollUp::default() };
+        let options = |budget| Options {
+            budget: Some(budget),
+            ..Options::default()
+        };
+        let made = |text: &str| RollUp {
+            text: text.to_owned(),
+            ..RollUp::default()
+        };
         made("one").keep(root.path(), &options(1)).unwrap();
         store(root.path(), "two", &options(2)).unwrap();
         let stored = Stored::ours(root.path()).unwrap();
         assert!(stored.is(&made("one")) && stored.options == options(2));
         made("two").keep(root.path(), &options(2)).unwrap();
         assert!(Stored::ours(root.path()).unwrap().is(&made("two")));
-        made("by hand").write(&root.path().join(CODE_ROLLUP)).unwrap();
+        made("by hand")
+            .write(&root.path().join(CODE_ROLLUP))
+            .unwrap();
         assert!(Stored::ours(root.path()).is_none());
         store(root.path(), "three", &options(3)).unwrap();
-        assert!(Stored::ours(root.path()).is_none(), "what a person has made is not made ours by a note");
+        assert!(
+            Stored::ours(root.path()).is_none(),
+            "what a person has made is not made ours by a note"
+        );
     }
 }

@@ -26,7 +26,9 @@ pub(super) enum Found {
 
 impl OnDisk {
     pub(super) fn at(root: &Path) -> io::Result<Self> {
-        Ok(Self { root: Folder::open(root)? })
+        Ok(Self {
+            root: Folder::open(root)?,
+        })
     }
 
     /// Reads the file at a relative path into `content`, replacing it.
@@ -34,7 +36,13 @@ impl OnDisk {
         content.clear();
         let file = match self.root.open_file_below(Path::new(path)) {
             Ok(Some(file)) => file,
-            Ok(None) => return Ok(if self.is_link(path) { Found::Link } else { Found::Other }),
+            Ok(None) => {
+                return Ok(if self.is_link(path) {
+                    Found::Link
+                } else {
+                    Found::Other
+                });
+            }
             // A file that is left out by name need not be readable.
             Err(error) => return left_out(path, 0).map(Found::LeftOut).ok_or(error),
         };
@@ -48,8 +56,12 @@ impl OnDisk {
 
     fn is_link(&self, path: &str) -> bool {
         let path = Path::new(path);
-        let found =
-            self.root.folder_of(path).and_then(|folder| folder.stat(path.file_name().unwrap_or_default()));
-        found.is_ok_and(|stat| stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink()))
+        let found = self
+            .root
+            .folder_of(path)
+            .and_then(|folder| folder.stat(path.file_name().unwrap_or_default()));
+        found.is_ok_and(|stat| {
+            stat.is_some_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
+        })
     }
 }

@@ -24,14 +24,19 @@ pub(super) enum Fit {
 }
 
 pub(super) fn fit(text: &str, query: &str, settings: &Settings) -> Fit {
-    let Some(model) = settings.model.value.iter().next() else { return Fit::Fits };
+    let Some(model) = settings.model.value.iter().next() else {
+        return Fit::Fits;
+    };
     let size = tokens(text.len());
     let price = today().and_then(|day| settings.prices().of(model, None, &day).cloned());
     let provider = settings.provider_of(model);
-    let window =
-        price.as_ref().and_then(|price| price.window).or(provider.and_then(|provider| provider.window));
-    let answer =
-        price.and_then(|price| price.max_output).or(provider.and_then(|provider| provider.max_output));
+    let window = price
+        .as_ref()
+        .and_then(|price| price.window)
+        .or(provider.and_then(|provider| provider.window));
+    let answer = price
+        .and_then(|price| price.max_output)
+        .or(provider.and_then(|provider| provider.max_output));
     let rest = answer.unwrap_or_default() + tokens(query.len()) + INSTRUCTIONS;
     let budget = window.map_or(ALWAYS_FITS, |window| window.saturating_sub(rest));
     let all = phrases::count(size, "token");
@@ -53,11 +58,17 @@ pub(super) fn fit(text: &str, query: &str, settings: &Settings) -> Fit {
 }
 
 fn largest(text: &str) -> String {
-    let mut files: Vec<_> = files(text).map(|(path, text)| (tokens(text.len()), path)).collect();
+    let mut files: Vec<_> = files(text)
+        .map(|(path, text)| (tokens(text.len()), path))
+        .collect();
     files.sort_by(|one, other| other.cmp(one));
     let named = files.iter().take(NAMED);
     let named = named.map(|(size, path)| {
-        format!("{} ({})", code_commit_report::printable_name(path), phrases::thousands(*size))
+        format!(
+            "{} ({})",
+            code_commit_report::printable_name(path),
+            phrases::thousands(*size)
+        )
     });
     named.collect::<Vec<_>>().join(", ")
 }

@@ -23,7 +23,11 @@ pub(crate) fn choose(
         let layers = || caches::layers(&state, settings, host.output);
         let caches = probed.rung.has_views().then(layers).transpose()?;
         let memory = Some(state.clone());
-        let confinement = probed.confine(Access { caches, memory, ..access(probed.rung) });
+        let confinement = probed.confine(Access {
+            caches,
+            memory,
+            ..access(probed.rung)
+        });
         if works(&confinement).is_ok() {
             host.output.note(&format!("sandbox: {}", probed.why));
             hosts_can_be_opened(settings, probed.rung)?;
@@ -40,5 +44,11 @@ pub(crate) fn choose(
     if probed.rung == Rung::Off {
         return Ok(Ok(Confinement::off()));
     }
-    caches::in_layers(probed.confine(access(probed.rung)), &state, settings, host.output).map(Ok)
+    caches::in_layers(
+        probed.confine(access(probed.rung)),
+        &state,
+        settings,
+        host.output,
+    )
+    .map(Ok)
 }

@@ -9,7 +9,9 @@ use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
 use code_commit_loop_spec::{CommitScope, Files, Inputs, Role, Specs, still_holds};
 use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use code_commit_perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past};
+use code_commit_perform::{
+    AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past,
+};
 use code_commit_settings::{CommitScope as Scope, Origin, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -61,9 +63,20 @@ impl Begun {
         item: Option<Item>,
         key: Option<String>,
     ) -> Self {
-        let (which, version) = (Spec::FACTS.kind.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+        let (which, version) = (
+            Spec::FACTS.kind.to_owned(),
+            env!("CARGO_PKG_VERSION").to_owned(),
+        );
         let (limits, agent) = (limits(&workspace.settings), workspace.args.clone());
-        Self { which, version, inputs, limits, item, agent, key }
+        Self {
+            which,
+            version,
+            inputs,
+            limits,
+            item,
+            agent,
+            key,
+        }
     }
 }
 
@@ -91,9 +104,21 @@ fn overruled(begun: AgentLimits, settings: &Settings) -> AgentLimits {
     let flags = limits(settings);
     let is_flag = |origin| origin == Origin::Flag;
     AgentLimits {
-        max_cost_usd: if is_flag(settings.max_cost.origin) { flags.max_cost_usd } else { begun.max_cost_usd },
-        max_tokens: if is_flag(settings.max_tokens.origin) { flags.max_tokens } else { begun.max_tokens },
-        max_time_ms: if is_flag(settings.max_time.origin) { flags.max_time_ms } else { begun.max_time_ms },
+        max_cost_usd: if is_flag(settings.max_cost.origin) {
+            flags.max_cost_usd
+        } else {
+            begun.max_cost_usd
+        },
+        max_tokens: if is_flag(settings.max_tokens.origin) {
+            flags.max_tokens
+        } else {
+            begun.max_tokens
+        },
+        max_time_ms: if is_flag(settings.max_time.origin) {
+            flags.max_time_ms
+        } else {
+            begun.max_time_ms
+        },
     }
 }
 
@@ -106,18 +131,33 @@ pub(crate) struct Spec<'s> {
 
 impl<'s> Spec<'s> {
     pub(super) fn new(site: &'s Site<'s>, workspace: &'s Workspace<'s>, lines: &'s Lines) -> Self {
-        Self { site, workspace, lines }
+        Self {
+            site,
+            workspace,
+            lines,
+        }
     }
 
     /// Takes the lock: nobody else works on this tree meanwhile.
     pub(super) fn live(&self) -> Result<Life<'_, Self>, Failure> {
-        let (cancel, redactor) = (self.workspace.cancel.clone(), self.workspace.redactor.clone());
-        Ok(Life { of: self, site: self.site, lock: self.site.lock()?.into(), cancel, redactor })
+        let (cancel, redactor) = (
+            self.workspace.cancel.clone(),
+            self.workspace.redactor.clone(),
+        );
+        Ok(Life {
+            of: self,
+            site: self.site,
+            lock: self.site.lock()?.into(),
+            cancel,
+            redactor,
+        })
     }
 
     /// Only the newest run can be gone on with. A person may have worked on the tree since: a new run takes it as it is.
     fn leave_unfinished(&self) -> Result<(), Failure> {
-        let Some((known, begun)) = newest(self.site) else { return Ok(()) };
+        let Some((known, begun)) = newest(self.site) else {
+            return Ok(());
+        };
         let run = known.path(&self.site.root);
         if !goes_on(records::outcome_of(&records::open(&run))?.as_ref()) {
             return Ok(());
@@ -161,9 +201,13 @@ impl Loop for Spec<'_> {
 
     /// Whether it is the same work, for a person; a file of the backlog is work of its own.
     fn is_same(&self, asked: &Begun, recorded: &Begun) -> bool {
-        let inputs = Inputs { id: recorded.inputs.id.clone(), ..asked.inputs.clone() };
+        let inputs = Inputs {
+            id: recorded.inputs.id.clone(),
+            ..asked.inputs.clone()
+        };
         asked.item == recorded.item
-            && (asked.item.is_some() || (recorded.inputs == inputs && recorded.agent == asked.agent))
+            && (asked.item.is_some()
+                || (recorded.inputs == inputs && recorded.agent == asked.agent))
     }
 
     fn kept(past: &Past) -> Option<usize> {
@@ -188,7 +232,12 @@ impl Loop for Spec<'_> {
         }
         self.leave_unfinished()?;
         let name = Stamp::now().folder_name();
-        NewRun::create(runs, &name, redactor.clone(), "see that the folder can be written")
+        NewRun::create(
+            runs,
+            &name,
+            redactor.clone(),
+            "see that the folder can be written",
+        )
     }
 
     fn observer(&self, _: &Begun, run: &RunFolder) -> Box<dyn Observer> {
@@ -202,8 +251,15 @@ impl Loop for Spec<'_> {
         (): (),
         ground: Ground<'w>,
     ) -> Result<AgentWorld<'w, Team>, Failure> {
-        let Self { workspace, site, .. } = self;
-        let Ground { record, past, holds_for, .. } = ground;
+        let Self {
+            workspace, site, ..
+        } = self;
+        let Ground {
+            record,
+            past,
+            holds_for,
+            ..
+        } = ground;
         let (files, output) = (Files::of(&plan.inputs.id), site.host.output);
         let repositories = workspace.repositories(workspace.never_copied());
         if past.lines.is_empty() {
@@ -217,16 +273,32 @@ impl Loop for Spec<'_> {
             used: AgentUsage::of(&past.lines),
             session: Some(plan.inputs.id.clone()),
             holds_for,
-            ..workspace.world(record, workspace.team(&plan.inputs.focus, &files), watch, &workspace.cancel)
+            ..workspace.world(
+                record,
+                workspace.team(&plan.inputs.focus, &files),
+                watch,
+                &workspace.cancel,
+            )
         })
     }
 
-    fn settle(&self, world: &mut AgentWorld<'_, Team>, past: &Past) -> Result<Vec<Recorded>, Failure> {
+    fn settle(
+        &self,
+        world: &mut AgentWorld<'_, Team>,
+        past: &Past,
+    ) -> Result<Vec<Recorded>, Failure> {
         let restored = |paths: &[String]| {
             // A configuration that was the agent's own has been read already.
-            if paths.iter().any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str())) {
-                let why = anyhow!("the agent had changed the configuration, which was just restored");
-                return Err(Failure::refused(why, "run it again: code-commit spec run --resume"));
+            if paths
+                .iter()
+                .any(|path| [SPEC_CONFIG, PROJECT_FILE].contains(&path.as_str()))
+            {
+                let why =
+                    anyhow!("the agent had changed the configuration, which was just restored");
+                return Err(Failure::refused(
+                    why,
+                    "run it again: code-commit spec run --resume",
+                ));
             }
             let forgotten = project::forget_copies(&self.workspace.runs);
             Ok(forgotten.context("cannot remove what a killed run has left")?)
@@ -244,11 +316,21 @@ impl Loop for Spec<'_> {
 
     fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
         let repositories = self.workspace.repositories(self.workspace.never_copied());
-        say_uncommitted(&repositories, world.record.folder().path(), self.site.host.output);
+        say_uncommitted(
+            &repositories,
+            world.record.folder().path(),
+            self.site.host.output,
+        );
         Ok(())
     }
 
-    fn holds_for(&self, plan: &Begun, _: &RunFolder, outcome: &Outcome, _: Interrupt<'_>) -> HoldsFor {
+    fn holds_for(
+        &self,
+        plan: &Begun,
+        _: &RunFolder,
+        outcome: &Outcome,
+        _: Interrupt<'_>,
+    ) -> HoldsFor {
         match outcome {
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => HoldsFor::default(),
             Outcome::Done { .. }
@@ -270,7 +352,8 @@ impl Loop for Spec<'_> {
 /// The newest run of the spec loop, and what it was begun with.
 pub(super) fn newest(site: &Site<'_>) -> Option<(Known, Begun)> {
     let all = site.registry().all().unwrap_or_default();
-    all.into_iter().find_map(|known| begun(&known.path(&site.root)).map(|begun| (known, begun)))
+    all.into_iter()
+        .find_map(|known| begun(&known.path(&site.root)).map(|begun| (known, begun)))
 }
 
 /// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.
@@ -287,7 +370,9 @@ pub(super) fn begun(folder: &Path) -> Option<Begun> {
 pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> bool {
     let is_its_item = begun(folder.path()).is_some_and(|begun| begun.item.as_ref() == Some(item));
     let past = Past::read(folder.path()).unwrap_or_default();
-    let judged = past.end().and_then(|(_, holds_for)| holds_for.tree.as_deref());
+    let judged = past
+        .end()
+        .and_then(|(_, holds_for)| holds_for.tree.as_deref());
     is_its_item && tree.is_some() && judged == tree
 }
 
@@ -302,7 +387,10 @@ mod tests {
     #[test]
     fn a_verdict_is_about_one_content_of_a_task_and_about_one_tree() {
         let base = tempfile::tempdir().unwrap();
-        let item = |sha256: &str| Item { name: "a.md".to_owned(), sha256: sha256.to_owned() };
+        let item = |sha256: &str| Item {
+            name: "a.md".to_owned(),
+            sha256: sha256.to_owned(),
+        };
         let folder = RunFolder::create(base.path(), "run", Redactor::default()).unwrap();
         let begun = Begun {
             which: "spec".to_owned(),
@@ -315,9 +403,20 @@ mod tests {
         };
         folder.store_json(RUN_JSON, &begun).unwrap();
         let mut record = Record::begin(folder.clone(), Silent).unwrap();
-        assert!(!is_about(&folder, &item("one"), Some("tree")), "there is no verdict yet");
-        let holds_for = HoldsFor { tree: Some("tree".to_owned()), ..HoldsFor::default() };
-        record.note(&Note::Ended { outcome: Outcome::Done { rounds: 1 }, holds_for }).unwrap();
+        assert!(
+            !is_about(&folder, &item("one"), Some("tree")),
+            "there is no verdict yet"
+        );
+        let holds_for = HoldsFor {
+            tree: Some("tree".to_owned()),
+            ..HoldsFor::default()
+        };
+        record
+            .note(&Note::Ended {
+                outcome: Outcome::Done { rounds: 1 },
+                holds_for,
+            })
+            .unwrap();
         assert!(is_about(&folder, &item("one"), Some("tree")));
         for (sha256, tree) in [("two", Some("tree")), ("one", Some("other")), ("one", None)] {
             assert!(!is_about(&folder, &item(sha256), tree), "{sha256} {tree:?}");

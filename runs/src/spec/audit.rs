@@ -56,8 +56,11 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     lines.watch(&audited.event());
     match audited {
         Audited::Whole => Ok(Exit::Done),
-        Audited::Interrupted => Err(Failure::new(Exit::Interrupted, anyhow!("the audit was ended"))
-            .help("what it has found is in .cuggino/tbd; the same command begins a new one")),
+        Audited::Interrupted => Err(Failure::new(
+            Exit::Interrupted,
+            anyhow!("the audit was ended"),
+        )
+        .help("what it has found is in .cuggino/tbd; the same command begins a new one")),
         Audited::Failed(why) => Err(Failure::new(Exit::ModelUnavailable, anyhow!("{why}"))
             .help("mend what stands in the way, then start again")),
     }
@@ -83,7 +86,9 @@ fn attempts(
         let turn = Turn::<Specs>::new(Role::Audit, audit(specs).into(), system, Session::New);
         let turned = match harness.perform(pace.lead(turn)) {
             Ok(TurnAnswer::Turned(turned)) => turned,
-            Ok(TurnAnswer::LimitReached(limit)) => return Ok(Err(Audited::Failed(limit.cause.message))),
+            Ok(TurnAnswer::LimitReached(limit)) => {
+                return Ok(Err(Audited::Failed(limit.cause.message)));
+            }
             Err(Stop::Fault(AgentFault::Interrupted)) => return Ok(Err(Audited::Interrupted)),
             Err(stop) => return Err(stopped(stop, folder)),
         };
@@ -92,7 +97,11 @@ fn attempts(
             Next::Judge | Next::Again => return Ok(Ok(turned)),
             Next::Other => {}
             Next::Wait(wait) => {
-                if harness.perform(wait).map_err(|stop| stopped(stop, folder))?.is_too_long {
+                if harness
+                    .perform(wait)
+                    .map_err(|stop| stopped(stop, folder))?
+                    .is_too_long
+                {
                     return Ok(Ok(turned));
                 }
             }
@@ -101,15 +110,27 @@ fn attempts(
 }
 
 /// One audit that `cancel` ends early.
-pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines) -> Result<Audited, Failure> {
+pub(super) fn perform(
+    workspace: &Workspace<'_>,
+    cancel: &Cancel,
+    lines: &Lines,
+) -> Result<Audited, Failure> {
     let name = format!("{}-{AUDIT}", Stamp::now().folder_name());
     let redactor = workspace.redactor.clone();
-    let new = NewRun::create(&workspace.runs, &name, redactor, "see that the folder can be written")?;
+    let new = NewRun::create(
+        &workspace.runs,
+        &name,
+        redactor,
+        "see that the folder can be written",
+    )?;
     let folder = new.folder().clone();
     let id = uuid::v7()?;
     lines.of_run(&folder);
     let ear = Box::new(Ear::new(lines.clone(), &workspace.root, None));
-    let record = new.record(lines.clone()).map_err(cannot_begin)?.about(&workspace.root);
+    let record = new
+        .record(lines.clone())
+        .map_err(cannot_begin)?
+        .about(&workspace.root);
     let cast = workspace.team("", &Files::of(&id));
     let world = AgentWorld {
         limits: limits(&workspace.settings),
@@ -121,7 +142,10 @@ pub(super) fn perform(workspace: &Workspace<'_>, cancel: &Cancel, lines: &Lines)
         Err(audited) => return Ok(audited),
     };
     if !turned.put_back.is_empty() {
-        workspace.host.output.note(&format!("log: {}", folder.path().display()));
+        workspace
+            .host
+            .output
+            .note(&format!("log: {}", folder.path().display()));
     }
     Ok(match turned.end.then {
         TurnAdvice::Repeat => Audited::Interrupted,

@@ -22,10 +22,18 @@ pub(crate) fn command(
 ) -> Result<(String, BuildCommand), Failure> {
     let config = config::read(tree.root())?;
     let line = config.check.clone().ok_or_else(|| {
-        Failure::refused(anyhow!("the specs have no check command"), "give one with code-commit spec setup")
+        Failure::refused(
+            anyhow!("the specs have no check command"),
+            "give one with code-commit spec setup",
+        )
     })?;
-    let probed = probe(sandbox::mode(settings.sandbox.value), host.environment.docker_host())
-        .map_err(|reason| sandbox::no_sandbox(reason, "--sandbox off runs it with all of your rights"))?;
+    let probed = probe(
+        sandbox::mode(settings.sandbox.value),
+        host.environment.docker_host(),
+    )
+    .map_err(|reason| {
+        sandbox::no_sandbox(reason, "--sandbox off runs it with all of your rights")
+    })?;
     let (_, runs) = project::state(tree.root(), Some(tree))?;
     let env = sandbox::build_env(settings, host.environment);
     let ground = Ground {

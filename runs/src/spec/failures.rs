@@ -35,10 +35,23 @@ pub fn parked(root: &Path) -> Vec<Failed> {
 /// Notes that a file has failed once more; how often that was.
 pub(super) fn count(root: &Path, item: &Item, why: &str) -> io::Result<u32> {
     let all = read(root);
-    let before = all.iter().find(|failed| failed.item == *item).map_or(0, |failed| failed.times);
-    let failed = Failed { item: item.clone(), times: before.saturating_add(1), why: why.to_owned() };
+    let before = all
+        .iter()
+        .find(|failed| failed.item == *item)
+        .map_or(0, |failed| failed.times);
+    let failed = Failed {
+        item: item.clone(),
+        times: before.saturating_add(1),
+        why: why.to_owned(),
+    };
     let times = failed.times;
-    write(root, all.into_iter().filter(|failed| failed.item != *item).chain([failed]).collect())?;
+    write(
+        root,
+        all.into_iter()
+            .filter(|failed| failed.item != *item)
+            .chain([failed])
+            .collect(),
+    )?;
     Ok(times)
 }
 
@@ -48,7 +61,12 @@ pub(super) fn forget(root: &Path, item: &Item) -> io::Result<()> {
     if all.iter().all(|failed| failed.item != *item) {
         return Ok(());
     }
-    write(root, all.into_iter().filter(|failed| failed.item != *item).collect())
+    write(
+        root,
+        all.into_iter()
+            .filter(|failed| failed.item != *item)
+            .collect(),
+    )
 }
 
 fn is_as_it_was(root: &Path, failed: &Failed) -> bool {
@@ -57,12 +75,20 @@ fn is_as_it_was(root: &Path, failed: &Failed) -> bool {
 
 fn file(root: &Path) -> Option<PathBuf> {
     let tree = work_tree_if_any(root).ok()?;
-    Some(project::state(root, tree.as_ref()).ok()?.0.join(WATCH).join(FILE))
+    Some(
+        project::state(root, tree.as_ref())
+            .ok()?
+            .0
+            .join(WATCH)
+            .join(FILE),
+    )
 }
 
 /// One that cannot be read counts nothing: files are tried again.
 fn read(root: &Path) -> Vec<Failed> {
-    let text = file(root).and_then(|file| fs::read(file).ok()).unwrap_or_default();
+    let text = file(root)
+        .and_then(|file| fs::read(file).ok())
+        .unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

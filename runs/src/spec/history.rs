@@ -32,7 +32,10 @@ pub struct Past {
 impl Past {
     /// How it ended; none while it has not.
     pub fn outcome(&self) -> Option<Outcome> {
-        code_commit_perform::Past::read(&self.path).ok()?.outcome().cloned()
+        code_commit_perform::Past::read(&self.path)
+            .ok()?
+            .outcome()
+            .cloned()
     }
 }
 
@@ -40,7 +43,14 @@ impl Past {
 pub fn all(site: &Site<'_>) -> Vec<Past> {
     let known = site.registry().all().unwrap_or_default();
     let paths = known.into_iter().map(|known| known.path(&site.root));
-    paths.filter_map(|path| Some(Past { begun: act::begun(&path)?, path })).collect()
+    paths
+        .filter_map(|path| {
+            Some(Past {
+                begun: act::begun(&path)?,
+                path,
+            })
+        })
+        .collect()
 }
 
 /// The folders of audits, the newest first.
@@ -56,7 +66,9 @@ pub fn talks(root: &Path) -> Vec<PathBuf> {
 /// Folders that were made for this, by their names.
 fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
     let tree = work_tree_if_any(root);
-    let Ok((_, runs)) = tree.and_then(|tree| project::state(root, tree.as_ref())) else { return Vec::new() };
+    let Ok((_, runs)) = tree.and_then(|tree| project::state(root, tree.as_ref())) else {
+        return Vec::new();
+    };
     let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.retain(|path| is_named(&records::name(path), what));
@@ -67,7 +79,10 @@ fn folders(root: &Path, what: &str) -> Vec<PathBuf> {
 /// `…-audit`, and `…-audit-2` of the same second.
 fn is_named(name: &str, what: &str) -> bool {
     let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let stem = name.rsplit_once('-').filter(|(_, count)| is_count(count)).map_or(name, |(stem, _)| stem);
+    let stem = name
+        .rsplit_once('-')
+        .filter(|(_, count)| is_count(count))
+        .map_or(name, |(stem, _)| stem);
     stem.rsplit_once('-').is_some_and(|(_, last)| last == what)
 }
 
@@ -82,7 +97,10 @@ pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Res
     let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
     let tell = |outcome: &Outcome| {
         output.object(&json!({ "same": true, "outcome": outcome }));
-        output.report(&format!("the same prompts, the same end: {}", word(Some(outcome))));
+        output.report(&format!(
+            "the same prompts, the same end: {}",
+            word(Some(outcome))
+        ));
     };
     let lead = |harness: &mut _| code_commit_loop_spec::spec(harness, &begun.inputs);
     replay::from_record((folder, &record), "round", output, lead, tell)
@@ -93,7 +111,10 @@ pub fn word(outcome: Option<&Outcome>) -> String {
     match outcome {
         Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
         Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
-            format!("not approved after {}", phrases::count(u64::from(*rounds), "iteration"))
+            format!(
+                "not approved after {}",
+                phrases::count(u64::from(*rounds), "iteration")
+            )
         }
         Some(Outcome::NeedsPerson { .. }) => "spec issue".to_owned(),
         Some(Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. }) => {

@@ -44,8 +44,17 @@ impl Lines {
     /// `specs` is the folder of the specs.
     pub fn new(output: Output, specs: &str) -> Self {
         let live = LiveLine::new(output.live && !output.json);
-        let screen = Screen { live, iteration: 0, open: String::new(), run: None };
-        Self { output, specs: specs.to_owned(), screen: Rc::new(RefCell::new(screen)) }
+        let screen = Screen {
+            live,
+            iteration: 0,
+            open: String::new(),
+            run: None,
+        };
+        Self {
+            output,
+            specs: specs.to_owned(),
+            screen: Rc::new(RefCell::new(screen)),
+        }
     }
 
     /// From now on these are the lines of the run in this folder.
@@ -54,10 +63,13 @@ impl Lines {
     }
 
     fn printed(&self, line: &Line) -> String {
-        let Line::ShellRan(ran) = line else { return String::new() };
+        let Line::ShellRan(ran) = line else {
+            return String::new();
+        };
         let run = self.screen.borrow().run.clone();
         let text = run.and_then(|run| output_text(&run, &ran.output.stored.file).ok());
-        text.map(|text| text.as_str().to_owned()).unwrap_or_default()
+        text.map(|text| text.as_str().to_owned())
+            .unwrap_or_default()
     }
 
     fn say(&self, text: &str) {
@@ -73,20 +85,34 @@ impl Lines {
     }
 
     fn head(&self, head: &str, text: &str) {
-        self.say(&format!("{} {text}", self.output.paint(STRONG, &format!("[{head}]"))));
+        self.say(&format!(
+            "{} {text}",
+            self.output.paint(STRONG, &format!("[{head}]"))
+        ));
     }
 
     fn phase(&self, event: &PhaseEvent) {
         match event {
-            PhaseEvent::IterationStart { iteration, max_iterations } => {
+            PhaseEvent::IterationStart {
+                iteration,
+                max_iterations,
+            } => {
                 self.screen.borrow_mut().iteration = *iteration;
-                self.head("Loop", &format!("=== Iteration {iteration}/{max_iterations} ==="));
+                self.head(
+                    "Loop",
+                    &format!("=== Iteration {iteration}/{max_iterations} ==="),
+                );
             }
             PhaseEvent::PlanningStart { .. } => self.head("Planning", "Starting..."),
             PhaseEvent::ImplementingStart { .. } => self.head("Implementing", "Starting..."),
             PhaseEvent::ReviewingStart { .. } => self.head("Reviewing", "Starting..."),
             PhaseEvent::RetryStart { reason, .. } => {
-                self.head("Loop", &self.output.paint(WARN, &format!("Trying again: {}", printable(reason))));
+                self.head(
+                    "Loop",
+                    &self
+                        .output
+                        .paint(WARN, &format!("Trying again: {}", printable(reason))),
+                );
             }
             PhaseEvent::SpecsChanged { .. } => {
                 let said = "The specs were edited: agents go by them as they are now";
@@ -94,15 +120,31 @@ impl Lines {
             }
             PhaseEvent::QuotaWaitStart { until_unix, .. } => {
                 let seconds = i64::try_from(*until_unix).unwrap_or(i64::MAX);
-                let when =
-                    jiff::Timestamp::from_second(seconds).map(|when| when.to_string()).unwrap_or_default();
-                self.head("Loop", &self.output.paint(WARN, &format!("Quota used up; waiting until {when}")));
+                let when = jiff::Timestamp::from_second(seconds)
+                    .map(|when| when.to_string())
+                    .unwrap_or_default();
+                self.head(
+                    "Loop",
+                    &self
+                        .output
+                        .paint(WARN, &format!("Quota used up; waiting until {when}")),
+                );
             }
-            PhaseEvent::LoopApproved { .. } => self.head("Loop", &self.output.paint(GOOD, "Approved")),
-            PhaseEvent::LoopSpecIssue { content, filename, .. } => {
-                let file =
-                    format!("{}/{}/{filename}", code_commit_loop_spec::STORE, code_commit_loop_spec::ISSUES);
-                self.head("Loop", &self.output.paint(BAD, &format!("Spec issue: {file}")));
+            PhaseEvent::LoopApproved { .. } => {
+                self.head("Loop", &self.output.paint(GOOD, "Approved"))
+            }
+            PhaseEvent::LoopSpecIssue {
+                content, filename, ..
+            } => {
+                let file = format!(
+                    "{}/{}/{filename}",
+                    code_commit_loop_spec::STORE,
+                    code_commit_loop_spec::ISSUES
+                );
+                self.head(
+                    "Loop",
+                    &self.output.paint(BAD, &format!("Spec issue: {file}")),
+                );
                 self.say(printable(content).trim_end());
             }
             PhaseEvent::LoopMaxIterations { iteration, review } => {
@@ -110,7 +152,10 @@ impl Lines {
                     "Loop",
                     &self.output.paint(
                         BAD,
-                        &format!("Maximum of {} reached", phrases::count(u64::from(*iteration), "iteration")),
+                        &format!(
+                            "Maximum of {} reached",
+                            phrases::count(u64::from(*iteration), "iteration")
+                        ),
                     ),
                 );
                 self.say(printable(review).trim_end());
@@ -119,7 +164,11 @@ impl Lines {
     }
 
     fn ran(&self, ShellRan { name, ended, .. }: &ShellRan, output: &str) {
-        let head = if name == code_commit_loop_spec::SETUP { "Setup" } else { "Check" };
+        let head = if name == code_commit_loop_spec::SETUP {
+            "Setup"
+        } else {
+            "Check"
+        };
         match ended.exit_code() {
             Some(code) => self.head(head, &format!("Completed (exit {code})")),
             None => self.head(head, &format!("Failed: it {ended}")),
@@ -135,7 +184,12 @@ impl Lines {
                 self.head("Commit", &format!("{short} {subject}"));
             }
             CheckpointResult::Failed { error } => {
-                self.head("Commit", &self.output.paint(BAD, &format!("Failed: {}", printable(error))));
+                self.head(
+                    "Commit",
+                    &self
+                        .output
+                        .paint(BAD, &format!("Failed: {}", printable(error))),
+                );
             }
             CheckpointResult::Nothing => {}
         }
@@ -167,22 +221,37 @@ impl Lines {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what an agent does besides is not shown")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "what an agent does besides is not shown"
+    )]
     fn event(&self, event: &Event) {
         if let Event::Text(text) = event {
             return self.text(text);
         }
         self.end_of_text();
         match event {
-            Event::ToolCall { name, argument: Some(argument), .. } => {
+            Event::ToolCall {
+                name,
+                argument: Some(argument),
+                ..
+            } => {
                 self.say(&format!("▶ {}: {}", printable(name), printable(argument)));
             }
-            Event::ToolCall { name, argument: None, .. } => self.say(&format!("▶ {}", printable(name))),
-            Event::ToolResult { ok: true, message, .. } => {
+            Event::ToolCall {
+                name,
+                argument: None,
+                ..
+            } => self.say(&format!("▶ {}", printable(name))),
+            Event::ToolResult {
+                ok: true, message, ..
+            } => {
                 let text = printable(message.as_deref().unwrap_or_default());
                 self.verbose(&self.output.paint(DIM, format!("  ✓ {text}").trim_end()));
             }
-            Event::ToolResult { ok: false, message, .. } => {
+            Event::ToolResult {
+                ok: false, message, ..
+            } => {
                 let text = printable(message.as_deref().unwrap_or("failed"));
                 self.verbose(&self.output.paint(WARN, &format!("  ✗ {text}")));
             }
@@ -217,12 +286,16 @@ impl Lines {
             WatchEvent::BacklogEmpty => "Backlog empty, waiting...".to_owned(),
             WatchEvent::ChangeDetected => "Change detected, waiting for it to settle...".to_owned(),
             WatchEvent::DebounceComplete => "Settled".to_owned(),
-            WatchEvent::ProcessingItem { filename } => format!("Processing {}", printable(filename)),
+            WatchEvent::ProcessingItem { filename } => {
+                format!("Processing {}", printable(filename))
+            }
             WatchEvent::ItemCompleted { filename } => format!("Completed {}", printable(filename)),
             WatchEvent::ItemRetained { filename, reason } => {
                 format!("Kept {}: {reason}", printable(filename))
             }
-            WatchEvent::ItemParked { filename, reason } => format!("{} {reason}", printable(filename)),
+            WatchEvent::ItemParked { filename, reason } => {
+                format!("{} {reason}", printable(filename))
+            }
             WatchEvent::SpecIssueWaiting { filenames } => {
                 let count = phrases::count(filenames.len() as u64, "spec issue");
                 format!("Waiting for {count}: {}", printable(&filenames.join(", ")))
@@ -230,7 +303,9 @@ impl Lines {
             WatchEvent::AuditStarted => "Starting...".to_owned(),
             WatchEvent::AuditEnded => "Ended".to_owned(),
             WatchEvent::AuditInterrupted => "Interrupted".to_owned(),
-            WatchEvent::TbdItemFound { filename, .. } => format!("To be discussed: {TBD}/{filename}"),
+            WatchEvent::TbdItemFound { filename, .. } => {
+                format!("To be discussed: {TBD}/{filename}")
+            }
         };
         self.head(head, &text);
     }
@@ -261,7 +336,8 @@ impl Lines {
 impl Observer for Lines {
     fn see(&mut self, event: &code_commit_perform::Event<'_>) {
         if let code_commit_perform::Event::Warning(problem) = event {
-            self.output.object(&json!({ "event": "warning", "problem": problem }));
+            self.output
+                .object(&json!({ "event": "warning", "problem": problem }));
             self.output.warn(&printable(&problem.message));
         }
         if let code_commit_perform::Event::Line { line, .. } = event {

@@ -29,8 +29,19 @@ pub(super) struct Mending<'m> {
 
 impl<'m> Mending<'m> {
     /// For the project in `root`, whose session file is `session`.
-    pub(super) fn new(ear: Ear, root: &'m Path, session: At<Place>, no_wall: Option<&'m Output>) -> Self {
-        Self { ear, root, session, no_wall, before: (None, Mailboxes::default()) }
+    pub(super) fn new(
+        ear: Ear,
+        root: &'m Path,
+        session: At<Place>,
+        no_wall: Option<&'m Output>,
+    ) -> Self {
+        Self {
+            ear,
+            root,
+            session,
+            no_wall,
+            before: (None, Mailboxes::default()),
+        }
     }
 
     /// A person, or another program of theirs, may have done it meanwhile: it is said, not restored.
@@ -38,7 +49,10 @@ impl<'m> Mending<'m> {
         let Some(output) = self.no_wall else { return };
         let (before, after) = (&self.before.1, project::mailboxes(self.root));
         let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for name in names.into_iter().filter(|name| before.get(*name) != after.get(*name)) {
+        for name in names
+            .into_iter()
+            .filter(|name| before.get(*name) != after.get(*name))
+        {
             output.warn(&format!(
                 "{STORE}/{} changed during the turn of the {role} agent, which no sandbox prevented",
                 printable(name)
@@ -52,18 +66,26 @@ impl<'m> Mending<'m> {
 
     /// None where there is no such file, something else in its place, or no plan in it.
     fn read(&self) -> Option<String> {
-        let bytes = code_commit_dir::read(&self.path(), u64::MAX, code_commit_dir::Links::Refused).ok()??;
+        let bytes = code_commit_dir::read(&self.path(), u64::MAX, code_commit_dir::Links::Refused)
+            .ok()??;
         Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| text.contains(LOG))
     }
 
     fn restore(&self, before: String, markers: &[Marked]) -> io::Result<()> {
-        let text: String = [before].into_iter().chain(markers.iter().map(in_session)).collect();
+        let text: String = [before]
+            .into_iter()
+            .chain(markers.iter().map(in_session))
+            .collect();
         project::mend_folders(self.root)?;
         project::write(&self.path(), &text)
     }
 
     fn fault(&self, source: io::Error) -> AgentFault {
-        AgentFault::File { doing: "mend", path: self.root.join(STORE), source }
+        AgentFault::File {
+            doing: "mend",
+            path: self.root.join(STORE),
+            source,
+        }
     }
 }
 
@@ -100,7 +122,9 @@ impl AgentWatch for Mending<'_> {
     fn ends(&mut self, role: &str, markers: &[Marked]) -> Result<(), AgentFault> {
         self.warn(role);
         match (self.before.0.take(), self.read()) {
-            (Some(before), None) => self.restore(before, markers).map_err(|source| self.fault(source)),
+            (Some(before), None) => self
+                .restore(before, markers)
+                .map_err(|source| self.fault(source)),
             _ => Ok(()),
         }
     }

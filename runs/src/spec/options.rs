@@ -85,18 +85,29 @@ impl AgentOptions {
     /// The agents in the order in which they are tried, each with its model.
     pub(crate) fn agents(&self) -> Result<Vec<(Agent, Option<&str>)>, Failure> {
         let first = self.first();
-        if self.agent_model.iter().chain(&self.escalate).any(String::is_empty) {
+        if self
+            .agent_model
+            .iter()
+            .chain(&self.escalate)
+            .any(String::is_empty)
+        {
             return Err(Failure::refused(
                 anyhow!("a model has no name"),
                 "name them with commas between: --model NAME,NAME",
             ));
         }
-        let models: Vec<_> = self.agent_model.iter().map(|model| Some(model.as_str())).collect();
+        let models: Vec<_> = self
+            .agent_model
+            .iter()
+            .map(|model| Some(model.as_str()))
+            .collect();
         match (self.agent.len(), models.len()) {
             (0 | 1, 0) => Ok(vec![(first, None)]),
             (0 | 1, _) => Ok(models.into_iter().map(|model| (first, model)).collect()),
             (_, 0) => Ok(self.agent.iter().map(|agent| (*agent, None)).collect()),
-            (agents, named) if agents == named => Ok(self.agent.iter().copied().zip(models).collect()),
+            (agents, named) if agents == named => {
+                Ok(self.agent.iter().copied().zip(models).collect())
+            }
             (agents, named) => Err(Failure::refused(
                 anyhow!("--agent names {agents} agents, and --model {named} models"),
                 "name a model for each agent, in the same order, or none",
@@ -121,7 +132,9 @@ enum OneOrMore<T> {
     More(Vec<T>),
 }
 
-fn one_or_more<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+fn one_or_more<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
     Ok(match Option::<OneOrMore<T>>::deserialize(from)? {
         None => Vec::new(),
         Some(OneOrMore::One(one)) => vec![one],

@@ -57,7 +57,8 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+    file.as_file()
+        .set_permissions(fs::Permissions::from_mode(0o644))?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }
 
@@ -65,7 +66,12 @@ pub fn write(path: &Path, text: &str) -> io::Result<()> {
 const TRIES: u32 = 16;
 
 /// A file of the store, opened through no link, whatever an agent does there at the same time.
-pub(crate) fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
+pub(crate) fn open_below(
+    root: &Path,
+    folder: &str,
+    file: &str,
+    flags: OFlags,
+) -> io::Result<fs::File> {
     let mut again = 1..TRIES;
     loop {
         match open_once(root, folder, file, flags) {
@@ -77,7 +83,12 @@ pub(crate) fn open_below(root: &Path, folder: &str, file: &str, flags: OFlags) -
 
 fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result<fs::File> {
     let way = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let root = openat(CWD, root, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let root = openat(
+        CWD,
+        root,
+        OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let below = |at: &OwnedFd, name: &str| {
         // An agent that cleans the work tree may have removed it.
         match mkdirat(at, name, Mode::from_raw_mode(0o755)) {
@@ -89,14 +100,27 @@ fn open_once(root: &Path, folder: &str, file: &str, flags: OFlags) -> io::Result
     // A pipe in its place must not hold us up.
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::File::from(openat(&folder, file, flags, Mode::from_raw_mode(0o644))?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::ErrorKind::InvalidInput.into())
+    }
 }
 
 /// The files of a folder of the store whose names are UTF-8, sorted; hidden ones are not there yet.
 pub fn names(root: &Path, name: &str) -> Vec<String> {
-    let entries = code_commit_dir::list(folder(root, name)).into_iter().flatten().flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_file));
-    let mut names: Vec<String> = files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let entries = code_commit_dir::list(folder(root, name))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files = entries.filter(|entry| {
+        entry
+            .file_type()
+            .is_ok_and(code_commit_dir::FileType::is_file)
+    });
+    let mut names: Vec<String> = files
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
@@ -107,18 +131,28 @@ pub(crate) type Mailboxes = BTreeMap<String, Option<(u64, SystemTime)>>;
 
 /// The files that are a person's: backlog, spec issues, findings and what was dismissed.
 pub(crate) fn mailboxes(root: &Path) -> Mailboxes {
-    let all = [BACKLOG, ISSUES, TBD].into_iter().flat_map(|folder| of_folder(root, folder));
-    all.chain([MEMORY.to_owned()]).filter_map(|name| looks(root, name)).collect()
+    let all = [BACKLOG, ISSUES, TBD]
+        .into_iter()
+        .flat_map(|folder| of_folder(root, folder));
+    all.chain([MEMORY.to_owned()])
+        .filter_map(|name| looks(root, name))
+        .collect()
 }
 
 fn of_folder(root: &Path, folder: &str) -> Vec<String> {
-    names(root, folder).into_iter().map(|name| format!("{folder}/{name}")).collect()
+    names(root, folder)
+        .into_iter()
+        .map(|name| format!("{folder}/{name}"))
+        .collect()
 }
 
 /// As a listing of its folder shows it.
 fn looks(root: &Path, name: String) -> Option<(String, Option<(u64, SystemTime)>)> {
     let data = fs::symlink_metadata(root.join(STORE).join(&name)).ok()?;
-    Some((name, data.modified().ok().map(|modified| (data.len(), modified))))
+    Some((
+        name,
+        data.modified().ok().map(|modified| (data.len(), modified)),
+    ))
 }
 
 /// Whether work has arrived, for those who ask many times a second: a backlog that looks as it did is not read again.
@@ -133,7 +167,10 @@ impl Arrivals {
         if !issues(root).is_empty() {
             return true;
         }
-        let now = of_folder(root, BACKLOG).into_iter().filter_map(|name| looks(root, name)).collect();
+        let now = of_folder(root, BACKLOG)
+            .into_iter()
+            .filter_map(|name| looks(root, name))
+            .collect();
         if self.idle.as_ref() == Some(&now) {
             return false;
         }
@@ -147,20 +184,30 @@ pub(crate) fn listing(root: &Path) -> Listing {
     let parked = failures::parked(root);
     let item = |name: String| {
         let bytes = fs::read(folder(root, BACKLOG).join(&name)).ok()?;
-        let item = Item { sha256: code_commit_logging::sha256_hex(&bytes), name };
+        let item = Item {
+            sha256: code_commit_logging::sha256_hex(&bytes),
+            name,
+        };
         let is_parked = parked.iter().any(|failed| failed.item == item);
         (why_no_task(&bytes).is_none() && !is_parked).then_some(item)
     };
-    Listing { issues: issues(root), backlog: names(root, BACKLOG).into_iter().filter_map(item).collect() }
+    Listing {
+        issues: issues(root),
+        backlog: names(root, BACKLOG).into_iter().filter_map(item).collect(),
+    }
 }
 
 /// Whatever lies in the folder of spec issues stops runs and the backlog (S4 §Spec Issue Handling): links and odd names too; as they are
 /// shown, sorted.
 pub fn issues(root: &Path) -> Vec<String> {
-    let entries = code_commit_dir::list(folder(root, ISSUES)).into_iter().flatten().flatten();
+    let entries = code_commit_dir::list(folder(root, ISSUES))
+        .into_iter()
+        .flatten()
+        .flatten();
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_dir()));
-    let mut names: Vec<String> =
-        files.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> = files
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
@@ -176,7 +223,9 @@ pub(crate) fn forget_session(root: &Path, files: &Files) {
 
 /// The hash of a file of the backlog; none if it is gone.
 pub fn hash(root: &Path, name: &str) -> Option<String> {
-    fs::read(folder(root, BACKLOG).join(name)).ok().map(|bytes| code_commit_logging::sha256_hex(&bytes))
+    fs::read(folder(root, BACKLOG).join(name))
+        .ok()
+        .map(|bytes| code_commit_logging::sha256_hex(&bytes))
 }
 
 /// What lies in the backlog and cannot be a task as it is, and why; names as they are shown.
@@ -190,12 +239,27 @@ pub(crate) fn no_tasks(root: &Path) -> Vec<(String, &'static str)> {
             why_no_task(&fs::read(entry.path()).ok()?)
         }
     };
-    let entries = code_commit_dir::list(folder(root, BACKLOG)).into_iter().flatten().flatten();
-    let all =
-        entries.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), why(&entry)?)));
+    let entries = code_commit_dir::list(folder(root, BACKLOG))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let all = entries.filter_map(|entry| {
+        Some((
+            entry.file_name().to_string_lossy().into_owned(),
+            why(&entry)?,
+        ))
+    });
     let parked = failures::parked(root).into_iter();
-    let parked = parked.map(|failed| (failed.item.name, "has failed three times and waits to be edited"));
-    let mut all: Vec<_> = all.chain(parked).filter(|(name, _)| !name.starts_with('.')).collect();
+    let parked = parked.map(|failed| {
+        (
+            failed.item.name,
+            "has failed three times and waits to be edited",
+        )
+    });
+    let mut all: Vec<_> = all
+        .chain(parked)
+        .filter(|(name, _)| !name.starts_with('.'))
+        .collect();
     all.sort_unstable();
     all
 }
@@ -211,7 +275,10 @@ fn why_no_task(bytes: &[u8]) -> Option<&'static str> {
 /// Deletes a file of the backlog if it still holds what it did, and says whether it is gone. It is taken out of the way first, so that an
 /// edit between the look and the deletion is not lost: then it is put back.
 pub(crate) fn delete_unchanged(root: &Path, item: &Item) -> io::Result<bool> {
-    let (path, aside) = (folder(root, BACKLOG).join(&item.name), folder(root, WIP).join(&item.name));
+    let (path, aside) = (
+        folder(root, BACKLOG).join(&item.name),
+        folder(root, WIP).join(&item.name),
+    );
     match fs::rename(&path, &aside) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         other => other?,
@@ -234,7 +301,9 @@ fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
 /// The harness's own state, and where its runs are kept.
 pub fn state(root: &Path, tree: Option<&WorkTree>) -> Result<(PathBuf, PathBuf), Failure> {
     let state = match tree {
-        Some(tree) => tree.state_dir().and_then(|state| Ok((state, tree.state_of_root()?))),
+        Some(tree) => tree
+            .state_dir()
+            .and_then(|state| Ok((state, tree.state_of_root()?))),
         None => code_commit_repo::state_dir_in_tree(root).map(|state| (state.clone(), state)),
     };
     let (state, of_root) = state?;

@@ -44,7 +44,12 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
     let site = Site::at(root, host)?;
     let Some(focus) = &request.focus else {
         let known = newest(&site).map(|(known, _)| known);
-        return go_on(&site, known.as_ref(), &request.agent, request.limits.clone());
+        return go_on(
+            &site,
+            known.as_ref(),
+            &request.agent,
+            request.limits.clone(),
+        );
     };
     let focus = focus_of(root, focus)?;
     let workspace = open(&site, &request.agent, request.limits.clone())?;
@@ -53,42 +58,75 @@ pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failu
 }
 
 /// Begins a run whose first plan answers a person's review.
-pub fn review(root: &Path, file: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
+pub fn review(
+    root: &Path,
+    file: &Path,
+    request: &Request,
+    host: Host<'_>,
+) -> Result<Exit, Failure> {
     let review = String::from_utf8(read_input(file)?).unwrap_or_default();
     if review.trim().is_empty() {
         let what = anyhow!("{} is empty, or not UTF-8", file.display());
-        return Err(Failure::refused(what, "write there what does not match the specs"));
+        return Err(Failure::refused(
+            what,
+            "write there what does not match the specs",
+        ));
     }
     let site = Site::at(root, host)?;
     let focus = match &request.focus {
         Some(focus) => focus_of(root, focus)?,
-        None => newest(&site).map(|(_, begun)| begun.inputs.focus).ok_or_else(|| {
-            Failure::refused(
-                anyhow!("there is no run that the review could be about"),
-                "say it: --focus TEXT",
-            )
-        })?,
+        None => newest(&site)
+            .map(|(_, begun)| begun.inputs.focus)
+            .ok_or_else(|| {
+                Failure::refused(
+                    anyhow!("there is no run that the review could be about"),
+                    "say it: --focus TEXT",
+                )
+            })?,
     };
     let workspace = open(&site, &request.agent, request.limits.clone())?;
     let inputs = inputs(&workspace, focus)?;
-    start(&site, &workspace, Inputs { review: Some(review), ..inputs }, request)
+    start(
+        &site,
+        &workspace,
+        Inputs {
+            review: Some(review),
+            ..inputs
+        },
+        request,
+    )
 }
 
 /// Continues a run under its name, with the agent that it began with.
-pub(crate) fn resume(known: &Known, args: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
+pub(crate) fn resume(
+    known: &Known,
+    args: &resume::Request,
+    site: &Site<'_>,
+) -> Result<Exit, Failure> {
     let name = records::name(&known.path(&site.root));
     if known.is_imported() {
         let what = anyhow!("{name} was made elsewhere, and its agents worked on another tree");
-        return Err(Failure::refused(what, "begin a run here: code-commit spec run --focus TEXT"));
+        return Err(Failure::refused(
+            what,
+            "begin a run here: code-commit spec run --focus TEXT",
+        ));
     }
     if site.is_over(known) != Some(false) && site.is_newest(known) {
         return Err(records::closed(&name, "is over"));
     }
     if !site.is_newest(known) {
         let what = anyhow!("a newer run of the spec loop has begun since {name}");
-        return Err(Failure::refused(what, "only the newest can be resumed: code-commit spec run --resume"));
+        return Err(Failure::refused(
+            what,
+            "only the newest can be resumed: code-commit spec run --resume",
+        ));
     }
-    go_on(site, Some(known), &AgentOptions::default(), args.limits.clone())
+    go_on(
+        site,
+        Some(known),
+        &AgentOptions::default(),
+        args.limits.clone(),
+    )
 }
 
 fn go_on(
@@ -105,21 +143,30 @@ fn go_on(
     let lines = Lines::new(site.host.output.clone(), &workspace.config.specs);
     let spec = Spec::new(site, &workspace, &lines);
     let life = spec.live()?;
-    let known = known.filter(|known| site.is_over(known) != Some(true)).ok_or_else(|| {
-        Failure::nothing_to_do(
-            anyhow!("there is no run to go on with"),
-            "begin one with: code-commit spec run --focus TEXT",
-        )
-    })?;
+    let known = known
+        .filter(|known| site.is_over(known) != Some(true))
+        .ok_or_else(|| {
+            Failure::nothing_to_do(
+                anyhow!("there is no run to go on with"),
+                "begin one with: code-commit spec run --focus TEXT",
+            )
+        })?;
     life.go_on(known).map(|done| done.exit)
 }
 
 /// The workspace of a run that a person has asked for. Not while a spec issue waits: agents would meet it again, and be paid for that (S4
 /// §Spec Issue Handling).
-fn open<'b>(site: &Site<'b>, agent: &'b AgentOptions, limits: Layer) -> Result<Workspace<'b>, Failure> {
+fn open<'b>(
+    site: &Site<'b>,
+    agent: &'b AgentOptions,
+    limits: Layer,
+) -> Result<Workspace<'b>, Failure> {
     let waiting = project::issues(&site.root);
     if !waiting.is_empty() {
-        let what = anyhow!("a spec issue waits in {STORE}/{ISSUES}: {}", printable(&waiting.join(", ")));
+        let what = anyhow!(
+            "a spec issue waits in {STORE}/{ISSUES}: {}",
+            printable(&waiting.join(", "))
+        );
         return Err(Failure::refused(
             what,
             "settle it in the specs, delete the file, then run the command again",
@@ -138,9 +185,15 @@ fn start(
     let spec = Spec::new(site, workspace, &lines);
     let plan = Begun::new(workspace, inputs, None, request.key.clone());
     if request.dry_run {
-        return Ok(estimate::tell_of_agent(&first_prompt(&plan.inputs), site.host.output));
+        return Ok(estimate::tell_of_agent(
+            &first_prompt(&plan.inputs),
+            site.host.output,
+        ));
     }
-    let asked = Asked { key: request.key.as_deref(), new: request.new };
+    let asked = Asked {
+        key: request.key.as_deref(),
+        new: request.new,
+    };
     spec.live()?.start(plan, asked).map(|done| done.exit)
 }
 
@@ -148,7 +201,10 @@ fn start(
 pub(super) fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
     let Some(file) = focus.strip_prefix('@') else {
         return match focus.trim() {
-            "" => Err(Failure::refused(anyhow!("the focus is empty"), "say what to work on: --focus TEXT")),
+            "" => Err(Failure::refused(
+                anyhow!("the focus is empty"),
+                "say what to work on: --focus TEXT",
+            )),
             _ => Ok(focus.to_owned()),
         };
     };
@@ -167,7 +223,8 @@ pub(super) fn focus_of(root: &Path, focus: &str) -> Result<String, Failure> {
 pub(super) fn focus_of_task(root: &Path, item: &Item) -> Result<Option<String>, Failure> {
     let file = format!("{STORE}/{BACKLOG}/{}", item.name);
     let text = text::read(&root.join(&file))?;
-    let as_listed = text.filter(|text| code_commit_logging::sha256_hex(text.as_bytes()) == item.sha256);
+    let as_listed =
+        text.filter(|text| code_commit_logging::sha256_hex(text.as_bytes()) == item.sha256);
     Ok(as_listed.map(|text| from_file(&file, &text)))
 }
 

@@ -11,7 +11,10 @@ pub(super) fn v7() -> anyhow::Result<String> {
     File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut random))
         .context("cannot read /dev/urandom")?;
-    Ok(of(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default(), random))
+    Ok(of(
+        u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default(),
+        random,
+    ))
 }
 
 /// 48 bits of time, version, 12 bits, variant, 62 bits.
@@ -19,9 +22,21 @@ fn of(unix_ms: u64, random: [u8; 10]) -> String {
     let [_, _, time @ ..] = unix_ms.to_be_bytes();
     let [first, second, third, rest @ ..] = random;
     let marked = [0x70 | (first & 0x0f), second, 0x80 | (third & 0x3f)];
-    let hex: String = time.iter().chain(&marked).chain(&rest).map(|byte| format!("{byte:02x}")).collect();
+    let hex: String = time
+        .iter()
+        .chain(&marked)
+        .chain(&rest)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let part = |from, to| hex.get(from..to).unwrap_or_default();
-    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+    [
+        part(0, 8),
+        part(8, 12),
+        part(12, 16),
+        part(16, 20),
+        part(20, 32),
+    ]
+    .join("-")
 }
 
 #[cfg(test)]
@@ -32,7 +47,10 @@ mod tests {
     fn version_and_variant_are_where_the_standard_has_them() {
         // The example of RFC 9562, appendix A.6.
         let random = [0x0c, 0xc3, 0x18, 0xc4, 0xdc, 0x0c, 0x0c, 0x07, 0x39, 0x8f];
-        assert_eq!(of(0x017F_22E2_79B0, random), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+        assert_eq!(
+            of(0x017F_22E2_79B0, random),
+            "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+        );
     }
 
     #[test]

@@ -10,7 +10,9 @@ use anyhow::{Context as _, anyhow};
 use code_commit_engine::Outcome;
 use code_commit_llm::ErrorCode::{self, BadKey, Billing, DailyQuota, NoPermission, RateLimited};
 use code_commit_logging::{RunFolder, millis};
-use code_commit_loop_spec::watch::{Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited};
+use code_commit_loop_spec::watch::{
+    Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited,
+};
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
 use code_commit_perform::AgentFault;
 use code_commit_report::{Output, phrases};
@@ -40,13 +42,25 @@ const OTHER_TREE: &str = "the files of the project changed before the verdict on
 /// Works until Ctrl-C.
 pub fn run(root: &Path, request: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let mut workspace = Workspace::open(&Site::at(root, host)?, &request.agent, request.limits.clone())?;
+    let mut workspace = Workspace::open(
+        &Site::at(root, host)?,
+        &request.agent,
+        request.limits.clone(),
+    )?;
     // Nobody is there to start it again.
     workspace.patience = workspace.settings.wait.value.unwrap_or(Duration::MAX);
     let _only = workspace.lock_watch()?;
-    let auditing = if workspace.config.audit { Auditing::On } else { Auditing::Off };
+    let auditing = if workspace.config.audit {
+        Auditing::On
+    } else {
+        Auditing::Off
+    };
     let lines = Lines::new(output.clone(), &workspace.config.specs);
-    let watching = Watching { folders: Folders::new(root, output), lines, workspace };
+    let watching = Watching {
+        folders: Folders::new(root, output),
+        lines,
+        workspace,
+    };
     watching.work(&mut Watch::new(SETTLE_MS, auditing))
 }
 
@@ -66,7 +80,9 @@ impl Watching<'_> {
             let (events, act) = watch.look(millis(began.elapsed()), &listing);
             events.iter().for_each(|event| self.tell(event));
             match act {
-                Act::Wait { until_ms } => self.folders.wait(&self.workspace.cancel, began, until_ms),
+                Act::Wait { until_ms } => {
+                    self.folders.wait(&self.workspace.cancel, began, until_ms)
+                }
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {
                     let Some(end) = self.item(&item)? else { break };
@@ -74,15 +90,20 @@ impl Watching<'_> {
                 }
             }
         }
-        Err(Failure::new(Exit::Interrupted, anyhow!("the watch was ended"))
-            .help("the same command continues it"))
+        Err(
+            Failure::new(Exit::Interrupted, anyhow!("the watch was ended"))
+                .help("the same command continues it"),
+        )
     }
 
     /// Said once of each, until it is another.
     fn pass_over(&self, known: &mut Vec<(String, &'static str)>) {
         let now = project::no_tasks(&self.workspace.root);
         for (name, reason) in now.iter().filter(|one| !known.contains(one)) {
-            self.lines.watch(&WatchEvent::ItemParked { filename: name.clone(), reason });
+            self.lines.watch(&WatchEvent::ItemParked {
+                filename: name.clone(),
+                reason,
+            });
         }
         *known = now;
     }
@@ -99,9 +120,16 @@ impl Watching<'_> {
     fn item(&self, item: &Item) -> Result<Option<End>, Failure> {
         match self.run(item) {
             Err(failure) if failure.exit == Exit::Interrupted => Ok(None),
-            Err(failure) if matches!(failure.error.downcast_ref(), Some(AgentFault::KeyInPrompt { .. })) => {
+            Err(failure)
+                if matches!(
+                    failure.error.downcast_ref(),
+                    Some(AgentFault::KeyInPrompt { .. })
+                ) =>
+            {
                 failure.tell(self.workspace.host.output);
-                Ok(Some(End::Failed { times: self.counted(item, &failure.error.to_string())? }))
+                Ok(Some(End::Failed {
+                    times: self.counted(item, &failure.error.to_string())?,
+                }))
             }
             Err(failure) => self.unusable(failure).map(Some),
             Ok(None) => Ok(Some(End::Stale)),
@@ -121,9 +149,12 @@ impl Watching<'_> {
         {
             return life.resume(&known, begun).map(Some);
         }
-        let Some(focus) = start::focus_of_task(&workspace.root, item)? else { return Ok(None) };
+        let Some(focus) = start::focus_of_task(&workspace.root, item)? else {
+            return Ok(None);
+        };
         let inputs = act::inputs(workspace, focus)?;
-        life.begin(Begun::new(workspace, inputs, Some(item.clone()), None)).map(Some)
+        life.begin(Begun::new(workspace, inputs, Some(item.clone()), None))
+            .map(Some)
     }
 
     /// A file is deleted only for a verdict about its content and about the tree that is on disk. Without one it is
@@ -134,11 +165,17 @@ impl Watching<'_> {
         let is_stale = || !act::is_about(folder, item, self.workspace.tree().as_deref());
         match outcome {
             Outcome::ModelUnavailable { cause, .. } if matches!(end, End::Failed { .. }) => {
-                Ok(End::Failed { times: self.counted(item, &cause.message)? })
+                Ok(End::Failed {
+                    times: self.counted(item, &cause.message)?,
+                })
             }
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => Ok(end),
-            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } if is_stale() => {
-                Ok(End::OtherTree { times: self.counted(item, OTHER_TREE)? })
+            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. }
+                if is_stale() =>
+            {
+                Ok(End::OtherTree {
+                    times: self.counted(item, OTHER_TREE)?,
+                })
             }
             Outcome::Done { .. }
             | Outcome::AttemptsUsedUp { .. }
@@ -151,7 +188,8 @@ impl Watching<'_> {
     }
 
     fn counted(&self, item: &Item, why: &str) -> Result<u32, Failure> {
-        Ok(failures::count(&self.workspace.root, item, why).context("cannot note that a task has failed")?)
+        Ok(failures::count(&self.workspace.root, item, why)
+            .context("cannot note that a task has failed")?)
     }
 
     /// What fails today may work in an hour: a watch goes on. Not on a tree with changes that no agent may make: the next run would take
@@ -169,10 +207,17 @@ impl Watching<'_> {
     fn settle(&self, watch: &mut Watch, now_ms: u64, item: &Item, end: End) -> Result<(), Failure> {
         let root = &self.workspace.root;
         project::make_folders(root)?;
-        let (event, fate) = watch.worked(now_ms, item, end, project::hash(root, &item.name).as_deref());
+        let (event, fate) = watch.worked(
+            now_ms,
+            item,
+            end,
+            project::hash(root, &item.name).as_deref(),
+        );
         let delete = || project::delete_unchanged(root, item);
         let event = match fate {
-            Fate::Delete if !delete().with_context(|| format!("cannot remove {}", item.name))? => {
+            Fate::Delete
+                if !delete().with_context(|| format!("cannot remove {}", item.name))? =>
+            {
                 edited(item)
             }
             Fate::Delete | Fate::Keep => event,
@@ -230,9 +275,17 @@ impl Watching<'_> {
         if workspace.host.output.live {
             workspace.host.output.note("\u{7}");
         }
-        let Some(line) = &workspace.settings.notify.value else { return };
+        let Some(line) = &workspace.settings.notify.value else {
+            return;
+        };
         let (trusted, output) = (&workspace.trusted, workspace.host.output);
-        notification::call(("spec.notify", line), message, trusted, &workspace.cancel, output);
+        notification::call(
+            ("spec.notify", line),
+            message,
+            trusted,
+            &workspace.cancel,
+            output,
+        );
     }
 }
 
@@ -266,25 +319,33 @@ impl Folders {
     fn new(root: &Path, output: &Output) -> Self {
         let changed = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&changed);
-        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst)).and_then(
-            |mut watcher| {
+        let watcher = notify::recommended_watcher(move |_| flag.store(true, Ordering::SeqCst))
+            .and_then(|mut watcher| {
                 for name in [BACKLOG, ISSUES] {
                     watcher.watch(&project::folder(root, name), RecursiveMode::NonRecursive)?;
                 }
                 Ok(watcher)
-            },
-        );
+            });
         if let Err(error) = &watcher {
-            output.warn(&format!("changes are looked for every {} seconds: {error}", LOOK_ANYWAY.as_secs()));
+            output.warn(&format!(
+                "changes are looked for every {} seconds: {error}",
+                LOOK_ANYWAY.as_secs()
+            ));
         }
-        Self { changed, _watcher: watcher.ok() }
+        Self {
+            changed,
+            _watcher: watcher.ok(),
+        }
     }
 
     /// Returns at a change, at Ctrl-C, at the moment asked for, and every few seconds.
     fn wait(&self, cancel: &Cancel, began: Instant, until_ms: Option<u64>) {
         let entered = now();
         let is_time = || until_ms.is_some_and(|until| millis(began.elapsed()) >= until);
-        while !is_time() && entered.elapsed() < LOOK_ANYWAY && !self.changed.swap(false, Ordering::SeqCst) {
+        while !is_time()
+            && entered.elapsed() < LOOK_ANYWAY
+            && !self.changed.swap(false, Ordering::SeqCst)
+        {
             if cancel.wait(TICK) {
                 return;
             }
@@ -292,7 +353,10 @@ impl Folders {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "changes settle by the monotonic clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "changes settle by the monotonic clock"
+)]
 fn now() -> Instant {
     Instant::now()
 }

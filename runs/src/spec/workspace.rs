@@ -15,10 +15,12 @@ use code_commit_agent::{Installed, Key, Kind};
 use code_commit_apply::{Lock, LockError};
 use code_commit_engine::{Agents, HoldsFor, Named as _};
 use code_commit_logging::Redactor;
-use code_commit_loop_spec::{Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP};
+use code_commit_loop_spec::{
+    Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP,
+};
 use code_commit_perform::{
-    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Kept, Record, Repository, ShellSettings,
-    Watched, Worker,
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Kept, Record, Repository,
+    ShellSettings, Watched, Worker,
 };
 use code_commit_repo::Git;
 use code_commit_report::printable;
@@ -68,7 +70,11 @@ pub(super) struct Workspace<'b> {
 
 impl<'b> Workspace<'b> {
     /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
-    pub(super) fn open(site: &Site<'b>, args: &'b AgentOptions, limits: Layer) -> Result<Self, Failure> {
+    pub(super) fn open(
+        site: &Site<'b>,
+        args: &'b AgentOptions,
+        limits: Layer,
+    ) -> Result<Self, Failure> {
         let workspace = Self::prepare(site, args, args.layer(limits))?;
         workspace.need_specs()?;
         crate::interrupt::watch(&workspace.cancel)?;
@@ -76,7 +82,10 @@ impl<'b> Workspace<'b> {
     }
 
     /// Opens the workspace for an agent that gets the terminal and handles Ctrl-C itself.
-    pub(super) fn open_for_a_talk(site: &Site<'b>, args: &'b AgentOptions) -> Result<Self, Failure> {
+    pub(super) fn open_for_a_talk(
+        site: &Site<'b>,
+        args: &'b AgentOptions,
+    ) -> Result<Self, Failure> {
         let workspace = Self::prepare(site, args, args.layer(Layer::default()))?;
         crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
         Ok(workspace)
@@ -84,7 +93,11 @@ impl<'b> Workspace<'b> {
 
     fn prepare(site: &Site<'b>, args: &'b AgentOptions, flags: Layer) -> Result<Self, Failure> {
         let (root, host) = (&site.root, site.host);
-        let Host { environment, output, .. } = host;
+        let Host {
+            environment,
+            output,
+            ..
+        } = host;
         let config = crate::spec::config::read(root)?;
         let settings = crate::config::load(root, flags, host)?;
         let redactor = output.strike_out(Keys::find(environment, root).exposed());
@@ -95,22 +108,35 @@ impl<'b> Workspace<'b> {
             agents::can_keep(cli.kind, &settings)?;
             Ok::<_, Failure>(worker(cli, model, args, environment))
         };
-        let mut workers = args.agents()?.into_iter().map(worker).collect::<Result<Vec<_>, _>>()?;
+        let mut workers = args
+            .agents()?
+            .into_iter()
+            .map(worker)
+            .collect::<Result<Vec<_>, _>>()?;
         let first = workers.remove(0);
-        let stronger = args.escalate.iter().map(|model| worker((args.first(), Some(model))));
+        let stronger = args
+            .escalate
+            .iter()
+            .map(|model| worker((args.first(), Some(model))));
         let agents = agents::numbers(&workers, args.escalate.len());
         workers.extend(stronger.collect::<Result<Vec<_>, _>>()?);
         let git = trusted.git(root)?;
         agents::warn_of_calls(&settings, output);
-        let probed =
-            probe(sandbox::mode(settings.sandbox.value), environment.docker_host()).map_err(|reason| {
-                sandbox::no_sandbox(reason, "--sandbox off lets the agent do whatever you can")
-            })?;
+        let probed = probe(
+            sandbox::mode(settings.sandbox.value),
+            environment.docker_host(),
+        )
+        .map_err(|reason| {
+            sandbox::no_sandbox(reason, "--sandbox off lets the agent do whatever you can")
+        })?;
         output.note(&format!("sandbox: {}", probed.why));
         project::make_folders(root)?;
         let (state, runs) = project::state(root, site.trusted.tree())?;
         let cancel = Cancel::new().map_err(anyhow::Error::from)?;
-        let dot_gits = site.trusted.tree().map_or(Ok(Vec::new()), sandbox::dot_gits)?;
+        let dot_gits = site
+            .trusted
+            .tree()
+            .map_or(Ok(Vec::new()), sandbox::dot_gits)?;
         let root = root.clone();
         Ok(Self {
             patience: settings.wait.value.unwrap_or(agents::PATIENCE),
@@ -137,7 +163,8 @@ impl<'b> Workspace<'b> {
         let folder = self.root.join(&self.config.specs);
         let specs = printable(&self.config.specs);
         let texts = code_commit_perform::texts_below(&folder).unwrap_or_default();
-        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+        let is_empty =
+            |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
         let empty = texts.iter().find(|(_, text)| is_empty(text));
         let what = match empty {
             _ if !folder.is_dir() => anyhow!("there is no folder {specs}, so there are no specs"),
@@ -157,24 +184,35 @@ impl<'b> Workspace<'b> {
 
     /// The project, with the same trusted base.
     pub(super) fn site(&self) -> Site<'b> {
-        Site { root: self.root.clone(), trusted: self.trusted.clone(), host: self.host }
+        Site {
+            root: self.root.clone(),
+            trusted: self.trusted.clone(),
+            host: self.host,
+        }
     }
 
     /// No other watch works on this project; runs and talks may.
     pub(super) fn lock_watch(&self) -> Result<Lock, Failure> {
-        Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(|error| {
-            let help = if matches!(error, LockError::Held { .. }) {
-                "one watch is enough: leave it, or end that process"
-            } else {
-                error.hint()
-            };
-            Failure::refused(error, help)
-        })
+        Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(
+            |error| {
+                let help = if matches!(error, LockError::Held { .. }) {
+                    "one watch is enough: leave it, or end that process"
+                } else {
+                    error.hint()
+                };
+                Failure::refused(error, help)
+            },
+        )
     }
 
     /// One role for each agent.
     pub(super) fn team(&self, focus: &str, files: &Files) -> Team {
-        let role = |role| self.role(self.watched(role, focus, files), self.access_of(role, focus));
+        let role = |role| {
+            self.role(
+                self.watched(role, focus, files),
+                self.access_of(role, focus),
+            )
+        };
         let git = self.git.clone();
         let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
         Team {
@@ -225,9 +263,14 @@ impl<'b> Workspace<'b> {
 
     /// What a verdict given now holds for.
     pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
-        let specs = code_commit_repo::stable_hash(&self.root.join(&inputs.specs), code_commit_dir::NEVER)
-            .unwrap_or_default();
-        let words = (&inputs.check, self.args.first(), self.args.agent_model.first());
+        let specs =
+            code_commit_repo::stable_hash(&self.root.join(&inputs.specs), code_commit_dir::NEVER)
+                .unwrap_or_default();
+        let words = (
+            &inputs.check,
+            self.args.first(),
+            self.args.agent_model.first(),
+        );
         HoldsFor {
             tree: self.tree(),
             specification: Some(code_commit_logging::sha256_hex(
@@ -240,19 +283,31 @@ impl<'b> Workspace<'b> {
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
         let around = self.trusted.surroundings().ok();
-        verdict::tree(&self.root, around, &[STORE.to_owned()], code_commit_dir::NEVER)
+        verdict::tree(
+            &self.root,
+            around,
+            &[STORE.to_owned()],
+            code_commit_dir::NEVER,
+        )
     }
 
     /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
     pub(super) fn never_copied(&self) -> Vec<String> {
         let hidden = keys::hidden_from_agents(&self.root).into_iter();
-        let hidden = hidden.filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_str()?.to_owned()));
+        let hidden = hidden
+            .filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_str()?.to_owned()));
         hidden.chain([STORE.to_owned()]).collect()
     }
 
     /// The project's own, but for what is excluded.
     pub(super) fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
-        BTreeMap::from([(PROJECT.to_owned(), Repository { git: self.git.clone(), exclude })])
+        BTreeMap::from([(
+            PROJECT.to_owned(),
+            Repository {
+                git: self.git.clone(),
+                exclude,
+            },
+        )])
     }
 
     /// An agent that works on what is `watched`, behind these walls.
@@ -269,7 +324,13 @@ impl<'b> Workspace<'b> {
                 Permissions::Skip => code_commit_agent::Permissions::Skip,
                 Permissions::Ask => code_commit_agent::Permissions::Ask,
             },
-            timeout: self.settings.max_time.value.into_iter().chain([turn_timeout]).min(),
+            timeout: self
+                .settings
+                .max_time
+                .value
+                .into_iter()
+                .chain([turn_timeout])
+                .min(),
             idle_timeout: Some(self.args.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
             watched,
             log: None,
@@ -283,13 +344,24 @@ impl<'b> Workspace<'b> {
 
 /// An agent of this program. What its own configuration is overruled with ends with the flag; whoever runs all of this in a
 /// sandbox of their own says so, and root may then skip permissions.
-fn worker(cli: Installed, model: Option<&str>, args: &AgentOptions, environment: &Environment) -> Worker {
+fn worker(
+    cli: Installed,
+    model: Option<&str>,
+    args: &AgentOptions,
+    environment: &Environment,
+) -> Worker {
     let address = agents::address(cli.kind, args.base_url.as_ref());
-    let in_sandbox = environment.text(IN_SANDBOX).map(|value| (IN_SANDBOX.into(), value.into()));
+    let in_sandbox = environment
+        .text(IN_SANDBOX)
+        .map(|value| (IN_SANDBOX.into(), value.into()));
     let key = cli.kind.key_variable();
     Worker {
         model: model.map(str::to_owned),
-        extra_env: passed(environment).into_iter().chain(in_sandbox).chain(address).collect(),
+        extra_env: passed(environment)
+            .into_iter()
+            .chain(in_sandbox)
+            .chain(address)
+            .collect(),
         key: environment.text(key).map(|value| Key::new(key, value)),
         cli,
     }
@@ -307,7 +379,11 @@ pub(crate) struct Team {
 impl Cast<Specs> for Team {
     fn role(&self, role: Role) -> &code_commit_perform::Role {
         let [first, others @ ..] = &self.roles;
-        &others.iter().find(|(one, _)| *one == role).unwrap_or(first).1
+        &others
+            .iter()
+            .find(|(one, _)| *one == role)
+            .unwrap_or(first)
+            .1
     }
 
     fn folder(&self, place: Place) -> PathBuf {
@@ -326,7 +402,9 @@ impl Cast<Specs> for Team {
         match place {
             // Whatever the project ignores, the specs count.
             Place::Wip | Place::SpecIssues | Place::Specs => Counted::All,
-            Place::Project => Counted::NotIgnored { without: vec![STORE.to_owned()] },
+            Place::Project => Counted::NotIgnored {
+                without: vec![STORE.to_owned()],
+            },
         }
     }
 }

@@ -34,8 +34,13 @@ pub(super) struct About {
 impl About {
     /// Reads the whole journal and checks its chain, every file that it names, and every pre-image.
     pub(super) fn of(folder: &RunFolder, run: &str) -> anyhow::Result<Self> {
-        let Head { kind, version, commit: tree, .. } =
-            Head::of(folder).with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
+        let Head {
+            kind,
+            version,
+            commit: tree,
+            ..
+        } = Head::of(folder)
+            .with_context(|| format!("{RUN_JSON} is missing or cannot be understood"))?;
         let past = Past::read(folder.path())?;
         past.intact(folder)?;
         code_commit_apply::intact(&code_commit_perform::undo_folders(folder.path())?)?;
@@ -56,18 +61,27 @@ impl About {
     }
 
     pub(super) fn read(about: &Value) -> anyhow::Result<Self> {
-        let about: Self = serde_json::from_value(about.clone()).context("its manifest is not of a run")?;
+        let about: Self =
+            serde_json::from_value(about.clone()).context("its manifest is not of a run")?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let is_name =
-            about.run.chars().all(is_plain) && !about.run.starts_with('.') && about.run.len() <= 100;
-        ensure!(is_name && !about.run.is_empty(), "its run has no name that a folder could have");
+        let is_name = about.run.chars().all(is_plain)
+            && !about.run.starts_with('.')
+            && about.run.len() <= 100;
+        ensure!(
+            is_name && !about.run.is_empty(),
+            "its run has no name that a folder could have"
+        );
         Ok(about)
     }
 
     /// `2026-11-23-04-05-06-commit (commit), tree 1a2b3c4, done`.
     pub(super) fn line(&self) -> String {
         let short = |commit: &String| format!(", tree {}", commit.get(..12).unwrap_or(commit));
-        let ended = self.verdict.as_deref().or(self.outcome.as_deref()).unwrap_or("not finished");
+        let ended = self
+            .verdict
+            .as_deref()
+            .or(self.outcome.as_deref())
+            .unwrap_or("not finished");
         let tree = self.tree.as_ref().map(short).unwrap_or_default();
         format!("{} ({}){tree}, {ended}", self.run, self.kind)
     }

@@ -42,7 +42,10 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let run = site.registry().find(args.run.as_deref())?.path(&site.root);
     let name = records::name(&run);
     let cannot = |error: anyhow::Error| {
-        let help = format!("what is recorded is in {}; nothing was written", run.display());
+        let help = format!(
+            "what is recorded is in {}; nothing was written",
+            run.display()
+        );
         Failure::refused(error.context(format!("cannot export {name}")), help)
     };
     if Journal::is_in_use(&run.join(JOURNAL)).map_err(|error| cannot(error.into()))? {
@@ -52,7 +55,11 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let about = About::of(&records::open(&run), &name).map_err(cannot)?;
     let folder = Folder::open(&run).map_err(|error| cannot(error.into()))?;
     let survey = Survey::of(&folder).map_err(|error| cannot(error.into()))?;
-    let prompts = if args.without_prompts { prompts(&run).map_err(cannot)? } else { Vec::new() };
+    let prompts = if args.without_prompts {
+        prompts(&run).map_err(cannot)?
+    } else {
+        Vec::new()
+    };
     let mut survey = survey.without(|file| prompts.iter().any(|prompt| prompt == file));
     stays_behind(&run, &mut survey);
     holds_no_key(&run, &folder, &survey, host)?;
@@ -66,11 +73,17 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 pub(super) fn stays_behind(run: &Path, survey: &mut Survey) {
     survey.files.retain(|item| item.name != WITHHELD);
     let withheld = code_commit_perform::withheld(&records::open(run));
-    survey.withheld.extend(withheld.into_iter().map(|Stored { file, bytes, sha256 }| Item {
-        name: file,
-        bytes,
-        sha256,
-    }));
+    survey.withheld.extend(withheld.into_iter().map(
+        |Stored {
+             file,
+             bytes,
+             sha256,
+         }| Item {
+            name: file,
+            bytes,
+            sha256,
+        },
+    ));
     survey.withheld.sort();
 }
 
@@ -81,7 +94,12 @@ fn prompts(run: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Pre-images are raw: they hold what was in the files of the project.
-fn holds_no_key(run: &Path, folder: &Folder, survey: &Survey, host: Host<'_>) -> Result<(), Failure> {
+fn holds_no_key(
+    run: &Path,
+    folder: &Folder,
+    survey: &Survey,
+    host: Host<'_>,
+) -> Result<(), Failure> {
     let root = host.root()?;
     let (keys, secrets) = (Keys::find(host.environment, &root), Secrets::read(&root)?);
     let redactor = Redactor::new(keys.exposed().chain(secrets.exposed()));
@@ -91,8 +109,14 @@ fn holds_no_key(run: &Path, folder: &Folder, survey: &Survey, host: Host<'_>) ->
         let found = file.map_or(Ok(false), |file| holds_key(file, &redactor));
         let found = found.with_context(|| format!("cannot read {}", run.join(path).display()))?;
         if found {
-            let error = anyhow!("{} holds an API key; nothing was exported", run.join(path).display());
-            return Err(Failure::refused(error, "revoke that key, or remove the file if it is only a copy"));
+            let error = anyhow!(
+                "{} holds an API key; nothing was exported",
+                run.join(path).display()
+            );
+            return Err(Failure::refused(
+                error,
+                "revoke that key, or remove the file if it is only a copy",
+            ));
         }
     }
     Ok(())
@@ -113,14 +137,20 @@ fn holds_key(mut file: File, redactor: &Redactor) -> std::io::Result<bool> {
     Ok(false)
 }
 
-fn write(folder: &Folder, manifest: &Manifest, args: &Request, host: Host<'_>) -> anyhow::Result<()> {
+fn write(
+    folder: &Folder,
+    manifest: &Manifest,
+    args: &Request,
+    host: Host<'_>,
+) -> anyhow::Result<()> {
     let bytes = manifest.to_bytes();
     let scratch = scratch().map_err(|failure| failure.error)?;
     let signer = Signer::new(host, scratch.path());
     let key = args.sign.as_deref().map(std::path::absolute).transpose()?;
     let signature = key.map(|key| signer.sign(&bytes, &key)).transpose()?;
     let written = code_commit_dir::replace_with(&args.file, |file| {
-        code_commit_bundle::pack(folder, &bytes, signature.as_deref(), file).map_err(std::io::Error::other)
+        code_commit_bundle::pack(folder, &bytes, signature.as_deref(), file)
+            .map_err(std::io::Error::other)
     });
     written.with_context(|| format!("cannot write {}", args.file.display()))
 }
@@ -139,7 +169,11 @@ fn tell(manifest: &Manifest, about: &About, args: &Request, host: Host<'_>) {
             printable(&names)
         ));
     }
-    let without = if withheld == 0 { String::new() } else { format!(", without {withheld} prompts") };
+    let without = if withheld == 0 {
+        String::new()
+    } else {
+        format!(", without {withheld} prompts")
+    };
     output.report(&format!(
         "{}: {}, {}{without}",
         printable(&args.file.display().to_string()),

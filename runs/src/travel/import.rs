@@ -39,20 +39,30 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let tree = place::work_tree(host.here()?)?;
     let _lock = lock::take(&tree, host)?;
-    let allowed = args.allowed_signers.clone().or_else(|| allowed_by_git(host));
+    let allowed = args
+        .allowed_signers
+        .clone()
+        .or_else(|| allowed_by_git(host));
     let refused = |error: anyhow::Error| {
         let error = error.context(format!("{} was not imported", args.file.display()));
         Failure::refused(
             error,
-            format!("code-commit verify {} says the same; get it anew", args.file.display()),
+            format!(
+                "code-commit verify {} says the same; get it anew",
+                args.file.display()
+            ),
         )
     };
     // Beside the runs that were imported: what is unpacked becomes one of them by a rename.
     let base = place::state(&tree)?.join(IMPORTED);
     let writable = "make the folder writable";
     let aside = Staging::beside(&base).map_err(|error| Failure::refused(error, writable))?;
-    let Checked { about, signed, manifest, .. } =
-        checked(&args.file, aside.around(), allowed.as_deref(), host).map_err(refused)?;
+    let Checked {
+        about,
+        signed,
+        manifest,
+        ..
+    } = checked(&args.file, aside.around(), allowed.as_deref(), host).map_err(refused)?;
     let believed = match (&signed, args.trust) {
         (Signed::By(who), _) => Some(who.clone()),
         (_, true) => Some("--trust".to_owned()),
@@ -69,7 +79,9 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         .map_err(|error| Failure::refused(error, writable))?;
     let imported = Imported { believed };
     Registry::of(&tree).import(target.path(), plan(aside.path())?, imported.clone())?;
-    aside.put(target.path()).map_err(|error| Failure::refused(error, writable))?;
+    aside
+        .put(target.path())
+        .map_err(|error| Failure::refused(error, writable))?;
     tell(&about, target.path(), imported, &signed, output);
     Ok(Exit::Done)
 }
@@ -78,19 +90,32 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 /// vouches for this one vouches for all of them. One that came without its prompts does not stand for one that has
 /// them.
 fn twin(about: &About, manifest: &Manifest, tree: &WorkTree) -> Result<Option<Known>, Failure> {
-    let mut imported = Registry::of(tree).with_imported()?.into_iter().filter(Known::is_imported);
+    let mut imported = Registry::of(tree)
+        .with_imported()?
+        .into_iter()
+        .filter(Known::is_imported);
     let all = |files: &[Item], withheld: &[Item]| -> BTreeSet<Item> {
         files.iter().chain(withheld).cloned().collect()
     };
     let wanted = all(&manifest.files, &manifest.withheld);
     Ok(imported.find(|known| {
         let run = known.path(tree.root());
-        let is_same = || About::of(&records::open(&run), &about.run).is_ok_and(|there| there == *about);
+        let is_same =
+            || About::of(&records::open(&run), &about.run).is_ok_and(|there| there == *about);
         let has_same_files = || {
-            let mut there = Folder::open(&run).ok().and_then(|folder| Survey::of(&folder).ok())?;
+            let mut there = Folder::open(&run)
+                .ok()
+                .and_then(|folder| Survey::of(&folder).ok())?;
             stays_behind(&run, &mut there);
-            let lacks_more = there.withheld.iter().any(|file| !manifest.withheld.contains(file));
-            Some(!lacks_more && there.left_out.is_empty() && all(&there.files, &there.withheld) == wanted)
+            let lacks_more = there
+                .withheld
+                .iter()
+                .any(|file| !manifest.withheld.contains(file));
+            Some(
+                !lacks_more
+                    && there.left_out.is_empty()
+                    && all(&there.files, &there.withheld) == wanted,
+            )
         };
         is_same() && has_same_files() == Some(true)
     }))
@@ -102,7 +127,11 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
         "event": "imported", "run": name, "folder": folder.to_string_lossy(), "about": about,
         "believed": believed,
     }));
-    output.report(&format!("{name}: {}, {}", printable(&about.line()), printable(&in_words(signed))));
+    output.report(&format!(
+        "{name}: {}, {}",
+        printable(&about.line()),
+        printable(&in_words(signed))
+    ));
     if believed.is_none() {
         output.note(
             "not signed by a trusted signer: it can be shown and replayed, and its replies are used again; \
@@ -112,8 +141,19 @@ fn tell(about: &About, folder: &Path, imported: Imported, signed: &Signed, outpu
 }
 
 fn plan(unpacked: &Path) -> Result<Stored, Failure> {
-    let plan = code_commit_dir::read(&unpacked.join(RUN_JSON), u64::MAX, code_commit_dir::Links::Refused);
-    let plan = plan.ok().flatten().ok_or_else(|| anyhow!("{RUN_JSON} is gone"))?;
+    let plan = code_commit_dir::read(
+        &unpacked.join(RUN_JSON),
+        u64::MAX,
+        code_commit_dir::Links::Refused,
+    );
+    let plan = plan
+        .ok()
+        .flatten()
+        .ok_or_else(|| anyhow!("{RUN_JSON} is gone"))?;
     let (bytes, sha256) = (plan.len() as u64, code_commit_logging::sha256_hex(&plan));
-    Ok(Stored { file: RUN_JSON.to_owned(), bytes, sha256 })
+    Ok(Stored {
+        file: RUN_JSON.to_owned(),
+        bytes,
+        sha256,
+    })
 }

@@ -55,14 +55,21 @@ impl<'s> Signer<'s> {
     pub(super) fn new(host: Host<'_>, scratch: &'s Path) -> Self {
         let trusted = host.trusted();
         let program = trusted.programs().find("ssh-keygen");
-        Self { program, environment: trusted.environment().clone(), scratch }
+        Self {
+            program,
+            environment: trusted.environment().clone(),
+            scratch,
+        }
     }
 
     /// Signs with a private key that has no passphrase, or with one that an agent holds.
     pub(super) fn sign(&self, manifest: &[u8], key: &Path) -> anyhow::Result<Vec<u8>> {
         let file = self.keep("manifest", manifest)?;
         let argv = ["-Y", "sign", "-n", NAMESPACE, "-f"].map(OsString::from);
-        let done = self.run(argv.into_iter().chain([key.into(), file.clone().into()]), None)?;
+        let done = self.run(
+            argv.into_iter().chain([key.into(), file.clone().into()]),
+            None,
+        )?;
         if !done.success() {
             bail!(
                 "ssh-keygen cannot sign with {}: {} (a key with a passphrase has to be in an agent: ssh-add {0})",
@@ -81,19 +88,36 @@ impl<'s> Signer<'s> {
         signature: Option<&[u8]>,
         allowed: Option<&Path>,
     ) -> anyhow::Result<Signed> {
-        let Some(signature) = signature else { return Ok(Signed::No) };
-        let Some(allowed) = allowed else { return Ok(Signed::Unchecked) };
+        let Some(signature) = signature else {
+            return Ok(Signed::No);
+        };
+        let Some(allowed) = allowed else {
+            return Ok(Signed::Unchecked);
+        };
         std::fs::File::open(allowed)
             .map_err(|error| CannotJudge(format!("cannot read {}: {error}", allowed.display())))?;
-        let (file, signature) = (self.keep("manifest", manifest)?, self.keep("signature", signature)?);
+        let (file, signature) = (
+            self.keep("manifest", manifest)?,
+            self.keep("signature", signature)?,
+        );
         let argv = |words: &[&str], more: &[&Path]| -> Vec<OsString> {
-            words.iter().map(OsString::from).chain(more.iter().map(OsString::from)).collect()
+            words
+                .iter()
+                .map(OsString::from)
+                .chain(more.iter().map(OsString::from))
+                .collect()
         };
-        let intact = argv(&["-Y", "check-novalidate", "-n", NAMESPACE, "-s"], &[&signature]);
+        let intact = argv(
+            &["-Y", "check-novalidate", "-n", NAMESPACE, "-s"],
+            &[&signature],
+        );
         if !self.says_yes(intact, Some(&file))?.0 {
             return Ok(Signed::Bad);
         }
-        let listed = argv(&["-Y", "find-principals", "-s"], &[&signature, Path::new("-f"), allowed]);
+        let listed = argv(
+            &["-Y", "find-principals", "-s"],
+            &[&signature, Path::new("-f"), allowed],
+        );
         let (is_listed, names) = self.says_yes(listed, None)?;
         for who in names.lines().filter(|who| is_listed && !who.is_empty()) {
             let words = ["-Y", "verify", "-n", NAMESPACE, "-I", who, "-f"];
@@ -106,7 +130,11 @@ impl<'s> Signer<'s> {
     }
 
     /// Whether `ssh-keygen` agrees, and what it prints.
-    fn says_yes(&self, argv: Vec<OsString>, input: Option<&Path>) -> anyhow::Result<(bool, String)> {
+    fn says_yes(
+        &self,
+        argv: Vec<OsString>,
+        input: Option<&Path>,
+    ) -> anyhow::Result<(bool, String)> {
         if let Err(missing) = &self.program {
             return Err(CannotJudge(format!("{missing}; it comes with OpenSSH")).into());
         }
@@ -120,7 +148,8 @@ impl<'s> Signer<'s> {
 
     fn keep(&self, name: &str, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.scratch.join(name);
-        code_commit_dir::replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        code_commit_dir::replace(&path, bytes)
+            .with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
     }
 
@@ -131,7 +160,10 @@ impl<'s> Signer<'s> {
     ) -> anyhow::Result<Output> {
         let agent = ["SSH_AUTH_SOCK", "SSH_ASKPASS", "DISPLAY"].map(OsString::from);
         let env = Env::allowed(self.environment.all().clone(), &agent);
-        let program = self.program.clone().context("cannot start ssh-keygen, which comes with OpenSSH")?;
+        let program = self
+            .program
+            .clone()
+            .context("cannot start ssh-keygen, which comes with OpenSSH")?;
         let argv = [program.into_os_string()].into_iter().chain(argv);
         let command = Command {
             input,
@@ -140,8 +172,9 @@ impl<'s> Signer<'s> {
             ..Command::new(argv, self.scratch, env)
         };
         let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
-        code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
-            .map_err(|error| anyhow!(error).context("cannot start ssh-keygen, which comes with OpenSSH"))
+        code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {}).map_err(
+            |error| anyhow!(error).context("cannot start ssh-keygen, which comes with OpenSSH"),
+        )
     }
 }
 
@@ -149,18 +182,42 @@ impl<'s> Signer<'s> {
 /// believes.
 pub(super) fn allowed_by_git(host: Host<'_>) -> Option<PathBuf> {
     let trusted = host.trusted();
-    let words = ["config", "--global", "--path", "--get", "gpg.ssh.allowedSignersFile"].map(OsString::from);
-    let argv = [trusted.programs().find("git").ok()?.into_os_string()].into_iter().chain(words);
+    let words = [
+        "config",
+        "--global",
+        "--path",
+        "--get",
+        "gpg.ssh.allowedSignersFile",
+    ]
+    .map(OsString::from);
+    let argv = [trusted.programs().find("git").ok()?.into_os_string()]
+        .into_iter()
+        .chain(words);
     let env = Env::allowed(trusted.environment().all().clone(), &[]);
-    let command = Command { deadline: Some(Duration::from_secs(10)), ..Command::new(argv, "/", env) };
-    let done =
-        code_commit_runner::run(&command, &Confinement::off(), &Cancel::new().ok()?, &mut |_, _| {}).ok()?;
+    let command = Command {
+        deadline: Some(Duration::from_secs(10)),
+        ..Command::new(argv, "/", env)
+    };
+    let done = code_commit_runner::run(
+        &command,
+        &Confinement::off(),
+        &Cancel::new().ok()?,
+        &mut |_, _| {},
+    )
+    .ok()?;
     let text = done.text();
-    text.lines().next().filter(|line| done.success() && !line.is_empty()).map(PathBuf::from)
+    text.lines()
+        .next()
+        .filter(|line| done.success() && !line.is_empty())
+        .map(PathBuf::from)
 }
 
 fn last_line(done: &Output) -> String {
     let text = done.text();
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let line = text
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty());
     line.map_or_else(|| format!("it {}", done.ended), str::to_owned)
 }

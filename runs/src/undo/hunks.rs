@@ -13,13 +13,19 @@ pub(super) struct Hunks<'t> {
 impl<'t> Hunks<'t> {
     /// Compares the two.
     pub(super) fn of(before: &'t str, after: &'t str) -> Self {
-        Self { diff: TextDiff::from_lines(before, after) }
+        Self {
+            diff: TextDiff::from_lines(before, after),
+        }
     }
 
     /// Each hunk as a unified diff shows it.
     pub(super) fn shown(&self) -> Vec<String> {
         let mut unified = self.diff.unified_diff();
-        unified.context_radius(AROUND).iter_hunks().map(|hunk| hunk.to_string()).collect()
+        unified
+            .context_radius(AROUND)
+            .iter_hunks()
+            .map(|hunk| hunk.to_string())
+            .collect()
     }
 
     /// The new text without the hunks that are undone; one without an answer stays.
@@ -27,7 +33,10 @@ impl<'t> Hunks<'t> {
         let groups = self.diff.grouped_ops(AROUND);
         let is_undone = |op: &DiffOp| {
             let number = groups.iter().position(|group| group.contains(op));
-            number.and_then(|number| undone.get(number)).copied().unwrap_or(false)
+            number
+                .and_then(|number| undone.get(number))
+                .copied()
+                .unwrap_or(false)
         };
         let mut text = String::new();
         for op in self.diff.ops() {

@@ -36,17 +36,25 @@ impl Commit {
 }
 
 fn is_commit(source: &Source, id: &str, written: Option<&(i64, String)>) -> bool {
-    let Some(commit) = &source.commit else { return false };
+    let Some(commit) = &source.commit else {
+        return false;
+    };
     let is_written =
         |(time, summary): &(i64, String)| (*time, summary) == (source.author_time, &source.summary);
     commit == id || written.is_some_and(is_written)
 }
 
 /// Those of these runs that lines of the file came with.
-pub(super) fn commits(known: &[Known], root: &Path, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
+pub(super) fn commits(
+    known: &[Known],
+    root: &Path,
+    tree: &WorkTree,
+    sources: &[Source],
+) -> Vec<Commit> {
     let own = known.iter().filter(|known| !known.is_imported()).cloned();
-    let mut commits: Vec<Commit> =
-        own.flat_map(|known| of_run(&Found::of(known, root), tree, sources)).collect();
+    let mut commits: Vec<Commit> = own
+        .flat_map(|known| of_run(&Found::of(known, root), tree, sources))
+        .collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));
     commits
 }
@@ -57,11 +65,20 @@ fn of_run(found: &Found, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
     // Before the whole record is checked, which takes much longer.
     let is_asked = |id: &str| {
         let written = tree.written(id);
-        sources.iter().any(|source| is_commit(source, id, written.as_ref()))
+        sources
+            .iter()
+            .any(|source| is_commit(source, id, written.as_ref()))
     };
     let text = std::fs::read_to_string(run.join(JOURNAL)).unwrap_or_default();
-    let mut ids = text.split(COMMIT).skip(1).filter_map(|rest| rest.split('"').next());
-    let Some(past) = ids.any(is_asked).then(|| records::intact(&records::open(run)).ok()).flatten() else {
+    let mut ids = text
+        .split(COMMIT)
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next());
+    let Some(past) = ids
+        .any(is_asked)
+        .then(|| records::intact(&records::open(run)).ok())
+        .flatten()
+    else {
         return Vec::new();
     };
     let facts = Rc::new(found.facts());
@@ -88,5 +105,8 @@ fn of_run(found: &Found, tree: &WorkTree, sources: &[Source]) -> Vec<Commit> {
 
 /// The model that wrote most; others are asked for small things.
 fn model_of(turn: &Turned) -> Option<String> {
-    turn.usage.iter().max_by_key(|usage| usage.usage.output_tokens).map(|usage| usage.model.clone())
+    turn.usage
+        .iter()
+        .max_by_key(|usage| usage.usage.output_tokens)
+        .map(|usage| usage.model.clone())
 }

@@ -24,19 +24,34 @@ impl Change {
         let lines = lines(&after);
         let mut is_new = vec![true; lines.len()];
         for old in [first, before] {
-            matched(&self::lines(old), &lines).into_values().for_each(|at| set(&mut is_new, at, false));
+            matched(&self::lines(old), &lines)
+                .into_values()
+                .for_each(|at| set(&mut is_new, at, false));
         }
-        let texts = lines.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(text, _)| text.to_vec());
+        let texts = lines
+            .iter()
+            .zip(&is_new)
+            .filter(|(_, is_new)| **is_new)
+            .map(|(text, _)| text.to_vec());
         let texts = texts.collect();
         let only_before = (first == before).then(|| first.to_vec());
-        Self { only_before, after, is_new, texts }
+        Self {
+            only_before,
+            after,
+            is_new,
+            texts,
+        }
     }
 
     /// Which lines of `now` it has made. `now` is the file as one commit has it, `parent` as the commit before has
     /// it, and `asked` the lines that came with that commit.
     pub(super) fn made(&self, now: &[u8], parent: &[u8], asked: &[usize]) -> HashSet<usize> {
         let lines = lines(now);
-        let is_like_it = |at: &usize| lines.get(*at).is_some_and(|text| self.texts.contains(*text));
+        let is_like_it = |at: &usize| {
+            lines
+                .get(*at)
+                .is_some_and(|text| self.texts.contains(*text))
+        };
         if !asked.iter().any(is_like_it) {
             return HashSet::new();
         }
@@ -45,16 +60,22 @@ impl Change {
             if self.only_before.as_deref() == Some(parent) {
                 return asked.iter().copied().collect();
             }
-            return asked.iter().copied().filter(|at| self.is_new.get(*at) == Some(&true)).collect();
+            return asked
+                .iter()
+                .copied()
+                .filter(|at| self.is_new.get(*at) == Some(&true))
+                .collect();
         }
         let after = self::lines(&self.after);
         // A line of the change that was committed before is another one with the same text.
-        let known: HashSet<usize> = matched(&self::lines(parent), &after).into_values().collect();
+        let known: HashSet<usize> = matched(&self::lines(parent), &after)
+            .into_values()
+            .collect();
         let places = matched(&lines, &after);
         let is_made = |at: &usize| {
-            places
-                .get(at)
-                .is_some_and(|place| self.is_new.get(*place) == Some(&true) && !known.contains(place))
+            places.get(at).is_some_and(|place| {
+                self.is_new.get(*place) == Some(&true) && !known.contains(place)
+            })
         };
         asked.iter().copied().filter(is_made).collect()
     }
@@ -70,16 +91,29 @@ pub(super) fn lines(text: &[u8]) -> Vec<&[u8]> {
     if text.is_empty() {
         return Vec::new();
     }
-    whole.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+    whole
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .collect()
 }
 
 /// The lines of `old` that `new` has as well, in the same order, each with its place there.
 fn matched(old: &[&[u8]], new: &[&[u8]]) -> HashMap<usize, usize> {
     let places = |operation| {
-        let DiffOp::Equal { old_index, new_index, len } = operation else { return (0..0).zip(0..0) };
+        let DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = operation
+        else {
+            return (0..0).zip(0..0);
+        };
         (old_index..old_index + len).zip(new_index..new_index + len)
     };
-    capture_diff_slices(Algorithm::Myers, old, new).into_iter().flat_map(places).collect()
+    capture_diff_slices(Algorithm::Myers, old, new)
+        .into_iter()
+        .flat_map(places)
+        .collect()
 }
 
 #[cfg(test)]
@@ -93,18 +127,27 @@ mod tests {
         let change = Change::new(first.as_bytes(), before.as_bytes(), after.into_bytes());
         let [now, parent] = [now, parent].map(|words| words.replace(' ', "\n"));
         let came = |at: &usize| {
-            !matched(&lines(parent.as_bytes()), &lines(now.as_bytes())).values().any(|to| to == at)
+            !matched(&lines(parent.as_bytes()), &lines(now.as_bytes()))
+                .values()
+                .any(|to| to == at)
         };
         let asked: Vec<usize> = (0..lines(now.as_bytes()).len()).filter(came).collect();
-        let mut found: Vec<usize> =
-            change.made(now.as_bytes(), parent.as_bytes(), &asked).into_iter().collect();
+        let mut found: Vec<usize> = change
+            .made(now.as_bytes(), parent.as_bytes(), &asked)
+            .into_iter()
+            .collect();
         found.sort_unstable();
         assert_eq!(found, made, "{now:?}");
     }
 
     #[test]
     fn the_lines_of_a_change_are_its_own_where_it_is_committed_as_it_was() {
-        check(["a b c", "a b c", "a X b Y c"], "a X b Y c", "a b c", &[1, 3]);
+        check(
+            ["a b c", "a b c", "a X b Y c"],
+            "a X b Y c",
+            "a b c",
+            &[1, 3],
+        );
         check(["", "", "X Y"], "X Y", "", &[0, 1]);
     }
 

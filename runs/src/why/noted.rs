@@ -93,25 +93,41 @@ pub(super) struct Reader<'r> {
 
 impl Reader<'_> {
     /// What is noted of these lines, by their number, from 0, in the commit that they came with. The newest note counts.
-    pub(super) fn of(&self, source: &Source, asked: &[usize]) -> anyhow::Result<BTreeMap<usize, Noted>> {
-        let Some(commit) = &source.commit else { return Ok(BTreeMap::new()) };
+    pub(super) fn of(
+        &self,
+        source: &Source,
+        asked: &[usize],
+    ) -> anyhow::Result<BTreeMap<usize, Noted>> {
+        let Some(commit) = &source.commit else {
+            return Ok(BTreeMap::new());
+        };
         let own: Option<Vec<Record>> = self.notes.on(commit)?.map(|note| records(&note).collect());
-        let made_for_it = own.iter().flatten().filter(|record| record.vcs.revision == *commit);
+        let made_for_it = own
+            .iter()
+            .flatten()
+            .filter(|record| record.vcs.revision == *commit);
         let as_said = made_for_it.map(|record| Found::as_noted(record, self.paths));
         let as_said: BTreeMap<usize, Noted> = as_said.flat_map(|found| found.said(asked)).collect();
         if as_said.len() == asked.len() {
             return Ok(as_said);
         }
-        let all = if own.is_some() { &Vec::new() } else { self.all()? };
+        let all = if own.is_some() {
+            &Vec::new()
+        } else {
+            self.all()?
+        };
         let is_earlier = |record: &&Record| record.timestamp.as_second() <= source.committer_time;
         let records = own.iter().flatten().chain(all.iter().filter(is_earlier));
-        let mut records = records.filter(|record| record.blocks(self.paths).next().is_some()).peekable();
+        let mut records = records
+            .filter(|record| record.blocks(self.paths).next().is_some())
+            .peekable();
         if records.peek().is_none() {
             return Ok(BTreeMap::new());
         }
         let file = Content::read(self.tree, commit, source)?;
-        let mut found: Vec<Found<'_>> =
-            records.map(|record| Found::of(record, commit, &file, self.paths)).collect();
+        let mut found: Vec<Found<'_>> = records
+            .map(|record| Found::of(record, commit, &file, self.paths))
+            .collect();
         if own.is_none() {
             // What nothing but its content speaks for has to be there as a whole.
             found.retain(|found| found.is_whole && !found.said(asked).is_empty());
@@ -123,15 +139,26 @@ impl Reader<'_> {
 
     /// Those that made the same change as this commit or, where there are none, those whose own commit is not in the
     /// history: lines would have come with that one.
-    fn landed<'f>(&self, commit: &str, mut found: Vec<Found<'f>>) -> Result<Vec<Found<'f>>, GitError> {
-        let patch_id = if found.is_empty() { None } else { self.git.patch_id(commit)? };
-        let is_same = |of: &Found<'_>| patch_id.is_some() && of.record.metadata.about.patch_id == patch_id;
+    fn landed<'f>(
+        &self,
+        commit: &str,
+        mut found: Vec<Found<'f>>,
+    ) -> Result<Vec<Found<'f>>, GitError> {
+        let patch_id = if found.is_empty() {
+            None
+        } else {
+            self.git.patch_id(commit)?
+        };
+        let is_same =
+            |of: &Found<'_>| patch_id.is_some() && of.record.metadata.about.patch_id == patch_id;
         if found.iter().any(is_same) {
             found.retain(is_same);
             return Ok(found);
         }
         let revisions = found.iter().map(|of| of.record.vcs.revision.as_str());
-        let here: Vec<&str> = revisions.filter(|id| self.tree.written(id).is_some()).collect();
+        let here: Vec<&str> = revisions
+            .filter(|id| self.tree.written(id).is_some())
+            .collect();
         let outside = self.git.outside_history(&here)?;
         found.retain(|of| {
             let revision = &of.record.vcs.revision;
@@ -144,7 +171,10 @@ impl Reader<'_> {
         if let Some(all) = self.all.get() {
             return Ok(all);
         }
-        let texts = self.paths.iter().map(|path| Ok(format!("\"path\":{}", serde_json::to_string(path)?)));
+        let texts = self
+            .paths
+            .iter()
+            .map(|path| Ok(format!("\"path\":{}", serde_json::to_string(path)?)));
         let texts: Vec<String> = texts.collect::<serde_json::Result<_>>()?;
         let all = records(&self.git.notes_with(REFERENCE, &texts)?).collect();
         Ok(self.all.get_or_init(|| all))
@@ -153,17 +183,20 @@ impl Reader<'_> {
 
 /// One on each line; what others have added to a note is passed over.
 fn records(note: &[u8]) -> impl Iterator<Item = Record> {
-    note.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+    note.split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 impl Record {
     /// What it says of these files.
     fn blocks(&self, paths: &BTreeSet<String>) -> impl Iterator<Item = (Option<&String>, &Block)> {
         let files = self.files.iter().filter(|file| paths.contains(&file.path));
-        files.flat_map(|file| &file.conversations).flat_map(|conversation| {
-            let model = conversation.contributor.model_id.as_ref();
-            conversation.ranges.iter().map(move |block| (model, block))
-        })
+        files
+            .flat_map(|file| &file.conversations)
+            .flat_map(|conversation| {
+                let model = conversation.contributor.model_id.as_ref();
+                conversation.ranges.iter().map(move |block| (model, block))
+            })
     }
 }
 
@@ -177,8 +210,15 @@ struct Found<'r> {
 impl<'r> Found<'r> {
     /// On the commit that the note was made for.
     fn as_noted(record: &'r Record, paths: &BTreeSet<String>) -> Self {
-        let places = record.blocks(paths).map(|(model, block)| (model, block.lines())).collect();
-        Self { record, places, is_whole: true }
+        let places = record
+            .blocks(paths)
+            .map(|(model, block)| (model, block.lines()))
+            .collect();
+        Self {
+            record,
+            places,
+            is_whole: true,
+        }
     }
 
     fn of(record: &'r Record, commit: &str, file: &Content, paths: &BTreeSet<String>) -> Self {
@@ -186,17 +226,31 @@ impl<'r> Found<'r> {
         for (model, block) in record.blocks(paths) {
             let lines = block.lines();
             let is_own = record.vcs.revision == commit;
-            let place = if is_own { Some(Some(lines)) } else { file.find(lines.len(), &block.content_hash) };
+            let place = if is_own {
+                Some(Some(lines))
+            } else {
+                file.find(lines.len(), &block.content_hash)
+            };
             is_whole &= place.is_some();
             places.extend(place.flatten().map(|place| (model, file.slid(place))));
         }
         // Closing braces come with every change.
-        is_whole &= places.iter().any(|(_, place)| file.text(place).contains(char::is_alphanumeric));
-        Self { record, places, is_whole }
+        is_whole &= places
+            .iter()
+            .any(|(_, place)| file.text(place).contains(char::is_alphanumeric));
+        Self {
+            record,
+            places,
+            is_whole,
+        }
     }
 
     fn said(&self, asked: &[usize]) -> Vec<(usize, Noted)> {
-        let Record { vcs, metadata: Metadata { about }, .. } = self.record;
+        let Record {
+            vcs,
+            metadata: Metadata { about },
+            ..
+        } = self.record;
         let noted = |model: Option<&String>| Noted {
             run: about.run.clone(),
             kind: about.kind.clone(),
@@ -204,7 +258,10 @@ impl<'r> Found<'r> {
             revision: vcs.revision.clone(),
         };
         let place = |at: &usize| self.places.iter().find(|(_, lines)| lines.contains(at));
-        asked.iter().filter_map(|at| Some((*at, noted(place(at)?.0)))).collect()
+        asked
+            .iter()
+            .filter_map(|at| Some((*at, noted(place(at)?.0))))
+            .collect()
     }
 }
 
@@ -226,31 +283,61 @@ struct Content {
 impl Content {
     fn read(tree: &WorkTree, commit: &str, source: &Source) -> Result<Self, RepoError> {
         let now = tree.blob(commit, &source.path)?.unwrap_or_default();
-        let parent = source.previous.as_ref().map(|(commit, path)| tree.blob(commit, path));
+        let parent = source
+            .previous
+            .as_ref()
+            .map(|(commit, path)| tree.blob(commit, path));
         let lines = |text: Vec<u8>| -> Vec<String> {
-            String::from_utf8_lossy(&text).split_inclusive('\n').map(str::to_owned).collect()
+            String::from_utf8_lossy(&text)
+                .split_inclusive('\n')
+                .map(str::to_owned)
+                .collect()
         };
-        let (old, lines) = (lines(parent.transpose()?.flatten().unwrap_or_default()), lines(now));
+        let (old, lines) = (
+            lines(parent.transpose()?.flatten().unwrap_or_default()),
+            lines(now),
+        );
         let changes = capture_diff_slices(Algorithm::Myers, &old, &lines);
-        let new = changes.iter().filter(|change| change.tag() != DiffTag::Equal);
+        let new = changes
+            .iter()
+            .filter(|change| change.tag() != DiffTag::Equal);
         let new = new.map(similar::DiffOp::new_range).collect();
-        Ok(Self { lines, new, begins: RefCell::default() })
+        Ok(Self {
+            lines,
+            new,
+            begins: RefCell::default(),
+        })
     }
 
     /// Where the block of this hash is among the lines that came with the commit; `Some(None)` if it is there twice.
-    #[expect(clippy::option_option, reason = "nowhere, and nobody knows where, are two things")]
+    #[expect(
+        clippy::option_option,
+        reason = "nowhere, and nobody knows where, are two things"
+    )]
     fn find(&self, length: usize, hash: &str) -> Option<Option<Range<usize>>> {
         let mut known = self.begins.borrow_mut();
-        let begin = *known.entry(length).or_insert_with(|| self.hashed(length)).get(hash)?;
+        let begin = *known
+            .entry(length)
+            .or_insert_with(|| self.hashed(length))
+            .get(hash)?;
         Some(begin.map(|begin| begin..begin + length))
     }
 
     fn hashed(&self, length: usize) -> HashMap<String, Option<usize>> {
-        let begins = self.new.iter().flat_map(|new| new.start..(new.end + 1).saturating_sub(length));
+        let begins = self
+            .new
+            .iter()
+            .flat_map(|new| new.start..(new.end + 1).saturating_sub(length));
         let mut hashed = HashMap::new();
         for at in begins.take(1.max(MOST_LINES / length.max(1))) {
-            let hash = format!("sha256:{}", sha256_hex(self.text(&(at..at + length)).as_bytes()));
-            hashed.entry(hash).and_modify(|at| *at = None).or_insert(Some(at));
+            let hash = format!(
+                "sha256:{}",
+                sha256_hex(self.text(&(at..at + length)).as_bytes())
+            );
+            hashed
+                .entry(hash)
+                .and_modify(|at| *at = None)
+                .or_insert(Some(at));
         }
         hashed
     }
@@ -264,8 +351,13 @@ impl Content {
     fn slid(&self, block: Range<usize>) -> Range<usize> {
         let all = self.lines.len();
         let (start, end) = (block.start.min(all), block.end.min(all));
-        let is_same = |(one, other): &(usize, usize)| self.lines.get(*one) == self.lines.get(*other);
-        let above = (0..start).rev().zip((0..end).rev()).take_while(is_same).count();
+        let is_same =
+            |(one, other): &(usize, usize)| self.lines.get(*one) == self.lines.get(*other);
+        let above = (0..start)
+            .rev()
+            .zip((0..end).rev())
+            .take_while(is_same)
+            .count();
         let below = (end..all).zip(start..).take_while(is_same).count();
         start - above..end + below
     }
@@ -278,7 +370,11 @@ mod tests {
     fn content(text: &str) -> Content {
         let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
         let new = std::iter::once(2.min(lines.len())..lines.len()).collect();
-        Content { new, lines, begins: RefCell::default() }
+        Content {
+            new,
+            lines,
+            begins: RefCell::default(),
+        }
     }
 
     #[test]
@@ -287,15 +383,25 @@ mod tests {
         let hash = |text: &str| format!("sha256:{}", sha256_hex(text.as_bytes()));
         assert_eq!(file.find(2, &hash("a\nb\n")), Some(Some(2..4)));
         assert_eq!(file.find(1, &hash("a\n")), Some(Some(2..3)));
-        assert_eq!((file.find(2, &hash("b\na\n")), file.find(9, "")), (None, None), "some of it is not new");
+        assert_eq!(
+            (file.find(2, &hash("b\na\n")), file.find(9, "")),
+            (None, None),
+            "some of it is not new"
+        );
         assert_eq!(file.find(1, &hash("}\n")), Some(None), "it is there twice");
     }
 
     #[test]
     fn a_block_reaches_as_far_as_git_could_move_it() {
         let file = content("x\n}\n\ny\n}\n\nz\n");
-        assert_eq!((file.slid(3..6), file.slid(1..4), file.slid(6..7)), (1..6, 1..6, 6..7));
+        assert_eq!(
+            (file.slid(3..6), file.slid(1..4), file.slid(6..7)),
+            (1..6, 1..6, 6..7)
+        );
         assert_eq!(content("s\ns\ns\n").slid(1..2), 0..3);
-        assert_eq!((content("").slid(4..9), content("s\n").slid(0..usize::MAX)), (0..0, 0..1));
+        assert_eq!(
+            (content("").slid(4..9), content("s\n").slid(0..usize::MAX)),
+            (0..0, 0..1)
+        );
     }
 }

@@ -53,9 +53,14 @@ pub(super) struct Origins {
 impl Origins {
     /// Whether a line was committed by somebody unknown.
     pub(super) fn may_be_noted(&self) -> bool {
-        let is_committed =
-            |range: &Range| self.sources.get(range.source).is_some_and(|of| of.commit.is_some());
-        self.ranges.iter().any(|range| range.maker == Maker::Nobody && is_committed(range))
+        let is_committed = |range: &Range| {
+            self.sources
+                .get(range.source)
+                .is_some_and(|of| of.commit.is_some())
+        };
+        self.ranges
+            .iter()
+            .any(|range| range.maker == Maker::Nobody && is_committed(range))
     }
 }
 
@@ -77,18 +82,39 @@ pub(super) struct File<'f> {
 impl File<'_> {
     pub(super) fn origins(&self, git: &Git, output: &Output) -> Result<Origins, Failure> {
         let Blame { lines, sources } = self.blame(git)?;
-        let below = self.tree.root().strip_prefix(self.tree.top()).unwrap_or(Path::new(""));
-        let paths: Vec<BTreeSet<String>> = sources.iter().map(|source| paths_of(source, below)).collect();
+        let below = self
+            .tree
+            .root()
+            .strip_prefix(self.tree.top())
+            .unwrap_or(Path::new(""));
+        let paths: Vec<BTreeSet<String>> = sources
+            .iter()
+            .map(|source| paths_of(source, below))
+            .collect();
         let all = paths.iter().flatten().cloned().collect();
         let (mut makers, notes) = self.by_notes(git, &lines, &sources, &all)?;
-        let (known, root) = (self.able(&lines, &sources, &makers, &notes)?, self.registry.root());
+        let (known, root) = (
+            self.able(&lines, &sources, &makers, &notes)?,
+            self.registry.root(),
+        );
         let (runs, steps) = steps::all(&known, root, &all, output);
         let commits = agents::commits(&known, root, self.tree, &sources);
         for (number, (source, paths)) in sources.iter().zip(&paths).enumerate() {
-            let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();
-            let by_agent = commits.iter().position(|commit| commit.is(source)).map(Maker::Commit);
-            makers.extend(asked.iter().filter_map(|line| Some((line.number, by_agent?))));
-            let has_begun = |step: &Step| runs.get(step.run).is_some_and(|run| could_be_in(run, source));
+            let asked: Vec<&BlamedLine> =
+                lines.iter().filter(|line| line.source == number).collect();
+            let by_agent = commits
+                .iter()
+                .position(|commit| commit.is(source))
+                .map(Maker::Commit);
+            makers.extend(
+                asked
+                    .iter()
+                    .filter_map(|line| Some((line.number, by_agent?))),
+            );
+            let has_begun = |step: &Step| {
+                runs.get(step.run)
+                    .is_some_and(|run| could_be_in(run, source))
+            };
             let able = steps.iter().enumerate();
             let able = able.filter(|(_, step)| paths.contains(&step.path) && has_begun(step));
             let able: Vec<(usize, &Step)> = able.collect();
@@ -97,7 +123,14 @@ impl File<'_> {
             }
         }
         let ranges = ranges(&lines, &makers);
-        Ok(Origins { ranges, sources, runs, steps, commits, notes })
+        Ok(Origins {
+            ranges,
+            sources,
+            runs,
+            steps,
+            commits,
+            notes,
+        })
     }
 
     /// What is noted of each line.
@@ -109,14 +142,25 @@ impl File<'_> {
         paths: &BTreeSet<String>,
     ) -> Result<(BTreeMap<usize, Maker>, Vec<Noted>), Failure> {
         let (mut makers, mut notes) = (BTreeMap::new(), Vec::new());
-        let Some(of) = &self.notes else { return Ok((makers, notes)) };
-        let reader = noted::Reader { tree: self.tree, git, notes: of, paths, all: OnceCell::new() };
+        let Some(of) = &self.notes else {
+            return Ok((makers, notes));
+        };
+        let reader = noted::Reader {
+            tree: self.tree,
+            git,
+            notes: of,
+            paths,
+            all: OnceCell::new(),
+        };
         for (number, source) in sources.iter().enumerate() {
-            let asked: Vec<&BlamedLine> = lines.iter().filter(|line| line.source == number).collect();
+            let asked: Vec<&BlamedLine> =
+                lines.iter().filter(|line| line.source == number).collect();
             let originals: Vec<usize> = asked.iter().map(|line| line.original - 1).collect();
             let noted = reader.of(source, &originals)?;
             for line in asked {
-                let Some(note) = noted.get(&(line.original - 1)) else { continue };
+                let Some(note) = noted.get(&(line.original - 1)) else {
+                    continue;
+                };
                 let known = notes.iter().position(|known| known == note);
                 let at = known.unwrap_or(notes.len());
                 if known.is_none() {
@@ -137,14 +181,19 @@ impl File<'_> {
         makers: &BTreeMap<usize, Maker>,
         notes: &[Noted],
     ) -> Result<Vec<Known>, Failure> {
-        let open = lines.iter().filter(|line| !makers.contains_key(&line.number));
+        let open = lines
+            .iter()
+            .filter(|line| !makers.contains_key(&line.number));
         let open = open.filter_map(|line| sources.get(line.source));
-        let latest = open.map(|of| of.commit.as_ref().map_or(i64::MAX, |_| of.committer_time)).max();
+        let latest = open
+            .map(|of| of.commit.as_ref().map_or(i64::MAX, |_| of.committer_time))
+            .max();
         let mut known = self.registry.with_imported()?;
         known.retain(|known| {
             let path = known.path(self.registry.root());
             let had_begun = |latest| steps::began(&path).is_none_or(|at| at <= latest);
-            notes.iter().any(|note| note.run == records::name(&path)) || latest.is_some_and(had_begun)
+            notes.iter().any(|note| note.run == records::name(&path))
+                || latest.is_some_and(had_begun)
         });
         Ok(known)
     }
@@ -155,9 +204,23 @@ impl File<'_> {
         if blamed.is_ok() || self.tree.tracks(&self.path)? {
             return Ok(blamed?);
         }
-        let all = self.line.map_or(1..=lines(&self.content).len(), |line| line..=line);
-        let lines = all.map(|number| BlamedLine { number, source: 0, original: number }).collect();
-        Ok(Blame { lines, sources: vec![Source { path: self.path.clone(), ..Source::default() }] })
+        let all = self
+            .line
+            .map_or(1..=lines(&self.content).len(), |line| line..=line);
+        let lines = all
+            .map(|number| BlamedLine {
+                number,
+                source: 0,
+                original: number,
+            })
+            .collect();
+        Ok(Blame {
+            lines,
+            sources: vec![Source {
+                path: self.path.clone(),
+                ..Source::default()
+            }],
+        })
     }
 
     /// The newest step that made a line counts.
@@ -172,15 +235,27 @@ impl File<'_> {
             Some(commit) => self.tree.blob(commit, &source.path)?.unwrap_or_default(),
             None => self.content.clone(),
         };
-        let parent = source.previous.as_ref().map(|(commit, path)| self.tree.blob(commit, path));
+        let parent = source
+            .previous
+            .as_ref()
+            .map(|(commit, path)| self.tree.blob(commit, path));
         let parent = parent.transpose()?.flatten().unwrap_or_default();
         let mut open: HashSet<usize> = asked.iter().map(|line| line.original - 1).collect();
         for (at, step) in able {
-            let given = if step.change.is_none() { step.change_to(&now) } else { None };
-            let Some(change) = given.as_ref().or(step.change.as_ref()) else { continue };
+            let given = if step.change.is_none() {
+                step.change_to(&now)
+            } else {
+                None
+            };
+            let Some(change) = given.as_ref().or(step.change.as_ref()) else {
+                continue;
+            };
             let asked_still: Vec<usize> = open.iter().copied().collect();
             let made = change.made(&now, &parent, &asked_still);
-            for line in asked.iter().filter(|line| made.contains(&(line.original - 1))) {
+            for line in asked
+                .iter()
+                .filter(|line| made.contains(&(line.original - 1)))
+            {
                 makers.insert(line.number, Maker::Step(*at));
             }
             open.retain(|line| !made.contains(line));
@@ -193,7 +268,15 @@ impl File<'_> {
 fn paths_of(source: &Source, below: &Path) -> BTreeSet<String> {
     let before = source.previous.as_ref().map(|(_, path)| path);
     let paths = [Some(&source.path), before].into_iter().flatten();
-    let relative = |path: &String| Some(Path::new(path).strip_prefix(below).ok()?.to_str()?.to_owned());
+    let relative = |path: &String| {
+        Some(
+            Path::new(path)
+                .strip_prefix(below)
+                .ok()?
+                .to_str()?
+                .to_owned(),
+        )
+    };
     paths.filter_map(relative).collect()
 }
 
@@ -210,7 +293,11 @@ fn ranges(lines: &[BlamedLine], makers: &BTreeMap<usize, Maker>) -> Vec<Range> {
             Some(last) if (last.maker, last.source) == (maker, line.source) => {
                 last.lines = *last.lines.start()..=line.number;
             }
-            _ => ranges.push(Range { lines: line.number..=line.number, maker, source: line.source }),
+            _ => ranges.push(Range {
+                lines: line.number..=line.number,
+                maker,
+                source: line.source,
+            }),
         }
     }
     ranges

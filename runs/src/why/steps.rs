@@ -58,7 +58,9 @@ pub(super) fn began(run: &Path) -> Option<i64> {
         at: Timestamp,
     }
     let mut line = String::new();
-    BufReader::new(File::open(run.join(JOURNAL)).ok()?).read_line(&mut line).ok()?;
+    BufReader::new(File::open(run.join(JOURNAL)).ok()?)
+        .read_line(&mut line)
+        .ok()?;
     Some(serde_json::from_str::<First>(&line).ok()?.at.as_second())
 }
 
@@ -84,7 +86,11 @@ pub(super) fn all(
             continue;
         };
         let facts = Rc::new(Found::of(known.clone(), root).facts());
-        let run = Run { folder: path, facts, steps: past.steps_held() };
+        let run = Run {
+            folder: path,
+            facts,
+            steps: past.steps_held(),
+        };
         let mut own = run.steps(runs.len(), paths, root);
         own.reverse();
         steps.extend(own);
@@ -118,14 +124,34 @@ impl Run {
                 }
                 What::Call(_) | What::Command(_) => continue,
             };
-            for change in of.changes().iter().filter(|change| paths.contains(&change.path)) {
-                let Some(after_sha256) = change.after_sha256.clone() else { continue };
-                let before = change.before_sha256.as_deref().and_then(content).unwrap_or_default();
+            for change in of
+                .changes()
+                .iter()
+                .filter(|change| paths.contains(&change.path))
+            {
+                let Some(after_sha256) = change.after_sha256.clone() else {
+                    continue;
+                };
+                let before = change
+                    .before_sha256
+                    .as_deref()
+                    .and_then(content)
+                    .unwrap_or_default();
                 let first = steps.iter().find(|step| step.path == change.path);
                 let first = first.map_or_else(|| before.clone(), |step| step.first.clone());
                 let (round, path) = (of.round, change.path.clone());
-                let change = content(&after_sha256).map(|after| Change::new(&first, &before, after));
-                steps.push(Step { run, round, by_build, path, after_sha256, change, first, before });
+                let change =
+                    content(&after_sha256).map(|after| Change::new(&first, &before, after));
+                steps.push(Step {
+                    run,
+                    round,
+                    by_build,
+                    path,
+                    after_sha256,
+                    change,
+                    first,
+                    before,
+                });
             }
         }
         steps

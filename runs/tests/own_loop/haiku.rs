@@ -40,17 +40,32 @@ pub(crate) struct Theme {
 
 impl<'h> Haiku<'h> {
     pub(crate) fn of(site: &'h Site<'h>) -> Self {
-        Self { site, then: Cell::default(), cancel: Cancel::new().unwrap() }
+        Self {
+            site,
+            then: Cell::default(),
+            cancel: Cancel::new().unwrap(),
+        }
     }
 
     fn live(&self) -> Life<'_, Self> {
         let (lock, cancel) = (self.site.lock().unwrap().into(), self.cancel.clone());
-        Life { of: self, site: self.site, lock, cancel, redactor: Redactor::default() }
+        Life {
+            of: self,
+            site: self.site,
+            lock,
+            cancel,
+            redactor: Redactor::default(),
+        }
     }
 
     pub(crate) fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
         let [kind, version, about] = ["haiku", "1", "snow"].map(str::to_owned);
-        let plan = Theme { kind, version, key: key.map(str::to_owned), about };
+        let plan = Theme {
+            kind,
+            version,
+            key: key.map(str::to_owned),
+            about,
+        };
         self.live().start(plan, Asked { key, new: false })
     }
 }
@@ -62,7 +77,12 @@ fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Fa
 pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
 
 impl Loop for Haiku<'_> {
-    const FACTS: Facts = Facts { kind: "haiku", step: "verse", work: "theme", ..Facts::PLAIN };
+    const FACTS: Facts = Facts {
+        kind: "haiku",
+        step: "verse",
+        work: "theme",
+        ..Facts::PLAIN
+    };
     type Plan = Theme;
     type Ready = Rc<dyn Model>;
     type Fault = Fault;
@@ -82,14 +102,23 @@ impl Loop for Haiku<'_> {
 
     fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
         let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
-        let model = host.models.open(&settings, &keys, self.site.tree()?, host)?;
-        let past = run.map(|run| Past::read(run.path()).unwrap()).unwrap_or_default();
+        let model = host
+            .models
+            .open(&settings, &keys, self.site.tree()?, host)?;
+        let past = run
+            .map(|run| Past::read(run.path()).unwrap())
+            .unwrap_or_default();
         records::pass_over(&past.lines, &*model);
         Ok(model.into())
     }
 
     fn new_run(&self, _: &Theme) -> Result<NewRun, Failure> {
-        NewRun::create(&self.site.root.join("haikus"), "haiku", Redactor::default(), "make room")
+        NewRun::create(
+            &self.site.root.join("haikus"),
+            "haiku",
+            Redactor::default(),
+            "make room",
+        )
     }
 
     fn observer(&self, _: &Theme, _: &RunFolder) -> Box<dyn Observer> {
@@ -100,11 +129,18 @@ impl Loop for Haiku<'_> {
         &'w self,
         _: &'w Theme,
         model: Rc<dyn Model>,
-        Ground { record, lock, cancel, holds_for, .. }: Ground<'w>,
+        Ground {
+            record,
+            lock,
+            cancel,
+            holds_for,
+            ..
+        }: Ground<'w>,
     ) -> Result<CommitWorld<'w>, Failure> {
         let root = self.site.root.clone();
         let guard = Guard::open(&root, Policy::commit()).unwrap();
-        let (argv, sealed, env, limits) = (Vec::new(), Vec::new(), Env::default(), Limits::default());
+        let (argv, sealed, env, limits) =
+            (Vec::new(), Vec::new(), Env::default(), Limits::default());
         let build = BuildCommand {
             argv,
             env,
@@ -130,13 +166,25 @@ impl Loop for Haiku<'_> {
         })
     }
 
-    fn lead(&self, plan: &Theme, harness: &mut Journaled<CommitWorld<'_>>) -> Result<Outcome, Stop<Fault>> {
+    fn lead(
+        &self,
+        plan: &Theme,
+        harness: &mut Journaled<CommitWorld<'_>>,
+    ) -> Result<Outcome, Stop<Fault>> {
         for round in 1..=2 {
             let prompt = format!("verse {round} about {}", plan.about).into();
-            let AskAnswer::Answered(answered) =
-                harness.perform(Ask { round, prompt, stable: 0, system: 0 })?
+            let AskAnswer::Answered(answered) = harness.perform(Ask {
+                round,
+                prompt,
+                stable: 0,
+                system: 0,
+            })?
             else {
-                return Ok(Outcome::Stuck { rounds: round, times: 1, repeats: false });
+                return Ok(Outcome::Stuck {
+                    rounds: round,
+                    times: 1,
+                    repeats: false,
+                });
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());
             harness.perform(Apply { round, reply, seen })?;

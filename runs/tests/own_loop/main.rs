@@ -33,9 +33,21 @@ use crate::haiku::{Haiku, ROWS};
 struct Poet;
 
 impl OpenModel for Poet {
-    fn open(&self, _: &Settings, _: &Keys, _: &WorkTree, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
-        let verse = |text: &str| Entry { text: text.to_owned(), ..Entry::default() };
-        let both = ["^^^haiku.txt\none\n^^^end\n", "^^^haiku.txt\none\ntwo\n^^^end\n"];
+    fn open(
+        &self,
+        _: &Settings,
+        _: &Keys,
+        _: &WorkTree,
+        _: Host<'_>,
+    ) -> Result<Box<dyn Model>, Failure> {
+        let verse = |text: &str| Entry {
+            text: text.to_owned(),
+            ..Entry::default()
+        };
+        let both = [
+            "^^^haiku.txt\none\n^^^end\n",
+            "^^^haiku.txt\none\ntwo\n^^^end\n",
+        ];
         Ok(Box::new(Scripted::new(both.map(verse).into())))
     }
 }
@@ -66,23 +78,47 @@ impl Scene {
     fn new() -> Self {
         let project = Project::with(&[("README.md", "a poem\n")]).unwrap();
         let root = project.root().to_owned();
-        Self { _project: Some(project), ..Self::at(root) }
+        Self {
+            _project: Some(project),
+            ..Self::at(root)
+        }
     }
 
     fn at(root: PathBuf) -> Self {
-        let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("HOME", "/nonexistent")];
+        let variables = [
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("HOME", "/nonexistent"),
+        ];
         let environment =
             Environment::of(variables.map(|(name, value)| (name.into(), OsString::from(value))));
         let page = Page::default();
         let stream = || Stream::new(page.clone(), false);
         let mut output = Output::new(stream(), stream());
         output.json = true;
-        Self { root, _project: None, environment, page, output }
+        Self {
+            root,
+            _project: None,
+            environment,
+            page,
+            output,
+        }
     }
 
     fn host(&self) -> Host<'_> {
-        let Self { root, environment, output, .. } = self;
-        Host { folder: Ok(root), environment, output, loops: ROWS, models: &Poet, closed: |_, _, _, _| {} }
+        let Self {
+            root,
+            environment,
+            output,
+            ..
+        } = self;
+        Host {
+            folder: Ok(root),
+            environment,
+            output,
+            loops: ROWS,
+            models: &Poet,
+            closed: |_, _, _, _| {},
+        }
     }
 
     /// What was printed since it was asked last.
@@ -115,7 +151,10 @@ impl Scene {
     fn summary(&self) -> String {
         let said = self.said();
         let is_summary = |line: &&str| line.contains("\"event\":\"summary\"");
-        said.lines().rfind(is_summary).unwrap_or_default().to_owned()
+        said.lines()
+            .rfind(is_summary)
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 
@@ -126,14 +165,27 @@ fn ctrl_c_names_the_way_on_and_resume_asks_no_question_twice() {
     let haiku = Haiku::of(&site);
     haiku.then.set(Some(Cancel::set));
     let stopped = haiku.start(None).unwrap_err();
-    assert!(stopped.help.contains("code-commit resume haiku"), "{}", stopped.help);
+    assert!(
+        stopped.help.contains("code-commit resume haiku"),
+        "{}",
+        stopped.help
+    );
     stopped.tell(scene.host().output);
     assert!(scene.summary().contains("\"outcome\":\"stopped\""));
     // An unfinished run stays.
-    let none = clean::Request { keep: Some(0), ..clean::Request::default() };
+    let none = clean::Request {
+        keep: Some(0),
+        ..clean::Request::default()
+    };
     clean::run(&none, scene.host()).unwrap();
-    assert_eq!(resume::run(&resume::Request::default(), scene.host()).unwrap(), Exit::Done);
-    assert_eq!((scene.asked(), scene.poem().as_deref()), (2, Some("one\ntwo\n")));
+    assert_eq!(
+        resume::run(&resume::Request::default(), scene.host()).unwrap(),
+        Exit::Done
+    );
+    assert_eq!(
+        (scene.asked(), scene.poem().as_deref()),
+        (2, Some("one\ntwo\n"))
+    );
     let over = resume::run(&resume::Request::default(), scene.host()).unwrap_err();
     assert_eq!(over.exit, Exit::NothingToDo);
 }
@@ -148,16 +200,31 @@ fn after_a_kill_resume_asks_no_question_twice() {
         let scene = Scene::at(folder.into());
         let site = Site::here(scene.host()).unwrap();
         let haiku = Haiku::of(&site);
-        haiku.then.set(Some(|_| kill_process(getpid(), Signal::KILL).unwrap()));
+        haiku
+            .then
+            .set(Some(|_| kill_process(getpid(), Signal::KILL).unwrap()));
         haiku.start(None).unwrap();
     }
     let scene = Scene::new();
     let itself = ["--exact", "after_a_kill_resume_asks_no_question_twice"];
     let mut killed = Command::new(std::env::current_exe().unwrap());
-    let ended = killed.args(itself).env(KILLED_IN, &scene.root).status().unwrap();
-    assert_eq!((ended.signal(), scene.poem().as_deref()), (Some(Signal::KILL.as_raw()), Some("one\n")));
-    assert_eq!(resume::run(&resume::Request::default(), scene.host()).unwrap(), Exit::Done);
-    assert_eq!((scene.asked(), scene.poem().as_deref()), (2, Some("one\ntwo\n")));
+    let ended = killed
+        .args(itself)
+        .env(KILLED_IN, &scene.root)
+        .status()
+        .unwrap();
+    assert_eq!(
+        (ended.signal(), scene.poem().as_deref()),
+        (Some(Signal::KILL.as_raw()), Some("one\n"))
+    );
+    assert_eq!(
+        resume::run(&resume::Request::default(), scene.host()).unwrap(),
+        Exit::Done
+    );
+    assert_eq!(
+        (scene.asked(), scene.poem().as_deref()),
+        (2, Some("one\ntwo\n"))
+    );
 }
 
 #[test]
@@ -168,10 +235,16 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
     haiku.then.set(Some(Cancel::set));
     haiku.start(Some("snow")).unwrap_err();
     let done = Haiku::of(&site).start(Some("snow")).unwrap();
-    assert_eq!((done.exit, done.from_record, scene.asked()), (Exit::Done, false, 2));
+    assert_eq!(
+        (done.exit, done.from_record, scene.asked()),
+        (Exit::Done, false, 2)
+    );
     assert!(scene.summary().contains("\"outcome\":\"done\""));
     let again = Haiku::of(&site).start(Some("snow")).unwrap();
-    assert_eq!((again.exit, again.from_record, scene.asked()), (Exit::Done, true, 2));
+    assert_eq!(
+        (again.exit, again.from_record, scene.asked()),
+        (Exit::Done, true, 2)
+    );
     assert!(scene.summary().contains("\"from_record\":true"));
     assert!(scene.runs()[0].join("summary.json").is_file());
 }
@@ -182,20 +255,45 @@ fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed
     let site = Site::here(scene.host()).unwrap();
     Haiku::of(&site).start(None).unwrap();
     let found = chronicle::find(None, scene.host()).unwrap().facts();
-    assert_eq!((&*found.name, &*found.kind, &*found.verdict), ("haiku", "haiku", "done"));
-    let why = why::Request { place: "haiku.txt".into() };
+    assert_eq!(
+        (&*found.name, &*found.kind, &*found.verdict),
+        ("haiku", "haiku", "done")
+    );
+    let why = why::Request {
+        place: "haiku.txt".into(),
+    };
     assert_eq!(why::run(&why, scene.host()).unwrap(), Exit::Done);
     assert!(scene.said().contains("\"run\":\"haiku\""));
-    let run = chronicle::find(None, scene.host()).unwrap().whole(&site.root, &Redactor::default()).unwrap();
+    let run = chronicle::find(None, scene.host())
+        .unwrap()
+        .whole(&site.root, &Redactor::default())
+        .unwrap();
     let page = code_commit_page::run(&run, &|_, _| None);
-    assert!(page.contains("haiku.txt") && page.contains("Round 2"), "{page}");
+    assert!(
+        page.contains("haiku.txt") && page.contains("Round 2"),
+        "{page}"
+    );
     let file = scene.root.with_extension("bundle");
-    let bundle = travel::Export { run: None, file, sign: None, without_prompts: false };
+    let bundle = travel::Export {
+        run: None,
+        file,
+        sign: None,
+        without_prompts: false,
+    };
     assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
-    assert_eq!(undo::run(&undo::Request::default(), None, scene.host()).unwrap(), Exit::Done);
+    assert_eq!(
+        undo::run(&undo::Request::default(), None, scene.host()).unwrap(),
+        Exit::Done
+    );
     assert_eq!(scene.poem(), None);
-    let none = clean::Request { keep: Some(0), ..clean::Request::default() };
+    let none = clean::Request {
+        keep: Some(0),
+        ..clean::Request::default()
+    };
     assert_eq!(clean::run(&none, scene.host()).unwrap(), Exit::Done);
     assert_eq!(scene.runs().len(), 0);
-    assert_eq!(forecast("verse 1 about snow", scene.host().output), Exit::Done);
+    assert_eq!(
+        forecast("verse 1 about snow", scene.host().output),
+        Exit::Done
+    );
 }

@@ -3,12 +3,16 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 pub(super) fn host(text: &str) -> Result<String, String> {
-    let (place, range) = text.split_once('=').map_or((text, None), |(place, range)| (place, Some(range)));
+    let (place, range) = text
+        .split_once('=')
+        .map_or((text, None), |(place, range)| (place, Some(range)));
     let (name, port) = match place.rsplit_once(':') {
         Some((name, port)) if !place.ends_with(']') => (name, port),
         Some(_) | None => (place, "443"),
     };
-    let address = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let address = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let is_name = match address {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
@@ -23,13 +27,17 @@ pub(super) fn host(text: &str) -> Result<String, String> {
             text.escape_debug()
         )
     };
-    (is_host && range.is_none_or(leads)).then(|| text.to_owned()).ok_or_else(escaped)
+    (is_host && range.is_none_or(leads))
+        .then(|| text.to_owned())
+        .ok_or_else(escaped)
 }
 
 /// An address, or the addresses that share its first bits.
 fn is_range(text: &str) -> bool {
     let (address, bits) = text.split_once('/').unwrap_or((text, "0"));
-    let most = address.parse().map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
+    let most = address
+        .parse()
+        .map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
     number(bits).is_some_and(|bits: u8| most.is_ok_and(|most| bits <= most))
 }
 

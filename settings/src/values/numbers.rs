@@ -65,18 +65,28 @@ pub(super) fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
 const NOTHING: &str = "0 would allow nothing; for no limit leave it out";
 
 fn count(count: u64) -> Result<u64, String> {
-    if count == 0 { Err(NOTHING.to_owned()) } else { Ok(count) }
+    if count == 0 {
+        Err(NOTHING.to_owned())
+    } else {
+        Ok(count)
+    }
 }
 
 fn dollars(usd: f64) -> Result<Money, String> {
     let money = Money::from_usd(usd).map_err(|error| format!("{usd} is {error} in US dollars"))?;
-    if money == Money::ZERO { Err(NOTHING.to_owned()) } else { Ok(money) }
+    if money == Money::ZERO {
+        Err(NOTHING.to_owned())
+    } else {
+        Ok(money)
+    }
 }
 
 fn temperature(value: f64) -> Result<f64, String> {
     let is_one = (0.0..=2.0).contains(&value);
     // Adding zero turns negative zero into zero.
-    is_one.then_some(value + 0.0).ok_or_else(|| format!("{value} is not between 0 and 2"))
+    is_one
+        .then_some(value + 0.0)
+        .ok_or_else(|| format!("{value} is not between 0 and 2"))
 }
 
 #[cfg(test)]
@@ -87,7 +97,10 @@ mod tests {
     fn a_temperature_is_a_number_from_0_to_2_and_zero_has_no_sign() {
         let temperature = |text: &str| text.parse::<Temperature>().map(|read| read.0);
         assert_eq!(temperature("0.7"), Ok(0.7));
-        assert_eq!(temperature("-0").map(|zero| zero.to_string()), Ok("0".to_owned()));
+        assert_eq!(
+            temperature("-0").map(|zero| zero.to_string()),
+            Ok("0".to_owned())
+        );
         for bad in ["-0.1", "2.1", "nan", "inf", "x"] {
             assert!(temperature(bad).is_err(), "{bad}");
         }

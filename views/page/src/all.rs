@@ -84,7 +84,9 @@ pub fn all(project: &str, runs: &[Run], page_of: &dyn Fn(&Run) -> Option<String>
     };
     let by_day = by_day(runs);
     let mut total = Sum::default();
-    runs.iter().flat_map(|run| run.steps.calls()).for_each(|call| total.add(call.cost_usd));
+    runs.iter()
+        .flat_map(|run| run.steps.calls())
+        .for_each(|call| total.add(call.cost_usd));
     let page = Page {
         policy: policy(Some(SCRIPT)),
         style: STYLE,
@@ -96,7 +98,11 @@ pub fn all(project: &str, runs: &[Run], page_of: &dyn Fn(&Run) -> Option<String>
         is_alone: runs.iter().all(|run| page_of(run).is_none()),
         by_loop: by_loop(runs),
         by_model: by_model(runs),
-        total: format!("{}, {}", phrases::count(runs.len() as u64, "run"), phrases::cost(total.known())),
+        total: format!(
+            "{}, {}",
+            phrases::count(runs.len() as u64, "run"),
+            phrases::cost(total.known())
+        ),
         by_day,
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
@@ -126,8 +132,12 @@ fn row(run: &Run, page: Option<String>) -> Row {
 
 fn by_loop(runs: &[Run]) -> Vec<Success> {
     let mut groups: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
-    runs.iter().for_each(|run| groups.entry(&run.kind).or_default().push(run));
-    groups.into_iter().map(|(kind, runs)| success(kind, &runs)).collect()
+    runs.iter()
+        .for_each(|run| groups.entry(&run.kind).or_default().push(run));
+    groups
+        .into_iter()
+        .map(|(kind, runs)| success(kind, &runs))
+        .collect()
 }
 
 fn success(kind: &str, runs: &[&Run]) -> Success {
@@ -142,7 +152,9 @@ fn success(kind: &str, runs: &[&Run]) -> Success {
         (bad > 0).then(|| Bar::new(parts[0], ended as u64, ended as u64, "bad")),
     ];
     let mut cost = Sum::default();
-    runs.iter().flat_map(|run| run.steps.calls()).for_each(|call| cost.add(call.cost_usd));
+    runs.iter()
+        .flat_map(|run| run.steps.calls())
+        .for_each(|call| cost.add(call.cost_usd));
     Success {
         kind: plain(kind).into_owned(),
         runs: runs.len(),
@@ -151,7 +163,9 @@ fn success(kind: &str, runs: &[&Run]) -> Success {
         open,
         share: share.map(|share| format!("{share} %")).unwrap_or_default(),
         bars: bars.into_iter().flatten().collect(),
-        cost: cost.known().map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4}")),
+        cost: cost
+            .known()
+            .map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4}")),
     }
 }
 
@@ -163,10 +177,17 @@ fn by_day(runs: &[Run]) -> Vec<Sum> {
             days.entry(day(step.to_ms)).or_default().add(call.cost_usd);
         }
     }
-    let mut newest: Vec<Sum> = days.into_iter().rev().map(|(name, sum)| Sum { name, ..sum }).collect();
+    let mut newest: Vec<Sum> = days
+        .into_iter()
+        .rev()
+        .map(|(name, sum)| Sum { name, ..sum })
+        .collect();
     let older = newest.split_off(newest.len().min(DAYS));
     if !older.is_empty() {
-        let mut sum = Sum { name: "before".to_owned(), ..Sum::default() };
+        let mut sum = Sum {
+            name: "before".to_owned(),
+            ..Sum::default()
+        };
         for day in older {
             sum.calls += day.calls;
             sum.unpriced += day.unpriced;
@@ -187,11 +208,21 @@ fn models(run: &Run) -> BTreeMap<&str, Vec<Option<f64>>> {
         for one in named.clone() {
             let cost = one.cost_usd.or_else(|| rest.take());
             // A service calls the model by its bare name.
-            let is_asked = run.model.strip_suffix(&*one.model).is_some_and(|rest| rest.ends_with('/'));
-            models.entry(if is_asked { &run.model } else { &one.model }).or_default().push(cost);
+            let is_asked = run
+                .model
+                .strip_suffix(&*one.model)
+                .is_some_and(|rest| rest.ends_with('/'));
+            models
+                .entry(if is_asked { &run.model } else { &one.model })
+                .or_default()
+                .push(cost);
         }
         if named.count() == 0 {
-            let asked = if run.model.is_empty() { "not said" } else { run.model.as_str() };
+            let asked = if run.model.is_empty() {
+                "not said"
+            } else {
+                run.model.as_str()
+            };
             models.entry(asked).or_default().push(call.cost_usd);
         }
     }
@@ -204,8 +235,13 @@ fn by_model(runs: &[Run]) -> Vec<Sum> {
         let sum = sums.entry(model).or_default();
         costs.into_iter().for_each(|cost| sum.add(cost));
     }
-    let mut sums: Vec<Sum> =
-        sums.into_iter().map(|(name, sum)| Sum { name: plain(name).into_owned(), ..sum }).collect();
+    let mut sums: Vec<Sum> = sums
+        .into_iter()
+        .map(|(name, sum)| Sum {
+            name: plain(name).into_owned(),
+            ..sum
+        })
+        .collect();
     sums.sort_by(|one, other| other.cost_usd.total_cmp(&one.cost_usd));
     drawn(sums)
 }
@@ -231,11 +267,16 @@ impl Sum {
 )]
 fn drawn(mut sums: Vec<Sum>) -> Vec<Sum> {
     let units = |cost: f64| (cost.max(0.0) * 1e4) as u64;
-    let most = sums.iter().map(|sum| units(sum.cost_usd)).max().unwrap_or_default();
+    let most = sums
+        .iter()
+        .map(|sum| units(sum.cost_usd))
+        .max()
+        .unwrap_or_default();
     for sum in &mut sums {
         sum.cost = format!("{:.4}", sum.cost_usd);
         if units(sum.cost_usd) > 0 {
-            sum.bars.push(Bar::new(0, units(sum.cost_usd), most, "call"));
+            sum.bars
+                .push(Bar::new(0, units(sum.cost_usd), most, "call"));
         }
     }
     sums

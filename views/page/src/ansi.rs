@@ -19,11 +19,15 @@ pub(crate) struct Span {
 pub(crate) fn spans(text: &str) -> Vec<Span> {
     let mut screen = Screen::default();
     let mut parser = Parser::<DefaultCharAccumulator>::new();
-    text.bytes().for_each(|byte| parser.advance(&mut screen, byte));
+    text.bytes()
+        .for_each(|byte| parser.advance(&mut screen, byte));
     screen.flush();
     let Screen { mut done, line, .. } = screen;
     done.extend(line);
-    let shown = |span: Span| Span { text: plain(&span.text).into_owned(), ..span };
+    let shown = |span: Span| Span {
+        text: plain(&span.text).into_owned(),
+        ..span
+    };
     done.into_iter().map(shown).collect()
 }
 
@@ -42,7 +46,10 @@ impl Screen {
     fn flush(&mut self) {
         if !self.open.is_empty() {
             let text = std::mem::take(&mut self.open);
-            self.line.push(Span { class: classes(self.style), text });
+            self.line.push(Span {
+                class: classes(self.style),
+                text,
+            });
         }
     }
 }
@@ -81,7 +88,11 @@ impl Perform for Screen {
 
 /// Select Graphic Rendition. No codes mean 0.
 fn styled(style: Style, codes: &[u16]) -> Style {
-    let mut style = if codes.is_empty() { Style::new() } else { style };
+    let mut style = if codes.is_empty() {
+        Style::new()
+    } else {
+        style
+    };
     let mut codes = codes.iter().copied();
     while let Some(code) = codes.next() {
         let (fg, bg) = (style.get_fg_color(), style.get_bg_color());
@@ -131,7 +142,9 @@ fn classes(style: Style) -> String {
 }
 
 fn basic(index: u16) -> Option<Color> {
-    Some(Color::Ansi(Ansi256Color(u8::try_from(index).ok()?).into_ansi()?))
+    Some(Color::Ansi(
+        Ansi256Color(u8::try_from(index).ok()?).into_ansi()?,
+    ))
 }
 
 /// `5;N` and `2;R;G;B`, as the nearest of sixteen: the page decides how these look in light and dark.

@@ -70,7 +70,8 @@ impl Diff {
             diff.note = Some("the record does not hold its content".to_owned());
             return diff;
         };
-        let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) else {
+        let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after))
+        else {
             diff.note = Some("not text".to_owned());
             return diff;
         };
@@ -83,10 +84,15 @@ impl Diff {
     }
 
     fn compare(&mut self, before: &str, after: &str) {
-        let compared =
-            TextDiff::configure().algorithm(Algorithm::Patience).timeout(PATIENCE).diff_lines(before, after);
+        let compared = TextDiff::configure()
+            .algorithm(Algorithm::Patience)
+            .timeout(PATIENCE)
+            .diff_lines(before, after);
         let lines = |range: fn(&DiffOp) -> Range<usize>, tag: DiffTag| {
-            let ops = compared.ops().iter().filter(move |op| op.tag() == tag || op.tag() == DiffTag::Replace);
+            let ops = compared
+                .ops()
+                .iter()
+                .filter(move |op| op.tag() == tag || op.tag() == DiffTag::Replace);
             ops.map(|op| range(op).len()).sum::<usize>()
         };
         self.added = format!("+{}", lines(DiffOp::new_range, DiffTag::Insert));
@@ -98,21 +104,26 @@ impl Diff {
             for op in group {
                 // One more than fits, to see whether there are more.
                 let room = MOST_ROWS + 1 - self.rows.len();
-                let rows = compared.iter_inline_changes(op).take(room).map(|change| Row {
-                    sign: sign(change.tag()),
-                    class: class(change.tag()),
-                    old: change.old_index().map(|index| index + 1),
-                    new: change.new_index().map(|index| index + 1),
-                    pieces: change
-                        .iter_strings_lossy()
-                        .map(|(strong, text)| Piece::new(strong, &text))
-                        .collect(),
-                });
+                let rows = compared
+                    .iter_inline_changes(op)
+                    .take(room)
+                    .map(|change| Row {
+                        sign: sign(change.tag()),
+                        class: class(change.tag()),
+                        old: change.old_index().map(|index| index + 1),
+                        new: change.new_index().map(|index| index + 1),
+                        pieces: change
+                            .iter_strings_lossy()
+                            .map(|(strong, text)| Piece::new(strong, &text))
+                            .collect(),
+                    });
                 self.push(rows.collect());
                 if self.rows.len() > MOST_ROWS {
                     self.rows.truncate(MOST_ROWS);
                     self.pairs.truncate(MOST_ROWS);
-                    self.note = Some(format!("only the first {MOST_ROWS} lines of the diff are shown"));
+                    self.note = Some(format!(
+                        "only the first {MOST_ROWS} lines of the diff are shown"
+                    ));
                     return;
                 }
             }
@@ -124,27 +135,42 @@ impl Diff {
         let is = |sign: char| rows.iter().filter(move |row| row.sign == sign).cloned();
         let (mut old, mut new) = (is('−'), is('+'));
         loop {
-            let pair = Pair { old: old.next(), new: new.next() };
+            let pair = Pair {
+                old: old.next(),
+                new: new.next(),
+            };
             if pair.old.is_none() && pair.new.is_none() {
                 break;
             }
             self.pairs.push(pair);
         }
         let both = rows.iter().filter(|row| !matches!(row.sign, '+' | '−'));
-        self.pairs.extend(both.map(|row| Pair { old: Some(row.clone()), new: Some(row.clone()) }));
+        self.pairs.extend(both.map(|row| Pair {
+            old: Some(row.clone()),
+            new: Some(row.clone()),
+        }));
         self.rows.extend(rows);
     }
 }
 
 impl Row {
     fn gap() -> Self {
-        Self { sign: '…', class: "gap", old: None, new: None, pieces: Vec::new() }
+        Self {
+            sign: '…',
+            class: "gap",
+            old: None,
+            new: None,
+            pieces: Vec::new(),
+        }
     }
 }
 
 impl Piece {
     fn new(is_strong: bool, text: &str) -> Self {
-        Self { is_strong, text: plain(text.trim_end_matches(['\n', '\r'])).into_owned() }
+        Self {
+            is_strong,
+            text: plain(text.trim_end_matches(['\n', '\r'])).into_owned(),
+        }
     }
 }
 

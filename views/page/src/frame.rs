@@ -16,17 +16,24 @@ pub const SCRIPT: &str = include_str!("../templates/all.js");
 pub fn policy(script: Option<&str>) -> String {
     let script = script.map_or_else(|| "'none'".to_owned(), hash);
     let style = hash(STYLE);
-    format!("default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'")
+    format!(
+        "default-src 'none'; style-src {style}; script-src {script}; base-uri 'none'; form-action 'none'"
+    )
 }
 
 fn hash(text: &str) -> String {
-    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())))
+    format!(
+        "'sha256-{}'",
+        STANDARD.encode(Sha256::digest(text.as_bytes()))
+    )
 }
 
 /// `2026-11-21 09:30:05`; UTC, as in the names of runs.
 pub(crate) fn moment(ms: i64) -> String {
-    Timestamp::from_millisecond(ms)
-        .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    Timestamp::from_millisecond(ms).map_or_else(
+        |_| String::new(),
+        |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
 }
 
 /// A part of a bar that is 1,000 units wide.
@@ -47,6 +54,10 @@ impl Bar {
     pub(crate) fn new(from: u64, to: u64, all: u64, class: &'static str) -> Self {
         let units = |part: u64| part.saturating_mul(UNITS) / all.max(1);
         let width = units(to.saturating_sub(from)).clamp(NARROWEST, UNITS);
-        Self { x: units(from).min(UNITS - width), width, class }
+        Self {
+            x: units(from).min(UNITS - width),
+            width,
+            class,
+        }
     }
 }

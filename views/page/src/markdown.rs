@@ -15,7 +15,10 @@ pub fn markdown(run: &Run) -> String {
     let steps = &run.steps;
     let title = run.title().unwrap_or_else(|| run.name.clone());
     let failed = failed(run).map_or_else(String::new, |failed| format!(": {}", escaped(&failed)));
-    let remark = run.remark.as_ref().map_or_else(String::new, |remark| format!(": {}", escaped(remark)));
+    let remark = run
+        .remark
+        .as_ref()
+        .map_or_else(String::new, |remark| format!(": {}", escaped(remark)));
     let rounds = phrases::count(u64::from(steps.rounds_asked()), "round");
     let mut text = format!(
         "### {}\n\n**{}**{failed}{remark}\n\n{} ({}), {rounds}, {}, {}\n",
@@ -35,7 +38,9 @@ pub fn markdown(run: &Run) -> String {
     }
     let mut room = MOST;
     for edit in &edits {
-        let Some(diff) = unified(edit, run).filter(|diff| diff.len() <= room) else { continue };
+        let Some(diff) = unified(edit, run).filter(|diff| diff.len() <= room) else {
+            continue;
+        };
         room -= diff.len();
         let fence = "`".repeat(longest_run(&diff).max(2) + 1);
         text.push_str(&format!(
@@ -48,8 +53,13 @@ pub fn markdown(run: &Run) -> String {
 
 fn unified(edit: &FileEdit<'_>, run: &Run) -> Option<String> {
     let (before, after) = run.contents.both(edit.before, edit.after)?;
-    let (before, after) = (std::str::from_utf8(before).ok()?, std::str::from_utf8(after).ok()?);
-    let diff = TextDiff::from_lines(before, after).unified_diff().to_string();
+    let (before, after) = (
+        std::str::from_utf8(before).ok()?,
+        std::str::from_utf8(after).ok()?,
+    );
+    let diff = TextDiff::from_lines(before, after)
+        .unified_diff()
+        .to_string();
     let lines = diff.lines().map(|line| format!("{}\n", plain(line)));
     Some(lines.collect())
 }
@@ -81,5 +91,8 @@ fn html(text: &str) -> String {
 
 /// The most backticks in a row.
 fn longest_run(text: &str) -> usize {
-    text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
+    text.split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default()
 }

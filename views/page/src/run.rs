@@ -61,7 +61,9 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
     let query = Some(query).filter(|query| !query.is_empty() && texts.take(query));
     let edits = run.edits();
     let rounds = rounds(run, &texts);
-    let (provenance, facts) = facts(run).into_iter().partition(|fact| PROVENANCE.contains(&fact.label));
+    let (provenance, facts) = facts(run)
+        .into_iter()
+        .partition(|fact| PROVENANCE.contains(&fact.label));
     let page = Page {
         title: plain(&run.title().unwrap_or_else(|| run.name.clone())).into_owned(),
         policy: policy(None),
@@ -77,7 +79,10 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
         query,
         rounds,
         unit: unit(&run.kind),
-        edits: edits.iter().map(|edit| Diff::of(edit, &run.contents)).collect(),
+        edits: edits
+            .iter()
+            .map(|edit| Diff::of(edit, &run.contents))
+            .collect(),
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
     page.render().unwrap_or_default()
@@ -95,8 +100,13 @@ pub(crate) fn tone(run: &Run) -> &'static str {
 /// What decided against a run that did not reach its goal.
 pub(crate) fn failed(run: &Run) -> Option<String> {
     let last = run.steps.rounds();
-    let steps: Vec<(u64, &Step)> =
-        run.steps.all.iter().filter(|step| step.round == last).map(|step| (0, step)).collect();
+    let steps: Vec<(u64, &Step)> = run
+        .steps
+        .all
+        .iter()
+        .filter(|step| step.round == last)
+        .map(|step| (0, step))
+        .collect();
     let (class, result) = result(&steps);
     (run.is_good == Some(false) && class == "bad").then_some(result)
 }
@@ -120,18 +130,30 @@ fn facts(run: &Run) -> Vec<Fact> {
     let tokens = phrases::tokens(&steps.usage());
     let known = |is_known: bool, text: String| if is_known { text } else { String::new() };
     let facts = [
-        ("Began", known(steps.from_ms > 0, format!("{} UTC", moment(steps.from_ms)))),
-        ("Took", known(steps.elapsed_ms() > 0, took(steps.elapsed_ms()))),
+        (
+            "Began",
+            known(steps.from_ms > 0, format!("{} UTC", moment(steps.from_ms))),
+        ),
+        (
+            "Took",
+            known(steps.elapsed_ms() > 0, took(steps.elapsed_ms())),
+        ),
         ("Cost", known(has_calls, money(steps.cost_usd()))),
         ("Tokens", tokens.trim_start_matches(", ").to_owned()),
         ("Model", run.model.clone()),
-        ("Before it was undone", known(run.undone, run.verdict.clone())),
+        (
+            "Before it was undone",
+            known(run.undone, run.verdict.clone()),
+        ),
         ("Goes on from", run.parent.clone().unwrap_or_default()),
         (RECORD, run.belief.clone()),
         (VERSION, run.version.clone()),
         (COMMIT, run.head.clone().unwrap_or_default()),
         (TREE, holds_for.tree.clone().unwrap_or_default()),
-        (SPECIFICATION, holds_for.specification.clone().unwrap_or_default()),
+        (
+            SPECIFICATION,
+            holds_for.specification.clone().unwrap_or_default(),
+        ),
         (DECIDER, holds_for.decider.clone().unwrap_or_default()),
         (JOURNAL, run.journal_sha256.clone()),
     ];
@@ -140,7 +162,11 @@ fn facts(run: &Run) -> Vec<Fact> {
         text: plain(&text).into_owned(),
         is_hash: HASHES.contains(&label),
     };
-    facts.into_iter().filter(|(_, text)| !text.is_empty()).map(fact).collect()
+    facts
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(fact)
+        .collect()
 }
 
 const COMMIT: &str = "Began at commit";
@@ -151,7 +177,15 @@ const JOURNAL: &str = "Last line of the journal";
 const RECORD: &str = "Record";
 const VERSION: &str = "Version";
 /// Folded at the end of the page.
-const PROVENANCE: [&str; 7] = [RECORD, VERSION, COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
+const PROVENANCE: [&str; 7] = [
+    RECORD,
+    VERSION,
+    COMMIT,
+    TREE,
+    SPECIFICATION,
+    DECIDER,
+    JOURNAL,
+];
 const HASHES: [&str; 5] = [COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
 
 /// `$0.0123`, `unknown`.
@@ -167,11 +201,18 @@ fn rounds(run: &Run, texts: &Texts<'_>) -> Vec<Round> {
         groups.entry(step.round).or_default().push((busy, step));
         busy += step.elapsed_ms();
     }
-    let changing = run.steps.all.iter().filter(|step| !step.changes().is_empty()).count();
+    let changing = run
+        .steps
+        .all
+        .iter()
+        .filter(|step| !step.changes().is_empty())
+        .count();
     // The diff of the only change is the diff of the run.
     let has_own_diffs = changing > 1;
     let groups = groups.into_iter();
-    groups.map(|(number, steps)| round(run, number, &steps, busy, texts, has_own_diffs)).collect()
+    groups
+        .map(|(number, steps)| round(run, number, &steps, busy, texts, has_own_diffs))
+        .collect()
 }
 
 fn round(
@@ -183,7 +224,11 @@ fn round(
     has_own_diffs: bool,
 ) -> Round {
     let unit = unit(&run.kind);
-    let title = if number == 0 { "Before the first".to_owned() } else { format!("{unit} {number}") };
+    let title = if number == 0 {
+        "Before the first".to_owned()
+    } else {
+        format!("{unit} {number}")
+    };
     let calls = || steps.iter().filter_map(|(_, step)| step.call());
     let mut usage = code_commit_engine::Usage::default();
     calls().for_each(|call| usage += call.tokens());
@@ -202,10 +247,19 @@ fn round(
         title,
         class,
         result,
-        tokens: phrases::tokens(&usage).trim_start_matches(", ").replace(" tokens", ""),
-        cost: if calls().next().is_some() { money(cost) } else { String::new() },
+        tokens: phrases::tokens(&usage)
+            .trim_start_matches(", ")
+            .replace(" tokens", ""),
+        cost: if calls().next().is_some() {
+            money(cost)
+        } else {
+            String::new()
+        },
         took: took(elapsed),
-        bars: steps.iter().filter_map(|(begins, step)| bar(*begins, step, busy)).collect(),
+        bars: steps
+            .iter()
+            .filter_map(|(begins, step)| bar(*begins, step, busy))
+            .collect(),
         steps: steps.iter().map(|(_, step)| show(step)).collect(),
     }
 }
@@ -227,24 +281,36 @@ fn result(steps: &[(u64, &Step)]) -> (&'static str, String) {
     let decided = steps.iter().rev().find_map(|(_, step)| match &step.what {
         What::Command(command) if !command.decides() => None,
         What::Command(command) => {
-            let (class, word) = if command.is_good { ("good", "passed") } else { ("bad", "failed") };
+            let (class, word) = if command.is_good {
+                ("good", "passed")
+            } else {
+                ("bad", "failed")
+            };
             Some((class, format!("{} {word}", shortened(&command.name))))
         }
         What::Change(change) if change.is_refused => Some(("bad", "reply refused".to_owned())),
         What::Change(_) => Some(("plain", "reply written".to_owned())),
         What::Call(call) => match (&call.failed, &call.role) {
             (Some(cause), _) => Some(("bad", cause.code.clone())),
-            (None, Some(role)) => Some(("plain", said(call).unwrap_or_else(|| format!("{role} worked")))),
+            (None, Some(role)) => Some((
+                "plain",
+                said(call).unwrap_or_else(|| format!("{role} worked")),
+            )),
             (None, None) => None,
         },
         What::Event(_) => None,
     });
-    decided.map_or_else(|| ("plain", String::new()), |(class, text)| (class, plain(&text).into_owned()))
+    decided.map_or_else(
+        || ("plain", String::new()),
+        |(class, text)| (class, plain(&text).into_owned()),
+    )
 }
 
 /// `request changes`: the last marker of an agent.
 fn said(call: &Call) -> Option<String> {
-    call.markers.last().map(|marker| marker.name.to_lowercase().replace('_', " "))
+    call.markers
+        .last()
+        .map(|marker| marker.name.to_lowercase().replace('_', " "))
 }
 
 fn shortened(name: &str) -> String {

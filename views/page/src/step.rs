@@ -31,22 +31,39 @@ pub(crate) struct LineView {
 
 impl LineView {
     fn new(class: &'static str, text: &str) -> Self {
-        Self { class, text: plain(text).into_owned(), code: String::new() }
+        Self {
+            class,
+            text: plain(text).into_owned(),
+            code: String::new(),
+        }
     }
 
     fn why(cause: &Cause) -> Self {
-        Self { code: plain(&cause.code).into_owned(), ..Self::new("bad", &cause.message) }
+        Self {
+            code: plain(&cause.code).into_owned(),
+            ..Self::new("bad", &cause.message)
+        }
     }
 
     fn of(class: &'static str, problem: &Problem) -> Self {
-        let line = problem.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let line = problem
+            .line
+            .map(|line| format!("line {line}: "))
+            .unwrap_or_default();
         let code = plain(&problem.code).into_owned();
-        Self { code, ..Self::new(class, &format!("{line}{}", problem.message)) }
+        Self {
+            code,
+            ..Self::new(class, &format!("{line}{}", problem.message))
+        }
     }
 }
 
 /// Shows a step. `diff` makes the diff of a change.
-pub(crate) fn view(step: &Step, texts: &Texts<'_>, diff: &dyn Fn(&FileEdit<'_>) -> Diff) -> StepView {
+pub(crate) fn view(
+    step: &Step,
+    texts: &Texts<'_>,
+    diff: &dyn Fn(&FileEdit<'_>) -> Diff,
+) -> StepView {
     let mut view = match &step.what {
         What::Call(call) => of_call(call, texts),
         What::Change(change) => of_change(change),
@@ -54,11 +71,20 @@ pub(crate) fn view(step: &Step, texts: &Texts<'_>, diff: &dyn Fn(&FileEdit<'_>) 
         What::Event(event) => of_event(event),
     };
     let by_command = matches!(step.what, What::Command(_));
-    let edits = step.changes().iter().filter(|change| change.letter().is_some());
-    view.diffs = edits.map(|change| diff(&edit(change, by_command))).collect();
+    let edits = step
+        .changes()
+        .iter()
+        .filter(|change| change.letter().is_some());
+    view.diffs = edits
+        .map(|change| diff(&edit(change, by_command)))
+        .collect();
     if step.elapsed_ms() > 0 {
         let time = took(step.elapsed_ms());
-        view.about = if view.about.is_empty() { time } else { format!("{}, {time}", view.about) };
+        view.about = if view.about.is_empty() {
+            time
+        } else {
+            format!("{}, {time}", view.about)
+        };
     }
     view
 }
@@ -75,7 +101,14 @@ fn edit(change: &Changed, by_command: bool) -> FileEdit<'_> {
 impl StepView {
     fn new(class: &'static str, title: &str) -> Self {
         let title = plain(title).into_owned();
-        Self { class, title, about: String::new(), lines: Vec::new(), texts: Vec::new(), diffs: Vec::new() }
+        Self {
+            class,
+            title,
+            about: String::new(),
+            lines: Vec::new(),
+            texts: Vec::new(),
+            diffs: Vec::new(),
+        }
     }
 
     fn say(&mut self, class: &'static str, text: &str) {
@@ -92,7 +125,10 @@ impl StepView {
 
     fn restored(&mut self, paths: &[String]) {
         for path in paths {
-            self.say("warn", &format!("restored, since it may not be changed here: {path}"));
+            self.say(
+                "warn",
+                &format!("restored, since it may not be changed here: {path}"),
+            );
         }
     }
 }
@@ -104,10 +140,20 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
         (None, Some(model)) => model.clone(),
         (None, None) => "The model".to_owned(),
     };
-    let is_complete = call.finish.as_deref().is_none_or(|finish| finish == "complete");
+    let is_complete = call
+        .finish
+        .as_deref()
+        .is_none_or(|finish| finish == "complete");
     let (class, ended) = match &call.failed {
         Some(_) => ("bad", "gave no usable reply"),
-        None if is_complete => ("plain", if call.role.is_some() { "worked" } else { "replied" }),
+        None if is_complete => (
+            "plain",
+            if call.role.is_some() {
+                "worked"
+            } else {
+                "replied"
+            },
+        ),
         None => ("bad", "gave a reply that was cut off"),
     };
     let mut view = StepView::new(class, &format!("{who} {ended}"));
@@ -118,7 +164,10 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
     }
     if let Some(cause) = &call.failed {
         view.lines.push(LineView::why(cause));
-        cause.remedy.iter().for_each(|remedy| view.say("plain", &format!("help: {remedy}")));
+        cause
+            .remedy
+            .iter()
+            .for_each(|remedy| view.say("plain", &format!("help: {remedy}")));
     }
     for marker in &call.markers {
         view.say("plain", &format!("{}: {}", marker.name, marker.content));
@@ -127,18 +176,34 @@ fn of_call(call: &Call, texts: &Texts<'_>) -> StepView {
         let argument = denial.argument.as_deref().unwrap_or_default();
         view.say("warn", &format!("refused: {} {argument}", denial.tool));
     }
-    call.changed.iter().for_each(|path| view.say("file", &format!("changed {path}")));
+    call.changed
+        .iter()
+        .for_each(|path| view.say("file", &format!("changed {path}")));
     view.restored(&call.put_back);
-    let prompt = call.prompt.as_ref().and_then(|stored| texts.folded("Prompt", &stored.file, false));
-    let answer = call.answer.as_ref().and_then(|stored| texts.folded("Reply", &stored.file, false));
+    let prompt = call
+        .prompt
+        .as_ref()
+        .and_then(|stored| texts.folded("Prompt", &stored.file, false));
+    let answer = call
+        .answer
+        .as_ref()
+        .and_then(|stored| texts.folded("Reply", &stored.file, false));
     view.texts.extend([prompt, answer].into_iter().flatten());
     view
 }
 
 fn of_change(change: &Change) -> StepView {
     if change.is_refused {
-        let mut view = StepView::new("bad", "The reply was refused, and nothing of it was written");
-        view.lines.extend(change.problems.iter().map(|problem| LineView::of("bad", problem)));
+        let mut view = StepView::new(
+            "bad",
+            "The reply was refused, and nothing of it was written",
+        );
+        view.lines.extend(
+            change
+                .problems
+                .iter()
+                .map(|problem| LineView::of("bad", problem)),
+        );
         return view;
     }
     let title = match (&change.no_change, change.changes.is_empty()) {
@@ -146,9 +211,17 @@ fn of_change(change: &Change) -> StepView {
         _ => "The reply was written",
     };
     let mut view = StepView::new("plain", title);
-    change.no_change.iter().for_each(|reason| view.say("plain", reason.trim()));
+    change
+        .no_change
+        .iter()
+        .for_each(|reason| view.say("plain", reason.trim()));
     view.files("", &change.changes);
-    view.lines.extend(change.problems.iter().map(|problem| LineView::of("warn", problem)));
+    view.lines.extend(
+        change
+            .problems
+            .iter()
+            .map(|problem| LineView::of("warn", problem)),
+    );
     view
 }
 
@@ -166,18 +239,32 @@ fn of_command(command: &Command, texts: &Texts<'_>) -> StepView {
     };
     let mut view = StepView::new(class, &format!("{}{ended}", command.name));
     if command.seal_broken {
-        view.say("bad", "it twice changed files that decide whether it passes");
+        view.say(
+            "bad",
+            "it twice changed files that decide whether it passes",
+        );
     }
     if let Some(lack) = &command.lack {
         view.lines.push(LineView::why(lack));
-        lack.remedy.iter().for_each(|remedy| view.say("plain", &format!("help: {remedy}")));
+        lack.remedy
+            .iter()
+            .for_each(|remedy| view.say("plain", &format!("help: {remedy}")));
     }
     view.files("the command changed ", &command.changes);
     view.restored(&command.put_back);
     if command.ignored_bytes > 0 {
-        view.say("plain", &format!("it wrote {} of ignored files", phrases::bytes(command.ignored_bytes)));
+        view.say(
+            "plain",
+            &format!(
+                "it wrote {} of ignored files",
+                phrases::bytes(command.ignored_bytes)
+            ),
+        );
     }
-    let output = command.output.iter().filter_map(|file| texts.folded("Output", file, !command.is_good));
+    let output = command
+        .output
+        .iter()
+        .filter_map(|file| texts.folded("Output", file, !command.is_good));
     view.texts.extend(output);
     view
 }

@@ -9,16 +9,38 @@ use crate::diff::Diff;
 use crate::text::plain;
 
 /// What a hostile name, model or build would like to do.
-const HOSTILE: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}\u{1b}[2J";
+const HOSTILE: &str =
+    "</pre><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{202e}\u{1b}[2J";
 
 fn stored(file: &str) -> Stored {
-    Stored { file: file.to_owned(), bytes: 1, sha256: String::new() }
+    Stored {
+        file: file.to_owned(),
+        bytes: 1,
+        sha256: String::new(),
+    }
 }
 
 fn run_of(what: Vec<What>) -> Run {
-    let all = what.into_iter().map(|what| Step { round: 1, from_ms: 1_000, to_ms: 3_000, what }).collect();
-    let steps = Steps { all, from_ms: 1_000, to_ms: 3_000, ..Steps::default() };
-    Run { kind: "commit".into(), steps, ..Run::default() }
+    let all = what
+        .into_iter()
+        .map(|what| Step {
+            round: 1,
+            from_ms: 1_000,
+            to_ms: 3_000,
+            what,
+        })
+        .collect();
+    let steps = Steps {
+        all,
+        from_ms: 1_000,
+        to_ms: 3_000,
+        ..Steps::default()
+    };
+    Run {
+        kind: "commit".into(),
+        steps,
+        ..Run::default()
+    }
 }
 
 fn changed(path: &str, before: &str, after: &str) -> code_commit_engine::Changed {
@@ -35,12 +57,20 @@ fn changed(path: &str, before: &str, after: &str) -> code_commit_engine::Changed
 
 fn contents(texts: &[&str]) -> Contents {
     Contents(
-        texts.iter().map(|text| ((*text).to_owned(), text.as_bytes().to_vec())).collect::<BTreeMap<_, _>>(),
+        texts
+            .iter()
+            .map(|text| ((*text).to_owned(), text.as_bytes().to_vec()))
+            .collect::<BTreeMap<_, _>>(),
     )
 }
 
 fn diff(before: &str, after: &str) -> Diff {
-    let edit = FileEdit { path: "a", before: Some(before), after: Some(after), by_command: false };
+    let edit = FileEdit {
+        path: "a",
+        before: Some(before),
+        after: Some(after),
+        by_command: false,
+    };
     Diff::of(&edit, &contents(&[before, after]))
 }
 
@@ -65,7 +95,11 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         ..Call::default()
     };
     let problem = code_commit_engine::Problem::new(HOSTILE, HOSTILE);
-    let change = Change { is_refused: true, problems: vec![problem], ..Change::default() };
+    let change = Change {
+        is_refused: true,
+        problems: vec![problem],
+        ..Change::default()
+    };
     let before = format!("{HOSTILE}\n");
     let after = format!("{HOSTILE}{HOSTILE}\n");
     let command = Command {
@@ -76,7 +110,11 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         put_back: vec![hostile()],
         ..Command::default()
     };
-    let mut run = run_of(vec![What::Call(Box::new(call)), What::Change(change), What::Command(command)]);
+    let mut run = run_of(vec![
+        What::Call(Box::new(call)),
+        What::Change(change),
+        What::Command(command),
+    ]);
     run.contents = contents(&[&before, &after]);
     run = Run {
         kind: hostile(),
@@ -88,12 +126,22 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         belief: hostile(),
         ..run
     };
-    let excerpt = Excerpt { head: hostile(), tail: hostile(), bytes: 1 << 30 };
-    for html in [page_of(&run, &excerpt), all(HOSTILE, &[run.clone()], &|_| None)] {
+    let excerpt = Excerpt {
+        head: hostile(),
+        tail: hostile(),
+        bytes: 1 << 30,
+    };
+    for html in [
+        page_of(&run, &excerpt),
+        all(HOSTILE, &[run.clone()], &|_| None),
+    ] {
         let tags = ["<script>alert", "<img", "onerror=alert(2)>"];
         let found: Vec<_> = tags.iter().filter(|tag| html.contains(**tag)).collect();
         assert!(found.is_empty(), "{found:?}");
-        assert!(!html.contains(['\u{202e}', '\u{1b}']), "invisible characters are shown as escapes");
+        assert!(
+            !html.contains(['\u{202e}', '\u{1b}']),
+            "invisible characters are shown as escapes"
+        );
         assert!(html.contains("\\u{202e}"));
     }
 }
@@ -101,14 +149,26 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
 #[test]
 fn in_markdown_a_tag_is_text_or_code() {
     let query = HOSTILE.to_owned();
-    let text =
-        markdown(&Run { query: query.clone(), name: query.clone(), remark: Some(query), ..Run::default() });
+    let text = markdown(&Run {
+        query: query.clone(),
+        name: query.clone(),
+        remark: Some(query),
+        ..Run::default()
+    });
     // Every second piece is a code span.
     for outside in text.split('`').step_by(2) {
-        let tags = outside.match_indices('<').map(|(at, _)| outside.as_bytes().get(at.wrapping_sub(1)));
-        assert!(tags.into_iter().all(|before| before == Some(&b'\\')), "{text}");
+        let tags = outside
+            .match_indices('<')
+            .map(|(at, _)| outside.as_bytes().get(at.wrapping_sub(1)));
+        assert!(
+            tags.into_iter().all(|before| before == Some(&b'\\')),
+            "{text}"
+        );
     }
-    assert!(text.contains("\\<script\\>") && !text.contains(['\u{202e}', '\u{1b}']), "{text}");
+    assert!(
+        text.contains("\\<script\\>") && !text.contains(['\u{202e}', '\u{1b}']),
+        "{text}"
+    );
 }
 
 fn page_of(run: &Run, excerpt: &Excerpt) -> String {
@@ -118,16 +178,28 @@ fn page_of(run: &Run, excerpt: &Excerpt) -> String {
 #[test]
 fn the_policy_allows_the_pages_own_style_and_script_and_nothing_else() {
     let policy = |html: &str| {
-        let (_, rest) = html.split_once("Content-Security-Policy\" content=\"").unwrap();
+        let (_, rest) = html
+            .split_once("Content-Security-Policy\" content=\"")
+            .unwrap();
         rest.split_once("\">").unwrap().0.replace("&#39;", "'")
     };
     let of_run = policy(&super::run(&Run::default(), &|_, _| None));
-    let hash = of_run.split_once("style-src ").unwrap().1.split_once(';').unwrap().0.to_owned();
+    let hash = of_run
+        .split_once("style-src ")
+        .unwrap()
+        .1
+        .split_once(';')
+        .unwrap()
+        .0
+        .to_owned();
     assert!(hash.starts_with("'sha256-") && hash.len() == 53, "{hash}");
     insta::assert_snapshot!(of_run.replace(&hash, "[STYLE]"), @"default-src 'none'; style-src [STYLE]; script-src 'none'; base-uri 'none'; form-action 'none'");
     let of_all = policy(&all("x", &[], &|_| None));
     assert!(of_all.contains("script-src 'sha256-"), "{of_all}");
-    for html in [super::run(&Run::default(), &|_, _| None), all("x", &[], &|_| None)] {
+    for html in [
+        super::run(&Run::default(), &|_, _| None),
+        all("x", &[], &|_| None),
+    ] {
         assert!(
             !html.contains("style=\"") && !html.contains("http://") && !html.contains("https://"),
             "{html}"
@@ -137,9 +209,17 @@ fn the_policy_allows_the_pages_own_style_and_script_and_nothing_else() {
 
 #[test]
 fn a_text_is_bounded_and_says_where_all_of_it_is() {
-    let command = Command { name: "build".into(), output: vec!["1-build.txt".into()], ..Command::default() };
+    let command = Command {
+        name: "build".into(),
+        output: vec!["1-build.txt".into()],
+        ..Command::default()
+    };
     let run = run_of(vec![What::Command(command)]);
-    let ends = Excerpt { head: "first\n".repeat(1_000), tail: "last\n".repeat(1_000), bytes: 10_000_000 };
+    let ends = Excerpt {
+        head: "first\n".repeat(1_000),
+        tail: "last\n".repeat(1_000),
+        bytes: 10_000_000,
+    };
     let html = page_of(&run, &ends);
     assert!(html.contains("1-build.txt, 10.0 MB"));
     assert!(html.contains("10.0 MB left out here; all of it is in 1-build.txt"));
@@ -149,17 +229,31 @@ fn a_text_is_bounded_and_says_where_all_of_it_is() {
 fn a_page_that_is_full_names_the_files_that_it_does_not_show() {
     let command = |number: u32| {
         let output = vec![format!("{number}-build.txt")];
-        What::Command(Command { name: "build".into(), output, ..Command::default() })
+        What::Command(Command {
+            name: "build".into(),
+            output,
+            ..Command::default()
+        })
     };
     let run = run_of((1..=100).map(command).collect());
     let half = "x".repeat(64 << 10);
-    let html = page_of(&run, &Excerpt { head: half.clone(), tail: half, bytes: 1 << 20 });
+    let html = page_of(
+        &run,
+        &Excerpt {
+            head: half.clone(),
+            tail: half,
+            bytes: 1 << 20,
+        },
+    );
     assert!(html.len() < 9 << 20, "{}", html.len());
     assert!(html.contains("100-build.txt, 1.0 MB") && html.contains("this page is full"));
 }
 
 fn shown(text: &str) -> String {
-    spans(text).iter().map(|span| format!("[{}|{}]", span.class, span.text)).collect()
+    spans(text)
+        .iter()
+        .map(|span| format!("[{}|{}]", span.class, span.text))
+        .collect()
 }
 
 #[test]
@@ -179,7 +273,10 @@ fn a_progress_bar_shows_its_last_state() {
 
 #[test]
 fn what_nobody_would_see_is_shown_as_an_escape() {
-    assert_eq!(plain("a\u{202e}b\u{200b}\u{0}\n\tc"), "a\\u{202e}b\\u{200b}\\u{0}\n\tc");
+    assert_eq!(
+        plain("a\u{202e}b\u{200b}\u{0}\n\tc"),
+        "a\\u{202e}b\\u{200b}\\u{0}\n\tc"
+    );
 }
 
 fn rows(diff: &Diff) -> String {
@@ -189,9 +286,20 @@ fn rows(diff: &Diff) -> String {
         let pieces: String = row
             .pieces
             .iter()
-            .map(|p| if p.is_strong { format!("[{}]", p.text) } else { p.text.clone() })
+            .map(|p| {
+                if p.is_strong {
+                    format!("[{}]", p.text)
+                } else {
+                    p.text.clone()
+                }
+            })
             .collect();
-        text.push_str(&format!("{} {} {} {pieces}\n", number(row.old), number(row.new), row.sign));
+        text.push_str(&format!(
+            "{} {} {} {pieces}\n",
+            number(row.old),
+            number(row.new),
+            row.sign
+        ));
     }
     text + &format!("{} {}", diff.added, diff.removed)
 }
@@ -220,15 +328,34 @@ fn lines_far_from_a_change_are_left_out() {
 #[test]
 fn what_cannot_be_compared_says_why() {
     let note = |before: &[u8], after: &[u8]| {
-        let all = [("b", before), ("a", after)].map(|(hash, bytes)| (hash.to_owned(), bytes.to_vec()));
-        let edit = FileEdit { path: "x", before: Some("b"), after: Some("a"), by_command: false };
-        Diff::of(&edit, &Contents(all.into_iter().collect())).note.unwrap_or_default()
+        let all =
+            [("b", before), ("a", after)].map(|(hash, bytes)| (hash.to_owned(), bytes.to_vec()));
+        let edit = FileEdit {
+            path: "x",
+            before: Some("b"),
+            after: Some("a"),
+            by_command: false,
+        };
+        Diff::of(&edit, &Contents(all.into_iter().collect()))
+            .note
+            .unwrap_or_default()
     };
     assert_eq!(note(b"a\n", b"\xff\xfe"), "not text");
-    assert_eq!(note(b"a\n", &vec![b'x'; 2 << 20]), "too long to be compared here");
+    assert_eq!(
+        note(b"a\n", &vec![b'x'; 2 << 20]),
+        "too long to be compared here"
+    );
     let many: String = (0..9_000).map(|n| format!("{n}\n")).collect();
-    assert_eq!(note(b"a\n", many.as_bytes()), "only the first 2000 lines of the diff are shown");
-    let unknown = FileEdit { path: "x", before: None, after: Some("?"), by_command: false };
+    assert_eq!(
+        note(b"a\n", many.as_bytes()),
+        "only the first 2000 lines of the diff are shown"
+    );
+    let unknown = FileEdit {
+        path: "x",
+        before: None,
+        after: Some("?"),
+        by_command: false,
+    };
     assert_eq!(
         Diff::of(&unknown, &Contents::default()).note.unwrap(),
         "the record does not hold its content"
@@ -243,10 +370,20 @@ fn the_list_sums_up_by_loop_by_day_and_by_model() {
             usage: code_commit_engine::Usage::default(),
             cost_usd,
         }];
-        What::Call(Box::new(Call { usage, cost_usd, ..Call::default() }))
+        What::Call(Box::new(Call {
+            usage,
+            cost_usd,
+            ..Call::default()
+        }))
     };
-    let good = Run { is_good: Some(true), ..run_of(vec![call(Some(0.25)), call(None)]) };
-    let bad = Run { is_good: Some(false), ..run_of(vec![call(Some(0.5))]) };
+    let good = Run {
+        is_good: Some(true),
+        ..run_of(vec![call(Some(0.25)), call(None)])
+    };
+    let bad = Run {
+        is_good: Some(false),
+        ..run_of(vec![call(Some(0.5))])
+    };
     let open = run_of(Vec::new());
     let html = all("project", &[good, bad, open], &|_| None);
     for part in [

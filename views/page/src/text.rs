@@ -47,14 +47,20 @@ pub(crate) struct Folded {
 
 impl<'r> Texts<'r> {
     pub(crate) fn new(read: &'r Read<'r>) -> Self {
-        Self { read, left: Cell::new(BUDGET) }
+        Self {
+            read,
+            left: Cell::new(BUDGET),
+        }
     }
 
     /// A file of the record; `None` if it is empty.
     pub(crate) fn folded(&self, label: &str, file: &str, is_open: bool) -> Option<Folded> {
         let Some(excerpt) = (self.read)(file, MOST) else {
             let about = format!("{}: not in this record", plain(file));
-            return Some(Folded { about, ..Folded::empty(label) });
+            return Some(Folded {
+                about,
+                ..Folded::empty(label)
+            });
         };
         if excerpt.bytes == 0 {
             return None;
@@ -64,7 +70,11 @@ impl<'r> Texts<'r> {
         let wanted = excerpt.head.len() + excerpt.tail.len();
         let Some(left) = self.left.get().checked_sub(wanted) else {
             let gap = Some("not shown: this page is full; read the file".to_owned());
-            return Some(Folded { about, gap, ..Folded::empty(label) });
+            return Some(Folded {
+                about,
+                gap,
+                ..Folded::empty(label)
+            });
         };
         self.left.set(left);
         let shown = wanted as u64;
@@ -73,7 +83,14 @@ impl<'r> Texts<'r> {
             format!("{left_out} left out here; all of it is in {file}")
         });
         let (head, tail) = (spans(&excerpt.head), spans(&excerpt.tail));
-        Some(Folded { label: label.to_owned(), about, is_open, head, gap, tail })
+        Some(Folded {
+            label: label.to_owned(),
+            about,
+            is_open,
+            head,
+            gap,
+            tail,
+        })
     }
 
     /// The text itself, for places where it has no file of its own.
@@ -86,7 +103,14 @@ impl<'r> Texts<'r> {
 impl Folded {
     fn empty(label: &str) -> Self {
         let (head, tail) = (Vec::new(), Vec::new());
-        Self { label: label.to_owned(), about: String::new(), is_open: false, head, gap: None, tail }
+        Self {
+            label: label.to_owned(),
+            about: String::new(),
+            is_open: false,
+            head,
+            gap: None,
+            tail,
+        }
     }
 }
 
@@ -103,7 +127,11 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_odd(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if is_odd(c) {
+            shown.extend(c.escape_unicode())
+        } else {
+            shown.push(c)
+        }
     }
     Cow::Owned(shown)
 }

@@ -11,8 +11,8 @@ mod terminal;
 
 pub use ndjson::Ndjson;
 pub use output::{
-    Annotation, BAD, DIM, Forge, GOOD, Level, Output, STRONG, Style, Volume, WARN, printable, printable_name,
-    whole_lines,
+    Annotation, BAD, DIM, Forge, GOOD, Level, Output, STRONG, Style, Volume, WARN, printable,
+    printable_name, whole_lines,
 };
 pub use show::{About, holds_for, steps};
 pub use stream::Stream;

@@ -17,7 +17,12 @@ pub struct LiveLine {
 impl LiveLine {
     /// Creates it without a line; there will be one only if `wanted`.
     pub fn new(wanted: bool) -> Self {
-        Self { wanted, screen: MultiProgress::new(), bar: ProgressBar::hidden(), below: Vec::new() }
+        Self {
+            wanted,
+            screen: MultiProgress::new(),
+            bar: ProgressBar::hidden(),
+            below: Vec::new(),
+        }
     }
 
     /// Starts a new line and its clock.
@@ -45,7 +50,10 @@ impl LiveLine {
         while self.below.len() < lines.len() {
             self.below.push(self.add("  {wide_msg}"));
         }
-        self.below.iter().zip(lines).for_each(|(bar, line)| bar.set_message(line.clone()));
+        self.below
+            .iter()
+            .zip(lines)
+            .for_each(|(bar, line)| bar.set_message(line.clone()));
     }
 
     fn add(&self, template: &str) -> ProgressBar {
@@ -58,7 +66,11 @@ impl LiveLine {
 
     /// Prints something permanent above the lines.
     pub fn above(&self, print: impl FnOnce()) {
-        if self.wanted { self.screen.suspend(print) } else { print() }
+        if self.wanted {
+            self.screen.suspend(print)
+        } else {
+            print()
+        }
     }
 
     /// Removes the lines.

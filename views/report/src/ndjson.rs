@@ -28,10 +28,18 @@ impl Observer for Ndjson {
 
 fn object(event: &Event<'_>) -> Option<Value> {
     Some(match event {
-        Event::AskBegins { round, prompt_bytes, model } => {
+        Event::AskBegins {
+            round,
+            prompt_bytes,
+            model,
+        } => {
             json!({ "event": "ask-begins", "round": round, "prompt_bytes": prompt_bytes, "model": model })
         }
-        Event::Waiting { round, wait, reason } => {
+        Event::Waiting {
+            round,
+            wait,
+            reason,
+        } => {
             json!({ "event": "waiting", "round": round, "wait_ms": wait.as_millis(), "reason": reason })
         }
         Event::Said { round, text } => json!({ "event": "said", "round": round, "text": text }),

@@ -83,7 +83,10 @@ impl Output {
     /// Redacts with this redactor, which already knows keys.
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
-        Self { redactor: Arc::new(Mutex::new(redactor)), ..self }
+        Self {
+            redactor: Arc::new(Mutex::new(redactor)),
+            ..self
+        }
     }
 
     /// From now on, redacts these keys and no others in everything that is printed. Returns the
@@ -121,7 +124,11 @@ impl Output {
 
     /// Whether standard output could not be written; prints why.
     pub fn has_lost(&self) -> bool {
-        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lost = self
+            .lost
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         let Some(error) = lost else { return false };
         let head = self.paint_note(BAD, "error:");
         self.write(&format!("{head} cannot write to standard output: {error}"));
@@ -199,8 +206,16 @@ impl Output {
         // Redacted before it is escaped: an escaped key would be no key.
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
         let plain = |text: &str| printable(&redactor.redact(text));
-        let (path, message) = (annotation.path.as_deref().map(plain), plain(&annotation.message));
-        let command = Annotation { path, message, ..*annotation }.command();
+        let (path, message) = (
+            annotation.path.as_deref().map(plain),
+            plain(&annotation.message),
+        );
+        let command = Annotation {
+            path,
+            message,
+            ..*annotation
+        }
+        .command();
         let _ = self.err.write(format!("{command}\n").as_bytes());
     }
 
@@ -229,7 +244,10 @@ impl Output {
         if let Err(error) = printed
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            self.lost.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.lost
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert(error);
         }
     }
 
@@ -245,13 +263,21 @@ impl Output {
     fn line(&self, text: &str) -> Vec<u8> {
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
         let text = redactor.redact(text);
-        let text = if matches!(self.forge, Some(Forge::GitHub)) { inert(&text) } else { text };
+        let text = if matches!(self.forge, Some(Forge::GitHub)) {
+            inert(&text)
+        } else {
+            text
+        };
         format!("{text}\n").into_bytes()
     }
 }
 
 fn paint(colour: bool, style: Style, text: &str) -> String {
-    if colour { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    if colour {
+        format!("{style}{text}{style:#}")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// The complete lines of a text that arrives in pieces, without the last newline; `open` keeps the
@@ -274,7 +300,10 @@ mod tests {
     fn lines_are_whole_however_their_text_comes() {
         let mut open = String::new();
         let mut lines = |piece: &str| whole_lines(&mut open, piece);
-        assert_eq!([lines("a"), lines("b\nc\nd"), lines("e"), lines("\n")], ["", "ab\nc", "", "de"]);
+        assert_eq!(
+            [lines("a"), lines("b\nc\nd"), lines("e"), lines("\n")],
+            ["", "ab\nc", "", "de"]
+        );
         assert_eq!(lines(&"\n".repeat(1 << 20)).len(), (1 << 20) - 1);
         assert_eq!(lines("end"), "");
         assert_eq!(open, "end");

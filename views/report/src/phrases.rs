@@ -19,8 +19,16 @@ pub fn seconds(duration: Duration) -> String {
 
 /// `0:59`, `2:03:04`.
 pub(crate) fn countdown(left: Duration) -> String {
-    let (hours, minutes, seconds) = (left.as_secs() / 3600, left.as_secs() / 60 % 60, left.as_secs() % 60);
-    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
+    let (hours, minutes, seconds) = (
+        left.as_secs() / 3600,
+        left.as_secs() / 60 % 60,
+        left.as_secs() % 60,
+    );
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
 }
 
 /// `just now`, `5 minutes ago`, `1 hour ago`, `3 days ago`.
@@ -35,7 +43,10 @@ pub fn ago(age: Duration) -> String {
 }
 
 /// `820 B`, `12.3 kB`, `4.0 MB`.
-#[expect(clippy::cast_precision_loss, reason = "one digit behind the point is shown")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "one digit behind the point is shown"
+)]
 pub fn bytes(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} B"),
@@ -59,8 +70,14 @@ pub fn thousands(number: u64) -> String {
 
 /// `1 file`, `1,200 files`.
 pub fn count(number: u64, what: &str) -> String {
-    let (stem, many) = what.strip_suffix("ly").map_or((what, "s"), |stem| (stem, "lies"));
-    let words = if number == 1 { what.to_owned() } else { format!("{stem}{many}") };
+    let (stem, many) = what
+        .strip_suffix("ly")
+        .map_or((what, "s"), |stem| (stem, "lies"));
+    let words = if number == 1 {
+        what.to_owned()
+    } else {
+        format!("{stem}{many}")
+    };
     format!("{} {words}", thousands(number))
 }
 
@@ -72,7 +89,11 @@ pub fn waits_for_review(name: &str) -> String {
 
 /// `a, b and 3 more`: the first `most` of these names.
 pub fn first(names: &[String], most: usize) -> String {
-    let first: Vec<String> = names.iter().take(most).map(|name| printable_name(name)).collect();
+    let first: Vec<String> = names
+        .iter()
+        .take(most)
+        .map(|name| printable_name(name))
+        .collect();
     let more = rest(names.len(), most).map(|more| format!(" {more}"));
     first.join(", ") + &more.unwrap_or_default()
 }
@@ -85,10 +106,16 @@ pub fn rest(all: usize, most: usize) -> Option<String> {
 /// `, 1,200 tokens in (900 cached), 340 out`, as far as the service reported them.
 pub fn tokens(usage: &Usage) -> String {
     let cached = usage.cache_read_tokens.filter(|cached| *cached > 0);
-    let cached = cached.map(|cached| format!(" ({} cached)", thousands(cached))).unwrap_or_default();
+    let cached = cached
+        .map(|cached| format!(" ({} cached)", thousands(cached)))
+        .unwrap_or_default();
     match (usage.input_tokens, usage.output_tokens) {
         (Some(read), Some(written)) => {
-            format!(", {} in{cached}, {} out", count(read, "token"), thousands(written))
+            format!(
+                ", {} in{cached}, {} out",
+                count(read, "token"),
+                thousands(written)
+            )
         }
         (Some(read), None) => format!(", {} in{cached}", count(read, "token")),
         (None, Some(written)) => format!(", {} out", count(written, "token")),
@@ -109,9 +136,17 @@ pub fn change(change: &Changed) -> String {
 
 /// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.
 pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
-    let known = answers_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("cost ${usd:.4}"));
-    let Some(Lost { calls, at_most_usd }) = lost else { return known };
-    let most = at_most_usd.map_or_else(|| "an unknown cost".to_owned(), |usd| format!("at most ${usd:.4}"));
+    let known = answers_usd.map_or_else(
+        || "cost unknown".to_owned(),
+        |usd| format!("cost ${usd:.4}"),
+    );
+    let Some(Lost { calls, at_most_usd }) = lost else {
+        return known;
+    };
+    let most = at_most_usd.map_or_else(
+        || "an unknown cost".to_owned(),
+        |usd| format!("at most ${usd:.4}"),
+    );
     format!("{known} and {most} for {}", count(calls, "lost call"))
 }
 
@@ -122,7 +157,11 @@ pub fn cost(usd: Option<f64>) -> String {
 
 /// `1 file is as it was`, `2 files are as they were`.
 pub fn files_as_they_were(count: usize) -> String {
-    if count == 1 { "1 file is as it was".to_owned() } else { format!("{count} files are as they were") }
+    if count == 1 {
+        "1 file is as it was".to_owned()
+    } else {
+        format!("{count} files are as they were")
+    }
 }
 
 /// `exit code 1`, `it ran out of time and was killed`.
@@ -139,7 +178,9 @@ pub fn baseline(built: &BaselineBuilt) -> Option<&'static str> {
         (Some(_), _) => Some("without the changes the build fails alike"),
         (None, Some(Ended::Exited(0))) => Some("without the changes the build passes"),
         (None, Some(_)) => None,
-        (None, None) => Some("files were changed since, so the build was not tried without the changes"),
+        (None, None) => {
+            Some("files were changed since, so the build was not tried without the changes")
+        }
     }
 }
 
@@ -165,7 +206,10 @@ mod tests {
     #[test]
     fn of_many_names_the_first_are_said_and_the_others_counted() {
         let names = ["a", "b", "c"].map(str::to_owned);
-        assert_eq!([1, 2, 3].map(|most| first(&names, most)), ["a and 2 more", "a, b and 1 more", "a, b, c"]);
+        assert_eq!(
+            [1, 2, 3].map(|most| first(&names, most)),
+            ["a and 2 more", "a, b and 1 more", "a, b, c"]
+        );
     }
 
     #[test]
@@ -178,14 +222,26 @@ mod tests {
         };
         let told = [None, Some(0), Some(900)].map(|cached| tokens(&usage(cached)));
         let plain = ", 1,200 tokens in, 340 out";
-        assert_eq!(told, [plain, plain, ", 1,200 tokens in (900 cached), 340 out"]);
+        assert_eq!(
+            told,
+            [plain, plain, ", 1,200 tokens in (900 cached), 340 out"]
+        );
     }
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(thousands), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([0, 1, 2_000].map(|number| count(number, "file")), ["0 files", "1 file", "2,000 files"]);
-        assert_eq!([820, 12_345, 4_000_000].map(bytes), ["820 B", "12.3 kB", "4.0 MB"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(thousands),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0, 1, 2_000].map(|number| count(number, "file")),
+            ["0 files", "1 file", "2,000 files"]
+        );
+        assert_eq!(
+            [820, 12_345, 4_000_000].map(bytes),
+            ["820 B", "12.3 kB", "4.0 MB"]
+        );
         assert_eq!(
             [400, 12_000, 185_000].map(|ms| seconds(Duration::from_millis(ms))),
             ["0.4 s", "12 s", "3 min 5 s"]

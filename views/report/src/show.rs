@@ -23,9 +23,15 @@ pub struct About {
 impl About {
     /// One line: what a verdict holds for and what it does not prove. `None` if there was no verdict.
     pub fn line(&self, steps: &Steps) -> Option<String> {
-        let proves = match steps.outcome.as_ref().filter(|_| !steps.holds_for.is_empty())? {
+        let proves = match steps
+            .outcome
+            .as_ref()
+            .filter(|_| !steps.holds_for.is_empty())?
+        {
             Outcome::Done { .. } => format!("proves no more than {}", self.proves),
-            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } | Outcome::NeedsPerson { .. } => {
+            Outcome::AttemptsUsedUp { .. }
+            | Outcome::Stuck { .. }
+            | Outcome::NeedsPerson { .. } => {
                 "proves that this run failed, not that none can pass".to_owned()
             }
             Outcome::Unfit { .. } | Outcome::ModelUnavailable { .. } => return None,
@@ -35,28 +41,51 @@ impl About {
             1 => ", and less where the warning above says so".to_owned(),
             many => format!(", and less where the {many} warnings above say so"),
         };
-        Some(format!("holds for {} as they are now; {proves}{doubts}", self.holds_for))
+        Some(format!(
+            "holds for {} as they are now; {proves}{doubts}",
+            self.holds_for
+        ))
     }
 }
 
 /// What a verdict holds for as hashes, shortened like git's; nothing if there was no verdict.
 pub fn holds_for(of: &HoldsFor, output: &Output) {
-    let HoldsFor { tree, specification, decider } = of;
-    let named = [("tree", tree), ("specification", specification), ("decider", decider)];
-    let part = |(name, hash): (&str, &Option<String>)| Some(format!("{name} {}", hash.as_ref()?.get(..12)?));
+    let HoldsFor {
+        tree,
+        specification,
+        decider,
+    } = of;
+    let named = [
+        ("tree", tree),
+        ("specification", specification),
+        ("decider", decider),
+    ];
+    let part = |(name, hash): (&str, &Option<String>)| {
+        Some(format!("{name} {}", hash.as_ref()?.get(..12)?))
+    };
     let parts: Vec<String> = named.into_iter().filter_map(part).collect();
     if output.volume == Volume::Verbose && !parts.is_empty() {
-        output.report_below(&format!("holds for: {}", parts.join(", ")), "holds for: ".len());
+        output.report_below(
+            &format!("holds for: {}", parts.join(", ")),
+            "holds for: ".len(),
+        );
     }
 }
 
 /// Prints what happened, each step with its round: `what` is the loop's word for one.
 pub fn steps(what: &str, steps: &Steps, output: &Output) {
     for step in &steps.all {
-        let head = if step.round == 0 { "preflight".to_owned() } else { format!("{what} {}", step.round) };
+        let head = if step.round == 0 {
+            "preflight".to_owned()
+        } else {
+            format!("{what} {}", step.round)
+        };
         let head = output.paint(DIM, &head);
         for (style, text) in told(step) {
-            output.report_prose(&format!("{head}  {}", output.paint(style, &printable(&text))));
+            output.report_prose(&format!(
+                "{head}  {}",
+                output.paint(style, &printable(&text))
+            ));
         }
     }
 }
@@ -75,21 +104,33 @@ fn told(step: &Step) -> Told {
 fn call(of: &Call) -> Told {
     let mut told = Told::new();
     if let (Some(prompt), None) = (&of.prompt, &of.role) {
-        told.push((Style::new(), format!("asked: {}, {}", prompt.file, phrases::bytes(prompt.bytes))));
+        told.push((
+            Style::new(),
+            format!("asked: {}, {}", prompt.file, phrases::bytes(prompt.bytes)),
+        ));
     }
-    let failed = of.attempts.iter().filter_map(|attempt| Some((attempt.number, attempt.message.as_ref()?)));
+    let failed = of
+        .attempts
+        .iter()
+        .filter_map(|attempt| Some((attempt.number, attempt.message.as_ref()?)));
     told.extend(failed.map(|(number, why)| (WARN, format!("request {number} failed: {why}"))));
     let cost = phrases::cost(of.cost_usd);
     told.push(match (&of.turned, &of.answer, &of.failed) {
         (Some(turned), ..) => {
             let took = phrases::seconds(Duration::from_millis(turned.elapsed_ms));
             let (role, end, file) = (&turned.role, &turned.end, &turned.answer.stored.file);
-            (Style::new(), format!("the {role} agent {end}: {file}, {took}, {cost}"))
+            (
+                Style::new(),
+                format!("the {role} agent {end}: {file}, {took}, {cost}"),
+            )
         }
         (None, Some(answer), _) => {
             let by = of.served_model.as_deref().unwrap_or("the model");
             let tokens = phrases::tokens(&of.tokens());
-            (Style::new(), format!("{by} replied: {}{tokens}, {cost}", answer.file))
+            (
+                Style::new(),
+                format!("{by} replied: {}{tokens}, {cost}", answer.file),
+            )
         }
         (None, None, why) => {
             let why = why.as_ref().map_or("it is not over", |why| &why.message);
@@ -101,20 +142,35 @@ fn call(of: &Call) -> Told {
 
 fn change(of: &Change) -> Told {
     if of.is_refused {
-        let refused = |problem: &Problem| format!("refused: {} [{}]", problem.message, problem.code);
-        return of.problems.iter().map(|problem| (WARN, refused(problem))).collect();
+        let refused =
+            |problem: &Problem| format!("refused: {} [{}]", problem.message, problem.code);
+        return of
+            .problems
+            .iter()
+            .map(|problem| (WARN, refused(problem)))
+            .collect();
     }
-    let reason = of.no_change.iter().map(|reason| format!("nothing to change: {}", reason.trim()));
+    let reason = of
+        .no_change
+        .iter()
+        .map(|reason| format!("nothing to change: {}", reason.trim()));
     let written = of.changes.iter().map(phrases::change);
     let told = reason.chain(written).map(|text| (Style::new(), text));
     // The summary marks what the build names: it is often what the work is about.
     let warnings = of.problems.iter().filter(|problem| problem.code != GRADER);
-    told.chain(warnings.map(|problem| (WARN, problem.message.clone()))).collect()
+    told.chain(warnings.map(|problem| (WARN, problem.message.clone())))
+        .collect()
 }
 
 fn command(of: &Command) -> Told {
-    let how = of.ended.map_or_else(String::new, |ended| format!(": {}", phrases::ended(ended)));
-    let file = of.output.first().map(|file| format!(", {file}")).unwrap_or_default();
+    let how = of
+        .ended
+        .map_or_else(String::new, |ended| format!(": {}", phrases::ended(ended)));
+    let file = of
+        .output
+        .first()
+        .map(|file| format!(", {file}"))
+        .unwrap_or_default();
     let style = match of.is_good {
         _ if !of.decides() => Style::new(),
         true => GOOD,
@@ -142,9 +198,13 @@ fn event(of: &Event) -> Told {
 pub(crate) fn by_command(who: &str, changes: &[Changed], ignored_bytes: u64) -> Vec<String> {
     let changed = |file: &Changed| Some(format!("{} {}", file.letter()?, printable(&file.path)));
     let changed: Vec<String> = changes.iter().filter_map(changed).collect();
-    let changed =
-        (!changed.is_empty()).then(|| format!("{who} changed: {}", phrases::first(&changed, NAMED)));
-    let ignored = (ignored_bytes > 0)
-        .then(|| format!("{who} wrote {} of ignored files", phrases::bytes(ignored_bytes)));
+    let changed = (!changed.is_empty())
+        .then(|| format!("{who} changed: {}", phrases::first(&changed, NAMED)));
+    let ignored = (ignored_bytes > 0).then(|| {
+        format!(
+            "{who} wrote {} of ignored files",
+            phrases::bytes(ignored_bytes)
+        )
+    });
     changed.into_iter().chain(ignored).collect()
 }

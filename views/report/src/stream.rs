@@ -16,7 +16,11 @@ pub struct Stream {
 impl Stream {
     /// A stream without a width: lines are never wrapped.
     pub fn new(to: impl Write + Send + 'static, colour: bool) -> Self {
-        Self { to: Arc::new(Mutex::new(to)), columns: || None, colour }
+        Self {
+            to: Arc::new(Mutex::new(to)),
+            columns: || None,
+            colour,
+        }
     }
 
     /// Wraps lines at this width, which may change while the program runs.
@@ -37,6 +41,9 @@ impl Stream {
 
 impl fmt::Debug for Stream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Stream").field("colour", &self.colour).finish_non_exhaustive()
+        formatter
+            .debug_struct("Stream")
+            .field("colour", &self.colour)
+            .finish_non_exhaustive()
     }
 }

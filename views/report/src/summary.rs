@@ -103,11 +103,15 @@ impl Summary {
             log,
             has_built: false,
         };
-        let (mut by_reply, mut by_build, mut others) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        let (mut by_reply, mut by_build, mut others) =
+            (BTreeSet::new(), BTreeSet::new(), Vec::new());
         for step in &steps.all {
             match &step.what {
                 What::Change(change) if !change.is_refused => {
-                    let written = change.changes.iter().filter(|change| change.letter().is_some());
+                    let written = change
+                        .changes
+                        .iter()
+                        .filter(|change| change.letter().is_some());
                     by_reply.extend(written.map(|change| change.path.as_str()));
                     summary.warn(&change.problems);
                 }
@@ -118,21 +122,35 @@ impl Summary {
                 What::Event(event) if event.is_restore => summary.warnings.clear(),
                 // A build that fails again for the same reason repeats its warning.
                 What::Event(event) => {
-                    others.extend(event.warning.clone().filter(|warning| !others.contains(warning)));
+                    others.extend(
+                        event
+                            .warning
+                            .clone()
+                            .filter(|warning| !others.contains(warning)),
+                    );
                 }
                 What::Call(_) | What::Change(_) | What::Command(_) => {}
             }
         }
         // A later round may have restored a file.
-        let Self { warnings, files, .. } = &mut summary;
+        let Self {
+            warnings, files, ..
+        } = &mut summary;
         files.iter_mut().for_each(|file| {
-            file.by_build = by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str());
-            file.named_by_build =
-                warnings.iter().any(|one| is_grader(one) && one.path.as_ref() == Some(&file.path));
+            file.by_build =
+                by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str());
+            file.named_by_build = warnings
+                .iter()
+                .any(|one| is_grader(one) && one.path.as_ref() == Some(&file.path));
         });
         warnings.retain(|one| !is_grader(one));
         let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        warnings.retain(|warning| warning.path.as_deref().is_none_or(|path| changed.contains(path)));
+        warnings.retain(|warning| {
+            warning
+                .path
+                .as_deref()
+                .is_none_or(|path| changed.contains(path))
+        });
         warnings.extend(others);
         summary
     }
@@ -171,35 +189,57 @@ impl Summary {
     fn headline(&self, output: &Output) -> String {
         let rounds = |count: u32| phrases::count(count.into(), "round");
         match &self.outcome {
-            Outcome::Done { rounds: took } => {
-                output.paint(GOOD, &format!("Done after {}: the build passes.", rounds(*took)))
-            }
+            Outcome::Done { rounds: took } => output.paint(
+                GOOD,
+                &format!("Done after {}: the build passes.", rounds(*took)),
+            ),
             Outcome::AttemptsUsedUp { rounds: took } if !self.has_built => {
-                let text =
-                    format!("Failed: no reply could be used in {}, so nothing was built.", rounds(*took));
+                let text = format!(
+                    "Failed: no reply could be used in {}, so nothing was built.",
+                    rounds(*took)
+                );
                 output.paint(BAD, &text)
             }
-            Outcome::AttemptsUsedUp { rounds: took } => {
-                output.paint(BAD, &format!("Failed: the build does not pass after {}.", rounds(*took)))
-            }
-            Outcome::Stuck { rounds: took, repeats: true, .. } => {
-                let text =
-                    "the model gave the same reply twice to the same failure, so it was not asked again.";
+            Outcome::AttemptsUsedUp { rounds: took } => output.paint(
+                BAD,
+                &format!("Failed: the build does not pass after {}.", rounds(*took)),
+            ),
+            Outcome::Stuck {
+                rounds: took,
+                repeats: true,
+                ..
+            } => {
+                let text = "the model gave the same reply twice to the same failure, so it was not asked again.";
                 output.paint(BAD, &format!("Failed after {}: {text}", rounds(*took)))
             }
-            Outcome::Stuck { rounds: took, times, .. } => output.paint(
+            Outcome::Stuck {
+                rounds: took,
+                times,
+                ..
+            } => output.paint(
                 BAD,
-                &format!("Failed after {}: the same failure occurred {times} times in a row.", rounds(*took)),
+                &format!(
+                    "Failed after {}: the same failure occurred {times} times in a row.",
+                    rounds(*took)
+                ),
             ),
             Outcome::Unfit { cause, .. } => {
-                let text =
-                    format!("Unfit: the build also fails without the changes: {}", printable(&cause.message));
-                let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
+                let text = format!(
+                    "Unfit: the build also fails without the changes: {}",
+                    printable(&cause.message)
+                );
+                let remedy = cause
+                    .remedy
+                    .as_deref()
+                    .map(|r| format!("\nhelp: {}", printable(r)));
                 format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
             }
             Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => {
                 let text = format!("Failed in round {round}: {}", printable(&cause.message));
-                let remedy = cause.remedy.as_deref().map(|r| format!("\nhelp: {}", printable(r)));
+                let remedy = cause
+                    .remedy
+                    .as_deref()
+                    .map(|r| format!("\nhelp: {}", printable(r)));
                 format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
             }
         }
@@ -208,7 +248,11 @@ impl Summary {
     fn figures(&self) -> String {
         let cost = phrases::cost_and_lost(self.answers_usd, self.lost);
         let took = phrases::seconds(Duration::from_millis(self.elapsed_ms));
-        format!("rounds {}{}, {cost}, {took}", self.rounds, phrases::tokens(&self.usage))
+        format!(
+            "rounds {}{}, {cost}, {took}",
+            self.rounds,
+            phrases::tokens(&self.usage)
+        )
     }
 }
 
@@ -230,5 +274,9 @@ pub fn file_line(file: &FileStat, output: &Output) -> String {
         (false, true) => "  (named by the build)",
         (false, false) => "",
     };
-    format!("  {} {}  {counts}{by}", output.paint(STRONG, &file.status.to_string()), printable(&file.path))
+    format!(
+        "  {} {}  {counts}{by}",
+        output.paint(STRONG, &file.status.to_string()),
+        printable(&file.path)
+    )
 }

@@ -9,8 +9,8 @@ mod rounds;
 use std::time::Duration;
 
 use code_commit_engine::{
-    Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Line, Observer, Problem, Ran,
-    Stored, Written,
+    Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Line, Observer,
+    Problem, Ran, Stored, Written,
 };
 use code_commit_parser::ErrorCode;
 
@@ -47,31 +47,55 @@ pub struct Terminal {
 impl Terminal {
     /// For a run with `model`. `log` is the path of its record in messages; `read` reads from the
     /// record.
-    pub fn new(output: Output, model: String, counts: Counts, log: String, read: ReadPrintout) -> Self {
+    pub fn new(
+        output: Output,
+        model: String,
+        counts: Counts,
+        log: String,
+        read: ReadPrintout,
+    ) -> Self {
         let progress = Progress::new(LiveLine::new(output.live));
-        let (answer, printed, rounds) = (String::new(), Printed::default(), Rounds::of(&output, &log));
-        Self { output, model, counts, now: 0, read, log, answer, progress, printed, rounds }
+        let (answer, printed, rounds) =
+            (String::new(), Printed::default(), Rounds::of(&output, &log));
+        Self {
+            output,
+            model,
+            counts,
+            now: 0,
+            read,
+            log,
+            answer,
+            progress,
+            printed,
+            rounds,
+        }
     }
 
     fn line(&self, text: &str) {
         let head = self.output.paint_note(DIM, &self.counts.head(self.now));
-        self.progress.above(|| self.output.note(&format!("{head}  {text}")));
+        self.progress
+            .above(|| self.output.note(&format!("{head}  {text}")));
     }
 
     fn under(&self, text: &str) {
         let indent = self.counts.indent();
-        self.progress.above(|| self.output.note(&format!("{:indent$}{text}", "")));
+        self.progress
+            .above(|| self.output.note(&format!("{:indent$}{text}", "")));
     }
 
     fn warn(&self, problem: &Problem) {
-        self.progress.above(|| self.output.warn(&printable(&problem.message)));
+        self.progress
+            .above(|| self.output.warn(&printable(&problem.message)));
     }
 
     fn bad(&self, text: &str) {
         self.line(&self.output.paint_note(BAD, text));
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "other lines of a journal are not for a person"
+    )]
     fn recorded(&mut self, line: &Line) {
         // A resumed run does not begin with a request to the model.
         self.now = line.round().unwrap_or(self.now);
@@ -80,8 +104,15 @@ impl Terminal {
         }
         match line {
             Line::Answered(answered) => self.answered(answered),
-            Line::Unanswered(none) => self.bad(&format!("no reply: {}", printable(&none.cause.message))),
-            Line::Applied(Applied { no_change, changes, warnings, .. }) => {
+            Line::Unanswered(none) => {
+                self.bad(&format!("no reply: {}", printable(&none.cause.message)))
+            }
+            Line::Applied(Applied {
+                no_change,
+                changes,
+                warnings,
+                ..
+            }) => {
                 let reasons = no_change.iter().map(|reason| printable(reason.trim()));
                 reasons.for_each(|reason| self.line(&format!("nothing to change: {reason}")));
                 // The summary marks what the build names: it is often what the work is about.
@@ -94,24 +125,42 @@ impl Terminal {
             Line::Built(built) => self.built(built),
             Line::BaselineBuilt(built) => {
                 self.rest();
-                phrases::baseline(built).into_iter().for_each(|text| self.line(text));
+                phrases::baseline(built)
+                    .into_iter()
+                    .for_each(|text| self.line(text));
             }
             Line::Restored(restored) => {
-                let text = format!("{} before the run", phrases::files_as_they_were(restored.paths.len()));
+                let text = format!(
+                    "{} before the run",
+                    phrases::files_as_they_were(restored.paths.len())
+                );
                 self.progress.above(|| self.output.note(&text));
             }
-            Line::Written(Written { changes, warnings, .. }) => {
+            Line::Written(Written {
+                changes, warnings, ..
+            }) => {
                 self.changed(changes, warnings);
-                self.progress.begin(self.counts.head(self.now), "running commands");
+                self.progress
+                    .begin(self.counts.head(self.now), "running commands");
             }
             Line::Refused(refused) => self.refused("proposal", &refused.problems),
             Line::Ran(ran) => self.ran(ran),
             Line::RolledBack(rolled_back) => {
                 self.progress.clear();
-                let is_whole = rolled_back.warnings.iter().all(|warning| warning.code != IGNORED_FILES);
-                let what = if is_whole { "the tree" } else { "what git does not ignore" };
+                let is_whole = rolled_back
+                    .warnings
+                    .iter()
+                    .all(|warning| warning.code != IGNORED_FILES);
+                let what = if is_whole {
+                    "the tree"
+                } else {
+                    "what git does not ignore"
+                };
                 self.line(&format!("rolled back: {what} is as it was"));
-                rolled_back.warnings.iter().for_each(|warning| self.warn(warning));
+                rolled_back
+                    .warnings
+                    .iter()
+                    .for_each(|warning| self.warn(warning));
             }
             // The number of the attempt is not known yet.
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
@@ -134,7 +183,9 @@ impl Terminal {
     }
 
     fn changed<'p>(&self, changes: &[Changed], warnings: impl IntoIterator<Item = &'p Problem>) {
-        changes.iter().for_each(|change| self.line(&phrases::change(change)));
+        changes
+            .iter()
+            .for_each(|change| self.line(&phrases::change(change)));
         warnings.into_iter().for_each(|warning| self.warn(warning));
     }
 
@@ -143,14 +194,21 @@ impl Terminal {
         self.answer.clone_from(&answered.reply.stored.file);
         let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
         let size = phrases::bytes(answered.reply.stored.bytes);
-        self.line(&format!("replied in {took}: {size}{}", phrases::tokens(&answered.usage)));
+        self.line(&format!(
+            "replied in {took}: {size}{}",
+            phrases::tokens(&answered.usage)
+        ));
         self.other_model(answered.served_model.as_deref());
     }
 
     /// Services redirect requests for retired models to other models, at their prices.
     fn other_model(&self, served: Option<&str>) {
-        let asked = self.model.split_once('/').map_or(self.model.as_str(), |(_, name)| name);
-        if let Some(other) = served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
+        let asked = self
+            .model
+            .split_once('/')
+            .map_or(self.model.as_str(), |(_, name)| name);
+        if let Some(other) =
+            served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
             let text = format!(
                 "{} replied in the place of {}; its price counts",
@@ -162,23 +220,42 @@ impl Terminal {
     }
 
     fn refused(&self, what: &str, problems: &[Problem]) {
-        self.line(&self.output.paint_note(WARN, &format!("{what} refused, nothing was written:")));
-        problems.iter().for_each(|problem| self.under(&printable(&problem.message)));
+        self.line(
+            &self
+                .output
+                .paint_note(WARN, &format!("{what} refused, nothing was written:")),
+        );
+        problems
+            .iter()
+            .for_each(|problem| self.under(&printable(&problem.message)));
         // If the model writes text instead of files, the user needs to read it.
         let nothing_in_it = ErrorCode::NothingActionable.as_str();
         if problems.iter().any(|problem| problem.code == nothing_in_it) {
-            self.under(&format!("what it says is in {}/{}", printable(&self.log), printable(&self.answer)));
+            self.under(&format!(
+                "what it says is in {}/{}",
+                printable(&self.log),
+                printable(&self.answer)
+            ));
         }
     }
 
     fn built(&mut self, built: &Built) {
         self.rest();
         let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
-        by_command("the build", &built.changes, built.ignored_bytes).iter().for_each(|text| self.under(text));
+        by_command("the build", &built.changes, built.ignored_bytes)
+            .iter()
+            .for_each(|text| self.under(text));
         if built.passed() {
-            return self.line(&self.output.paint_note(GOOD, &format!("the build passes ({took})")));
+            return self.line(
+                &self
+                    .output
+                    .paint_note(GOOD, &format!("the build passes ({took})")),
+            );
         }
-        self.bad(&format!("the build fails: {} ({took})", phrases::ended(built.ended)));
+        self.bad(&format!(
+            "the build fails: {} ({took})",
+            phrases::ended(built.ended)
+        ));
         if let Some(hint) = phrases::hint(built.ended) {
             self.under(hint);
         }
@@ -187,18 +264,29 @@ impl Terminal {
 
     fn ran(&mut self, ran: &Ran) {
         self.rest();
-        let Ran { argv, ended, stdout, stderr, elapsed_ms, .. } = ran;
+        let Ran {
+            argv,
+            ended,
+            stdout,
+            stderr,
+            elapsed_ms,
+            ..
+        } = ran;
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
         let must = if ran.is_probe() { "must" } else { "should" };
         match (ran.passed(), ran.is_before()) {
             (true, true) => {
-                self.bad(&format!("{command} passes, but {must} fail before the change ({took})"));
+                self.bad(&format!(
+                    "{command} passes, but {must} fail before the change ({took})"
+                ));
             }
             (true, false) => self.line(&format!("{good} {command} ({took})")),
             (false, true) => {
-                self.line(&format!("{good} {command} fails, as it {must} before the change ({took})"));
+                self.line(&format!(
+                    "{good} {command} fails, as it {must} before the change ({took})"
+                ));
             }
             (false, false) => {
                 self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
@@ -236,37 +324,63 @@ impl Terminal {
         let lines = || text.trim_end().lines();
         let skipped = lines().count().saturating_sub(SHOWN_LINES);
         if let Some(is_whole) = is_whole.filter(|_| skipped > 0) {
-            let more = if is_whole { phrases::count(skipped as u64, "more line") } else { "more".to_owned() };
+            let more = if is_whole {
+                phrases::count(skipped as u64, "more line")
+            } else {
+                "more".to_owned()
+            };
             self.under(&self.output.paint_note(DIM, &format!("… {more} in the log")));
         }
-        lines().skip(skipped).for_each(|line| self.under(&printable(line)));
+        lines()
+            .skip(skipped)
+            .for_each(|line| self.under(&printable(line)));
     }
 }
 
 impl Observer for Terminal {
     fn see(&mut self, event: &Event<'_>) {
         match event {
-            Event::AskBegins { round, prompt_bytes, model } => {
+            Event::AskBegins {
+                round,
+                prompt_bytes,
+                model,
+            } => {
                 self.now = *round;
                 self.model.clone_from(model);
                 self.rounds.enter(*round, &self.counts.head(*round));
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
-                self.progress.begin(self.counts.head(self.now), "waiting for the model");
+                self.progress
+                    .begin(self.counts.head(self.now), "waiting for the model");
             }
-            Event::Receiving { bytes, is_thinking, text_bytes, files, .. } => {
-                self.progress.received(*bytes, *is_thinking, *text_bytes, files);
+            Event::Receiving {
+                bytes,
+                is_thinking,
+                text_bytes,
+                files,
+                ..
+            } => {
+                self.progress
+                    .received(*bytes, *is_thinking, *text_bytes, files);
             }
             Event::Spent { usd } => self.progress.spent(*usd),
             Event::Waiting { wait, reason, .. } => {
-                let text = format!("{}; trying again in {}", printable(reason), phrases::seconds(*wait));
+                let text = format!(
+                    "{}; trying again in {}",
+                    printable(reason),
+                    phrases::seconds(*wait)
+                );
                 self.line(&self.output.paint_note(WARN, &text));
             }
             Event::CountingDown { left, .. } => {
-                self.progress.now(format!("out of quota, asking again in {}", phrases::countdown(*left)));
+                self.progress.now(format!(
+                    "out of quota, asking again in {}",
+                    phrases::countdown(*left)
+                ));
             }
             Event::Said { text, .. } => {
-                self.progress.above(|| self.output.report_prose(&printable(text.trim_end())));
+                self.progress
+                    .above(|| self.output.report_prose(&printable(text.trim_end())));
             }
             Event::BuildBegins { round } => {
                 self.now = *round;

@@ -1,6 +1,10 @@
 //! Scripted runs: a list of events in, text out.
 
-#![expect(clippy::unwrap_used, clippy::needless_pass_by_value, reason = "helpers of a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::needless_pass_by_value,
+    reason = "helpers of a test"
+)]
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -35,7 +39,14 @@ impl Page {
 
 fn output() -> (Output, Page, Page) {
     let (out, err) = (Page::default(), Page::default());
-    (Output::new(Stream::new(out.clone(), false), Stream::new(err.clone(), false)), out, err)
+    (
+        Output::new(
+            Stream::new(out.clone(), false),
+            Stream::new(err.clone(), false),
+        ),
+        out,
+        err,
+    )
 }
 
 /// A line of a journal.
@@ -44,7 +55,12 @@ fn line(json: Value) -> Line {
 }
 
 fn problem(code: &str, message: &str) -> Problem {
-    Problem { code: code.to_owned(), path: None, line: None, message: message.to_owned() }
+    Problem {
+        code: code.to_owned(),
+        path: None,
+        line: None,
+        message: message.to_owned(),
+    }
 }
 
 fn asked(round: u32) -> Value {
@@ -103,11 +119,19 @@ fn a_scripted_run_is_told_line_by_line() {
     let read = |file: &str| {
         assert_eq!(file, "2-build.txt");
         let text: String = (1..=14).map(|line| format!("line {line}\n")).collect();
-        Some(Printout { text, is_whole: true })
+        Some(Printout {
+            text,
+            is_whole: true,
+        })
     };
     let model = "gemini/a-model".to_owned();
-    let mut terminal =
-        Terminal::new(output, model, Counts::Rounds(4), "logs/a-run".to_owned(), Box::new(read));
+    let mut terminal = Terminal::new(
+        output,
+        model,
+        Counts::Rounds(4),
+        "logs/a-run".to_owned(),
+        Box::new(read),
+    );
     let warning = problem("runs-later", "git runs this\u{1b}[2K later");
     for json in journal() {
         let line = line(json.clone());
@@ -118,11 +142,21 @@ fn a_scripted_run_is_told_line_by_line() {
                 model: "gemini/a-model".to_owned(),
             });
         }
-        terminal.see(&Event::Line { line: &line, json: &json });
+        terminal.see(&Event::Line {
+            line: &line,
+            json: &json,
+        });
     }
     let wait = Duration::from_secs(12);
-    terminal.see(&Event::Waiting { round: 3, wait, reason: "the service is busy".to_owned() });
-    terminal.see(&Event::Said { round: 3, text: "Read the notes.\n" });
+    terminal.see(&Event::Waiting {
+        round: 3,
+        wait,
+        reason: "the service is busy".to_owned(),
+    });
+    terminal.see(&Event::Said {
+        round: 3,
+        text: "Read the notes.\n",
+    });
     terminal.see(&Event::Warning(&warning));
     insta::assert_snapshot!(err.text(), @"
     round 1/4  asking gemini/a-model (12.3 kB)
@@ -183,16 +217,42 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let warning = problem("runs-later", "git runs this later");
     let wait = Duration::from_millis(1500);
     let events = [
-        Event::AskBegins { round: 1, prompt_bytes: 12_345, model: "gemini/a-model".to_owned() },
-        Event::Receiving { round: 1, elapsed: wait, bytes: 10, is_thinking: true, text_bytes: 0, files: &[] },
+        Event::AskBegins {
+            round: 1,
+            prompt_bytes: 12_345,
+            model: "gemini/a-model".to_owned(),
+        },
+        Event::Receiving {
+            round: 1,
+            elapsed: wait,
+            bytes: 10,
+            is_thinking: true,
+            text_bytes: 0,
+            files: &[],
+        },
         Event::Spent { usd: 0.5 },
-        Event::Waiting { round: 1, wait, reason: "busy".to_owned() },
-        Event::CountingDown { round: 1, left: wait },
-        Event::Said { round: 1, text: "Read \u{202e}this.\n" },
+        Event::Waiting {
+            round: 1,
+            wait,
+            reason: "busy".to_owned(),
+        },
+        Event::CountingDown {
+            round: 1,
+            left: wait,
+        },
+        Event::Said {
+            round: 1,
+            text: "Read \u{202e}this.\n",
+        },
         Event::BuildBegins { round: 1 },
-        Event::BuildPrints { bytes: b"cargo \xff\n" },
+        Event::BuildPrints {
+            bytes: b"cargo \xff\n",
+        },
         Event::Warning(&warning),
-        Event::Line { line: &ended, json: &json },
+        Event::Line {
+            line: &ended,
+            json: &json,
+        },
     ];
     events.iter().for_each(|event| ndjson.see(event));
     insta::assert_snapshot!(out.text(), @r#"
@@ -267,7 +327,10 @@ fn a_key_is_struck_out_and_a_closed_pipe_is_no_loss() {
 
     let lost = [io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull].map(|kind| {
         let err = Page::default();
-        let output = Output::new(Stream::new(Broken(kind), false), Stream::new(err.clone(), false));
+        let output = Output::new(
+            Stream::new(Broken(kind), false),
+            Stream::new(err.clone(), false),
+        );
         output.strike_out(["a-secret-key"]);
         output.report("what was asked for");
         output.note("the key is a-secret-key");

@@ -16,7 +16,12 @@ impl Call {
 
     pub(crate) fn begins(of: &TurnBegins) -> Self {
         let (role, prompt) = (Some(of.role.clone()), Some(of.prompt.clone()));
-        Self { role, prompt, begun: Some(of.clone()), ..Self::default() }
+        Self {
+            role,
+            prompt,
+            begun: Some(of.clone()),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn answered(self, of: &Answered) -> Self {
@@ -39,12 +44,23 @@ impl Call {
     }
 
     pub(crate) fn unanswered(self, of: &Unanswered) -> Self {
-        Self { failed: Some(of.cause.clone()), is_over: true, ..self }
+        Self {
+            failed: Some(of.cause.clone()),
+            is_over: true,
+            ..self
+        }
     }
 
     pub(crate) fn cut_off(self) -> Self {
         let message = "the record holds no answer to it".to_owned();
-        Self { failed: Some(Cause { code: "cut-off".to_owned(), message, remedy: None }), ..self }
+        Self {
+            failed: Some(Cause {
+                code: "cut-off".to_owned(),
+                message,
+                remedy: None,
+            }),
+            ..self
+        }
     }
 
     pub(crate) fn turned(self, of: &Turned) -> Self {
@@ -55,7 +71,11 @@ impl Call {
         });
         let parts: Option<f64> = of.usage.iter().map(|one| one.cost_usd).sum();
         let parts = parts.filter(|_| !of.usage.is_empty());
-        let models = of.usage.iter().map(|one| one.model.clone()).collect::<Vec<_>>();
+        let models = of
+            .usage
+            .iter()
+            .map(|one| one.model.clone())
+            .collect::<Vec<_>>();
         Self {
             role: Some(of.role.clone()),
             turned: Some(of.clone()),
@@ -77,6 +97,10 @@ impl Call {
     /// Whether it was sent and nothing is known of it since: the run was killed, or still waits.
     pub fn is_in_flight(&self) -> bool {
         let is_sent = || self.at_most.is_some();
-        !self.is_over && self.attempts.last().map_or_else(is_sent, |attempt| attempt.wait_ms.is_some())
+        !self.is_over
+            && self
+                .attempts
+                .last()
+                .map_or_else(is_sent, |attempt| attempt.wait_ms.is_some())
     }
 }

@@ -49,8 +49,11 @@ impl From<&BaselineBuilt> for Command {
 impl From<&Ran> for Command {
     fn from(ran: &Ran) -> Self {
         let must = if ran.is_probe() { "must" } else { "should" };
-        let before =
-            if ran.is_before() { format!(" ({must} fail before the change)") } else { String::new() };
+        let before = if ran.is_before() {
+            format!(" ({must} fail before the change)")
+        } else {
+            String::new()
+        };
         Self {
             name: format!("{}{before}", ran.argv.join(" ")),
             ended: Some(ran.ended),

@@ -10,7 +10,9 @@ mod step;
 pub use lost::Lost;
 pub use read::condition;
 pub use run::{Contents, FileEdit, Run, title};
-pub use step::{Call, Change, Command, Event, Problems, Purpose, Step, Steps, Tone, What, day, total};
+pub use step::{
+    Call, Change, Command, Event, Problems, Purpose, Step, Steps, Tone, What, day, total,
+};
 
 #[cfg(test)]
 mod tests;

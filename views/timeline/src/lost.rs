@@ -17,12 +17,21 @@ impl Steps {
     /// Calls of models that may have been paid for. A run that is killed while a model answers loses one call; so does
     /// an attempt that broke off.
     pub fn lost(&self) -> Lost {
-        let mut lost = Lost { calls: 0, at_most_usd: Some(0.0) };
+        let mut lost = Lost {
+            calls: 0,
+            at_most_usd: Some(0.0),
+        };
         for call in self.calls().filter(|call| call.role.is_none()) {
-            call.attempts.iter().for_each(|attempt| lost.add(u64::from(attempt.is_lost()), call));
+            call.attempts
+                .iter()
+                .for_each(|attempt| lost.add(u64::from(attempt.is_lost()), call));
             // The usage of an answer is that of all of the client's answers.
             if call.answer.is_none() {
-                let answers = call.attempts.iter().filter(|attempt| attempt.is_answer()).count();
+                let answers = call
+                    .attempts
+                    .iter()
+                    .filter(|attempt| attempt.is_answer())
+                    .count();
                 lost.add(answers as u64 + u64::from(call.is_in_flight()), call);
             }
         }
@@ -51,16 +60,35 @@ mod tests {
     use super::*;
 
     fn asked(cost_usd: Option<f64>) -> Line {
-        let prompt = Stored { file: "p".to_owned(), bytes: 1, sha256: String::new() };
-        Line::Asked(Asked { round: 1, model: None, prompt, at_most: Some(AtMost { tokens: 9, cost_usd }) })
+        let prompt = Stored {
+            file: "p".to_owned(),
+            bytes: 1,
+            sha256: String::new(),
+        };
+        Line::Asked(Asked {
+            round: 1,
+            model: None,
+            prompt,
+            at_most: Some(AtMost {
+                tokens: 9,
+                cost_usd,
+            }),
+        })
     }
 
     fn attempted(attempt: Value) -> Line {
-        Line::Attempted(Attempted { round: 1, attempt: Attempt::recorded(attempt).unwrap() })
+        Line::Attempted(Attempted {
+            round: 1,
+            attempt: Attempt::recorded(attempt).unwrap(),
+        })
     }
 
     fn unanswered() -> Line {
-        let cause = Cause { code: "c".to_owned(), message: String::new(), remedy: None };
+        let cause = Cause {
+            code: "c".to_owned(),
+            message: String::new(),
+            remedy: None,
+        };
         Line::Unanswered(Unanswered { round: 1, cause })
     }
 
@@ -72,8 +100,16 @@ mod tests {
     /// Its word for what was spent is missing, or is none that is known here.
     #[test]
     fn an_attempt_whose_record_cannot_be_read_is_lost() {
-        for attempt in [json!({"error": "idle"}), json!({"error": "idle", "spend": 7}), json!("damaged")] {
-            check(&[asked(Some(0.5)), attempted(attempt), unanswered()], 1, Some(0.5));
+        for attempt in [
+            json!({"error": "idle"}),
+            json!({"error": "idle", "spend": 7}),
+            json!("damaged"),
+        ] {
+            check(
+                &[asked(Some(0.5)), attempted(attempt), unanswered()],
+                1,
+                Some(0.5),
+            );
         }
     }
 
@@ -89,7 +125,11 @@ mod tests {
         check(&[asked(Some(0.5)), unanswered()], 0, Some(0.0));
         // The next request may have been sent.
         check(&[asked(Some(0.5)), retried()], 1, Some(0.5));
-        check(&[asked(Some(0.5)), retried(), retried(), asked(Some(0.25))], 2, Some(0.75));
+        check(
+            &[asked(Some(0.5)), retried(), retried(), asked(Some(0.25))],
+            2,
+            Some(0.75),
+        );
     }
 
     #[test]
@@ -100,6 +140,10 @@ mod tests {
         check(&[asked(Some(0.5)), broken(), whole()], 2, Some(1.0));
         check(&[asked(Some(0.5)), empty(), whole()], 2, Some(1.0));
         let failed = attempted(json!({"error": "server", "spend": "nothing"}));
-        check(&[asked(Some(0.5)), empty(), failed, unanswered()], 1, Some(0.5));
+        check(
+            &[asked(Some(0.5)), empty(), failed, unanswered()],
+            1,
+            Some(0.5),
+        );
     }
 }

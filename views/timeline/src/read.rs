@@ -1,8 +1,8 @@
 //! Lines of a journal, read as steps.
 
 use code_commit_engine::{
-    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Line, Looked, Problem,
-    TurnBegins,
+    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Line, Looked,
+    Problem, TurnBegins,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -48,10 +48,16 @@ struct Reader {
 }
 
 impl Reader {
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "other lines of a journal are not for a person"
+    )]
     fn learn(&mut self, line: &Line) {
         // A resumed run records that a turn was cut off.
-        let is_turn = self.open.as_ref().is_some_and(|(_, call)| call.role.is_some());
+        let is_turn = self
+            .open
+            .as_ref()
+            .is_some_and(|(_, call)| call.role.is_some());
         let is_resumed = matches!(line, Line::Resumed { .. }) && !is_turn;
         if is_resumed || matches!(line, Line::Asked(_) | Line::TurnBegins(_)) {
             self.cut_off();
@@ -87,12 +93,17 @@ impl Reader {
     }
 
     /// Lines that end the run or are one sentence.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "other lines of a journal are not for a person")]
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "other lines of a journal are not for a person"
+    )]
     fn other(&mut self, line: &Line) {
         match line {
             Line::Checkpointed(of) => self.checkpointed(of),
             Line::Announced(of) => self.announced(&of.event),
-            Line::NotCommitted(of) => self.event(Tone::Bad, &format!("not committed: {}", of.message)),
+            Line::NotCommitted(of) => {
+                self.event(Tone::Bad, &format!("not committed: {}", of.message))
+            }
             Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
             Line::Warned { warning } => self.warned(warning),
             Line::Doubted(of) => {
@@ -122,7 +133,9 @@ impl Reader {
             Line::Restored(_) => self.restored("every file of the run was restored"),
             Line::RolledBack(of) => {
                 self.restored("rolled back: the tree is as it was before the first attempt");
-                of.warnings.iter().for_each(|warning| self.event(Tone::Warning, &warning.message));
+                of.warnings
+                    .iter()
+                    .for_each(|warning| self.event(Tone::Warning, &warning.message));
             }
             _ => {}
         }
@@ -131,11 +144,20 @@ impl Reader {
     fn push(&mut self, took_ms: u64, what: What) {
         let took = i64::try_from(took_ms).unwrap_or_default();
         let (from_ms, to_ms) = (self.now - took, self.now);
-        self.steps.all.push(Step { round: self.round, from_ms, to_ms, what });
+        self.steps.all.push(Step {
+            round: self.round,
+            from_ms,
+            to_ms,
+            what,
+        });
     }
 
     fn event(&mut self, tone: Tone, text: &str) {
-        self.tell(Event { tone, text: text.to_owned(), ..Event::default() });
+        self.tell(Event {
+            tone,
+            text: text.to_owned(),
+            ..Event::default()
+        });
     }
 
     fn tell(&mut self, event: Event) {
@@ -144,7 +166,12 @@ impl Reader {
 
     fn restored(&mut self, text: &str) {
         let text = text.to_owned();
-        self.tell(Event { tone: Tone::Warning, text, is_restore: true, ..Event::default() });
+        self.tell(Event {
+            tone: Tone::Warning,
+            text,
+            is_restore: true,
+            ..Event::default()
+        });
     }
 
     fn begin(&mut self, call: Call) {
@@ -175,7 +202,9 @@ impl Reader {
     fn end(&mut self, ended: impl FnOnce(Call) -> Call) {
         let (began, call) = self.open.take().unzip();
         let call = ended(call.unwrap_or_default());
-        let took = began.and_then(|began| u64::try_from(self.now - began).ok()).unwrap_or(call.elapsed_ms);
+        let took = began
+            .and_then(|began| u64::try_from(self.now - began).ok())
+            .unwrap_or(call.elapsed_ms);
         self.push(took, What::Call(Box::new(call)));
     }
 
@@ -188,11 +217,23 @@ impl Reader {
 
     fn change(&mut self, changes: &[Changed], problems: &[Problem], no_change: Option<String>) {
         let (changes, problems) = (changes.to_vec(), problems.to_vec());
-        self.push(0, What::Change(Change { is_refused: false, changes, problems, no_change }));
+        self.push(
+            0,
+            What::Change(Change {
+                is_refused: false,
+                changes,
+                problems,
+                no_change,
+            }),
+        );
     }
 
     fn refusal(&mut self, problems: &[Problem]) {
-        let change = Change { is_refused: true, problems: problems.to_vec(), ..Change::default() };
+        let change = Change {
+            is_refused: true,
+            problems: problems.to_vec(),
+            ..Change::default()
+        };
         self.push(0, What::Change(change));
     }
 
@@ -212,7 +253,9 @@ impl Reader {
                 self.commit(commit, of.message.lines().next(), Some(&of.repository));
             }
             CheckpointResult::Nothing => {}
-            CheckpointResult::Failed { error } => self.event(Tone::Bad, &format!("not committed: {error}")),
+            CheckpointResult::Failed { error } => {
+                self.event(Tone::Bad, &format!("not committed: {error}"))
+            }
         }
     }
 
@@ -230,11 +273,16 @@ impl Reader {
     /// Specs announce their iterations (S4 §Event Category System).
     fn announced(&mut self, event: &Value) {
         let text = |key: &str| event.get(key).and_then(Value::as_str);
-        let iteration = event.get("iteration").and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+        let iteration = event
+            .get("iteration")
+            .and_then(Value::as_u64)
+            .and_then(|n| u32::try_from(n).ok());
         if let (Some("IterationStart"), Some(iteration)) = (text("event"), iteration) {
             (self.announces, self.round) = (true, iteration);
         }
-        if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) = (text("event"), text("reason")) {
+        if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) =
+            (text("event"), text("reason"))
+        {
             self.event(Tone::Warning, reason);
         }
     }

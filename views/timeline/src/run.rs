@@ -90,7 +90,10 @@ impl Run {
             name: name.to_owned(),
             model: word(model).unwrap_or_default(),
             version: word("/version").unwrap_or_default(),
-            review: plan.pointer("/review").and_then(Value::as_bool).unwrap_or(false),
+            review: plan
+                .pointer("/review")
+                .and_then(Value::as_bool)
+                .unwrap_or(false),
             parent: word("/parent"),
             head: word("/head").or_else(|| word("/repo_baseline_commit")),
             kind,
@@ -113,7 +116,11 @@ impl Run {
     pub fn has_missed(&self) -> bool {
         let is_elsewhere = matches!(
             self.steps.outcome,
-            Some(Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } | Outcome::NeedsPerson { .. })
+            Some(
+                Outcome::ModelUnavailable { .. }
+                    | Outcome::Unfit { .. }
+                    | Outcome::NeedsPerson { .. }
+            )
         );
         self.is_good == Some(false) && !self.undone && !is_elsewhere
     }
@@ -126,15 +133,23 @@ impl Run {
                 edits.clear();
             }
             let by_command = matches!(step.what, What::Command(_));
-            step.changes().iter().for_each(|change| join(&mut edits, change, by_command));
+            step.changes()
+                .iter()
+                .for_each(|change| join(&mut edits, change, by_command));
         }
-        edits.into_values().filter(|edit| edit.before != edit.after).collect()
+        edits
+            .into_values()
+            .filter(|edit| edit.before != edit.after)
+            .collect()
     }
 }
 
 /// The beginning of the first line of a text that is not blank.
 pub fn title(text: &str) -> Option<String> {
-    let line = text.lines().map(|line| line.trim_matches(['#', ' '])).find(|line| !line.is_empty())?;
+    let line = text
+        .lines()
+        .map(|line| line.trim_matches(['#', ' ']))
+        .find(|line| !line.is_empty())?;
     let mut title: String = line.chars().take(TITLE).collect();
     if title.len() < line.len() {
         title.push('…');
@@ -143,9 +158,16 @@ pub fn title(text: &str) -> Option<String> {
 }
 
 fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {
-    let (before, after) = (change.before_sha256.as_deref(), change.after_sha256.as_deref());
-    let edit =
-        edits.entry(&change.path).or_insert(FileEdit { path: &change.path, before, after, by_command });
+    let (before, after) = (
+        change.before_sha256.as_deref(),
+        change.after_sha256.as_deref(),
+    );
+    let edit = edits.entry(&change.path).or_insert(FileEdit {
+        path: &change.path,
+        before,
+        after,
+        by_command,
+    });
     edit.after = after;
     edit.by_command &= by_command;
 }

@@ -1,8 +1,8 @@
 //! The steps of a run, as plain data.
 
 use code_commit_engine::{
-    AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
-    TurnBegins, Turned, Usage,
+    AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem,
+    Stored, TurnBegins, Turned, Usage,
 };
 use jiff::Timestamp;
 
@@ -200,7 +200,11 @@ impl Step {
 
     /// The call, if it is one.
     pub fn call(&self) -> Option<&Call> {
-        if let What::Call(call) = &self.what { Some(call) } else { None }
+        if let What::Call(call) = &self.what {
+            Some(call)
+        } else {
+            None
+        }
     }
 
     /// The files that it changed, with hashes.
@@ -222,13 +226,22 @@ impl Steps {
 
     /// The last round; 0 if there was none.
     pub fn rounds(&self) -> u32 {
-        self.all.iter().map(|step| step.round).max().unwrap_or_default()
+        self.all
+            .iter()
+            .map(|step| step.round)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The last round in which a model was asked; 0 if none was.
     pub fn rounds_asked(&self) -> u32 {
         let is_asked = |step: &&Step| step.call().is_some_and(|call| call.prompt.is_some());
-        self.all.iter().filter(is_asked).map(|step| step.round).max().unwrap_or_default()
+        self.all
+            .iter()
+            .filter(is_asked)
+            .map(|step| step.round)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The cost of the answers in US dollars, without calls that have none; `None` if one is unknown.
@@ -252,7 +265,10 @@ impl Steps {
     /// The last commit that the run made, in hex; `None` for a loop that commits to several repositories.
     pub fn commit(&self) -> Option<&str> {
         self.all.iter().rev().find_map(|step| match &step.what {
-            What::Event(event) => event.commit.as_deref().filter(|_| event.repository.is_none()),
+            What::Event(event) => event
+                .commit
+                .as_deref()
+                .filter(|_| event.repository.is_none()),
             What::Call(_) | What::Change(_) | What::Command(_) => None,
         })
     }
@@ -271,5 +287,6 @@ pub fn total<'c>(mut calls: impl Iterator<Item = &'c Call>) -> Option<f64> {
 
 /// `2026-11-21`; UTC, as in the names of runs.
 pub fn day(ms: i64) -> String {
-    Timestamp::from_millisecond(ms).map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
+    Timestamp::from_millisecond(ms)
+        .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d").to_string())
 }

@@ -7,7 +7,12 @@ fn check(lines: &[&str]) -> String {
     let lines: Vec<(String, Line)> = lines
         .iter()
         .enumerate()
-        .map(|(at, json)| (format!("2026-11-21T09:30:{at:02}.000Z"), serde_json::from_str(json).unwrap()))
+        .map(|(at, json)| {
+            (
+                format!("2026-11-21T09:30:{at:02}.000Z"),
+                serde_json::from_str(json).unwrap(),
+            )
+        })
         .collect();
     let steps = Steps::of(lines.iter().map(|(at, line)| (at.as_str(), line)));
     let mut text = String::new();
@@ -17,22 +22,38 @@ fn check(lines: &[&str]) -> String {
                 "call {} {}{}",
                 call.role.as_deref().unwrap_or("model"),
                 call.served_model.as_deref().unwrap_or("?"),
-                call.failed.as_ref().map(|cause| format!(", {}", cause.code)).unwrap_or_default()
+                call.failed
+                    .as_ref()
+                    .map(|cause| format!(", {}", cause.code))
+                    .unwrap_or_default()
             ),
-            What::Change(change) if change.is_refused => format!("refused {}", change.problems[0].code),
+            What::Change(change) if change.is_refused => {
+                format!("refused {}", change.problems[0].code)
+            }
             What::Change(change) => format!("changed {}", change.changes.len()),
             What::Command(command) => {
-                format!("{} {}", command.name, if command.is_good { "good" } else { "bad" })
+                format!(
+                    "{} {}",
+                    command.name,
+                    if command.is_good { "good" } else { "bad" }
+                )
             }
             What::Event(event) => format!("{:?}: {}", event.tone, event.text),
         };
         text.push_str(&format!("{} {} ms {what}\n", step.round, step.elapsed_ms()));
     }
-    let cost = steps.cost_usd().map_or("unknown".to_owned(), |cost| format!("{cost:.2}"));
-    text + &format!("{} rounds, {} ms, ${cost}", steps.rounds(), steps.elapsed_ms())
+    let cost = steps
+        .cost_usd()
+        .map_or("unknown".to_owned(), |cost| format!("{cost:.2}"));
+    text + &format!(
+        "{} rounds, {} ms, ${cost}",
+        steps.rounds(),
+        steps.elapsed_ms()
+    )
 }
 
-const ASKED: &str = r#"{"what":"asked","round":1,"prompt":{"file":"1-query.txt","bytes":9,"sha256":"a"}}"#;
+const ASKED: &str =
+    r#"{"what":"asked","round":1,"prompt":{"file":"1-query.txt","bytes":9,"sha256":"a"}}"#;
 const ANSWERED: &str = r#"{"what":"answered","round":1,"reply":{"file":"1-response.txt","bytes":9,"sha256":"b"},"raw":{"file":"1-response.json","bytes":9,"sha256":"c"},"finish":"complete","usage":{"input_tokens":10,"output_tokens":2},"served_model":"m","cost_usd":0.25,"elapsed_ms":900}"#;
 const REJECTED: &str = r#"{"what":"rejected","round":1,"problems":[{"code":"dot-git","message":"no"}],"report":{"file":"1-build.txt","bytes":2,"sha256":"d"}}"#;
 const BUILT: &str = r#"{"what":"built","round":2,"ended":{"how":"exited","code":0},"output":{"file":"2-build.txt","bytes":2,"sha256":"e"},"elapsed_ms":500}"#;
@@ -110,27 +131,61 @@ fn changed(path: &str, before: Option<&str>, after: Option<&str>) -> code_commit
 }
 
 fn step(what: What) -> Step {
-    Step { round: 1, from_ms: 0, to_ms: 0, what }
+    Step {
+        round: 1,
+        from_ms: 0,
+        to_ms: 0,
+        what,
+    }
 }
 
 #[test]
 fn the_edits_of_a_run_lead_from_the_first_content_to_the_last() {
-    let change = |changes| step(What::Change(Change { changes, ..Change::default() }));
-    let build = |changes| step(What::Command(Command { changes, ..Command::default() }));
+    let change = |changes| {
+        step(What::Change(Change {
+            changes,
+            ..Change::default()
+        }))
+    };
+    let build = |changes| {
+        step(What::Command(Command {
+            changes,
+            ..Command::default()
+        }))
+    };
     let mut run = Run::default();
     run.steps.all = vec![
-        change(vec![changed("a", Some("1"), Some("2")), changed("same", Some("1"), Some("2"))]),
-        build(vec![changed("a", Some("2"), Some("3")), changed("by build", None, Some("4"))]),
+        change(vec![
+            changed("a", Some("1"), Some("2")),
+            changed("same", Some("1"), Some("2")),
+        ]),
+        build(vec![
+            changed("a", Some("2"), Some("3")),
+            changed("by build", None, Some("4")),
+        ]),
         change(vec![changed("same", Some("2"), Some("1"))]),
     ];
     let edits: Vec<String> = run
         .edits()
         .iter()
         .map(|edit| {
-            format!("{} {} {:?} {:?} {}", edit.letter(), edit.path, edit.before, edit.after, edit.by_command)
+            format!(
+                "{} {} {:?} {:?} {}",
+                edit.letter(),
+                edit.path,
+                edit.before,
+                edit.after,
+                edit.by_command
+            )
         })
         .collect();
-    assert_eq!(edits, [r#"M a Some("1") Some("3") false"#, r#"A by build None Some("4") true"#]);
+    assert_eq!(
+        edits,
+        [
+            r#"M a Some("1") Some("3") false"#,
+            r#"A by build None Some("4") true"#
+        ]
+    );
 }
 
 #[test]
@@ -139,6 +194,12 @@ fn a_run_whose_files_were_restored_has_no_edits() {
     let restored: Line = serde_json::from_str(r#"{"what":"restored","paths":["a"]}"#).unwrap();
     run.steps = Steps::of([("2026-11-21T09:30:00.000Z", &restored)]);
     let changes = vec![changed("a", Some("1"), Some("2"))];
-    run.steps.all.insert(0, step(What::Change(Change { changes, ..Change::default() })));
+    run.steps.all.insert(
+        0,
+        step(What::Change(Change {
+            changes,
+            ..Change::default()
+        })),
+    );
     assert_eq!(run.edits(), []);
 }

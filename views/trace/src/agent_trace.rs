@@ -29,10 +29,16 @@ pub fn agent_trace(run: &Run, revision: Option<&str>) -> Vec<Value> {
             What::Command(command) => learn(&mut files, &command.changes, &Author::Command, run),
             What::Event(event) if event.is_restore => files.forget_all(),
             What::Event(event) => {
-                let Some(commit) = &event.commit else { continue };
+                let Some(commit) = &event.commit else {
+                    continue;
+                };
                 has_commit = true;
                 learn(&mut files, &event.changes, &author, run);
-                let paths = event.changes.iter().map(|change| change.path.clone()).collect();
+                let paths = event
+                    .changes
+                    .iter()
+                    .map(|change| change.path.clone())
+                    .collect();
                 records.extend(record(run, Some(commit), step.to_ms, &mut files, paths));
             }
         }
@@ -46,7 +52,10 @@ pub fn agent_trace(run: &Run, revision: Option<&str>) -> Vec<Value> {
 
 fn learn(files: &mut Files, changes: &[Changed], author: &Author, run: &Run) {
     for change in changes.iter().filter(|change| change.letter().is_some()) {
-        let hashes = (change.before_sha256.as_deref(), change.after_sha256.as_deref());
+        let hashes = (
+            change.before_sha256.as_deref(),
+            change.after_sha256.as_deref(),
+        );
         files.learn(&change.path, hashes, author, &run.contents);
     }
 }
@@ -55,7 +64,9 @@ fn learn(files: &mut Files, changes: &[Changed], author: &Author, run: &Run) {
 fn model(run: &Run, served: Option<&str>) -> Option<String> {
     let asked = Some(run.model.as_str()).filter(|model| !model.is_empty());
     let named = match (served, asked.and_then(|model| model.split_once('/'))) {
-        (Some(served), Some((provider, _))) if !served.contains('/') => format!("{provider}/{served}"),
+        (Some(served), Some((provider, _))) if !served.contains('/') => {
+            format!("{provider}/{served}")
+        }
         (served, _) => served.or(asked)?.to_owned(),
     };
     Some(named.chars().take(LONGEST_MODEL).collect())
@@ -72,8 +83,10 @@ fn record(
         let ranges = files.take(&path, &run.contents);
         (path, ranges)
     });
-    let files: Vec<Value> =
-        written.filter(|(_, ranges)| !ranges.is_empty()).map(|(path, ranges)| file(&path, ranges)).collect();
+    let files: Vec<Value> = written
+        .filter(|(_, ranges)| !ranges.is_empty())
+        .map(|(path, ranges)| file(&path, ranges))
+        .collect();
     if files.is_empty() {
         return None;
     }
@@ -87,7 +100,10 @@ fn record(
         "metadata": { "dev.code-commit": about(run) },
     });
     if let (Some(revision), Some(record)) = (revision, record.as_object_mut()) {
-        record.insert("vcs".to_owned(), json!({ "type": "git", "revision": revision }));
+        record.insert(
+            "vcs".to_owned(),
+            json!({ "type": "git", "revision": revision }),
+        );
     }
     Some(record)
 }
@@ -95,7 +111,11 @@ fn record(
 /// Where to find the prompt, the refusals and the builds.
 fn about(run: &Run) -> Value {
     let mut about = Map::new();
-    let known = [("run", Some(&run.name)), ("loop", Some(&run.kind)), ("base_revision", run.head.as_ref())];
+    let known = [
+        ("run", Some(&run.name)),
+        ("loop", Some(&run.kind)),
+        ("base_revision", run.head.as_ref()),
+    ];
     for (key, value) in known {
         if let Some(value) = value {
             about.insert(key.to_owned(), json!(value));

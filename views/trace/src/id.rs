@@ -14,5 +14,12 @@ pub(crate) fn hex(parts: &[&str], digits: usize) -> String {
 pub(crate) fn uuid(parts: &[&str]) -> String {
     let hex = hex(parts, 32);
     let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
-    format!("{}-{}-8{}-8{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
+    format!(
+        "{}-{}-8{}-8{}-{}",
+        part(0, 8),
+        part(8, 12),
+        part(13, 16),
+        part(17, 20),
+        part(20, 32)
+    )
 }

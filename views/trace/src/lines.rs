@@ -45,22 +45,42 @@ impl Files {
         let Some(after) = after else { return };
         if let Some(known) = known.as_ref().filter(|known| known.sha256 == after) {
             let File { sha256, lines } = known;
-            self.0.insert(path.to_owned(), File { sha256: sha256.clone(), lines: lines.clone() });
+            self.0.insert(
+                path.to_owned(),
+                File {
+                    sha256: sha256.clone(),
+                    lines: lines.clone(),
+                },
+            );
             return;
         }
-        let Some((old, new)) = contents.both(before, Some(after)) else { return };
-        let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else { return };
+        let Some((old, new)) = contents.both(before, Some(after)) else {
+            return;
+        };
+        let (Ok(old), Ok(new)) = (std::str::from_utf8(old), std::str::from_utf8(new)) else {
+            return;
+        };
         let mut owners = known.filter(|known| Some(known.sha256.as_str()) == before);
         let mut lines = Vec::new();
         for change in TextDiff::from_lines(old, new).iter_all_changes() {
-            let was = |index: usize| owners.as_mut().and_then(|known| known.lines.get_mut(index)?.take());
+            let was = |index: usize| {
+                owners
+                    .as_mut()
+                    .and_then(|known| known.lines.get_mut(index)?.take())
+            };
             match change.tag() {
                 ChangeTag::Equal => lines.push(change.old_index().and_then(was)),
                 ChangeTag::Insert => lines.push(Some(author.clone())),
                 ChangeTag::Delete => {}
             }
         }
-        self.0.insert(path.to_owned(), File { sha256: after.to_owned(), lines });
+        self.0.insert(
+            path.to_owned(),
+            File {
+                sha256: after.to_owned(),
+                lines,
+            },
+        );
     }
 
     /// The tree is as it was before the run.
@@ -70,9 +90,18 @@ impl Files {
 
     /// What the run wrote of a file; the file then counts as one that was there before.
     pub(crate) fn take(&mut self, path: &str, contents: &Contents) -> Vec<Range> {
-        let Some(File { sha256, lines }) = self.0.remove(path) else { return Vec::new() };
-        let bytes = contents.0.get(&sha256).map(Vec::as_slice).unwrap_or_default();
-        let text: Vec<&str> = std::str::from_utf8(bytes).unwrap_or_default().split_inclusive('\n').collect();
+        let Some(File { sha256, lines }) = self.0.remove(path) else {
+            return Vec::new();
+        };
+        let bytes = contents
+            .0
+            .get(&sha256)
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let text: Vec<&str> = std::str::from_utf8(bytes)
+            .unwrap_or_default()
+            .split_inclusive('\n')
+            .collect();
         let mut ranges = Vec::new();
         let mut at = 0;
         for group in lines.chunk_by(PartialEq::eq) {
@@ -81,7 +110,12 @@ impl Files {
             if let Some(Some(author)) = group.first() {
                 let content = text.get(of.clone()).unwrap_or_default().concat();
                 let sha256 = hex(&[&content], 64);
-                ranges.push(Range { author: author.clone(), start: of.start + 1, end: of.end, sha256 });
+                ranges.push(Range {
+                    author: author.clone(),
+                    start: of.start + 1,
+                    end: of.end,
+                    sha256,
+                });
             }
         }
         ranges

@@ -16,7 +16,10 @@ const ERROR: u8 = 2;
 
 /// A run as one trace: a span for the run, for each round, and for each call and command in it.
 pub fn otlp(run: &Run) -> Value {
-    let maker = Maker { run, trace_id: hex(&[&run.name, &run.steps.from_ms.to_string(), "trace"], 32) };
+    let maker = Maker {
+        run,
+        trace_id: hex(&[&run.name, &run.steps.from_ms.to_string(), "trace"], 32),
+    };
     json!({ "resourceSpans": [{
         "resource": { "attributes": attributes([
             ("service.name", text("code-commit")),
@@ -56,7 +59,13 @@ impl Maker<'_> {
                 status: json!({}),
             };
             spans.push(self.span(&name, Some("run"), &of_round));
-            let steps = self.run.steps.all.iter().enumerate().filter(|(_, step)| step.round == number);
+            let steps = self
+                .run
+                .steps
+                .all
+                .iter()
+                .enumerate()
+                .filter(|(_, step)| step.round == number);
             for (index, step) in steps {
                 if let Some(span) = self.of_step(step) {
                     spans.push(self.span(&format!("step-{index}"), Some(&name), &span));
@@ -96,7 +105,15 @@ impl Maker<'_> {
     }
 
     fn of_run(&self) -> Span {
-        let Run { name, kind, model, steps, is_good, verdict, .. } = self.run;
+        let Run {
+            name,
+            kind,
+            model,
+            steps,
+            is_good,
+            verdict,
+            ..
+        } = self.run;
         let mut all = attributes([
             ("code_commit.run", text(name)),
             ("code_commit.loop", text(kind)),
@@ -105,14 +122,24 @@ impl Maker<'_> {
         ]);
         all.extend(self.provider());
         all.extend(attribute("gen_ai.request.model", Some(text(bare(model)))));
-        all.extend(attribute("code_commit.cost_usd", steps.cost_usd().map(double)));
+        all.extend(attribute(
+            "code_commit.cost_usd",
+            steps.cost_usd().map(double),
+        ));
         let status = match is_good {
             Some(true) => json!({ "code": OK }),
             Some(false) => failed(verdict),
             None => json!({}),
         };
         let (from_ms, to_ms) = (steps.from_ms, steps.to_ms);
-        Span { name: kind.clone(), kind: INTERNAL, from_ms, to_ms, attributes: all, status }
+        Span {
+            name: kind.clone(),
+            kind: INTERNAL,
+            from_ms,
+            to_ms,
+            attributes: all,
+            status,
+        }
     }
 
     fn of_step(&self, step: &Step) -> Option<Span> {
@@ -121,59 +148,116 @@ impl Maker<'_> {
             What::Command(command) => of_command(command),
             What::Change(_) | What::Event(_) => return None,
         };
-        Some(Span { name, kind, from_ms: step.from_ms, to_ms: step.to_ms, attributes, status })
+        Some(Span {
+            name,
+            kind,
+            from_ms: step.from_ms,
+            to_ms: step.to_ms,
+            attributes,
+            status,
+        })
     }
 
     fn of_call(&self, call: &Call) -> (String, u8, Vec<Value>, Value) {
         let model = bare(&self.run.model);
-        let operation = if call.role.is_some() { "invoke_agent" } else { "chat" };
+        let operation = if call.role.is_some() {
+            "invoke_agent"
+        } else {
+            "chat"
+        };
         let subject = call.role.as_deref().unwrap_or(model);
         let tokens = call.tokens();
         let mut all = attributes([("gen_ai.operation.name", text(operation))]);
         all.extend(self.provider());
         let known = [
-            ("gen_ai.request.model", Some(model).filter(|model| !model.is_empty()).map(text)),
+            (
+                "gen_ai.request.model",
+                Some(model).filter(|model| !model.is_empty()).map(text),
+            ),
             ("gen_ai.agent.name", call.role.as_deref().map(text)),
-            ("gen_ai.response.model", call.served_model.as_deref().map(text)),
+            (
+                "gen_ai.response.model",
+                call.served_model.as_deref().map(text),
+            ),
             (
                 "gen_ai.response.finish_reasons",
-                call.finish.as_deref().map(|finish| json!({ "arrayValue": { "values": [text(finish)] } })),
+                call.finish
+                    .as_deref()
+                    .map(|finish| json!({ "arrayValue": { "values": [text(finish)] } })),
             ),
             ("gen_ai.usage.input_tokens", tokens.input_tokens.map(int)),
             ("gen_ai.usage.output_tokens", tokens.output_tokens.map(int)),
-            ("gen_ai.usage.cache_read.input_tokens", tokens.cache_read_tokens.map(int)),
-            ("gen_ai.usage.cache_creation.input_tokens", tokens.cache_write_tokens.map(int)),
+            (
+                "gen_ai.usage.cache_read.input_tokens",
+                tokens.cache_read_tokens.map(int),
+            ),
+            (
+                "gen_ai.usage.cache_creation.input_tokens",
+                tokens.cache_write_tokens.map(int),
+            ),
             ("code_commit.cost_usd", call.cost_usd.map(double)),
-            ("code_commit.retries", Some(int(call.retries().count() as u64))),
-            ("error.type", call.failed.as_ref().map(|cause| text(&cause.code))),
+            (
+                "code_commit.retries",
+                Some(int(call.retries().count() as u64)),
+            ),
+            (
+                "error.type",
+                call.failed.as_ref().map(|cause| text(&cause.code)),
+            ),
         ];
-        all.extend(known.into_iter().filter_map(|(key, value)| attribute(key, value)));
-        let status = call.failed.as_ref().map_or_else(|| json!({}), |cause| failed(&cause.message));
-        (format!("{operation} {subject}").trim_end().to_owned(), CLIENT, all, status)
+        all.extend(
+            known
+                .into_iter()
+                .filter_map(|(key, value)| attribute(key, value)),
+        );
+        let status = call
+            .failed
+            .as_ref()
+            .map_or_else(|| json!({}), |cause| failed(&cause.message));
+        (
+            format!("{operation} {subject}").trim_end().to_owned(),
+            CLIENT,
+            all,
+            status,
+        )
     }
 
     fn provider(&self) -> Option<Value> {
         let (provider, _) = self.run.model.split_once('/')?;
         // The conventions' own name for it.
-        let provider = if provider == "gemini" { "gcp.gemini" } else { provider };
+        let provider = if provider == "gemini" {
+            "gcp.gemini"
+        } else {
+            provider
+        };
         attribute("gen_ai.provider.name", Some(text(provider)))
     }
 }
 
 fn of_command(command: &Command) -> (String, u8, Vec<Value>, Value) {
-    let code = command.ended.and_then(Ended::exit_code).map(|code| json!({ "intValue": code.to_string() }));
+    let code = command
+        .ended
+        .and_then(Ended::exit_code)
+        .map(|code| json!({ "intValue": code.to_string() }));
     let mut all = attributes([("code_commit.command", text(&command.name))]);
     all.extend(attribute("process.exit.code", code));
     let lack = command.lack.as_ref().map(|lack| lack.code.as_str());
     let is_bad = command.decides() && !command.is_good;
-    all.extend(attribute("error.type", lack.or(is_bad.then_some("command-failed")).map(text)));
+    all.extend(attribute(
+        "error.type",
+        lack.or(is_bad.then_some("command-failed")).map(text),
+    ));
     let status = match command.ended.filter(|_| command.decides()) {
         None => json!({}),
         Some(_) if command.is_good => json!({ "code": OK }),
         Some(ended) => failed(&format!("it {ended}")),
     };
     // A span's name has few values; the whole command is an attribute.
-    let name = if command.name.starts_with("build") { "build" } else { "command" };
+    let name = if command.name.starts_with("build") {
+        "build"
+    } else {
+        "command"
+    };
     (name.to_owned(), INTERNAL, all, status)
 }
 
@@ -192,7 +276,10 @@ fn nanos(ms: i64) -> String {
 }
 
 fn attributes<const N: usize>(pairs: [(&str, Value); N]) -> Vec<Value> {
-    pairs.into_iter().filter_map(|(key, value)| attribute(key, Some(value))).collect()
+    pairs
+        .into_iter()
+        .filter_map(|(key, value)| attribute(key, Some(value)))
+        .collect()
 }
 
 fn attribute(key: &str, value: Option<Value>) -> Option<Value> {

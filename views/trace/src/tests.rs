@@ -5,15 +5,31 @@ use super::*;
 
 /// A run whose contents are named by themselves.
 fn run_of(what: Vec<What>, contents: &[&str]) -> Run {
-    let all = what.into_iter().map(|what| Step { round: 1, from_ms: 1_000, to_ms: 3_000, what }).collect();
+    let all = what
+        .into_iter()
+        .map(|what| Step {
+            round: 1,
+            from_ms: 1_000,
+            to_ms: 3_000,
+            what,
+        })
+        .collect();
     Run {
         name: "run".into(),
         kind: "commit".into(),
         version: "0.1.0".into(),
         model: "gemini/asked".into(),
-        steps: Steps { all, from_ms: 1_000, to_ms: 3_000, ..Steps::default() },
+        steps: Steps {
+            all,
+            from_ms: 1_000,
+            to_ms: 3_000,
+            ..Steps::default()
+        },
         contents: Contents(
-            contents.iter().map(|text| ((*text).to_owned(), text.as_bytes().to_vec())).collect(),
+            contents
+                .iter()
+                .map(|text| ((*text).to_owned(), text.as_bytes().to_vec()))
+                .collect(),
         ),
         ..Run::default()
     }
@@ -36,30 +52,51 @@ fn changed(before: &str, after: Option<&str>) -> Vec<Changed> {
 }
 
 fn call(model: &str) -> What {
-    What::Call(Box::new(Call { served_model: Some(model.to_owned()), ..Call::default() }))
+    What::Call(Box::new(Call {
+        served_model: Some(model.to_owned()),
+        ..Call::default()
+    }))
 }
 
 fn change(changes: Vec<Changed>) -> What {
-    What::Change(Change { changes, ..Change::default() })
+    What::Change(Change {
+        changes,
+        ..Change::default()
+    })
 }
 
 fn event(commit: Option<&str>, changes: Vec<Changed>, is_restore: bool) -> What {
     let commit = commit.map(str::to_owned);
-    What::Event(Event { tone: Tone::Good, commit, changes, is_restore, ..Event::default() })
+    What::Event(Event {
+        tone: Tone::Good,
+        commit,
+        changes,
+        is_restore,
+        ..Event::default()
+    })
 }
 
 /// `MODEL FIRST-LAST` for each range of each record, and the revision.
 fn check(run: &Run, revision: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     for record in agent_trace(run, revision) {
-        lines.push(format!("at {}", record["vcs"]["revision"].as_str().unwrap_or("none")));
-        for conversation in
-            record["files"].as_array().unwrap().iter().flat_map(|f| f["conversations"].as_array().unwrap())
+        lines.push(format!(
+            "at {}",
+            record["vcs"]["revision"].as_str().unwrap_or("none")
+        ));
+        for conversation in record["files"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|f| f["conversations"].as_array().unwrap())
         {
             let by = &conversation["contributor"];
             let by = by["model_id"].as_str().or(by["type"].as_str()).unwrap();
             for range in conversation["ranges"].as_array().unwrap() {
-                lines.push(format!("{by} {}-{}", range["start_line"], range["end_line"]));
+                lines.push(format!(
+                    "{by} {}-{}",
+                    range["start_line"], range["end_line"]
+                ));
             }
         }
     }
@@ -81,7 +118,10 @@ fn each_line_belongs_to_the_model_that_wrote_it_last() {
         build,
     ];
     let run = run_of(steps, &[old, first, second, "0\n1\ntwo\n3\nfive\nsix\n"]);
-    assert_eq!(check(&run, Some("abc")), ["at abc", "gemini/one 3-3", "other/two 5-6", "unknown 1-1"]);
+    assert_eq!(
+        check(&run, Some("abc")),
+        ["at abc", "gemini/one 3-3", "other/two 5-6", "unknown 1-1"]
+    );
 }
 
 #[test]
@@ -94,14 +134,24 @@ fn a_commit_is_a_record_of_what_was_written_since_the_one_before() {
         event(Some("c2"), changed(first, Some(second)), false),
     ];
     let run = run_of(steps, &[old, first, second]);
-    assert_eq!(check(&run, Some("head")), ["at c1", "gemini/one 2-2", "at c2", "gemini/two 3-3"]);
+    assert_eq!(
+        check(&run, Some("head")),
+        ["at c1", "gemini/one 2-2", "at c2", "gemini/two 3-3"]
+    );
 }
 
 #[test]
 fn what_was_restored_deleted_or_is_unknown_has_no_record() {
     let (old, new) = ("1\n", "1\n2\n");
-    let restored = vec![call("one"), change(changed(old, Some(new))), event(None, Vec::new(), true)];
-    assert_eq!(check(&run_of(restored, &[old, new]), None), Vec::<String>::new());
+    let restored = vec![
+        call("one"),
+        change(changed(old, Some(new))),
+        event(None, Vec::new(), true),
+    ];
+    assert_eq!(
+        check(&run_of(restored, &[old, new]), None),
+        Vec::<String>::new()
+    );
     let deleted = vec![call("one"), change(changed(old, None))];
     assert_eq!(check(&run_of(deleted, &[old]), None), Vec::<String>::new());
     let unknown = vec![call("one"), change(changed(old, Some(new)))];
@@ -111,14 +161,21 @@ fn what_was_restored_deleted_or_is_unknown_has_no_record() {
 #[test]
 fn a_line_that_somebody_else_wrote_in_between_is_not_the_models() {
     let (old, first, edited, last) = ("1\n", "1\n2\n", "1\n2\nmine\n", "1\n2\nmine\n4\n");
-    let steps = vec![call("one"), change(changed(old, Some(first))), change(changed(edited, Some(last)))];
+    let steps = vec![
+        call("one"),
+        change(changed(old, Some(first))),
+        change(changed(edited, Some(last))),
+    ];
     let run = run_of(steps, &[old, first, edited, last]);
     assert_eq!(check(&run, None), ["at none", "gemini/one 4-4"]);
 }
 
 #[test]
 fn a_record_is_the_same_wherever_it_is_made() {
-    let run = run_of(vec![call("one"), change(changed("1\n", Some("2\n")))], &["1\n", "2\n"]);
+    let run = run_of(
+        vec![call("one"), change(changed("1\n", Some("2\n")))],
+        &["1\n", "2\n"],
+    );
     insta::assert_json_snapshot!(agent_trace(&run, Some("abc"))[0], @r#"
     {
       "files": [
@@ -169,11 +226,20 @@ fn calls_and_commands_are_spans_below_their_round_and_the_run() {
         ended: Some(code_commit_engine::Ended::Exited(2)),
         ..Command::default()
     });
-    let run = Run { is_good: Some(false), verdict: "stuck".into(), ..run_of(vec![call("one"), build], &[]) };
+    let run = Run {
+        is_good: Some(false),
+        verdict: "stuck".into(),
+        ..run_of(vec![call("one"), build], &[])
+    };
     let document = otlp(&run);
-    let spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
+    let spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        .as_array()
+        .unwrap();
     let name_of = |id: &serde_json::Value| {
-        spans.iter().find(|span| span["spanId"] == *id).map_or("-", |span| span["name"].as_str().unwrap())
+        spans
+            .iter()
+            .find(|span| span["spanId"] == *id)
+            .map_or("-", |span| span["name"].as_str().unwrap())
     };
     let told: Vec<String> = spans
         .iter()
@@ -192,7 +258,9 @@ fn calls_and_commands_are_spans_below_their_round_and_the_run() {
     chat asked below round 1: {}
     build below round 1: {"code":2,"message":"it exited with code 2"}
     "#);
-    let ids: std::collections::BTreeSet<&str> =
-        spans.iter().map(|span| span["spanId"].as_str().unwrap()).collect();
+    let ids: std::collections::BTreeSet<&str> = spans
+        .iter()
+        .map(|span| span["spanId"].as_str().unwrap())
+        .collect();
     assert_eq!(ids.len(), spans.len(), "no identifier occurs twice");
 }

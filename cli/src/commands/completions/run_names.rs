@@ -23,18 +23,32 @@ pub fn are_wanted(host: Host<'_>) -> bool {
 pub fn print(host: Host<'_>) -> Exit {
     let known = Site::here(host).and_then(|site| {
         let runs = site.registry().with_imported()?;
-        Ok(runs.iter().map(|run| run.name(&site.root)).collect::<Vec<_>>())
+        Ok(runs
+            .iter()
+            .map(|run| run.name(&site.root))
+            .collect::<Vec<_>>())
     });
     // A shell splits and expands what it is given.
-    let is_plain = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
-    let names = known.unwrap_or_default().into_iter().filter(is_plain).take(MOST);
+    let is_plain = |name: &String| {
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let names = known
+        .unwrap_or_default()
+        .into_iter()
+        .filter(is_plain)
+        .take(MOST);
     let lines: Vec<String> = ["@".to_owned()].into_iter().chain(names).collect();
-    host.output.raw(format!("{}\n", lines.join("\n")).as_bytes());
+    host.output
+        .raw(format!("{}\n", lines.join("\n")).as_bytes());
     Exit::Done
 }
 
 /// The script, which now offers names where a command takes a run.
-#[expect(clippy::wildcard_enum_match_arm, reason = "other shells, and those to come, complete all but names")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "other shells, and those to come, complete all but names"
+)]
 pub(super) fn offered_by(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => bash(script),
@@ -49,7 +63,10 @@ fn commands() -> Vec<String> {
     let mut cli = Cli::command();
     cli.build();
     let takes_run = |command: &&Command| command.get_positionals().next().is_some_and(is_run);
-    cli.get_subcommands().filter(takes_run).map(|command| command.get_name().to_owned()).collect()
+    cli.get_subcommands()
+        .filter(takes_run)
+        .map(|command| command.get_name().to_owned())
+        .collect()
 }
 
 fn is_run(argument: &Arg) -> bool {
@@ -80,9 +97,13 @@ _code__commit_with_runs() {{
 "#,
         commands().join(" | ")
     );
-    let registered = script.replace("complete -F _code__commit -o", "complete -F _code__commit_with_runs -o");
-    let (functions, register) =
-        registered.split_once("\nif [[ \"${BASH_VERSINFO").unwrap_or((&registered, ""));
+    let registered = script.replace(
+        "complete -F _code__commit -o",
+        "complete -F _code__commit_with_runs -o",
+    );
+    let (functions, register) = registered
+        .split_once("\nif [[ \"${BASH_VERSINFO")
+        .unwrap_or((&registered, ""));
     format!("{functions}{function}\nif [[ \"${{BASH_VERSINFO{register}")
 }
 
@@ -99,10 +120,16 @@ _code-commit_runs() {{
 "#
     );
     let is_run = |line: &str| {
-        ARGUMENTS.iter().any(|name| line.starts_with(&format!("'::{} -- ", name.to_lowercase())))
+        ARGUMENTS
+            .iter()
+            .any(|name| line.starts_with(&format!("'::{} -- ", name.to_lowercase())))
     };
     let argument = |line: &str| {
-        if is_run(line) { line.replace(":_default'", ":_code-commit_runs'") } else { line.to_owned() }
+        if is_run(line) {
+            line.replace(":_default'", ":_code-commit_runs'")
+        } else {
+            line.to_owned()
+        }
     };
     let lines: Vec<String> = script.lines().map(argument).collect();
     let script = lines.join("\n") + "\n";
@@ -126,8 +153,8 @@ mod tests {
         assert_eq!(
             commands(),
             [
-                "show", "diff", "page", "trace", "resume", "again", "review", "replay", "export", "undo",
-                "redo"
+                "show", "diff", "page", "trace", "resume", "again", "review", "replay", "export",
+                "undo", "redo"
             ]
         );
     }

@@ -52,12 +52,18 @@ pub struct Today {
 
 impl Today {
     pub fn of(settings: &Settings) -> Self {
-        Self { prices: settings.prices(), day: today() }
+        Self {
+            prices: settings.prices(),
+            day: today(),
+        }
     }
 
     /// US dollars; `None` if no price is known.
     pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
-        self.prices.of_name(model, self.day.as_ref()?)?.cost(&usage).map(Money::as_usd)
+        self.prices
+            .of_name(model, self.day.as_ref()?)?
+            .cost(&usage)
+            .map(Money::as_usd)
     }
 }
 
@@ -71,7 +77,10 @@ pub struct Found {
 
 impl Found {
     fn cannot_read(&mut self, folder: &Path) {
-        self.warnings.push(format!("the journal of {} cannot be read and is left out", folder.display()));
+        self.warnings.push(format!(
+            "the journal of {} cannot be read and is left out",
+            folder.display()
+        ));
     }
 }
 
@@ -92,21 +101,41 @@ fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> 
     let Table { rows, left_out } = tokens::read(&read(&file)?.unwrap_or_default());
     if left_out > 0 {
         let lines = phrases::count(left_out as u64, "line");
-        found.warnings.push(format!("left out of {}: {lines} that cannot be read as a row", file.display()));
+        found.warnings.push(format!(
+            "left out of {}: {lines} that cannot be read as a row",
+            file.display()
+        ));
     }
     let said = said_of_turns(root, found);
     let is_of_one_turn = |one: &Row, other: &Row| turn_of(one) == turn_of(other);
     for (number, rows) in rows.chunk_by(is_of_one_turn).enumerate() {
         let turn = Some(number.to_string());
-        let mut calls: Vec<Call> =
-            rows.iter().map(|row| Call { turn: turn.clone(), ..of_row(row) }).collect();
-        let (usage, whole) =
-            rows.first().and_then(|row| said.get(&turn_of(row))).cloned().unwrap_or_default();
+        let mut calls: Vec<Call> = rows
+            .iter()
+            .map(|row| Call {
+                turn: turn.clone(),
+                ..of_row(row)
+            })
+            .collect();
+        let (usage, whole) = rows
+            .first()
+            .and_then(|row| said.get(&turn_of(row)))
+            .cloned()
+            .unwrap_or_default();
         for call in &mut calls {
-            call.cost_usd = usage.iter().find(|of| of.model == call.model).and_then(|of| of.cost_usd);
+            call.cost_usd = usage
+                .iter()
+                .find(|of| of.model == call.model)
+                .and_then(|of| of.cost_usd);
         }
-        let base = calls.first().map(|call| Call { usage: Usage::default(), ..call.clone() });
-        let base = Call { model: UNNAMED.to_owned(), ..base.unwrap_or_default() };
+        let base = calls.first().map(|call| Call {
+            usage: Usage::default(),
+            ..call.clone()
+        });
+        let base = Call {
+            model: UNNAMED.to_owned(),
+            ..base.unwrap_or_default()
+        };
         journal::price(&mut calls, whole, base, today);
         found.calls.extend(calls);
     }
@@ -140,7 +169,9 @@ fn said_of_turns(root: &Path, found: &mut Found) -> BTreeMap<Turn, Said> {
 }
 
 fn of_row(row: &Row) -> Call {
-    let said = row.candidates.map(|said| said.saturating_add(row.thoughts().unwrap_or(0)));
+    let said = row
+        .candidates
+        .map(|said| said.saturating_add(row.thoughts().unwrap_or(0)));
     let usage = Usage {
         input_tokens: row.input,
         cache_read_tokens: row.cached,
@@ -169,10 +200,18 @@ fn folders(root: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
         // Phases are counted in their own table.
         let is_counted = |run: &&Known| run.kind(tree.root()) != "phase";
         let all = Registry::of(&tree).all()?;
-        own.extend(all.iter().filter(is_counted).map(|run| run.path(tree.root())));
+        own.extend(
+            all.iter()
+                .filter(is_counted)
+                .map(|run| run.path(tree.root())),
+        );
         state = tree.state_of_root()?;
     }
-    own.extend([records::RUNS, spec::RUNS].iter().flat_map(|name| folders_in(&state.join(name))));
+    own.extend(
+        [records::RUNS, spec::RUNS]
+            .iter()
+            .flat_map(|name| folders_in(&state.join(name))),
+    );
     own.retain(|folder| folder.join(code_commit_perform::JOURNAL).is_file());
     Ok(own)
 }
@@ -180,7 +219,11 @@ fn folders(root: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
 /// Folders with a journal; follows no symlink.
 fn folders_in(place: &Path) -> Vec<PathBuf> {
     let entries = code_commit_dir::list(place).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(code_commit_dir::FileType::is_dir));
+    let folders = entries.filter(|entry| {
+        entry
+            .file_type()
+            .is_ok_and(code_commit_dir::FileType::is_dir)
+    });
     folders
         .map(|entry| entry.path())
         .filter(|path| path.join(code_commit_perform::JOURNAL).is_file())

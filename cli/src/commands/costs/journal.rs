@@ -41,7 +41,10 @@ pub(super) fn calls(folder: &Path, today: &Today) -> Option<Vec<Call>> {
     let turn = |number: usize| format!("{} {number}", folder.display());
     let calls = |(number, step)| {
         let calls = run.of_step(step).into_iter();
-        calls.map(move |call| Call { turn: call.role.is_some().then(|| turn(number)), ..call })
+        calls.map(move |call| Call {
+            turn: call.role.is_some().then(|| turn(number)),
+            ..call
+        })
     };
     Some(steps.all.iter().enumerate().flat_map(calls).collect())
 }
@@ -53,7 +56,10 @@ pub(super) fn day(at: &str) -> Option<String> {
 
 /// A model without its provider, as services report it.
 pub(super) fn bare(model: &str) -> String {
-    model.split_once('/').map_or(model, |(_, name)| name).to_owned()
+    model
+        .split_once('/')
+        .map_or(model, |(_, name)| name)
+        .to_owned()
 }
 
 /// The content of `run.json`.
@@ -68,56 +74,114 @@ impl<'t> Run<'t> {
         let text = fs::read_to_string(folder.join(RUN_JSON)).unwrap_or_default();
         let run: Value = serde_json::from_str(&text).unwrap_or_default();
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
-        let model =
-            word("/settings/model/value").or_else(|| word("/model")).unwrap_or_else(|| UNNAMED.to_owned());
+        let model = word("/settings/model/value")
+            .or_else(|| word("/model"))
+            .unwrap_or_else(|| UNNAMED.to_owned());
         let model = bare(model.split(',').next().unwrap_or_default());
         // An audit has a journal but no `run.json`.
-        let of_specs = folder.parent().is_some_and(|runs| runs.ends_with(spec::RUNS));
-        let origin = word("/loop").unwrap_or_else(|| if of_specs { SPEC } else { UNNAMED }.to_owned());
-        Self { origin, model, today }
+        let of_specs = folder
+            .parent()
+            .is_some_and(|runs| runs.ends_with(spec::RUNS));
+        let origin =
+            word("/loop").unwrap_or_else(|| if of_specs { SPEC } else { UNNAMED }.to_owned());
+        Self {
+            origin,
+            model,
+            today,
+        }
     }
 
     fn call(&self, role: Option<String>) -> Call {
-        let model = if role.is_some() { UNNAMED.to_owned() } else { self.model.clone() };
-        Call { origin: self.origin.clone(), requests: role.is_none().into(), role, model, ..Call::default() }
+        let model = if role.is_some() {
+            UNNAMED.to_owned()
+        } else {
+            self.model.clone()
+        };
+        Call {
+            origin: self.origin.clone(),
+            requests: role.is_none().into(),
+            role,
+            model,
+            ..Call::default()
+        }
     }
 
     /// A lost call counts like any other, without usage: see `code_commit_timeline::Lost`.
     fn of_step(&self, step: &Step) -> Vec<Call> {
-        let Some(of) = step.call() else { return Vec::new() };
+        let Some(of) = step.call() else {
+            return Vec::new();
+        };
         // A turn counts on the day on which it ended.
         let is_turn = of.role.is_some() && of.is_over;
-        let at_ms = if is_turn || of.prompt.is_none() { step.to_ms } else { step.from_ms };
+        let at_ms = if is_turn || of.prompt.is_none() {
+            step.to_ms
+        } else {
+            step.from_ms
+        };
         let at_most_usd = of.at_most.and_then(|most| most.cost_usd);
-        let call =
-            Call { at_most_usd, day: Some(code_commit_timeline::day(at_ms)), ..self.call(of.role.clone()) };
+        let call = Call {
+            at_most_usd,
+            day: Some(code_commit_timeline::day(at_ms)),
+            ..self.call(of.role.clone())
+        };
         if is_turn {
             return self.turned(call, of.usage.clone(), of.cost_usd);
         }
-        let call = Call { model: of.asked_model.as_deref().map_or(call.model.clone(), bare), ..call };
+        let call = Call {
+            model: of.asked_model.as_deref().map_or(call.model.clone(), bare),
+            ..call
+        };
         let lost = of.attempts.iter().filter(|attempt| attempt.is_lost());
         let mut calls: Vec<Call> = lost.map(|_| call.clone()).collect();
         if of.answer.is_some() {
             // Its usage is that of all attempts.
-            let answers = of.attempts.iter().filter(|attempt| attempt.is_answer()).count();
-            let call = Call { requests: answers.max(1) as u64, ..call };
+            let answers = of
+                .attempts
+                .iter()
+                .filter(|attempt| attempt.is_answer())
+                .count();
+            let call = Call {
+                requests: answers.max(1) as u64,
+                ..call
+            };
             calls.push(self.answered(call, of.tokens(), of.served_model.clone(), of.cost_usd));
             return calls;
         }
         calls.extend(
-            of.attempts.iter().filter(|attempt| attempt.is_answer()).map(|attempt| {
-                self.answered(call.clone(), attempt.usage, attempt.served_model.clone(), None)
-            }),
+            of.attempts
+                .iter()
+                .filter(|attempt| attempt.is_answer())
+                .map(|attempt| {
+                    self.answered(
+                        call.clone(),
+                        attempt.usage,
+                        attempt.served_model.clone(),
+                        None,
+                    )
+                }),
         );
         // What is still open was paid for, or may have been.
         calls.extend((of.is_in_flight() || of.role.is_some()).then_some(call));
         calls
     }
 
-    fn answered(&self, call: Call, usage: Usage, served: Option<String>, cost_usd: Option<f64>) -> Call {
+    fn answered(
+        &self,
+        call: Call,
+        usage: Usage,
+        served: Option<String>,
+        cost_usd: Option<f64>,
+    ) -> Call {
         let model = served.unwrap_or_else(|| call.model.clone());
         let cost_usd = cost_usd.or_else(|| self.today.cost(&model, usage));
-        Call { model, total: usage.total(), usage, cost_usd, at_most_usd: None, ..call }
+        Call {
+            model,
+            total: usage.total(),
+            usage,
+            cost_usd,
+            at_most_usd: None,
+            ..call
+        }
     }
 
     /// One call per model; one without a name if the CLI did not report any.
@@ -136,7 +200,9 @@ pub(super) fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today
     match whole.filter(|cost| cost.is_finite() && *cost >= 0.0) {
         Some(whole) => share(whole, calls, base),
         None => calls.iter_mut().for_each(|call| {
-            call.cost_usd = call.cost_usd.or_else(|| today.cost(&call.model, call.usage));
+            call.cost_usd = call
+                .cost_usd
+                .or_else(|| today.cost(&call.model, call.usage));
         }),
     }
 }
@@ -144,22 +210,38 @@ pub(super) fn price(calls: &mut Vec<Call>, whole: Option<f64>, base: Call, today
 /// Usage of one model, with its cost if the CLI reports it.
 pub(super) fn of_model(of: ModelUsage, base: &Call) -> Call {
     let usage = of.usage;
-    Call { model: of.model, total: usage.total(), usage, cost_usd: of.cost_usd, ..base.clone() }
+    Call {
+        model: of.model,
+        total: usage.total(),
+        usage,
+        cost_usd: of.cost_usd,
+        ..base.clone()
+    }
 }
 
 /// Counts the cost of a whole turn once: the part not covered by the models' own costs goes to the model
 /// without one. If several have none, it cannot be attributed.
 fn share(whole: f64, calls: &mut Vec<Call>, base: Call) {
     let rest = (whole - calls.iter().filter_map(|call| call.cost_usd).sum::<f64>()).max(0.0);
-    let mut open: Vec<&mut Call> = calls.iter_mut().filter(|call| call.cost_usd.is_none()).collect();
+    let mut open: Vec<&mut Call> = calls
+        .iter_mut()
+        .filter(|call| call.cost_usd.is_none())
+        .collect();
     match open.as_mut_slice() {
         [] => {}
         [one] => one.cost_usd = Some(rest),
         // Its tokens are already counted for the models.
-        [..] => calls.push(Call { cost_usd: Some(rest), total: Some(0), ..base }),
+        [..] => calls.push(Call {
+            cost_usd: Some(rest),
+            total: Some(0),
+            ..base
+        }),
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test makes the folder of a run")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test makes the folder of a run"
+)]
 mod tests;

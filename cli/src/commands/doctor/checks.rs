@@ -19,7 +19,11 @@ use crate::args::DoctorArgs;
 
 /// Every check, in the order in which a user would fix problems.
 pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {
-    let Host { environment, output, .. } = host;
+    let Host {
+        environment,
+        output,
+        ..
+    } = host;
     let root = host.root()?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
@@ -50,12 +54,19 @@ fn git(trusted: &Trusted) -> Check {
     )
 }
 
-fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (Settings, Vec<Check>) {
+fn configuration(
+    root: &Path,
+    environment: &Environment,
+    args: &DoctorArgs,
+) -> (Settings, Vec<Check>) {
     let files = match Files::read(root, environment) {
         Ok(files) => files,
         Err(failure) => {
             let settings = Settings::of_flags(args.settings.layer.clone());
-            return (settings, vec![Check::failed("configuration", failure.into())]);
+            return (
+                settings,
+                vec![Check::failed("configuration", failure.into())],
+            );
         }
     };
     let loaded = files.settings(environment, args.settings.layer.clone());
@@ -70,7 +81,12 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
             Standing::Unknown => "not trusted, so it can only tighten",
         };
         let lines: Vec<String> = std::iter::once(format!("{} ({trust})", shown(&file.path)))
-            .chain(loaded.ignored.iter().map(|what| format!("not in force: {what}")))
+            .chain(
+                loaded
+                    .ignored
+                    .iter()
+                    .map(|what| format!("not in force: {what}")),
+            )
             .collect();
         checks.push(Check::good("configuration", lines.join("\n")));
     }
@@ -83,54 +99,81 @@ fn configuration(root: &Path, environment: &Environment, args: &DoctorArgs) -> (
 /// The configured sandbox must work; for the others it reports why they do not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
-    let wanted = match code_commit_runner::probe(sandbox::mode(settings.sandbox.value), docker_host) {
+    let wanted = match code_commit_runner::probe(sandbox::mode(settings.sandbox.value), docker_host)
+    {
         Ok(probed) => Check::good("sandbox", probed.why),
         Err(reason) => Check::failed(
             "sandbox",
             sandbox::no_sandbox(reason, "or, with all of your rights: --sandbox off"),
         ),
     };
-    let rungs = code_commit_runner::survey(docker_host).into_iter().map(|(rung, outcome)| {
-        let name = format!("  {rung}");
-        match outcome {
-            Ok(()) => Check::good(name, "works"),
-            Err(why) => {
-                let help = if rung == Rung::Namespaces {
-                    code_commit_runner::how_to_get_namespaces()
-                } else {
-                    String::new()
-                };
-                Check { help, ..Check::absent(name, why) }
+    let rungs = code_commit_runner::survey(docker_host)
+        .into_iter()
+        .map(|(rung, outcome)| {
+            let name = format!("  {rung}");
+            match outcome {
+                Ok(()) => Check::good(name, "works"),
+                Err(why) => {
+                    let help = if rung == Rung::Namespaces {
+                        code_commit_runner::how_to_get_namespaces()
+                    } else {
+                        String::new()
+                    };
+                    Check {
+                        help,
+                        ..Check::absent(name, why)
+                    }
+                }
             }
-        }
-    });
+        });
     std::iter::once(wanted).chain(rungs).collect()
 }
 
 fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     let providers = settings.all_providers();
     let found = keys.found(&providers).map(|(provider, key, source)| {
-        Check::good(format!("key {}", provider.unwrap_or("other")), format!("{key} from {source}"))
+        Check::good(
+            format!("key {}", provider.unwrap_or("other")),
+            format!("{key} from {source}"),
+        )
     });
     let mut checks: Vec<Check> = found.collect();
-    checks.extend(preflight::key(settings, keys).err().map(|missing| from("key", missing)));
+    checks.extend(
+        preflight::key(settings, keys)
+            .err()
+            .map(|missing| from("key", missing)),
+    );
     if checks.is_empty() {
         let remedy = settings
             .provider_of(settings.model.value.first())
             .or(providers.first().copied())
             .map(keys::remedy);
-        checks.push(Check::absent("key", format!("none; {}", remedy.unwrap_or_default())));
+        checks.push(Check::absent(
+            "key",
+            format!("none; {}", remedy.unwrap_or_default()),
+        ));
     }
     checks
 }
 
-fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, host: Host<'_>) -> Vec<Check> {
+fn model(
+    args: &DoctorArgs,
+    settings: &Settings,
+    keys: &Keys,
+    tree: &WorkTree,
+    host: Host<'_>,
+) -> Vec<Check> {
     let name = settings.model.value.to_string();
     let client = match host.models.open(settings, keys, tree, host) {
         Ok(client) => client,
         Err(failure) => return vec![Check::failed("model", failure)],
     };
-    let at = settings.base_url.value.as_ref().map(|url| format!(" at {url}")).unwrap_or_default();
+    let at = settings
+        .base_url
+        .value
+        .as_ref()
+        .map(|url| format!(" at {url}"))
+        .unwrap_or_default();
     let mut checks = vec![Check::good("model", format!("{name}{at}"))];
     if args.online {
         let models = code_commit_llm::all_of(&*client);
@@ -142,12 +185,20 @@ fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, tree: &WorkTree, h
 
 /// Whether the model's service knows its key and its name. In a list each has its own line.
 fn service(model: &dyn Model, is_one: bool) -> Check {
-    let name = if is_one { String::new() } else { format!("{}: ", model.id()) };
+    let name = if is_one {
+        String::new()
+    } else {
+        format!("{}: ", model.id())
+    };
     match model.check(&mut Blind) {
         Ok(()) => Check::good("service", format!("{name}key and model work")),
         Err(error) => {
             let hint = error.hint();
-            Check::bad("service", format!("{name}{:#}", anyhow::Error::from(error)), hint)
+            Check::bad(
+                "service",
+                format!("{name}{:#}", anyhow::Error::from(error)),
+                hint,
+            )
         }
     }
 }
@@ -161,7 +212,8 @@ fn state_folder(tree: &WorkTree) -> Check {
             return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), hint);
         }
     };
-    let written = tempfile::tempfile_in(&folder).and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
+    let written =
+        tempfile::tempfile_in(&folder).and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
     match written {
         Ok(()) => Check::good("state", shown(&folder)),
         Err(error) => Check::bad(
@@ -176,10 +228,16 @@ fn state_folder(tree: &WorkTree) -> Check {
 fn notes(tree: &WorkTree) -> Option<Check> {
     tree.notes(REFERENCE).ok()??;
     if tree.takes_along(REFERENCE) {
-        return Some(Check::good("notes", "git takes them along when it rewrites commits"));
+        return Some(Check::good(
+            "notes",
+            "git takes them along when it rewrites commits",
+        ));
     }
     let help = format!("git config --add notes.rewriteRef {REFERENCE}");
-    Some(Check { help, ..Check::absent("notes", "a rebase or an amended commit leaves them behind") })
+    Some(Check {
+        help,
+        ..Check::absent("notes", "a rebase or an amended commit leaves them behind")
+    })
 }
 
 /// Free disk space in bytes to require: about what the record of a small run takes.
@@ -195,7 +253,12 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
     let write = format!("describe the change in {QUERY}");
     let build = &settings.build.value;
     // An unreadable index is reported by the run that reads it.
-    let tracked: Vec<String> = tree.tracked().into_iter().flatten().map(|file| file.path).collect();
+    let tracked: Vec<String> = tree
+        .tracked()
+        .into_iter()
+        .flatten()
+        .map(|file| file.path)
+        .collect();
     vec![
         check(
             ".gitignore",
@@ -203,13 +266,19 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
                 .and_then(|()| preflight::agent_config_is_untracked(&tracked))
                 .map(|()| "keeps /agent-config out".to_owned()),
         ),
-        check("query", preflight::input(root, QUERY, &write).map(|_| QUERY.to_owned())),
+        check(
+            "query",
+            preflight::input(root, QUERY, &write).map(|_| QUERY.to_owned()),
+        ),
         check(
             "code roll-up",
             preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup")
                 .map(|text| roll_up(tree, &text)),
         ),
-        check("build", preflight::build_command(root, build, environment).map(|()| build.text.clone())),
+        check(
+            "build",
+            preflight::build_command(root, build, environment).map(|()| build.text.clone()),
+        ),
     ]
 }
 
@@ -220,22 +289,39 @@ fn roll_up(tree: &WorkTree, text: &str) -> String {
         return format!("{CODE_ROLLUP}, made anew when a run begins");
     }
     let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
-    let look = tree.look(&Asked { beginnings: &[], since: rollup.made() });
-    look.ok().and_then(|look| rollup.is_older(tree.root(), &look)).unwrap_or_else(|| CODE_ROLLUP.to_owned())
+    let look = tree.look(&Asked {
+        beginnings: &[],
+        since: rollup.made(),
+    });
+    look.ok()
+        .and_then(|look| rollup.is_older(tree.root(), &look))
+        .unwrap_or_else(|| CODE_ROLLUP.to_owned())
 }
 
 /// Only the loops of agents need one.
 fn agents(trusted: &Trusted) -> Vec<Check> {
-    [code_commit_agent::Kind::Claude, code_commit_agent::Kind::Gemini, code_commit_agent::Kind::Codex]
-        .into_iter()
-        .map(|kind| match code_commit_agent::find(kind, trusted.programs()) {
+    [
+        code_commit_agent::Kind::Claude,
+        code_commit_agent::Kind::Gemini,
+        code_commit_agent::Kind::Codex,
+    ]
+    .into_iter()
+    .map(
+        |kind| match code_commit_agent::find(kind, trusted.programs()) {
             Ok(found) => {
-                let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
-                Check::good("agent", format!("{}{version}, {}", kind.name(), shown(&found.program)))
+                let version = found
+                    .version
+                    .map(|version| format!(" {version}"))
+                    .unwrap_or_default();
+                Check::good(
+                    "agent",
+                    format!("{}{version}, {}", kind.name(), shown(&found.program)),
+                )
             }
             Err(missing) => Check::absent("agent", format!("{missing}; {}", missing.hint())),
-        })
-        .collect()
+        },
+    )
+    .collect()
 }
 
 fn from(name: &str, missing: Missing) -> Check {

@@ -11,7 +11,10 @@ pub(super) struct Script {
 
 impl Script {
     fn of(tool: &str, lines: impl Into<String>) -> Self {
-        Self { lines: lines.into(), what: format!("builds and tests with {tool}") }
+        Self {
+            lines: lines.into(),
+            what: format!("builds and tests with {tool}"),
+        }
     }
 }
 
@@ -27,8 +30,11 @@ pub(super) fn script(text: Text<'_>) -> Option<Script> {
 /// Only with a recipe for tests: the others could be anything.
 fn just(text: Text<'_>) -> Option<Script> {
     let recipes = text("justfile").or_else(|| text("Justfile"))?;
-    let is_test = |line: &str| line.split([' ', ':']).next() == Some("test") && !line.contains(":=");
-    let has_test = recipes.lines().any(|line| is_test(line) && line.contains(':'));
+    let is_test =
+        |line: &str| line.split([' ', ':']).next() == Some("test") && !line.contains(":=");
+    let has_test = recipes
+        .lines()
+        .any(|line| is_test(line) && line.contains(':'));
     has_test.then(|| Script::of("just", "just test"))
 }
 
@@ -43,8 +49,16 @@ fn go(text: Text<'_>) -> Option<Script> {
 /// The first of these scripts that `package.json` has.
 fn node(text: Text<'_>) -> Option<Script> {
     let package: serde_json::Value = serde_json::from_str(&text("package.json")?).ok()?;
-    let manager = if text("pnpm-lock.yaml").is_some() { "pnpm" } else { "npm" };
-    let has = |name: &&str| package.get("scripts").is_some_and(|scripts| scripts.get(name).is_some());
+    let manager = if text("pnpm-lock.yaml").is_some() {
+        "pnpm"
+    } else {
+        "npm"
+    };
+    let has = |name: &&str| {
+        package
+            .get("scripts")
+            .is_some_and(|scripts| scripts.get(name).is_some())
+    };
     let scripts: Vec<String> = ["build", "test"]
         .iter()
         .filter(|name| has(name))
@@ -54,7 +68,12 @@ fn node(text: Text<'_>) -> Option<Script> {
 }
 
 fn python(text: Text<'_>) -> Option<Script> {
-    let manifests = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
+    let manifests = [
+        "pyproject.toml",
+        "setup.py",
+        "setup.cfg",
+        "requirements.txt",
+    ];
     manifests.iter().find_map(|name| text(name))?;
     Some(if text("uv.lock").is_some() {
         Script::of("uv", "uv run --frozen python -m pytest -q")
@@ -67,23 +86,42 @@ fn python(text: Text<'_>) -> Option<Script> {
 
 fn maven(text: Text<'_>) -> Option<Script> {
     text("pom.xml")?;
-    let program = if text("mvnw").is_some() { "./mvnw" } else { "mvn" };
-    Some(Script::of("Maven", format!("{program} --batch-mode --quiet test")))
+    let program = if text("mvnw").is_some() {
+        "./mvnw"
+    } else {
+        "mvn"
+    };
+    Some(Script::of(
+        "Maven",
+        format!("{program} --batch-mode --quiet test"),
+    ))
 }
 
 fn gradle(text: Text<'_>) -> Option<Script> {
     text("build.gradle").or_else(|| text("build.gradle.kts"))?;
-    let program = if text("gradlew").is_some() { "./gradlew" } else { "gradle" };
-    Some(Script::of("Gradle", format!("{program} --no-daemon --quiet build")))
+    let program = if text("gradlew").is_some() {
+        "./gradlew"
+    } else {
+        "gradle"
+    };
+    Some(Script::of(
+        "Gradle",
+        format!("{program} --no-daemon --quiet build"),
+    ))
 }
 
 /// In `build/` if git ignores that: otherwise all that is made there would be changes of the build.
 fn cmake(text: Text<'_>) -> Option<Script> {
     text("CMakeLists.txt")?;
     let rules = text(".gitignore").unwrap_or_default();
-    let is_ignored =
-        rules.lines().any(|rule| ["build", "build/", "/build", "/build/"].contains(&rule.trim()));
-    let folder = if is_ignored { "build" } else { "${TMPDIR:-/tmp}/build" };
+    let is_ignored = rules
+        .lines()
+        .any(|rule| ["build", "build/", "/build", "/build/"].contains(&rule.trim()));
+    let folder = if is_ignored {
+        "build"
+    } else {
+        "${TMPDIR:-/tmp}/build"
+    };
     Some(Script::of(
         "CMake",
         format!(
@@ -93,12 +131,19 @@ fn cmake(text: Text<'_>) -> Option<Script> {
 }
 
 fn make(text: Text<'_>) -> Option<Script> {
-    let rules = text("Makefile").or_else(|| text("makefile")).or_else(|| text("GNUmakefile"))?;
+    let rules = text("Makefile")
+        .or_else(|| text("makefile"))
+        .or_else(|| text("GNUmakefile"))?;
     let has = |target: &&str| {
-        rules.lines().any(|line| line.split(':').next() == Some(*target) && line.contains(':'))
+        rules
+            .lines()
+            .any(|line| line.split(':').next() == Some(*target) && line.contains(':'))
     };
     let tests = ["test", "check"].into_iter().find(has);
-    Some(Script::of("make", tests.map_or("make".to_owned(), |target| format!("make\nmake {target}"))))
+    Some(Script::of(
+        "make",
+        tests.map_or("make".to_owned(), |target| format!("make\nmake {target}")),
+    ))
 }
 
 #[cfg(test)]
@@ -106,9 +151,15 @@ mod tests {
     use super::*;
 
     fn lines(files: &[(&str, &str)]) -> String {
-        let text =
-            |name: &str| files.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned());
-        script(&text).map_or("nothing".to_owned(), |script| script.lines.replace('\n', "; "))
+        let text = |name: &str| {
+            files
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, text)| (*text).to_owned())
+        };
+        script(&text).map_or("nothing".to_owned(), |script| {
+            script.lines.replace('\n', "; ")
+        })
     }
 
     #[test]
@@ -116,11 +167,23 @@ mod tests {
         let tested = r#"{"scripts":{"test":"jest"}}"#;
         let projects: [&[(&str, &str)]; 17] = [
             &[("Cargo.toml", "")],
-            &[("Cargo.toml", ""), ("justfile", "test filter='':\n\tcargo test\n")],
-            &[("Cargo.toml", ""), ("justfile", "test := 'x'\ndeploy:\n\trsync\n")],
+            &[
+                ("Cargo.toml", ""),
+                ("justfile", "test filter='':\n\tcargo test\n"),
+            ],
+            &[
+                ("Cargo.toml", ""),
+                ("justfile", "test := 'x'\ndeploy:\n\trsync\n"),
+            ],
             &[("go.mod", "")],
             &[("package.json", tested)],
-            &[("package.json", r#"{"scripts":{"test":"jest","build":"tsc"}}"#), ("pnpm-lock.yaml", "")],
+            &[
+                (
+                    "package.json",
+                    r#"{"scripts":{"test":"jest","build":"tsc"}}"#,
+                ),
+                ("pnpm-lock.yaml", ""),
+            ],
             &[("package.json", "{}")],
             &[("package.json", "{")],
             &[("pyproject.toml", "")],

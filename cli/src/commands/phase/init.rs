@@ -60,7 +60,10 @@ fn ignore_secrets(root: &Path) -> anyhow::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(anyhow::Error::from(error).context("cannot read .gitignore")),
     };
-    if rules.lines().any(|line| matches!(line.trim(), ".env" | "/.env")) {
+    if rules
+        .lines()
+        .any(|line| matches!(line.trim(), ".env" | "/.env"))
+    {
         return Ok(false);
     }
     // A cloned repository may have a symlink there.
@@ -77,6 +80,9 @@ mod tests {
     #[test]
     fn the_template_is_known_by_the_sentence_that_asks_for_what_to_write() {
         assert_eq!(left_of_template(FIRST_SPEC), Some(3));
-        assert_eq!(left_of_template(&FIRST_SPEC.replace("What this phase is for; ", "Phase one. ")), None);
+        assert_eq!(
+            left_of_template(&FIRST_SPEC.replace("What this phase is for; ", "Phase one. ")),
+            None
+        );
     }
 }

@@ -22,10 +22,13 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
         ));
     }
     let present = code_commit_runs::spec::config::read(root)?;
-    let config = ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
+    let config =
+        ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
-        return Err(Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))
-            .help("answer all of the questions: code-commit spec setup"));
+        return Err(
+            Failure::new(Exit::Interrupted, anyhow!("nothing was saved"))
+                .help("answer all of the questions: code-commit spec setup"),
+        );
     };
     project::make_folders(root)?;
     let text = config.to_json();
@@ -37,20 +40,32 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
 }
 
 /// All questions in the seed's order; `None` if the input ends early.
-fn ask(present: Config, input: &mut dyn BufRead, out: &mut dyn Write) -> io::Result<Option<Config>> {
+fn ask(
+    present: Config,
+    input: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> io::Result<Option<Config>> {
     let mut asking = Asking { input, out };
     let mut config = present;
-    writeln!(asking.out, "Enter keeps the value in brackets, {CLEAR} takes it away.")?;
-    let answered =
-        asking.answer("Specs path", &config.specs.clone(), |text| {
-            code_commit_settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
-        })? && asking.answer("Maximum iterations", &config.max_iterations.to_string(), |text| {
+    writeln!(
+        asking.out,
+        "Enter keeps the value in brackets, {CLEAR} takes it away."
+    )?;
+    let answered = asking.answer("Specs path", &config.specs.clone(), |text| {
+        code_commit_settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
+    })? && asking.answer(
+        "Maximum iterations",
+        &config.max_iterations.to_string(),
+        |text| {
             let number = text.parse().ok().filter(|number| *number > 0);
-            number.map(|number| config.max_iterations = number).ok_or("a number, at least 1".to_owned())
-        })? && asking.line("Setup command (empty: skip)", &mut config.setup)?
-            && asking.line("Check command (empty: skip)", &mut config.check)?
-            && asking.switch("Commit after each task", &mut config.commit)?
-            && asking.switch("Audit while watch is idle", &mut config.audit)?;
+            number
+                .map(|number| config.max_iterations = number)
+                .ok_or("a number, at least 1".to_owned())
+        },
+    )? && asking.line("Setup command (empty: skip)", &mut config.setup)?
+        && asking.line("Check command (empty: skip)", &mut config.check)?
+        && asking.switch("Commit after each task", &mut config.commit)?
+        && asking.switch("Audit while watch is idle", &mut config.audit)?;
     Ok(answered.then_some(config))
 }
 
@@ -74,7 +89,11 @@ impl Asking<'_> {
             if self.input.read_line(&mut line)? == 0 {
                 return Ok(false);
             }
-            let text = if line.trim().is_empty() { present } else { line.trim() };
+            let text = if line.trim().is_empty() {
+                present
+            } else {
+                line.trim()
+            };
             match take(text) {
                 Ok(()) => return Ok(true),
                 Err(why) => writeln!(self.out, "  {why}")?,
@@ -132,7 +151,10 @@ mod tests {
 
     #[test]
     fn answers_are_taken_and_asked_for_again_when_they_will_not_do() {
-        let present = Config { setup: Some("npm ci".into()), ..Config::default() };
+        let present = Config {
+            setup: Some("npm ci".into()),
+            ..Config::default()
+        };
         let (config, asked) = check(present, "docs/\n0\nmany\n5\n-\ncargo test\nmaybe\nY\nno\n");
         let wanted = Config {
             specs: "docs".into(),

@@ -30,28 +30,47 @@ fn campaign<W: Work>(scene: impl Fn() -> W) {
     let places = syncs(undisturbed.project(), &undisturbed.command());
     let (end, prompts) = (tree(&undisturbed), asked(&undisturbed));
     let mut lefts = [Left::Synced, Left::Names, Left::Journal];
-    let cuts = places.iter().map(|(call, count)| format!("{call}:signal=KILL:when={count}"));
-    for cut in cuts.step_by(every()).chain(["fsync:when=9999:error=EIO".to_owned()]) {
+    let cuts = places
+        .iter()
+        .map(|(call, count)| format!("{call}:signal=KILL:when={count}"));
+    for cut in cuts
+        .step_by(every())
+        .chain(["fsync:when=9999:error=EIO".to_owned()])
+    {
         lefts.rotate_left(1);
         for left in lefts.into_iter().take(chosen("POWER_CUTS", 1)) {
             let (work, case) = (scene(), format!("cut at {cut}, left: {left:?}"));
             let (beside, inject) = (work.project().beside(), format!("inject={cut}"));
             let (log, mut disk) = (beside.join("strace"), Disk::of(beside));
-            Ran::of(&mut traced(&log, &work.command(), &["-y", "-s", "9999999", "-e", CALLS, "-e", &inject]));
+            Ran::of(&mut traced(
+                &log,
+                &work.command(),
+                &["-y", "-s", "9999999", "-e", CALLS, "-e", &inject],
+            ));
             disk.replay(&fs::read_to_string(&log).unwrap());
             let journal = String::from_utf8(disk.synced("events.jsonl")).unwrap();
-            let (paid, before) = (journal.matches("\"what\":\"answered\"").count(), asked(&work));
+            let (paid, before) = (
+                journal.matches("\"what\":\"answered\"").count(),
+                asked(&work),
+            );
             disk.cut(left);
             if paid > 0 {
                 let shown = Ran::of(&mut work.program(&["show"]));
                 assert_eq!(shown.code, Some(0), "{case}: {shown}");
             }
             let ran = Ran::of(&mut work.command());
-            assert_eq!(asked(&work)[..paid], before[..paid], "paid for twice, {case}: {ran}");
+            assert_eq!(
+                asked(&work)[..paid],
+                before[..paid],
+                "paid for twice, {case}: {ran}"
+            );
             assert_eq!(ran.code, Some(0), "{case}: {ran}");
             assert_eq!(tree(&work), end, "{case}: {ran}");
             let came = asked(&work).into_iter().map(|(body, _)| body);
-            assert!(came.eq(prompts.iter().map(|(body, _)| body.clone())), "{case}: {ran}");
+            assert!(
+                came.eq(prompts.iter().map(|(body, _)| body.clone())),
+                "{case}: {ran}"
+            );
         }
     }
 }
@@ -71,8 +90,10 @@ fn a_run_of_two_rounds_waits_for_the_disk_at_most_twenty_times() {
     if strace_works() {
         let note = |text: &str| format!("^^^notes.txt\n{text}\n^^^end\n");
         let scene = Commit::with_replies([&*note("one"), &*note("two")]);
-        let places =
-            syncs(scene.project(), &scene.keyed(&[&scene.flags()[..], &["--rounds", "2"]].concat(), &[]));
+        let places = syncs(
+            scene.project(),
+            &scene.keyed(&[&scene.flags()[..], &["--rounds", "2"]].concat(), &[]),
+        );
         assert_eq!(scene.server.requests().len(), 2);
         assert!((1..=20).contains(&places.len()), "{places:?}");
     }

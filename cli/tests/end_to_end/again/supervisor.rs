@@ -66,7 +66,10 @@ struct Committed(Commit);
 
 impl Work for Committed {
     fn command(&self) -> Command {
-        self.0.keyed(&[&self.0.flags()[..], &["--key", "ticket 7", "--commit"]].concat(), &NAMED)
+        self.0.keyed(
+            &[&self.0.flags()[..], &["--key", "ticket 7", "--commit"]].concat(),
+            &NAMED,
+        )
     }
 
     fn program(&self, args: &[&str]) -> Command {
@@ -91,7 +94,8 @@ pub(super) struct Ordered(Order, &'static [&'static str]);
 
 impl Work for Ordered {
     fn command(&self) -> Command {
-        self.0.command(&[&["--max-attempts", "2", "--commit"], self.1].concat())
+        self.0
+            .command(&[&["--max-attempts", "2", "--commit"], self.1].concat())
     }
 
     fn program(&self, args: &[&str]) -> Command {
@@ -122,7 +126,10 @@ pub(super) fn commit() -> Commit {
 /// Two attempts: one that fails its acceptance command, one that passes.
 pub(super) fn order(more: &'static [&'static str]) -> Ordered {
     let second = Script::new([]).rule("got: hello; you", Step::text(&greet(GOOD)));
-    Ordered(Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD)))), more)
+    Ordered(
+        Order::scripted(&FILES, second.rule("POST ", Step::text(&greet(BAD)))),
+        more,
+    )
 }
 
 /// Every prompt, in the order in which they came first, and how often each came.
@@ -142,8 +149,12 @@ pub(super) fn asked(work: &impl Work) -> Vec<(String, usize)> {
 fn answered(work: &impl Work) -> usize {
     let count = |run: PathBuf| {
         let journal = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
-        let whole = journal.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        whole.filter(|line| line.contains("\"what\":\"answered\"")).count()
+        let whole = journal
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        whole
+            .filter(|line| line.contains("\"what\":\"answered\""))
+            .count()
     };
     work.runs().into_iter().map(count).max().unwrap_or_default()
 }
@@ -154,7 +165,11 @@ pub(super) fn tree(work: &impl Work) -> BTreeMap<String, String> {
     let files = git(&["ls-files", "--cached", "--others", "--exclude-standard"]);
     let content = |file: &str| (file.to_owned(), work.project().read(file).unwrap());
     let said = [vec!["status", "--porcelain"], vec!["log", "--format=%s"]];
-    files.lines().map(content).chain(said.map(|args| (args.join(" "), git(&args)))).collect()
+    files
+        .lines()
+        .map(content)
+        .chain(said.map(|args| (args.join(" "), git(&args))))
+        .collect()
 }
 
 /// Starts the command until it ends. At most so many starts are killed; no prompt comes again whose answer is in a journal. The first
@@ -176,11 +191,18 @@ fn supervised(
         } else {
             Ran::of(&mut work.command())
         };
-        assert_eq!(asked(work)[..paid], before[..paid], "paid for twice, killed at {killed:?}, {at}: {ran}");
+        assert_eq!(
+            asked(work)[..paid],
+            before[..paid],
+            "paid for twice, killed at {killed:?}, {at}: {ran}"
+        );
         if ran.code.is_some() {
             return (ran, killed);
         }
-        assert!(killed.len() < most, "killed at {killed:?}, then by itself: {ran}");
+        assert!(
+            killed.len() < most,
+            "killed at {killed:?}, then by itself: {ran}"
+        );
         killed.push(at);
     }
 }
@@ -191,11 +213,20 @@ fn campaign<W: Work>(calls: usize, scene: impl Fn() -> W) {
         return;
     }
     let undisturbed = scene();
-    let places = places(&undisturbed.project().beside().join("strace"), &undisturbed.command());
+    let places = places(
+        &undisturbed.project().beside().join("strace"),
+        &undisturbed.command(),
+    );
     let (end, prompts) = (tree(&undisturbed), asked(&undisturbed));
-    assert!(prompts.len() == calls && prompts.iter().all(|(_, times)| *times == 1), "{prompts:?}");
+    assert!(
+        prompts.len() == calls && prompts.iter().all(|(_, times)| *times == 1),
+        "{prompts:?}"
+    );
     let given = answered(&undisturbed) - calls;
-    let (wanted, seed) = (chosen("SUPERVISOR_KILLS", KILLS), chosen("SUPERVISOR_SEED", 1));
+    let (wanted, seed) = (
+        chosen("SUPERVISOR_KILLS", KILLS),
+        chosen("SUPERVISOR_SEED", 1),
+    );
     let (mut dice, mut kills) = (Dice::of(seed), 0);
     while kills < wanted {
         let work = scene();
@@ -208,10 +239,16 @@ fn campaign<W: Work>(calls: usize, scene: impl Fn() -> W) {
         assert_eq!(ran.code, Some(0), "{case}");
         assert_eq!(tree(&work), end, "{case}");
         let came: Vec<String> = asked(&work).into_iter().map(|(body, _)| body).collect();
-        assert!(came.iter().eq(prompts.iter().map(|(body, _)| body)), "{case}");
+        assert!(
+            came.iter().eq(prompts.iter().map(|(body, _)| body)),
+            "{case}"
+        );
         kills += killed.len();
     }
-    eprintln!("{kills} kills, each at one of {} system calls", places.len());
+    eprintln!(
+        "{kills} kills, each at one of {} system calls",
+        places.len()
+    );
 }
 
 #[test]
@@ -237,13 +274,24 @@ fn an_order_under_a_key_that_is_killed_and_started_again_comes_to_the_end_of_an_
 /// A run that Ctrl-C stopped in another clone while the model thought about its third prompt, exported.
 fn stopped_elsewhere() -> (Commit, PathBuf) {
     let thinks = Step::text("").hang(Hang::BeforeHead);
-    let there = Commit::new(Script::new([Step::text(TOUCHES_GIT), Step::text(BREAKS_THE_BUILD), thinks]));
-    let mut child = Work::command(&there).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let there = Commit::new(Script::new([
+        Step::text(TOUCHES_GIT),
+        Step::text(BREAKS_THE_BUILD),
+        thinks,
+    ]));
+    let mut child = Work::command(&there)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     there.server.wait_for_requests(3);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let file = there.project.beside().join("run.bundle");
-    assert_eq!(there.run(&["export", "-o", file.to_str().unwrap()]).code, Some(0));
+    assert_eq!(
+        there.run(&["export", "-o", file.to_str().unwrap()]).code,
+        Some(0)
+    );
     (there, file)
 }
 
@@ -264,18 +312,32 @@ fn the_command_of_an_imported_run_pays_for_no_answer_of_the_other_clone_wherever
 fn an_imported_run_serves_until_its_work_is_done_here() {
     let (_there, file) = stopped_elsewhere();
     let scene = with_imported(&file);
-    let imported = files::entries(scene.project.root().join(".git/code-commit/imported")).pop().unwrap();
+    let imported = files::entries(scene.project.root().join(".git/code-commit/imported"))
+        .pop()
+        .unwrap();
     let refused = scene.run(&["resume", imported.to_str().unwrap()]);
-    assert!(refused.code == Some(3) && refused.err.contains("start its command here"), "{refused}");
+    assert!(
+        refused.code == Some(3) && refused.err.contains("start its command here"),
+        "{refused}"
+    );
     let ran = scene.commit(&[]);
     assert!(
-        ran.err.contains("2 replies of a run that was made elsewhere need not be paid for again\n"),
+        ran.err
+            .contains("2 replies of a run that was made elsewhere need not be paid for again\n"),
         "{ran}"
     );
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 1), "{ran}");
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(0), 1),
+        "{ran}"
+    );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     let again = scene.commit(&[]);
-    assert_eq!((again.code, scene.server.requests().len()), (Some(0), 4), "{again}");
+    assert_eq!(
+        (again.code, scene.server.requests().len()),
+        (Some(0), 4),
+        "{again}"
+    );
 }
 
 #[test]
@@ -283,5 +345,9 @@ fn new_uses_no_answer_of_another_clone() {
     let (_there, file) = stopped_elsewhere();
     let scene = with_imported(&file);
     let ran = scene.commit(&["--new"]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(0), 3), "{ran}");
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(0), 3),
+        "{ran}"
+    );
 }

@@ -29,29 +29,47 @@ echo "home = /tmp/..$PWD/$fake/bin" > .venv/pyvenv.cfg
 "#;
 
 /// Reads what no command may see; the order passes if that is refused.
-const READ: &str =
-    "for file in private/lib/secret private/bin/tool secret; do cat \"HOME/$file\" && exit 1; done; exit 0\n";
+const READ: &str = "for file in private/lib/secret private/bin/tool secret; do cat \"HOME/$file\" && exit 1; done; exit 0\n";
 
 fn scene() -> order::Scene {
-    let files: Vec<(&str, &str)> = FILES.into_iter().skip(1).chain([(".gitignore", "/.venv/\n")]).collect();
+    let files: Vec<(&str, &str)> = FILES
+        .into_iter()
+        .skip(1)
+        .chain([(".gitignore", "/.venv/\n")])
+        .collect();
     let replies = [greet(GOOD), proposal("src/b.txt", None, "b")];
-    let scene = order::Scene::scripted(&files, Script::new(replies.iter().map(|reply| Step::text(reply))));
+    let scene = order::Scene::scripted(
+        &files,
+        Script::new(replies.iter().map(|reply| Step::text(reply))),
+    );
     let home = scene.beside("home");
-    for (file, text) in
-        [("secret", "secret\n"), ("private/lib/secret", "secret\n"), ("private/bin/tool", "tool\n")]
-    {
+    for (file, text) in [
+        ("secret", "secret\n"),
+        ("private/lib/secret", "secret\n"),
+        ("private/bin/tool", "tool\n"),
+    ] {
         fs::create_dir_all(home.join(file).parent().unwrap()).unwrap();
         fs::write(home.join(file), text).unwrap();
     }
-    fs::set_permissions(home.join("private/bin/tool"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
-        .unwrap();
+    fs::set_permissions(
+        home.join("private/bin/tool"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     fs::create_dir_all(scene.root().join(".venv/bin")).unwrap();
     let fill = |text: &str| {
         let canary = scene.beside("canary").display().to_string();
-        text.replace("CANARY", &canary).replace("HOME", &home.display().to_string())
+        text.replace("CANARY", &canary)
+            .replace("HOME", &home.display().to_string())
     };
-    scene.project.write("tests/plant.sh", fill(PLANT).as_bytes()).unwrap();
-    scene.project.write("tests/read.sh", fill(READ).as_bytes()).unwrap();
+    scene
+        .project
+        .write("tests/plant.sh", fill(PLANT).as_bytes())
+        .unwrap();
+    scene
+        .project
+        .write("tests/read.sh", fill(READ).as_bytes())
+        .unwrap();
     scene.project.commit("tests").unwrap();
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", "sh tests/plant.sh"] }));
     let over = json!({
@@ -66,24 +84,42 @@ fn nothing_planted_counts(rung: &str, user: u32) {
     let scene = scene();
     give(scene.project.beside(), user);
     let planted = scene.root().join(".venv/bin");
-    let path =
-        std::env::join_paths([planted.clone()].into_iter().chain(std::env::split_paths(&search_path())));
+    let path = std::env::join_paths(
+        [planted.clone()]
+            .into_iter()
+            .chain(std::env::split_paths(&search_path())),
+    );
     let path = path.unwrap();
     let ran = |command: std::process::Command| {
         let mut command = in_reach(&command, scene.project.beside());
         command.env("PATH", &path).env("HOME", scene.beside("home"));
         Ran::of(command.uid(user).gid(user))
     };
-    let [first, next] = ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
-    let done = ran(scene.command(&[&first, &next, "--max-attempts", "1", "--commit", "--sandbox", rung]));
+    let [first, next] =
+        ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
+    let done = ran(scene.command(&[
+        &first,
+        &next,
+        "--max-attempts",
+        "1",
+        "--commit",
+        "--sandbox",
+        rung,
+    ]));
     if is_skipped(&done, rung) {
         return;
     }
     let case = format!("{rung} as {user}: {done}");
-    assert!(planted.join("git").exists(), "the attack planted nothing: {case}");
+    assert!(
+        planted.join("git").exists(),
+        "the attack planted nothing: {case}"
+    );
     let why = ran(scene.program(&["why", "src/greet.sh:2"]));
     assert_eq!(why.code, Some(0), "{rung} as {user}: {why}");
-    assert!(!scene.beside("canary").exists(), "a planted program was started: {case}");
+    assert!(
+        !scene.beside("canary").exists(),
+        "a planted program was started: {case}"
+    );
     // Without a sandbox the next command may read everything.
     assert_eq!(done.code, Some(i32::from(rung == "off")), "{case}");
 }
@@ -91,13 +127,19 @@ fn nothing_planted_counts(rung: &str, user: u32) {
 #[test]
 fn no_program_that_a_command_planted_is_started_and_nothing_it_planted_is_shown() {
     let user = rustix::process::geteuid().as_raw();
-    RUNGS.into_iter().for_each(|rung| nothing_planted_counts(rung, user));
+    RUNGS
+        .into_iter()
+        .for_each(|rung| nothing_planted_counts(rung, user));
 }
 
 #[test]
 fn no_program_that_a_command_of_another_user_planted_is_started() {
     if !rustix::process::geteuid().is_root() {
-        return eprintln!("SKIPPED: planted programs as another user, because only root can become one");
+        return eprintln!(
+            "SKIPPED: planted programs as another user, because only root can become one"
+        );
     }
-    RUNGS.into_iter().for_each(|rung| nothing_planted_counts(rung, NOBODY));
+    RUNGS
+        .into_iter()
+        .for_each(|rung| nothing_planted_counts(rung, NOBODY));
 }

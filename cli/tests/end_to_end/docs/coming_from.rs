@@ -10,37 +10,59 @@ const LINES: usize = 55;
 /// The help of every command.
 fn helps() -> Vec<Step> {
     let page = text(Path::new("docs/reference/commands.md"));
-    blocks(&page).iter().filter(|block| block.info == "console").flat_map(steps).collect()
+    blocks(&page)
+        .iter()
+        .filter(|block| block.info == "console")
+        .flat_map(steps)
+        .collect()
 }
 
 /// The help of the command that `words` begin with, the longest one.
 fn help<'a>(helps: &'a [Step], words: &[&str]) -> Option<&'a Step> {
     let is_it = |end: usize| format!("{} --help", words.get(..end).unwrap_or_default().join(" "));
-    (1..=words.len()).rev().find_map(|end| helps.iter().find(|step| step.command == is_it(end)))
+    (1..=words.len())
+        .rev()
+        .find_map(|end| helps.iter().find(|step| step.command == is_it(end)))
 }
 
 /// The flags of a command line that the help of its command does not list.
 fn unknown(helps: &[Step], command: &str) -> Vec<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let Some(help) = help(helps, &words) else { return vec![command.to_owned()] };
+    let Some(help) = help(helps, &words) else {
+        return vec![command.to_owned()];
+    };
     let is_listed = |flag: &str| {
-        let mut lines =
-            help.expected.iter().map(|line| line.trim_start()).filter(|line| line.starts_with('-'));
+        let mut lines = help
+            .expected
+            .iter()
+            .map(|line| line.trim_start())
+            .filter(|line| line.starts_with('-'));
         lines.any(|line| line.split([' ', ',', '=', '[']).any(|word| word == flag))
     };
-    let flags = words.iter().map(|word| word.split('=').next().unwrap_or_default());
+    let flags = words
+        .iter()
+        .map(|word| word.split('=').next().unwrap_or_default());
     let flags = flags.filter(|word| word.starts_with('-') && word.len() > 1);
     let after_command = help.command.split_whitespace().count() - 1;
     let is_command = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
-    let subcommand = words.get(after_command).filter(|word| after_command == 1 && is_command(word));
-    let missing = flags.filter(|flag| !is_listed(flag)).map(|flag| format!("{command}: {flag}"));
-    missing.chain(subcommand.map(|word| format!("{command}: {word}"))).collect()
+    let subcommand = words
+        .get(after_command)
+        .filter(|word| after_command == 1 && is_command(word));
+    let missing = flags
+        .filter(|flag| !is_listed(flag))
+        .map(|flag| format!("{command}: {flag}"));
+    missing
+        .chain(subcommand.map(|word| format!("{command}: {word}")))
+        .collect()
 }
 
 #[test]
 fn every_command_for_people_from_other_tools_exists() {
     let helps = helps();
-    let pages: Vec<_> = all().into_iter().filter(|page| page.starts_with("docs/coming-from")).collect();
+    let pages: Vec<_> = all()
+        .into_iter()
+        .filter(|page| page.starts_with("docs/coming-from"))
+        .collect();
     assert_eq!(pages.len(), 5, "{pages:?}");
     for page in pages {
         let text = text(&page);
@@ -48,9 +70,14 @@ fn every_command_for_people_from_other_tools_exists() {
         assert!(text.lines().count() <= LINES, "{name} is too long");
         let prose = text.lines().filter(|line| !line.starts_with('$'));
         let spans = prose.flat_map(|line| line.split('`').skip(1).step_by(2));
-        let commands: Vec<&str> = spans.filter(|span| span.starts_with("code-commit ")).collect();
+        let commands: Vec<&str> = spans
+            .filter(|span| span.starts_with("code-commit "))
+            .collect();
         assert!(commands.len() > 3, "{name}: {commands:?}");
-        let wrong: Vec<String> = commands.into_iter().flat_map(|command| unknown(&helps, command)).collect();
+        let wrong: Vec<String> = commands
+            .into_iter()
+            .flat_map(|command| unknown(&helps, command))
+            .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
     }
 }
@@ -58,10 +85,16 @@ fn every_command_for_people_from_other_tools_exists() {
 #[test]
 fn a_command_or_a_flag_that_does_not_exist_is_noticed() {
     let helps = helps();
-    assert_eq!(unknown(&helps, "code-commit spec run --focus @FILE"), [""; 0]);
+    assert_eq!(
+        unknown(&helps, "code-commit spec run --focus @FILE"),
+        [""; 0]
+    );
     assert_eq!(
         unknown(&helps, "code-commit spec run --fokus @FILE"),
         ["code-commit spec run --fokus @FILE: --fokus"]
     );
-    assert_eq!(unknown(&helps, "code-commit sepc run"), ["code-commit sepc run: sepc"]);
+    assert_eq!(
+        unknown(&helps, "code-commit sepc run"),
+        ["code-commit sepc run: sepc"]
+    );
 }

@@ -12,11 +12,17 @@ const ANYTHING: &str = "…";
 
 /// Commands of `sh` blocks that are not run, by how they begin, and why.
 const NOT_RUN: [(&str, &str); 5] = [
-    ("cargo run -- demo", "builds the program; the same command of the built program is a test of its own"),
+    (
+        "cargo run -- demo",
+        "builds the program; the same command of the built program is a test of its own",
+    ),
     ("cargo test", "runs the tests, of which this is one"),
     ("cargo install --locked", "builds the program anew"),
     ("tools/bench/run", "takes minutes, and the network"),
-    ("export GEMINI_API_KEY=", "the key is the reader's; the test has set one that opens nothing"),
+    (
+        "export GEMINI_API_KEY=",
+        "the key is the reader's; the test has set one that opens nothing",
+    ),
 ];
 
 /// What a page shows behind a command that fails.
@@ -29,7 +35,9 @@ const SHELL: [&str; 4] = ["sh", "bash", "shell", "console"];
 fn has_a_sandbox() -> bool {
     let probed = code_commit_runner::probe(code_commit_runner::Mode::Auto, None);
     if let Err(why) = &probed {
-        eprintln!("SKIPPED: the commands of the documentation, because no sandbox works here: {why}");
+        eprintln!(
+            "SKIPPED: the commands of the documentation, because no sandbox works here: {why}"
+        );
     }
     probed.is_ok()
 }
@@ -52,7 +60,8 @@ fn every_command_of_the_tutorial_prints_what_it_says() {
 fn every_command_of_the_other_pages_prints_what_it_says() {
     for page in all().iter().filter(|_| has_a_sandbox()) {
         let page = page.to_str().unwrap();
-        if ![README, TUTORIAL].contains(&page) && blocks(&text(page.as_ref())).iter().any(is_shell) {
+        if ![README, TUTORIAL].contains(&page) && blocks(&text(page.as_ref())).iter().any(is_shell)
+        {
             let world = World::new();
             follow(&text(TUTORIAL.as_ref()), &world);
             check(page, &world);
@@ -64,7 +73,10 @@ fn every_command_of_the_other_pages_prints_what_it_says() {
 fn no_exception_is_left_without_a_command() {
     let pages: Vec<String> = all().iter().map(|page| text(page)).collect();
     for (start, _) in NOT_RUN {
-        let found = pages.iter().flat_map(|page| page.lines()).any(|line| line.starts_with(start));
+        let found = pages
+            .iter()
+            .flat_map(|page| page.lines())
+            .any(|line| line.starts_with(start));
         assert!(found, "no page has a command that begins with {start}");
     }
 }
@@ -84,7 +96,11 @@ fn check(page: &str, world: &World) {
         return;
     }
     let diff = similar::TextDiff::from_lines(&written, &real);
-    panic!("{}", diff.unified_diff().header(&format!("{page} says"), "the program prints"));
+    panic!(
+        "{}",
+        diff.unified_diff()
+            .header(&format!("{page} says"), "the program prints")
+    );
 }
 
 /// Writes the page where that is asked for.
@@ -98,7 +114,10 @@ fn update(page: &str, real: &str) -> bool {
 
 /// The page as it would have to be: its own words where they match.
 fn follow(written: &str, world: &World) -> String {
-    let mut lines: Vec<Vec<String>> = written.split('\n').map(|line| vec![line.to_owned()]).collect();
+    let mut lines: Vec<Vec<String>> = written
+        .split('\n')
+        .map(|line| vec![line.to_owned()])
+        .collect();
     for block in blocks(written) {
         if let Some(name) = &block.save_as {
             world.save(name, &block.lines);
@@ -107,7 +126,9 @@ fn follow(written: &str, world: &World) -> String {
             for (index, step) in steps.iter().enumerate() {
                 let code = correct(step, &mut lines, world);
                 let seen = step.command == SHOWS_CODE
-                    || steps.get(index + 1).is_some_and(|next| next.command == SHOWS_CODE);
+                    || steps
+                        .get(index + 1)
+                        .is_some_and(|next| next.command == SHOWS_CODE);
                 assert!(
                     code == 0 || seen,
                     "`{}` ends with {code} and `{SHOWS_CODE}` does not follow",
@@ -126,7 +147,9 @@ fn correct(step: &Step, lines: &mut [Vec<String>], world: &World) -> i32 {
     let ran = world.run(&step.command);
     let printed: Vec<&str> = ran.printed.lines().collect();
     if !matches(&step.expected, &printed) {
-        lines[step.at..step.at + step.expected.len()].iter_mut().for_each(Vec::clear);
+        lines[step.at..step.at + step.expected.len()]
+            .iter_mut()
+            .for_each(Vec::clear);
         lines[step.at - 1].extend(printed.into_iter().map(str::to_owned));
     }
     ran.code
@@ -145,16 +168,24 @@ fn run_plainly(block: &Block, world: &World) {
 
 /// Whether `printed` is what `expected` says.
 fn matches(expected: &[String], printed: &[&str]) -> bool {
-    let Some((first, rest)) = expected.split_first() else { return printed.is_empty() };
+    let Some((first, rest)) = expected.split_first() else {
+        return printed.is_empty();
+    };
     if first == ANYTHING {
         return (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..]));
     }
-    printed.split_first().is_some_and(|(line, others)| line_matches(first, line) && matches(rest, others))
+    printed
+        .split_first()
+        .is_some_and(|(line, others)| line_matches(first, line) && matches(rest, others))
 }
 
 fn line_matches(expected: &str, line: &str) -> bool {
-    let Some((before, behind)) = expected.split_once(ANYTHING) else { return expected == line };
-    let Some(rest) = line.strip_prefix(before) else { return false };
+    let Some((before, behind)) = expected.split_once(ANYTHING) else {
+        return expected == line;
+    };
+    let Some(rest) = line.strip_prefix(before) else {
+        return false;
+    };
     let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
     ends.any(|at| line_matches(behind, rest.get(at..).unwrap_or_default()))
 }

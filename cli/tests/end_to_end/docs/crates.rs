@@ -32,13 +32,18 @@ const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 /// Those of the workspace: the fuzz targets and the fleet stand outside of it.
 fn crates() -> Vec<PathBuf> {
     let is_ours = |folder: &PathBuf| !folder.ends_with("fuzz") && !folder.ends_with("fleet");
-    crate::docs::conformance::crates().into_iter().filter(is_ours).collect()
+    crate::docs::conformance::crates()
+        .into_iter()
+        .filter(is_ours)
+        .collect()
 }
 
 #[test]
 fn every_crate_is_ready_to_be_published() {
     let mut cargo = Command::new(env!("CARGO"));
-    let said = cargo.args(["metadata", "--format-version=1", "--no-deps", "--locked"]).current_dir(root());
+    let said = cargo
+        .args(["metadata", "--format-version=1", "--no-deps", "--locked"])
+        .current_dir(root());
     let said: Value = serde_json::from_slice(&said.output().unwrap().stdout).unwrap();
     let packages = said["packages"].as_array().unwrap();
     assert_eq!(packages.len(), crates().len());
@@ -48,20 +53,28 @@ fn every_crate_is_ready_to_be_published() {
 
 /// What crates.io would refuse, or a reader would miss there.
 fn faults(package: &Value) -> Vec<String> {
-    let words = |key: &str| -> Vec<String> { serde_json::from_value(package[key].clone()).unwrap() };
+    let words =
+        |key: &str| -> Vec<String> { serde_json::from_value(package[key].clone()).unwrap() };
     let is_keyword = |word: &String| {
         let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
-        word.len() <= 20 && word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(is_fit)
+        word.len() <= 20
+            && word.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && word.chars().all(is_fit)
     };
     let (keywords, categories) = (words("keywords"), words("categories"));
-    let folder = Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap();
+    let folder = Path::new(package["manifest_path"].as_str().unwrap())
+        .parent()
+        .unwrap();
     let is_same = |name: &&str| {
         std::fs::read(folder.join(name)).ok() == Some(std::fs::read(root().join(name)).unwrap())
     };
     let checks = [
         ("it may be published", package["publish"].is_null()),
         ("a description", package["description"].is_string()),
-        ("one to five keywords", (1..=5).contains(&keywords.len()) && keywords.iter().all(is_keyword)),
+        (
+            "one to five keywords",
+            (1..=5).contains(&keywords.len()) && keywords.iter().all(is_keyword),
+        ),
         (
             "one to five categories, listed here",
             (1..=5).contains(&categories.len())
@@ -71,31 +84,52 @@ fn faults(package: &Value) -> Vec<String> {
         ("the texts of both licences", LICENCES.iter().all(is_same)),
         ("the oldest Rust", package["rust_version"].is_string()),
         ("README.md", package["readme"] == "README.md"),
-        ("docs.rs shows all features", package["metadata"]["docs"]["rs"]["all-features"] == true),
-        ("no repository as long as there is none", package["repository"].is_null()),
+        (
+            "docs.rs shows all features",
+            package["metadata"]["docs"]["rs"]["all-features"] == true,
+        ),
+        (
+            "no repository as long as there is none",
+            package["repository"].is_null(),
+        ),
     ];
     let failed = checks.iter().filter(|(_, holds)| !holds);
-    failed.map(|(what, _)| format!("{}: {what}", folder.join("Cargo.toml").display())).collect()
+    failed
+        .map(|(what, _)| format!("{}: {what}", folder.join("Cargo.toml").display()))
+        .collect()
 }
 
 /// What stands in a README is the crate's documentation, so that its example is compiled and run.
 #[test]
 fn the_readme_of_every_library_has_an_example_that_is_a_test() {
     for folder in crates() {
-        let Ok(library) = std::fs::read_to_string(folder.join("src/lib.rs")) else { continue };
-        assert!(library.starts_with("#![doc = include_str!(\"../README.md\")]"), "{}", folder.display());
+        let Ok(library) = std::fs::read_to_string(folder.join("src/lib.rs")) else {
+            continue;
+        };
+        assert!(
+            library.starts_with("#![doc = include_str!(\"../README.md\")]"),
+            "{}",
+            folder.display()
+        );
         let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
         let opens = |line: &&str| matches!(*line, "```" | "```rust" | "```no_run");
         let fences = readme.lines().filter(|line| line.starts_with("```"));
-        assert!(fences.step_by(2).any(|line| opens(&line)), "{} has no example", folder.display());
+        assert!(
+            fences.step_by(2).any(|line| opens(&line)),
+            "{} has no example",
+            folder.display()
+        );
     }
 }
 
 /// A new case of an error must not break whoever handles the others. A loop, though, handles every case of `Stop`.
 #[test]
 fn every_public_error_but_stop_is_non_exhaustive() {
-    let is_head =
-        |line: &&&str| ["pub ", "pub(", "enum ", "struct "].iter().any(|word| line.starts_with(word));
+    let is_head = |line: &&&str| {
+        ["pub ", "pub(", "enum ", "struct "]
+            .iter()
+            .any(|word| line.starts_with(word))
+    };
     let (mut all, mut exhaustive) = (0, Vec::new());
     for file in crates().iter().flat_map(|folder| rust_files(folder)) {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -105,7 +139,11 @@ fn every_public_error_but_stop_is_non_exhaustive() {
             let head = lines[at..].iter().find(is_head).unwrap();
             let attributes = lines[at..].iter().take_while(|line| line != &head);
             all += 1;
-            if head.starts_with("pub ") && !attributes.into_iter().any(|line| *line == "#[non_exhaustive]") {
+            if head.starts_with("pub ")
+                && !attributes
+                    .into_iter()
+                    .any(|line| *line == "#[non_exhaustive]")
+            {
                 exhaustive.push((*head).to_owned());
             }
         }

@@ -26,7 +26,10 @@ pub(crate) struct Step {
 
 /// The project's root.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
 }
 
 /// README.md, the program's own, and every page below `docs/`, relative to the root, sorted.
@@ -69,8 +72,15 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
                 let info = line.trim_start_matches('`');
                 let fence = line.strip_suffix(info).unwrap_or(line);
                 let save_as = saved_as(std::mem::take(&mut last_prose)).map(str::to_owned);
-                open =
-                    Some((fence, Block { info: info.to_owned(), lines: Vec::new(), at: index + 1, save_as }));
+                open = Some((
+                    fence,
+                    Block {
+                        info: info.to_owned(),
+                        lines: Vec::new(),
+                        at: index + 1,
+                        save_as,
+                    },
+                ));
             }
             None if line.trim().is_empty() => {}
             None => last_prose = line,
@@ -91,10 +101,16 @@ pub(crate) fn steps(block: &Block) -> Vec<Step> {
     for (offset, line) in block.lines.iter().enumerate() {
         let at = block.at + offset + 1;
         if let Some(command) = line.strip_prefix("$ ") {
-            steps.push(Step { command: command.to_owned(), expected: Vec::new(), at });
+            steps.push(Step {
+                command: command.to_owned(),
+                expected: Vec::new(),
+                at,
+            });
             continue;
         }
-        let Some(step) = steps.last_mut() else { panic!("line {at}: a console block begins with `$ `") };
+        let Some(step) = steps.last_mut() else {
+            panic!("line {at}: a console block begins with `$ `")
+        };
         match line.strip_prefix("> ") {
             Some(more) if step.expected.is_empty() => {
                 step.command = format!("{}\n{more}", step.command);
@@ -119,5 +135,11 @@ fn blocks_and_commands_of_a_page_are_found() {
         expected: expected.iter().map(|&line| line.to_owned()).collect(),
         at,
     };
-    assert_eq!(steps(&blocks[1]), [step("cat <<EOF\none\nEOF", &["one"], 10), step("true", &[], 12)]);
+    assert_eq!(
+        steps(&blocks[1]),
+        [
+            step("cat <<EOF\none\nEOF", &["one"], 10),
+            step("true", &[], 12)
+        ]
+    );
 }

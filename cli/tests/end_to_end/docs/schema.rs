@@ -14,7 +14,10 @@ fn world() -> World {
     let world = World::new().with_project("greeting");
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(world.run("cd greeting && code-commit init && echo 'Greet the world.' > agent-config/query.txt && code-commit rollup").code, 0);
-    world.save("agent-config/gemini-system-prompt.txt", &lines("Answer in fences."));
+    world.save(
+        "agent-config/gemini-system-prompt.txt",
+        &lines("Answer in fences."),
+    );
     world.save(
         "agent-config/all.json",
         &lines(concat!(
@@ -45,9 +48,14 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     ];
     let mut seen = Vec::new();
     for command in commands {
-        let printed = world.run(&format!("{command} --sandbox off --json 2>/dev/null")).printed;
+        let printed = world
+            .run(&format!("{command} --sandbox off --json 2>/dev/null"))
+            .printed;
         assert!(
-            printed.lines().last().is_some_and(|line| line.contains("\"event\":\"summary\"")),
+            printed
+                .lines()
+                .last()
+                .is_some_and(|line| line.contains("\"event\":\"summary\"")),
             "{printed}"
         );
         for line in printed.lines() {
@@ -62,9 +70,19 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
             );
         }
     }
-    let broken = world.run("cat agent-config/logs/*/events.jsonl | grep -c seal_broken").printed;
-    assert_eq!(broken.trim(), "1", "a build that breaks the seal is recorded as such");
-    for entry in world.run("cat agent-config/logs/*/events.jsonl logs/*/events.jsonl").printed.lines() {
+    let broken = world
+        .run("cat agent-config/logs/*/events.jsonl | grep -c seal_broken")
+        .printed;
+    assert_eq!(
+        broken.trim(),
+        "1",
+        "a build that breaks the seal is recorded as such"
+    );
+    for entry in world
+        .run("cat agent-config/logs/*/events.jsonl logs/*/events.jsonl")
+        .printed
+        .lines()
+    {
         let object: Value = serde_json::from_str(entry).unwrap();
         let found = schema.faults_of("entry", &object);
         assert!(found.is_empty(), "{found:?}");
@@ -85,8 +103,10 @@ fn every_kind_of_line_that_the_schemas_know_is_on_the_page_of_events() {
         let mut kinds = Vec::new();
         kinds_in(&serde_json::from_str(&text).unwrap(), &mut kinds);
         assert!(kinds.len() > 10, "{name} has kinds");
-        let missing: Vec<&String> =
-            kinds.iter().filter(|kind| !page.contains(&format!("`{kind}`"))).collect();
+        let missing: Vec<&String> = kinds
+            .iter()
+            .filter(|kind| !page.contains(&format!("`{kind}`")))
+            .collect();
         assert!(missing.is_empty(), "the page lacks {missing:?} of {name}");
     }
 }
@@ -95,11 +115,20 @@ fn every_kind_of_line_that_the_schemas_know_is_on_the_page_of_events() {
 fn kinds_in(schema: &Value, kinds: &mut Vec<String>) {
     for key in ["event", "what"] {
         let rule = &schema["properties"][key];
-        let words = rule["enum"].as_array().into_iter().flatten().chain([&rule["const"]]);
+        let words = rule["enum"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .chain([&rule["const"]]);
         kinds.extend(words.filter_map(Value::as_str).map(str::to_owned));
     }
-    let below = schema.as_object().into_iter().flat_map(|object| object.values());
-    below.chain(schema.as_array().into_iter().flatten()).for_each(|part| kinds_in(part, kinds));
+    let below = schema
+        .as_object()
+        .into_iter()
+        .flat_map(|object| object.values());
+    below
+        .chain(schema.as_array().into_iter().flatten())
+        .for_each(|part| kinds_in(part, kinds));
 }
 
 #[test]

@@ -17,7 +17,10 @@ const EDITOR: &str =
 /// The project of the tutorial, for the README.
 const PROJECT: [(&str, &str); 2] = [
     ("greet.sh", "greet() {\n    echo \"Hello!\"\n}\n"),
-    ("build.sh", "#!/bin/sh\n. ./greet.sh\n[ \"$(greet)\" = 'Hello, world!' ]\n"),
+    (
+        "build.sh",
+        "#!/bin/sh\n. ./greet.sh\n[ \"$(greet)\" = 'Hello, world!' ]\n",
+    ),
 ];
 
 /// What a command printed, both streams as they came, and its exit code.
@@ -36,16 +39,25 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::Builder::new().prefix("code-commit-docs-").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("code-commit-docs-")
+            .tempdir()
+            .unwrap();
         let home = std::fs::canonicalize(folder.path()).unwrap().join("home");
         std::fs::create_dir(&home).unwrap();
         // What a command keeps in the temporary folder goes with the world.
         let temporary = home.with_file_name("tmp");
         std::fs::create_dir(&temporary).unwrap();
         let server = Server::start(Script::new([Step::text(REPLY).times(20)])).unwrap();
-        let world = Self { folder, home, server };
+        let world = Self {
+            folder,
+            home,
+            server,
+        };
         let origin = world.server.origin();
-        let programs = Path::new(env!("CARGO_BIN_EXE_code-commit")).parent().unwrap();
+        let programs = Path::new(env!("CARGO_BIN_EXE_code-commit"))
+            .parent()
+            .unwrap();
         world.store("code", "0");
         world.store("folder", world.home.to_str().unwrap());
         world.store(
@@ -95,11 +107,16 @@ impl World {
              {command}\ncode=$?\nexport -p >'{state}/environment'\npwd >'{state}/folder'\necho $code >'{state}/code'\nexit $code\n"
         );
         let mut shell = tool("/bin/sh", &self.home, &self.home, &["-c", &script]);
-        shell.env("LANG", "C.UTF-8").env("EDITOR", self.folder.path().join("editor"));
+        shell
+            .env("LANG", "C.UTF-8")
+            .env("EDITOR", self.folder.path().join("editor"));
         let done = Done::of(&mut shell);
         // Temporary paths as a page would write them.
         let printed = done.out.replace(self.home.to_str().unwrap(), "/home/you");
-        Ran { printed, code: done.code.unwrap_or(-1) }
+        Ran {
+            printed,
+            code: done.code.unwrap_or(-1),
+        }
     }
 
     fn store(&self, name: &str, text: &str) {
@@ -107,7 +124,10 @@ impl World {
     }
 
     fn recall(&self, name: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(name)).unwrap().trim_end().to_owned()
+        std::fs::read_to_string(self.folder.path().join(name))
+            .unwrap()
+            .trim_end()
+            .to_owned()
     }
 }
 

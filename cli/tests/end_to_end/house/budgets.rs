@@ -102,21 +102,36 @@ fn what_is_longer_than_its_budget_only_gets_shorter() {
     let (mut of_files, mut of_functions, mut tests) = (Lines::new(), Lines::new(), 0);
     for path in tracked() {
         let text = files::text(&Path::new(TOP).join(&path));
-        let product = if is_test(&path) { Vec::new() } else { product(&text) };
+        let product = if is_test(&path) {
+            Vec::new()
+        } else {
+            product(&text)
+        };
         tests += text.lines().count() - product.len();
         if !product.is_empty() {
-            of_functions.extend(functions(&product).map(|(name, lines)| (format!("{path} {name}"), lines)));
+            of_functions
+                .extend(functions(&product).map(|(name, lines)| (format!("{path} {name}"), lines)));
             of_files.insert(path, product.len());
         }
     }
     let all: usize = of_files.values().sum();
-    println!("{all} lines of source, {tests} of tests\n{}", by_crate(&of_files));
+    println!(
+        "{all} lines of source, {tests} of tests\n{}",
+        by_crate(&of_files)
+    );
     let over = |lines: &Lines, most: usize| -> Lines {
-        lines.iter().filter(|(_, count)| **count > most).map(|(name, count)| (name.clone(), *count)).collect()
+        lines
+            .iter()
+            .filter(|(_, count)| **count > most)
+            .map(|(name, count)| (name.clone(), *count))
+            .collect()
     };
     let mut longer = over(&of_files, FILE);
     longer.extend(over(&of_functions, FUNCTION));
-    let listed = LONGER.iter().flat_map(|(_, names)| *names).map(|(name, most)| ((*name).to_owned(), *most));
+    let listed = LONGER
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .map(|(name, most)| ((*name).to_owned(), *most));
     assert_eq!(
         longer,
         listed.collect(),
@@ -130,8 +145,16 @@ const TOP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// The Rust files of the crates that git tracks, relative to the top.
 fn tracked() -> Vec<String> {
     let mut git = std::process::Command::new("git");
-    let listed = git.args(["ls-files", "*.rs"]).current_dir(TOP).output().unwrap();
-    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    let listed = git
+        .args(["ls-files", "*.rs"])
+        .current_dir(TOP)
+        .output()
+        .unwrap();
+    assert!(
+        listed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&listed.stderr)
+    );
     let listed = String::from_utf8(listed.stdout).unwrap();
     let apart = ["fleet/", "fuzz/", "tools/", "fixtures/projects/"];
     listed
@@ -148,8 +171,9 @@ fn is_test(path: &str) -> bool {
 /// The lines before the tests at the end of a file.
 fn product(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.lines().collect();
-    let end =
-        lines.windows(2).position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests {"));
+    let end = lines
+        .windows(2)
+        .position(|pair| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests {"));
     lines[..end.unwrap_or(lines.len())].to_vec()
 }
 
@@ -178,10 +202,14 @@ fn functions<'l>(lines: &'l [&'l str]) -> impl Iterator<Item = (&'l str, usize)>
 fn by_crate(of_files: &Lines) -> String {
     let mut crates = Lines::new();
     for (path, lines) in of_files {
-        *crates.entry(path.split("/src/").next().unwrap().to_owned()).or_default() += lines;
+        *crates
+            .entry(path.split("/src/").next().unwrap().to_owned())
+            .or_default() += lines;
     }
-    crates.iter().fold(String::new(), |mut text, (name, lines)| {
-        writeln!(text, "{lines:6} {name}").unwrap();
-        text
-    })
+    crates
+        .iter()
+        .fold(String::new(), |mut text, (name, lines)| {
+            writeln!(text, "{lines:6} {name}").unwrap();
+            text
+        })
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::scenes::files::named;
-use crate::scenes::order::{BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations};
+use crate::scenes::order::{
+    BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations,
+};
 use crate::scenes::program::Ran;
 
 /// Every file below a folder, by its path.
@@ -57,7 +59,10 @@ fn the_proposal_is_kept_as_it_was_made() {
     scene.run(&[]);
     let kept = scene.json("attempt_1/proposed_writes.json");
     assert_eq!(kept, serde_json::from_str::<Value>(&greet(GOOD)).unwrap());
-    assert_eq!(scene.summary()["attempts"][0]["proposal_path"], "attempt_1/proposed_writes.json");
+    assert_eq!(
+        scene.summary()["attempts"][0]["proposal_path"],
+        "attempt_1/proposed_writes.json"
+    );
 }
 
 #[test]
@@ -71,8 +76,14 @@ fn the_logs_of_a_command_are_whole_and_its_record_is_bounded() {
     let whole = scene.recorded(results[0]["stdout_path"].as_str().unwrap());
     assert_eq!(whole.lines().count(), 5000);
     let kept = results[0]["stdout_trunc"].as_str().unwrap();
-    assert_eq!((kept.lines().count(), kept.lines().last()), (200, Some("5000")));
-    assert_eq!(results[1]["stderr_trunc"].as_str().unwrap().lines().next(), Some("101"));
+    assert_eq!(
+        (kept.lines().count(), kept.lines().last()),
+        (200, Some("5000"))
+    );
+    assert_eq!(
+        results[1]["stderr_trunc"].as_str().unwrap().lines().next(),
+        Some("101")
+    );
     assert_eq!(results[1]["stdout_trunc"], "a\u{fffd}b");
 }
 
@@ -82,7 +93,10 @@ fn without_times(mut value: Value) -> Value {
         match value {
             Value::Object(members) => {
                 members.retain(|key, _| {
-                    !matches!(key.as_str(), "duration_seconds" | "begun_utc" | "started_utc" | "ended_utc")
+                    !matches!(
+                        key.as_str(),
+                        "duration_seconds" | "begun_utc" | "started_utc" | "ended_utc"
+                    )
                 });
                 members.values_mut().for_each(strip);
             }
@@ -103,13 +117,20 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
     };
     let ((first_runs, first), (second_runs, second)) = (run(), run());
     assert_eq!(first_runs[0], second_runs[0]);
-    assert_eq!(first.keys().collect::<Vec<_>>(), second.keys().collect::<Vec<_>>());
+    assert_eq!(
+        first.keys().collect::<Vec<_>>(),
+        second.keys().collect::<Vec<_>>()
+    );
     for (name, one) in &first {
         let other = &second[name];
         if name == "events.jsonl" || name.ends_with("response.json") {
             // The journal stamps its lines, the service its answers.
-        } else if Path::new(name).extension().is_some_and(|kind| kind == "json") {
-            let [one, other] = [one, other].map(|text| without_times(serde_json::from_str(text).unwrap()));
+        } else if Path::new(name)
+            .extension()
+            .is_some_and(|kind| kind == "json")
+        {
+            let [one, other] =
+                [one, other].map(|text| without_times(serde_json::from_str(text).unwrap()));
             assert_eq!(one, other, "{name}");
         } else {
             assert_eq!(one, other, "{name}");
@@ -126,8 +147,14 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     });
     let runs = scene.runs();
     let id = runs[0].file_name().unwrap().to_str().unwrap().to_owned();
-    assert_eq!(runs[1].file_name().unwrap().to_str().unwrap(), format!("{id}-2"));
-    assert_eq!([&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()), before);
+    assert_eq!(
+        runs[1].file_name().unwrap().to_str().unwrap(),
+        format!("{id}-2")
+    );
+    assert_eq!(
+        [&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()),
+        before
+    );
     assert_eq!(scene.server.requests().len(), 2);
     let listed = Ran::of(&mut scene.program(&["runs"]));
     let wanted = format!(
@@ -159,7 +186,10 @@ fn something_else_in_the_place_of_the_run_folder_is_not_removed() {
 #[test]
 fn ids_and_hashes_follow_from_the_inputs() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    scene.project.write("ignored/node_modules/x", b"left out").unwrap();
+    scene
+        .project
+        .write("ignored/node_modules/x", b"left out")
+        .unwrap();
     scene.project.write("ignored/counts", b"counts").unwrap();
     std::os::unix::fs::symlink("src", scene.root().join("ignored/link")).unwrap();
     let tree = |greet: &str| {
@@ -167,7 +197,10 @@ fn ids_and_hashes_follow_from_the_inputs() {
         files[2].1 = greet;
         files.push(("ignored/counts", "counts"));
         files.sort_unstable();
-        let bytes: String = files.iter().map(|(path, content)| format!("{path}\0{content}\0")).collect();
+        let bytes: String = files
+            .iter()
+            .map(|(path, content)| format!("{path}\0{content}\0"))
+            .collect();
         sha256(&bytes)
     };
     let (before, after) = (tree(FILES[2].1), tree(GOOD));
@@ -178,7 +211,12 @@ fn ids_and_hashes_follow_from_the_inputs() {
     );
     let (order, config) = (sha256(order), sha256("openai/test|0.5|2|60"));
     let id = sha256(&format!("{order}{before}{config}"))[..12].to_owned();
-    assert_eq!(scene.run(&["--llm-temperature", "0.5", "--timeout-seconds", "60"]).code, Some(0));
+    assert_eq!(
+        scene
+            .run(&["--llm-temperature", "0.5", "--timeout-seconds", "60"])
+            .code,
+        Some(0)
+    );
     let summary = scene.summary();
     assert_eq!(summary["work_order_hash"], order);
     assert_eq!(summary["repo_tree_hash_before"], before);
@@ -193,15 +231,33 @@ fn the_request_is_one_unstreamed_chat_completion_with_the_temperature_and_strict
     scene.run(&[]);
     let request = scene.server.requests()[0].clone();
     let body = request.json();
-    assert!(request.path.ends_with("/chat/completions"), "{}", request.path);
-    assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
-    assert_eq!((&body["model"], &body["temperature"]), (&json!("test"), &json!(0.0)));
-    let [instructions, order] = body["messages"].as_array().unwrap().as_slice() else { panic!("{body}") };
-    assert_eq!((&instructions["role"], &order["role"]), (&json!("system"), &json!("user")));
+    assert!(
+        request.path.ends_with("/chat/completions"),
+        "{}",
+        request.path
+    );
+    assert_eq!(
+        request.header("authorization"),
+        Some(format!("Bearer {KEY}").as_str())
+    );
+    assert_eq!(
+        (&body["model"], &body["temperature"]),
+        (&json!("test"), &json!(0.0))
+    );
+    let [instructions, order] = body["messages"].as_array().unwrap().as_slice() else {
+        panic!("{body}")
+    };
+    assert_eq!(
+        (&instructions["role"], &order["role"]),
+        (&json!("system"), &json!("user"))
+    );
     let sent = [instructions, order].map(|message| message["content"].as_str().unwrap());
     assert!(sent[1].starts_with("WORK ORDER: "), "{body}");
     assert_eq!(sent.concat(), scene.recorded("attempt_1/prompt.txt"));
-    assert_eq!((&body["stream"], &body["tools"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&body["stream"], &body["tools"]),
+        (&Value::Null, &Value::Null)
+    );
     assert!(body["response_format"].is_object(), "{body}");
 }
 
@@ -232,8 +288,13 @@ fn no_file_and_no_stream_holds_the_key() {
     let scene = Scene::with(&[&greet(GOOD)]);
     // The key reaches the command although its environment does not have it: from a file.
     scene.place("key", KEY.as_bytes());
-    let cat = format!("sh -c 'cat {0}; cat {0} >&2'", scene.beside("key").display());
-    scene.place_order(&json!({ "acceptance_commands": [cat, "sh -c 'test -z \"$OPENAI_API_KEY\"'"] }));
+    let cat = format!(
+        "sh -c 'cat {0}; cat {0} >&2'",
+        scene.beside("key").display()
+    );
+    scene.place_order(
+        &json!({ "acceptance_commands": [cat, "sh -c 'test -z \"$OPENAI_API_KEY\"'"] }),
+    );
     let ran = scene.run(&["--verbose"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     for (name, text) in files(&scene.runs()[0]) {
@@ -249,16 +310,27 @@ fn what_a_command_prints_is_shown_in_whole_lines() {
     scene.place_order(&json!({ "acceptance_commands": ["printf '%0300000d\\n' 7"] }));
     let ran = scene.run(&["--verbose"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.lines().any(|line| line.len() == 300_000), "a line was broken");
+    assert!(
+        ran.err.lines().any(|line| line.len() == 300_000),
+        "a line was broken"
+    );
 }
 
 #[test]
 fn a_context_file_with_a_key_is_not_sent() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    scene.project.write("src/greet.sh", format!("KEY={KEY}\n").as_bytes()).unwrap();
+    scene
+        .project
+        .write("src/greet.sh", format!("KEY={KEY}\n").as_bytes())
+        .unwrap();
     scene.project.commit("a key").unwrap();
     let ran = scene.run(&[]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0), "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(3), 0),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -274,7 +346,14 @@ fn undo_takes_a_passed_order_back() {
 fn json_output_is_one_object_a_line_and_ends_with_the_summary() {
     let scene = Scene::with(&[&greet(GOOD)]);
     let ran = scene.run(&["--json"]);
-    let lines: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let last = lines.last().unwrap();
-    assert_eq!((&last["event"], &last["summary"]["verdict"]), (&json!("summary"), &json!("PASS")));
+    assert_eq!(
+        (&last["event"], &last["summary"]["verdict"]),
+        (&json!("summary"), &json!("PASS"))
+    );
 }

@@ -10,7 +10,10 @@ use crate::scenes::program::{Ran, interrupt};
 /// Three orders: `a` about the greeting, `b` about a new file, `c` about another one.
 fn scene(replies: &[&str]) -> Scene {
     let scene = Scene::with(replies);
-    scene.place("a.json", order(&json!({ "id": "a" })).to_string().as_bytes());
+    scene.place(
+        "a.json",
+        order(&json!({ "id": "a" })).to_string().as_bytes(),
+    );
     for (id, file) in [("b", "src/b.txt"), ("c", "src/c.txt")] {
         let over = json!({
             "id": id, "allowed_files": [file], "context_files": [], "acceptance_commands": [format!("test -f {file}")],
@@ -39,15 +42,30 @@ fn with_files<T>(scene: &Scene, more: &[&str], with: impl Fn(&[&str]) -> T) -> T
 fn table(ran: &Ran) -> Vec<String> {
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
     let rows = last["orders"].as_array().unwrap().iter();
-    rows.map(|row| format!("{} {}", row["verdict"].as_str().unwrap(), row["stage"].as_str().unwrap()))
-        .collect()
+    rows.map(|row| {
+        format!(
+            "{} {}",
+            row["verdict"].as_str().unwrap(),
+            row["stage"].as_str().unwrap()
+        )
+    })
+    .collect()
 }
 
 #[test]
 fn with_commit_each_order_finds_what_the_ones_before_have_made() {
-    let scene = scene(&[&greet(GOOD), &proposal("src/b.txt", None, "b"), &proposal("src/c.txt", None, "c")]);
+    let scene = scene(&[
+        &greet(GOOD),
+        &proposal("src/b.txt", None, "b"),
+        &proposal("src/c.txt", None, "c"),
+    ]);
     let ran = run(&scene, &["--commit", "--json"]);
-    assert_eq!((ran.code, table(&ran)), (Some(0), vec!["PASS success".to_owned(); 3]), "{}", ran.err);
+    assert_eq!(
+        (ran.code, table(&ran)),
+        (Some(0), vec!["PASS success".to_owned(); 3]),
+        "{}",
+        ran.err
+    );
     assert_eq!(scene.project.status().unwrap(), "");
     let log = scene.project.git(&["log", "--format=%s", "-4"]).unwrap();
     assert_eq!(log.matches("Greet with a comma").count(), 3, "{log}");
@@ -57,7 +75,10 @@ fn with_commit_each_order_finds_what_the_ones_before_have_made() {
 fn the_first_order_that_fails_ends_the_call() {
     let scene = scene(&[&greet(BAD), &proposal("src/b.txt", None, "b")]);
     let ran = run(&scene, &["--commit", "--json"]);
-    assert_eq!((ran.code, table(&ran)), (Some(1), vec!["FAIL acceptance_failed".to_owned()]));
+    assert_eq!(
+        (ran.code, table(&ran)),
+        (Some(1), vec!["FAIL acceptance_failed".to_owned()])
+    );
     assert_eq!(scene.server.requests().len(), 1);
 }
 
@@ -65,7 +86,14 @@ fn the_first_order_that_fails_ends_the_call() {
 fn with_keep_going_the_others_are_carried_out_and_the_exit_code_is_that_of_the_first_failure() {
     let scene = scene(&[&greet(BAD), &proposal("src/b.txt", None, "b"), "no"]);
     let ran = run(&scene, &["--commit", "--keep-going", "--json"]);
-    assert_eq!(table(&ran), ["FAIL acceptance_failed", "PASS success", "FAIL llm_output_invalid"]);
+    assert_eq!(
+        table(&ran),
+        [
+            "FAIL acceptance_failed",
+            "PASS success",
+            "FAIL llm_output_invalid"
+        ]
+    );
     assert_eq!(ran.code, Some(1));
 }
 
@@ -73,24 +101,45 @@ fn with_keep_going_the_others_are_carried_out_and_the_exit_code_is_that_of_the_f
 fn several_orders_without_commit_are_refused_before_the_first_is_paid_for() {
     let scene = scene(&[&greet(GOOD)]);
     let ran = run(&scene, &["--json"]);
-    assert_eq!((ran.code, scene.server.requests().len(), scene.runs().len()), (Some(3), 0, 0));
-    assert!(ran.err.contains("--commit commits what passes"), "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.server.requests().len(), scene.runs().len()),
+        (Some(3), 0, 0)
+    );
+    assert!(
+        ran.err.contains("--commit commits what passes"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
 fn an_order_that_cannot_be_carried_out_is_found_before_the_first_one_is_paid_for() {
-    for over in [json!({ "id": null }), json!({ "allowed_files": [".git/config"], "context_files": [] })] {
+    for over in [
+        json!({ "id": null }),
+        json!({ "allowed_files": [".git/config"], "context_files": [] }),
+    ] {
         let scene = scene(&[&greet(GOOD)]);
         scene.place("c.json", order(&over).to_string().as_bytes());
         let ran = run(&scene, &["--commit", "--keep-going"]);
-        assert_eq!((ran.code, scene.server.requests().len(), scene.runs().len()), (Some(3), 0, 0));
-        assert!(ran.err.contains("c.json cannot be carried out"), "{}", ran.err);
+        assert_eq!(
+            (ran.code, scene.server.requests().len(), scene.runs().len()),
+            (Some(3), 0, 0)
+        );
+        assert!(
+            ran.err.contains("c.json cannot be carried out"),
+            "{}",
+            ran.err
+        );
     }
 }
 
 #[test]
 fn the_same_call_goes_on_behind_what_an_interrupted_one_has_committed() {
-    let scene = scene(&[&greet(GOOD), &proposal("src/b.txt", None, "b"), &proposal("src/c.txt", None, "c")]);
+    let scene = scene(&[
+        &greet(GOOD),
+        &proposal("src/b.txt", None, "b"),
+        &proposal("src/c.txt", None, "c"),
+    ]);
     let [waits, go_on] = ["waits", "go-on"].map(|name| scene.beside(name));
     let wait = format!(
         "sh -c 'test -e src/b.txt || exit 1; touch {}; test -e {} || sleep 600'",
@@ -102,42 +151,76 @@ fn the_same_call_goes_on_behind_what_an_interrupted_one_has_committed() {
     });
     scene.place("b.json", order(&over).to_string().as_bytes());
     let mut command = command(&scene, &["--commit", "--json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !waits.exists() {
         std::thread::yield_now();
     }
     interrupt(&child);
     let done = child.wait_with_output().unwrap();
-    let stopped =
-        Ran { code: done.status.code(), out: String::from_utf8(done.stdout).unwrap(), err: String::new() };
+    let stopped = Ran {
+        code: done.status.code(),
+        out: String::from_utf8(done.stdout).unwrap(),
+        err: String::new(),
+    };
     assert_eq!(
         (stopped.code, table(&stopped)),
-        (Some(130), vec!["PASS success".to_owned(), "FAIL interrupted".to_owned()])
+        (
+            Some(130),
+            vec!["PASS success".to_owned(), "FAIL interrupted".to_owned()]
+        )
     );
     let last: Value = serde_json::from_str(stopped.out.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["orders"][1]["attempts"], &last["not_begun"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&last["orders"][1]["attempts"], &last["not_begun"]),
+        (&json!(1), &json!(1))
+    );
     scene.place("go-on", b"");
     let ran = run(&scene, &["--commit", "--json"]);
     assert_eq!(
         (ran.code, table(&ran)),
-        (Some(0), vec!["PASS done before".to_owned(), "PASS success".to_owned(), "PASS success".to_owned()]),
+        (
+            Some(0),
+            vec![
+                "PASS done before".to_owned(),
+                "PASS success".to_owned(),
+                "PASS success".to_owned()
+            ]
+        ),
         "{}",
         ran.err
     );
-    assert_eq!((scene.server.requests().len(), scene.project.status().unwrap().as_str()), (3, ""));
+    assert_eq!(
+        (
+            scene.server.requests().len(),
+            scene.project.status().unwrap().as_str()
+        ),
+        (3, "")
+    );
 }
 
 #[test]
 fn one_table_sums_up_for_a_person() {
     let scene = scene(&[&greet(BAD), "no", &proposal("src/c.txt", None, "c")]);
     let ran = run(&scene, &["--commit", "--keep-going"]);
-    let rows: Vec<&str> = ran.out.lines().filter(|line| line.contains("attempts ")).collect();
+    let rows: Vec<&str> = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("attempts "))
+        .collect();
     assert_eq!(rows.len(), 3, "{}", ran.out);
 }
 
 #[test]
 fn a_file_whose_mode_alone_a_command_changes_is_committed_too() {
-    let scene = scene(&[&greet(GOOD), &proposal("src/b.txt", None, "b"), &proposal("src/c.txt", None, "c")]);
+    let scene = scene(&[
+        &greet(GOOD),
+        &proposal("src/b.txt", None, "b"),
+        &proposal("src/c.txt", None, "c"),
+    ]);
     let over = json!({
         "id": "a",
         "allowed_files": ["src/greet.sh", "src/other.txt"],
@@ -145,6 +228,16 @@ fn a_file_whose_mode_alone_a_command_changes_is_committed_too() {
     });
     scene.place("a.json", order(&over).to_string().as_bytes());
     let ran = run(&scene, &["--commit"]);
-    assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(0), ""), "{ran}");
-    assert!(scene.project.git(&["ls-files", "--stage", "src/other.txt"]).unwrap().starts_with("100755 "));
+    assert_eq!(
+        (ran.code, scene.project.status().unwrap().as_str()),
+        (Some(0), ""),
+        "{ran}"
+    );
+    assert!(
+        scene
+            .project
+            .git(&["ls-files", "--stage", "src/other.txt"])
+            .unwrap()
+            .starts_with("100755 ")
+    );
 }

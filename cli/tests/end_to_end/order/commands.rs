@@ -22,31 +22,58 @@ fn result_of(command: &str, more: &[&str]) -> (Scene, Value) {
 #[test]
 fn a_command_that_cannot_be_started_failed_with_minus_one() {
     let (scene, result) = result_of("./no-such-program --flag", &[]);
-    assert_eq!((&result["exit_code"], scene.verdict().as_str()), (&json!(-1), "FAIL acceptance_failed"));
-    assert!(result["stderr_trunc"].as_str().unwrap().contains("was not found"), "{result}");
+    assert_eq!(
+        (&result["exit_code"], scene.verdict().as_str()),
+        (&json!(-1), "FAIL acceptance_failed")
+    );
+    assert!(
+        result["stderr_trunc"]
+            .as_str()
+            .unwrap()
+            .contains("was not found"),
+        "{result}"
+    );
 }
 
 #[test]
 fn a_command_that_hangs_is_stopped_at_its_time_limit() {
     let (scene, result) = result_of("sh -c 'echo begun; sleep 600'", &["--timeout-seconds", "1"]);
-    assert_eq!((&result["exit_code"], scene.verdict().as_str()), (&json!(124), "FAIL acceptance_failed"));
+    assert_eq!(
+        (&result["exit_code"], scene.verdict().as_str()),
+        (&json!(124), "FAIL acceptance_failed")
+    );
     assert_eq!(result["stdout_trunc"], "begun\n");
-    assert!(result["stderr_trunc"].as_str().unwrap().contains("stopped after 1 s"), "{result}");
+    assert!(
+        result["stderr_trunc"]
+            .as_str()
+            .unwrap()
+            .contains("stopped after 1 s"),
+        "{result}"
+    );
 }
 
 #[test]
 fn a_command_that_floods_is_stopped_and_its_end_is_kept() {
     let (scene, result) = result_of("yes flood", &[]);
-    assert_eq!((&result["exit_code"], scene.verdict().as_str()), (&json!(-9), "FAIL acceptance_failed"));
+    assert_eq!(
+        (&result["exit_code"], scene.verdict().as_str()),
+        (&json!(-9), "FAIL acceptance_failed")
+    );
     assert!(result["stdout_trunc"].as_str().unwrap().len() <= 8000);
 }
 
 #[test]
 fn a_command_that_leaves_a_daemon_behind_ends_and_takes_it_along() {
     let (scene, result) = result_of("sh -c 'setsid sleep 617 >&- 2>&- & echo $!'", &[]);
-    assert_eq!((&result["exit_code"], scene.verdict().as_str()), (&json!(0), "PASS success"));
+    assert_eq!(
+        (&result["exit_code"], scene.verdict().as_str()),
+        (&json!(0), "PASS success")
+    );
     let pid = result["stdout_trunc"].as_str().unwrap();
-    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "{pid}");
+    assert!(
+        !std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(),
+        "{pid}"
+    );
 }
 
 #[test]
@@ -59,27 +86,39 @@ fn a_command_that_a_signal_ends_has_its_negative_number() {
 fn no_shell_touches_an_argument() {
     let (scene, result) = result_of("printf '%s|' '$HOME' \"*\" '~' 'a b'", &[]);
     assert_eq!(result["stdout_trunc"], "$HOME|*|~|a b|");
-    assert_eq!(result["command"], json!(["printf", "%s|", "$HOME", "*", "~", "a b"]));
+    assert_eq!(
+        result["command"],
+        json!(["printf", "%s|", "$HOME", "*", "~", "a b"])
+    );
     assert_eq!(scene.verdict(), "PASS success");
 }
 
 #[test]
 fn commands_run_at_the_root_with_no_input_and_without_keys() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "acceptance_commands": ["sh -c 'pwd; cat; env | grep -c KEY || true'"] }));
+    scene.place_order(
+        &json!({ "acceptance_commands": ["sh -c 'pwd; cat; env | grep -c KEY || true'"] }),
+    );
     // Begun elsewhere, with an input of its own.
     let mut command = scene.command(&["--repo", ".."]);
-    command.current_dir(scene.root().join("src")).stdin(File::open(scene.beside("order.json")).unwrap());
+    command
+        .current_dir(scene.root().join("src"))
+        .stdin(File::open(scene.beside("order.json")).unwrap());
     let ran = Ran::of(&mut command);
     assert_eq!(ran.code, Some(0), "{ran}");
     let result = &scene.json("attempt_1/acceptance_result.json")[0];
-    assert_eq!(result["stdout_trunc"], format!("{}\n0\n", scene.root().display()));
+    assert_eq!(
+        result["stdout_trunc"],
+        format!("{}\n0\n", scene.root().display())
+    );
 }
 
 #[test]
 fn acceptance_commands_run_in_order_and_stop_at_the_first_that_fails() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "acceptance_commands": ["echo one", "sh -c 'exit 7'", "echo three"] }));
+    scene.place_order(
+        &json!({ "acceptance_commands": ["echo one", "sh -c 'exit 7'", "echo three"] }),
+    );
     scene.run(&["--max-attempts", "1"]);
     let codes: Vec<Value> = scene
         .json("attempt_1/acceptance_result.json")
@@ -93,42 +132,68 @@ fn acceptance_commands_run_in_order_and_stop_at_the_first_that_fails() {
 
 #[test]
 fn without_a_script_the_fixed_list_verifies_in_its_order() {
-    let files: Vec<(&str, &str)> =
-        FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
+    let files: Vec<(&str, &str)> = FILES
+        .into_iter()
+        .filter(|(path, _)| *path != "scripts/verify.sh")
+        .collect();
     let scene = Scene::scripted(
         &files,
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&greet(GOOD))]),
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+            &greet(GOOD),
+        )]),
     );
     // In the place of Python, which may not be here, one that does nothing and does it well.
     let tools = scene.beside("tools");
     std::fs::create_dir(&tools).unwrap();
     std::os::unix::fs::symlink("/bin/true", tools.join("python")).unwrap();
     let mut command = scene.command(&["--max-attempts", "1"]);
-    let paths = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap();
-    let path = std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(paths))).unwrap();
+    let paths = command
+        .get_envs()
+        .find_map(|(name, value)| value.filter(|_| name == "PATH"))
+        .unwrap();
+    let path =
+        std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(paths))).unwrap();
     let ran = Ran::of(command.env("PATH", path));
     assert_eq!(ran.code, Some(0), "{ran}");
     let verify = scene.json("attempt_1/verify_result.json");
     let commands: Vec<String> = verify.as_array().unwrap().iter().map(words).collect();
-    assert_eq!(commands, ["python -m compileall -q .", "python -m pip --version", "python -m pytest -q"]);
+    assert_eq!(
+        commands,
+        [
+            "python -m compileall -q .",
+            "python -m pip --version",
+            "python -m pytest -q"
+        ]
+    );
 }
 
 /// The command of a result.
 fn words(result: &Value) -> String {
-    let words = result["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap());
+    let words = result["command"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap());
     words.collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn a_script_that_the_change_creates_is_the_verification() {
-    let files: Vec<(&str, &str)> =
-        FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
+    let files: Vec<(&str, &str)> = FILES
+        .into_iter()
+        .filter(|(path, _)| *path != "scripts/verify.sh")
+        .collect();
     let reply = crate::scenes::order::proposal("scripts/verify.sh", None, "echo from the change\n");
     let scene = Scene::scripted(
         &files,
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(&reply)]),
+        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
+            &reply,
+        )]),
     );
     scene.place_order(&json!({ "allowed_files": ["scripts/verify.sh"], "context_files": [], "acceptance_commands": ["true"] }));
     assert_eq!(scene.run(&[]).code, Some(0));
-    assert_eq!(scene.json("attempt_1/verify_result.json")[0]["stdout_trunc"], "from the change\n");
+    assert_eq!(
+        scene.json("attempt_1/verify_result.json")[0]["stdout_trunc"],
+        "from the change\n"
+    );
 }

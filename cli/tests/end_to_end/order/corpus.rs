@@ -26,14 +26,23 @@ fn scene() -> Scene {
 }
 
 fn make_pipe(path: &Path) {
-    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 fn orders() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/orders");
-    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut paths: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
+    let paths = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+        .collect();
     paths.sort();
     paths
 }
@@ -41,9 +50,16 @@ fn orders() -> Vec<PathBuf> {
 /// What `order check` says about an order, and what its schema does.
 fn judged(scene: &Scene, file: &Path) -> String {
     let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
-    let found: Value =
-        serde_json::from_str(&check.out).unwrap_or_else(|_| panic!("{}: {}", file.display(), check.err));
-    let mut text = format!("{}\n", if found["ok"] == true { "accepted" } else { "refused" });
+    let found: Value = serde_json::from_str(&check.out)
+        .unwrap_or_else(|_| panic!("{}: {}", file.display(), check.err));
+    let mut text = format!(
+        "{}\n",
+        if found["ok"] == true {
+            "accepted"
+        } else {
+            "refused"
+        }
+    );
     let shape = match serde_json::from_slice::<Value>(&fs::read(file).unwrap()) {
         Ok(value) if faults("work_order", &value).is_empty() => "fits the schema",
         Ok(_) => "does not fit the schema",
@@ -52,7 +68,12 @@ fn judged(scene: &Scene, file: &Path) -> String {
     writeln!(text, "{shape}").unwrap();
     for problem in found["problems"].as_array().unwrap() {
         let field = problem["field"].as_str().unwrap();
-        writeln!(text, "{field}: {}", plain(problem["message"].as_str().unwrap())).unwrap();
+        writeln!(
+            text,
+            "{field}: {}",
+            plain(problem["message"].as_str().unwrap())
+        )
+        .unwrap();
     }
     assert_eq!(check.code, Some(i32::from(found["ok"] != true)));
     text
@@ -60,7 +81,15 @@ fn judged(scene: &Scene, file: &Path) -> String {
 
 /// On one line.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_debug().to_string() } else { c.to_string() }).collect()
+    text.chars()
+        .map(|c| {
+            if c.is_control() {
+                c.escape_debug().to_string()
+            } else {
+                c.to_string()
+            }
+        })
+        .collect()
 }
 
 #[test]
@@ -86,12 +115,27 @@ fn no_hostile_order_is_begun() {
     let scene = scene();
     let before = scene.state();
     for file in orders() {
-        if fs::read_to_string(file.with_extension("expected")).unwrap().starts_with("accepted") {
+        if fs::read_to_string(file.with_extension("expected"))
+            .unwrap()
+            .starts_with("accepted")
+        {
             continue;
         }
         let ran = scene.run(&["--work-order", file.to_str().unwrap()]);
-        assert_eq!(ran.code, Some(3), "{}: {}{}", file.display(), ran.out, ran.err);
-        assert!(ran.err.contains("cannot be carried out"), "{}: {}", file.display(), ran.err);
+        assert_eq!(
+            ran.code,
+            Some(3),
+            "{}: {}{}",
+            file.display(),
+            ran.out,
+            ran.err
+        );
+        assert!(
+            ran.err.contains("cannot be carried out"),
+            "{}: {}",
+            file.display(),
+            ran.err
+        );
     }
     assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
     assert_eq!(scene.state(), before);
@@ -113,7 +157,12 @@ fn no_order_that_does_not_fit_the_schema_is_accepted() {
 #[test]
 fn an_order_of_ten_megabytes_and_one_that_never_ends_are_refused_at_once() {
     let scene = Scene::with(&[]);
-    scene.place("order.json", order(&json!({ "intent": "x".repeat(10 << 20) })).to_string().as_bytes());
+    scene.place(
+        "order.json",
+        order(&json!({ "intent": "x".repeat(10 << 20) }))
+            .to_string()
+            .as_bytes(),
+    );
     symlink("/dev/zero", scene.beside("zero.json")).unwrap();
     for file in [scene.beside("order.json"), scene.beside("zero.json")] {
         let run = scene.run(&["--work-order", file.to_str().unwrap()]);
@@ -129,7 +178,15 @@ fn lists_of_very_many_mistakes_are_read_in_one_pass_and_told_in_part() {
     scene.place_order(&json!({ "allowed_files": files }));
     let run = scene.run(&[]);
     assert_eq!(run.code, Some(3));
-    assert!(run.err.contains("allowed_files[0]: is an absolute path"), "{}", &run.err[..500]);
-    assert!(run.err.contains("more"), "{}", &run.err[run.err.len() - 500..]);
+    assert!(
+        run.err.contains("allowed_files[0]: is an absolute path"),
+        "{}",
+        &run.err[..500]
+    );
+    assert!(
+        run.err.contains("more"),
+        "{}",
+        &run.err[run.err.len() - 500..]
+    );
     assert!(run.err.lines().count() < 60, "{}", run.err.lines().count());
 }

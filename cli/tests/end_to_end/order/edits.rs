@@ -15,12 +15,22 @@ fn edited(path: &str, base: &str, search: &str, replace: &str) -> String {
 
 /// What makes the acceptance test pass.
 fn good() -> String {
-    edited("src/greet.sh", &sha256(OLD), "echo hello $1\n", "echo \"hello, $1\"\n")
+    edited(
+        "src/greet.sh",
+        &sha256(OLD),
+        "echo hello $1\n",
+        "echo \"hello, $1\"\n",
+    )
 }
 
 #[test]
 fn a_miss_goes_back_to_the_model_with_the_nearest_lines_and_the_next_edit_passes() {
-    let miss = edited("src/greet.sh", &sha256(OLD), "echo  hello $1\n", "echo \"hello, $1\"\n");
+    let miss = edited(
+        "src/greet.sh",
+        &sha256(OLD),
+        "echo  hello $1\n",
+        "echo \"hello, $1\"\n",
+    );
     let scene = Scene::with(&[&miss, &good()]);
     let ran = scene.run(&["--edits"]);
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -32,26 +42,46 @@ fn a_miss_goes_back_to_the_model_with_the_nearest_lines_and_the_next_edit_passes
         -echo  hello $1
         +echo hello $1
     ");
-    assert!(scene.recorded("attempt_2/prompt.txt").contains("+echo hello $1"));
-    assert_eq!(scene.json("attempt_2/proposed_writes.json"), serde_json::from_str::<Value>(&good()).unwrap());
+    assert!(
+        scene
+            .recorded("attempt_2/prompt.txt")
+            .contains("+echo hello $1")
+    );
+    assert_eq!(
+        scene.json("attempt_2/proposed_writes.json"),
+        serde_json::from_str::<Value>(&good()).unwrap()
+    );
     let asked = scene.server.requests()[0].json().to_string();
-    assert!(asked.contains("in place of `content` give `edits`") && asked.contains("\"anyOf\""), "{asked}");
+    assert!(
+        asked.contains("in place of `content` give `edits`") && asked.contains("\"anyOf\""),
+        "{asked}"
+    );
 }
 
 #[test]
 fn without_the_flag_no_edit_is_taught_to_the_model_of_an_order() {
     let scene = Scene::with(&[&good()]);
-    assert_eq!(scene.run(&[]).code, Some(0), "an edit that is exact is taken");
+    assert_eq!(
+        scene.run(&[]).code,
+        Some(0),
+        "an edit that is exact is taken"
+    );
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
     let asked = scene.server.requests()[0].json().to_string();
-    assert!(!asked.contains("edits") && !asked.contains("anyOf"), "{asked}");
+    assert!(
+        !asked.contains("edits") && !asked.contains("anyOf"),
+        "{asked}"
+    );
 }
 
 #[test]
 fn a_file_that_was_not_shown_is_not_edited_nor_is_one_that_the_edit_was_not_made_for() {
     let unseen = edited("src/new.sh", NOTHING, "a\n", "b\n");
     let stale = edited("src/greet.sh", NOTHING, "echo hello $1\n", "x\n");
-    for (reply, stage) in [(&unseen, "write_scope_violation"), (&stale, "stale_context")] {
+    for (reply, stage) in [
+        (&unseen, "write_scope_violation"),
+        (&stale, "stale_context"),
+    ] {
         let scene = Scene::with(&[reply]);
         assert_eq!(scene.run(&["--edits", "--max-attempts", "1"]).code, Some(1));
         assert_eq!(scene.summary()["ended_stage"], stage);
@@ -79,7 +109,11 @@ fn an_unfinished_order_goes_on_with_the_lesson_that_it_began_with() {
     assert_eq!(scene.run(&["--edits", "--max-calls", "1"]).code, Some(4));
     let resumed = scene.run(&["--no-edits", "--max-calls", "2"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
-    assert!(scene.recorded("attempt_2/prompt.txt").contains("give `edits`"));
+    assert!(
+        scene
+            .recorded("attempt_2/prompt.txt")
+            .contains("give `edits`")
+    );
     assert_eq!(scene.json("inputs.json")["edits"], true);
     let replayed = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(replayed.code, Some(0), "{replayed}");

@@ -20,11 +20,16 @@ const TRIES: usize = 20;
 
 /// The model answers every question alike, so that it does not matter how often it is asked.
 fn scene(reply: &str) -> Scene {
-    Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(reply)))
+    Scene::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(reply)),
+    )
 }
 
 fn journal(scene: &Scene) -> Vec<Value> {
-    let Some(run) = scene.runs().pop() else { return Vec::new() };
+    let Some(run) = scene.runs().pop() else {
+        return Vec::new();
+    };
     let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     text.split_inclusive('\n')
         .filter_map(|line| serde_json::from_str(line.strip_suffix('\n')?).ok())
@@ -32,12 +37,20 @@ fn journal(scene: &Scene) -> Vec<Value> {
 }
 
 fn count(journal: &[Value], what: &str) -> usize {
-    journal.iter().filter(|entry| entry["fact"]["what"] == what).count()
+    journal
+        .iter()
+        .filter(|entry| entry["fact"]["what"] == what)
+        .count()
 }
 
 /// Starts a run and kills it once its journal has `lines` lines; whether it was still alive then.
 fn kill_at(scene: &Scene, lines: usize, more: &[&str]) -> bool {
-    let mut child: Child = scene.command(more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child: Child = scene
+        .command(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     loop {
         if journal(scene).len() >= lines {
             child.kill().unwrap();
@@ -66,7 +79,9 @@ fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
     let lines = journal(&whole).len();
     let mut killed = 0;
     for line in (1..=lines).step_by(every()) {
-        let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else { continue };
+        let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else {
+            continue;
+        };
         killed += 1;
         let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());
         let ran = scene.run(&[]);
@@ -108,8 +123,10 @@ fn a_run_that_would_fail_leaves_the_baseline_after_a_kill_at_any_line() {
 
 /// Kills a run while its last command stands still.
 fn killed_in_a_command(scene: &Scene) {
-    let wait =
-        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait = format!(
+        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
+        scene.beside("go-on").display()
+    );
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
     let lines = 11;
     assert!(kill_at(scene, lines, &[]), "{:?}", journal(scene));
@@ -128,10 +145,14 @@ fn another_order_finds_the_baseline_behind_a_killed_run_and_what_somebody_wrote_
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.err.contains("a run was killed here"), "{}", ran.err);
     assert_eq!(scene.state(), before);
-    let kept = scene.runs().iter().flat_map(|run| fs::read_dir(run).unwrap()).any(|entry| {
-        let path = entry.unwrap().path();
-        path.display().to_string().contains("/left-") && path.join("mine").is_file()
-    });
+    let kept = scene
+        .runs()
+        .iter()
+        .flat_map(|run| fs::read_dir(run).unwrap())
+        .any(|entry| {
+            let path = entry.unwrap().path();
+            path.display().to_string().contains("/left-") && path.join("mine").is_file()
+        });
     assert!(kept);
 }
 
@@ -144,17 +165,27 @@ fn what_was_committed_behind_a_killed_run_is_left_alone() {
     let before = scene.state();
     let ran = scene.run(&["--max-attempts", "1"]);
     assert!(ran.err.contains("is not rolled back"), "{}", ran.err);
-    assert_eq!(scene.state()["git rev-parse HEAD"], before["git rev-parse HEAD"]);
+    assert_eq!(
+        scene.state()["git rev-parse HEAD"],
+        before["git rev-parse HEAD"]
+    );
 }
 
 #[test]
 fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
     let scene = scene(&greet(GOOD));
     let before = scene.state();
-    let wait =
-        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let wait = format!(
+        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
+        scene.beside("go-on").display()
+    );
     scene.place_order(&json!({ "acceptance_commands": [wait] }));
-    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .command(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -198,9 +229,17 @@ fn a_run_that_was_killed_before_its_first_step_begins_anew() {
 fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_the_tree() {
     let scene = Scene::scripted(
         &FILES,
-        Script::new([Step::text("").hang(Hang::BeforeHead), Step::text(&greet(GOOD))]),
+        Script::new([
+            Step::text("").hang(Hang::BeforeHead),
+            Step::text(&greet(GOOD)),
+        ]),
     );
-    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .command(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while scene.server.requests().is_empty() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -214,7 +253,11 @@ fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_th
     }
     scene.project.write("src/greet.sh", b"mine\n").unwrap();
     let refused = scene.run(&[]);
-    assert!(refused.code == Some(3) && refused.err.contains("the work tree is not clean"), "{}", refused.err);
+    assert!(
+        refused.code == Some(3) && refused.err.contains("the work tree is not clean"),
+        "{}",
+        refused.err
+    );
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), "mine\n");
     scene.project.git(&["checkout", "-q", "."]).unwrap();
     assert_eq!(scene.run(&[]).code, Some(0));
@@ -224,13 +267,23 @@ fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_th
 fn a_scripted_model_goes_on_behind_what_it_has_said() {
     let scene = scene("");
     let replies = [BAD, GOOD].map(|greeting| json!({ "text": greet(greeting) }));
-    scene.place("replies", json!({ "replies": replies }).to_string().as_bytes());
-    let wait =
-        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    scene.place(
+        "replies",
+        json!({ "replies": replies }).to_string().as_bytes(),
+    );
+    let wait = format!(
+        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
+        scene.beside("go-on").display()
+    );
     scene.place_order(&json!({ "acceptance_commands": [wait, "sh tests/run.sh"] }));
     let model = format!("scripted/{}", scene.beside("replies").display());
     let more = ["--llm-model", &model, "--max-attempts", "2"];
-    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = scene
+        .command(&more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -239,19 +292,36 @@ fn a_scripted_model_goes_on_behind_what_it_has_said() {
     child.wait().unwrap();
     scene.place("go-on", b"");
     let ran = scene.run(&more);
-    assert_eq!((ran.code, &*scene.verdict()), (Some(0), "PASS success"), "{ran}");
+    assert_eq!(
+        (ran.code, &*scene.verdict()),
+        (Some(0), "PASS success"),
+        "{ran}"
+    );
 }
 
 /// To a process, or with a minus before it to a group.
 pub fn signal(name: &str, to: &str) {
-    assert!(std::process::Command::new("kill").args([name, "--", to]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("kill")
+            .args([name, "--", to])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
 fn a_second_run_in_the_same_tree_is_refused_while_the_first_is_at_work() {
     let scene = scene(&greet(GOOD));
-    scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{AFTER}touch stray; sleep 600'")] }));
-    let mut child = scene.command(&[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    scene.place_order(
+        &json!({ "acceptance_commands": [format!("sh -c '{AFTER}touch stray; sleep 600'")] }),
+    );
+    let mut child = scene
+        .command(&[])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();

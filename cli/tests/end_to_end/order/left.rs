@@ -21,24 +21,41 @@ fn failed(scene: &Scene, does: &str) -> Ran {
 
 /// Where the copies of the only rollback are.
 fn left(scene: &Scene) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&scene.runs()[0]).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("left-")).collect()
+    let entries = fs::read_dir(&scene.runs()[0])
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("left-")
+        })
+        .collect()
 }
 
 #[test]
 fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
     let scene = Scene::with(&[&greet(GOOD)]);
-    let ran = failed(&scene, "echo mine > src/other.txt; echo mine > new.txt; echo mine >> src/greet.sh");
+    let ran = failed(
+        &scene,
+        "echo mine > src/other.txt; echo mine > new.txt; echo mine >> src/greet.sh",
+    );
     assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
     let left = left(&scene);
     assert_eq!(left.len(), 1, "{left:?}");
-    for (file, text) in
-        [("src/other.txt", "mine\n"), ("new.txt", "mine\n"), ("src/greet.sh", &format!("{GOOD}mine\n"))]
-    {
+    for (file, text) in [
+        ("src/other.txt", "mine\n"),
+        ("new.txt", "mine\n"),
+        ("src/greet.sh", &format!("{GOOD}mine\n")),
+    ] {
         assert_eq!(fs::read_to_string(left[0].join(file)).unwrap(), text);
     }
     let folder = left[0].strip_prefix(scene.beside("out")).unwrap();
-    let named = format!("new.txt, src/greet.sh, src/other.txt; what was there is in {}", folder.display());
+    let named = format!(
+        "new.txt, src/greet.sh, src/other.txt; what was there is in {}",
+        folder.display()
+    );
     assert!(ran.err.contains(&named), "{}", ran.err);
     let shown = Ran::of(&mut scene.program(&["show"]));
     assert!(shown.out.contains(&named), "{}", shown.out);
@@ -48,7 +65,11 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
 #[test]
 fn no_file_that_somebody_saves_while_an_order_fails_is_lost() {
     let scene = Scene::with(&[&greet(BAD), &greet(BAD)]);
-    let mut run = scene.command(&["--max-attempts", "2"]).stderr(Stdio::null()).spawn().unwrap();
+    let mut run = scene
+        .command(&["--max-attempts", "2"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while scene.server.requests().is_empty() {
         assert!(run.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -56,12 +77,17 @@ fn no_file_that_somebody_saves_while_an_order_fails_is_lost() {
     let mut saved = 0;
     while run.try_wait().unwrap().is_none() {
         // A rollback may remove the folder before the file is in it.
-        let written = scene.project.write(&format!("mine/{saved}"), saved.to_string().as_bytes());
+        let written = scene
+            .project
+            .write(&format!("mine/{saved}"), saved.to_string().as_bytes());
         saved += u32::from(written.is_ok());
         std::thread::yield_now();
     }
     assert_eq!(run.wait().unwrap().code(), Some(1));
-    let folders: Vec<PathBuf> = left(&scene).into_iter().chain([scene.root().to_owned()]).collect();
+    let folders: Vec<PathBuf> = left(&scene)
+        .into_iter()
+        .chain([scene.root().to_owned()])
+        .collect();
     let is_there = |number: &u32| {
         let found = folders
             .iter()
@@ -77,9 +103,17 @@ fn no_file_that_somebody_saves_while_an_order_fails_is_lost() {
 fn what_the_run_alone_has_written_is_rolled_back_without_a_word() {
     let scene = Scene::with(&[&greet(BAD)]);
     let ran = failed(&scene, ":");
-    let warnings: Vec<_> = ran.err.lines().filter(|line| line.contains("warning")).collect();
+    let warnings: Vec<_> = ran
+        .err
+        .lines()
+        .filter(|line| line.contains("warning"))
+        .collect();
     assert!(left(&scene).is_empty(), "{}", ran.err);
-    assert!(matches!(*warnings, [price] if price.contains("the price of")), "{}", ran.err);
+    assert!(
+        matches!(*warnings, [price] if price.contains("the price of")),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -97,9 +131,10 @@ fn what_a_command_puts_in_the_place_of_a_file_that_the_run_wrote_is_taken_away()
         failed(&scene, does);
         assert_eq!(scene.state(), before, "{does}");
     }
-    for does in
-        ["rm ignored/new; mkdir ignored/new; echo mine > ignored/new/x", "rm -r ignored; mkfifo ignored"]
-    {
+    for does in [
+        "rm ignored/new; mkdir ignored/new; echo mine > ignored/new/x",
+        "rm -r ignored; mkfifo ignored",
+    ] {
         let scene = Scene::with(&[&proposal("ignored/new", None, "x")]);
         let before = scene.state();
         scene.place_order(&json!({
@@ -131,13 +166,20 @@ fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
     let before = scene.state();
     let ran = failed(&scene, "rm .env.local");
     assert_eq!(scene.state(), before);
-    assert!(ran.err.contains("rolled back: the tree is as it was"), "{}", ran.err);
+    assert!(
+        ran.err.contains("rolled back: the tree is as it was"),
+        "{}",
+        ran.err
+    );
 
     let scene = Scene::with(&[&greet(BAD)]);
     scene.project.write(".env.local", b"KEEP=1\n").unwrap();
     failed(&scene, "echo KEEP=2 > .env.local");
     assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
-    assert_eq!(fs::read_to_string(left(&scene)[0].join(".env.local")).unwrap(), "KEEP=2\n");
+    assert_eq!(
+        fs::read_to_string(left(&scene)[0].join(".env.local")).unwrap(),
+        "KEEP=2\n"
+    );
 }
 
 #[test]
@@ -146,9 +188,21 @@ fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tr
     for file in ["ignored/data", "ignored/deep/more", "ignored/same"] {
         scene.project.write(file, b"mine").unwrap();
     }
-    let ran = failed(&scene, "rm ignored/data ignored/deep/more; echo new > ignored/new");
-    assert!(ran.err.contains("rolled back: what git does not ignore is as it was"), "{}", ran.err);
-    assert!(ran.err.contains("are not restored: ignored/ (2 files)"), "{}", ran.err);
+    let ran = failed(
+        &scene,
+        "rm ignored/data ignored/deep/more; echo new > ignored/new",
+    );
+    assert!(
+        ran.err
+            .contains("rolled back: what git does not ignore is as it was"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("are not restored: ignored/ (2 files)"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -156,13 +210,31 @@ fn a_submodule_that_a_command_writes_into_is_put_back_too() {
     let other = Scene::with(&[]);
     let scene = Scene::with(&[&greet(BAD)]);
     let from = other.root().display().to_string();
-    scene.project.git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"]).unwrap();
+    scene
+        .project
+        .git(&[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "add",
+            "-q",
+            &from,
+            "sub",
+        ])
+        .unwrap();
     scene.project.commit("a submodule").unwrap();
     let ran = failed(&scene, "echo x > sub/made; echo mine > sub/src/other.txt");
     assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1);
     assert!(!scene.root().join("sub/made").exists());
-    assert_eq!(fs::read_to_string(left(&scene)[0].join("sub/src/other.txt")).unwrap(), "mine\n");
-    assert!(ran.err.contains("sub/made, sub/src/other.txt"), "{}", ran.err);
+    assert_eq!(
+        fs::read_to_string(left(&scene)[0].join("sub/src/other.txt")).unwrap(),
+        "mine\n"
+    );
+    assert!(
+        ran.err.contains("sub/made, sub/src/other.txt"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -172,7 +244,15 @@ fn a_submodule_that_a_command_leads_elsewhere_is_put_back_and_nothing_is_written
         let from = other.root().display().to_string();
         scene
             .project
-            .git(&["-c", "protocol.file.allow=always", "submodule", "add", "-q", &from, "sub"])
+            .git(&[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "add",
+                "-q",
+                &from,
+                "sub",
+            ])
             .unwrap();
         scene.project.commit("a submodule").unwrap();
         let before = scene.project.read("sub/.git").unwrap();
@@ -186,8 +266,18 @@ fn a_submodule_that_a_command_leads_elsewhere_is_put_back_and_nothing_is_written
         scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{does}; false'")] }));
         let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox]);
         assert_eq!(ran.code, Some(1), "{sandbox}: {ran}");
-        assert_eq!(scene.project.read("sub/.git").unwrap(), before, "{sandbox}: {}", ran.err);
-        assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1, "{sandbox}: {}", ran.err);
+        assert_eq!(
+            scene.project.read("sub/.git").unwrap(),
+            before,
+            "{sandbox}: {}",
+            ran.err
+        );
+        assert_eq!(
+            scene.project.read("sub/src/other.txt").unwrap(),
+            FILES[3].1,
+            "{sandbox}: {}",
+            ran.err
+        );
         assert_eq!(fs::read_to_string(&victim).unwrap(), "", "{sandbox}");
     }
 }
@@ -195,10 +285,17 @@ fn a_submodule_that_a_command_leads_elsewhere_is_put_back_and_nothing_is_written
 #[test]
 fn a_commit_that_somebody_makes_meanwhile_is_named() {
     let scene = Scene::with(&[&greet(BAD)]);
-    let ran =
-        failed(&scene, "git -c user.name=x -c user.email=x@x commit -qam mine; git rev-parse HEAD > ../made");
+    let ran = failed(
+        &scene,
+        "git -c user.name=x -c user.email=x@x commit -qam mine; git rev-parse HEAD > ../made",
+    );
     let made = fs::read_to_string(scene.beside("made")).unwrap();
-    assert!(ran.err.contains(&format!("git show {} has it", made.trim())), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains(&format!("git show {} has it", made.trim())),
+        "{}",
+        ran.err
+    );
 }
 
 /// Its acceptance command leaves more than can be read in the time of the run.
@@ -209,7 +306,17 @@ fn an_order_ends_in_time_whatever_its_commands_leave() {
     let began = Instant::now();
     let ran = scene.run(&["--max-attempts", "1", "--max-time", "6s"]);
     assert!(began.elapsed() < Duration::from_secs(40), "{ran}");
-    assert_eq!((ran.code, scene.project.status().unwrap().as_str()), (Some(4), ""), "{ran}");
+    assert_eq!(
+        (ran.code, scene.project.status().unwrap().as_str()),
+        (Some(4), ""),
+        "{ran}"
+    );
     assert!(ran.err.contains("there was no time left"), "{ran}");
-    assert_eq!(fs::metadata(left(&scene)[0].join("src/greet.sh")).unwrap().len(), 24 << 30, "{ran}");
+    assert_eq!(
+        fs::metadata(left(&scene)[0].join("src/greet.sh"))
+            .unwrap()
+            .len(),
+        24 << 30,
+        "{ran}"
+    );
 }

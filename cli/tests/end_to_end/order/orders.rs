@@ -24,7 +24,10 @@ fn check_refused(over: &Value, field: &str) {
     let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap()]));
     assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
     assert!(check.out.contains(field), "{field}: {}", check.out);
-    assert_eq!((scene.runs().len(), scene.project.status().unwrap()), (0, String::new()));
+    assert_eq!(
+        (scene.runs().len(), scene.project.status().unwrap()),
+        (0, String::new())
+    );
 }
 
 #[test]
@@ -49,20 +52,32 @@ fn hostile_paths_are_refused_with_their_field() {
         ".code-commit/lock",
         ".gitmodules",
     ] {
-        check_refused(&json!({ "allowed_files": ["src/greet.sh", path] }), "allowed_files[1]");
+        check_refused(
+            &json!({ "allowed_files": ["src/greet.sh", path] }),
+            "allowed_files[1]",
+        );
     }
 }
 
 #[test]
 fn context_outside_of_the_allowed_files_is_refused_with_its_field() {
-    check_refused(&json!({ "context_files": ["src/greet.sh", "src/other.txt"] }), "context_files[1]");
-    check_refused(&json!({ "context_files": ["/etc/passwd"] }), "context_files[0]");
+    check_refused(
+        &json!({ "context_files": ["src/greet.sh", "src/other.txt"] }),
+        "context_files[1]",
+    );
+    check_refused(
+        &json!({ "context_files": ["/etc/passwd"] }),
+        "context_files[0]",
+    );
 }
 
 #[test]
 fn eleven_context_files_are_refused() {
     let files: Vec<String> = (0..11).map(|n| format!("f{n}")).collect();
-    check_refused(&json!({ "allowed_files": files, "context_files": files }), "context_files");
+    check_refused(
+        &json!({ "allowed_files": files, "context_files": files }),
+        "context_files",
+    );
 }
 
 #[test]
@@ -85,15 +100,26 @@ fn commands_that_need_a_shell_are_refused_with_their_field() {
         "$HOME/x",
         "echo $HOME",
     ] {
-        check_refused(&json!({ "acceptance_commands": ["true", command] }), "acceptance_commands[1]");
+        check_refused(
+            &json!({ "acceptance_commands": ["true", command] }),
+            "acceptance_commands[1]",
+        );
     }
     check_refused(&json!({ "acceptance_commands": [] }), "acceptance_commands");
 }
 
 #[test]
 fn a_program_that_is_not_there_is_refused_with_its_field() {
-    for command in ["no-such-program --flag", "/no/such/program", "../no-such-program", "/etc/passwd"] {
-        check_refused(&json!({ "acceptance_commands": ["true", command] }), "acceptance_commands[1]");
+    for command in [
+        "no-such-program --flag",
+        "/no/such/program",
+        "../no-such-program",
+        "/etc/passwd",
+    ] {
+        check_refused(
+            &json!({ "acceptance_commands": ["true", command] }),
+            "acceptance_commands[1]",
+        );
     }
     let scene = Scene::with(&[&greet(GOOD)]);
     let tools = scene.beside("tools");
@@ -105,7 +131,13 @@ fn a_program_that_is_not_there_is_refused_with_its_field() {
     scene.place_order(&json!({ "acceptance_commands": ["python -m pytest"] }));
     let refused = Ran::of(scene.command(&[]).env("PATH", &tools));
     assert_eq!(refused.code, Some(3), "{}", refused.err);
-    assert!(refused.err.contains("there is no program python on PATH (python3 is there)"), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("there is no program python on PATH (python3 is there)"),
+        "{}",
+        refused.err
+    );
     assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
 
@@ -114,9 +146,14 @@ fn a_program_that_the_change_or_a_command_makes_is_not_asked_for_before() {
     let scene = Scene::with(&[&proposal("src/new.sh", None, "echo new\n")]);
     let made = "sh -c 'mkdir -p build; cp src/new.sh build/x; chmod +x build/x'";
     let inside = format!("{}/build/x", scene.root().display());
-    scene.place_order(&json!({ "acceptance_commands": [made, "./build/x", "build/../build/x", inside] }));
-    let check =
-        Ran::of(&mut scene.program(&["order", "check", scene.beside("order.json").to_str().unwrap()]));
+    scene.place_order(
+        &json!({ "acceptance_commands": [made, "./build/x", "build/../build/x", inside] }),
+    );
+    let check = Ran::of(&mut scene.program(&[
+        "order",
+        "check",
+        scene.beside("order.json").to_str().unwrap(),
+    ]));
     assert_eq!(check.code, Some(0), "{}", check.out);
     assert_eq!(scene.run(&[]).code, Some(0));
 }
@@ -128,7 +165,10 @@ fn a_name_is_not_missed_where_path_leads_into_the_project() {
     let file = scene.beside("order.json");
     for inside in ["bin".into(), scene.root().join("bin")] {
         let mut command = scene.program(&["order", "check", file.to_str().unwrap()]);
-        let paths = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH")).unwrap();
+        let paths = command
+            .get_envs()
+            .find_map(|(name, value)| value.filter(|_| name == "PATH"))
+            .unwrap();
         let path = std::env::join_paths(std::env::split_paths(paths).chain([inside])).unwrap();
         let check = Ran::of(command.env("PATH", path));
         assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
@@ -137,8 +177,10 @@ fn a_name_is_not_missed_where_path_leads_into_the_project() {
 
 #[test]
 fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
-    let files: Vec<(&str, &str)> =
-        FILES.into_iter().filter(|(path, _)| *path != "scripts/verify.sh").collect();
+    let files: Vec<(&str, &str)> = FILES
+        .into_iter()
+        .filter(|(path, _)| *path != "scripts/verify.sh")
+        .collect();
     let scene = Scene::scripted(&files, Script::new([]));
     let tools = scene.beside("tools");
     fs::create_dir(&tools).unwrap();
@@ -146,18 +188,33 @@ fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
         symlink(format!("/bin/{name}"), tools.join(name)).unwrap();
     }
     let file = scene.beside("order.json");
-    let check = Ran::of(scene.program(&["order", "check", file.to_str().unwrap()]).env("PATH", &tools));
+    let check = Ran::of(
+        scene
+            .program(&["order", "check", file.to_str().unwrap()])
+            .env("PATH", &tools),
+    );
     assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
     insta::assert_snapshot!(check.err, @"warning: there is no program python on PATH, so the verification of every attempt will fail: install it, or write scripts/verify.sh, which then takes its place");
     let run = Ran::of(scene.command(&["--max-attempts", "1"]).env("PATH", &tools));
-    assert!(run.err.contains("warning: there is no program python on PATH"), "{}", run.err);
+    assert!(
+        run.err
+            .contains("warning: there is no program python on PATH"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]
 fn missing_unknown_and_mistyped_fields_are_named() {
-    for field in
-        ["id", "title", "intent", "allowed_files", "forbidden", "acceptance_commands", "context_files"]
-    {
+    for field in [
+        "id",
+        "title",
+        "intent",
+        "allowed_files",
+        "forbidden",
+        "acceptance_commands",
+        "context_files",
+    ] {
         check_refused(&json!({ field: null }), field);
         check_refused(&json!({ field: 7 }), field);
     }
@@ -165,9 +222,18 @@ fn missing_unknown_and_mistyped_fields_are_named() {
     check_refused(&json!({ "forbidden": ["x", 1] }), "forbidden[1]");
     check_refused(&json!({ "notes": 1 }), "notes");
     check_refused(&json!({ "max_cost": -1 }), "max_cost");
-    check_refused(&json!({ "preconditions": [{ "file_is": "x" }] }), "preconditions");
-    check_refused(&json!({ "postconditions": [{ "file_exists": "../x" }] }), "postconditions[0]");
-    check_refused(&json!({ "must_fail_before": ["other"] }), "must_fail_before[0]");
+    check_refused(
+        &json!({ "preconditions": [{ "file_is": "x" }] }),
+        "preconditions",
+    );
+    check_refused(
+        &json!({ "postconditions": [{ "file_exists": "../x" }] }),
+        "postconditions[0]",
+    );
+    check_refused(
+        &json!({ "must_fail_before": ["other"] }),
+        "must_fail_before[0]",
+    );
 }
 
 #[test]
@@ -175,20 +241,34 @@ fn all_mistakes_are_reported_at_once() {
     let scene = Scene::with(&[]);
     scene.place_order(&json!({ "id": 1, "allowed_files": ["/a", "*"], "acceptance_commands": ["a|b"], "context_files": [] }));
     let ran = scene.run(&[]);
-    for field in ["id", "allowed_files[0]", "allowed_files[1]", "acceptance_commands[0]"] {
+    for field in [
+        "id",
+        "allowed_files[0]",
+        "allowed_files[1]",
+        "acceptance_commands[0]",
+    ] {
         assert!(ran.err.contains(field), "{field}: {}", ran.err);
     }
 }
 
 #[test]
 fn text_that_is_no_json_object_is_refused() {
-    let twice = order(&json!({})).to_string().replacen('{', r#"{"id":"other","#, 1);
+    let twice = order(&json!({}))
+        .to_string()
+        .replacen('{', r#"{"id":"other","#, 1);
     let inner = twice.replacen(
         r#"{"id":"other","#,
         r#"{"preconditions":[{"file_exists":"x","file_exists":"src/other.txt"}],"#,
         1,
     );
-    for bytes in [&b"{"[..], b"[]", b"\xff\xfe", b"", twice.as_bytes(), inner.as_bytes()] {
+    for bytes in [
+        &b"{"[..],
+        b"[]",
+        b"\xff\xfe",
+        b"",
+        twice.as_bytes(),
+        inner.as_bytes(),
+    ] {
         let scene = Scene::with(&[]);
         scene.place("order.json", bytes);
         assert_eq!(scene.run(&[]).code, Some(3));
@@ -203,13 +283,27 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
     let (plain, odd_order) = (scene.beside("order.json"), odd.join("order.json"));
     fs::copy(&plain, &odd_order).unwrap();
     let refused = |repo: &Path, order: &Path, out: &Path| {
-        let mut command =
-            scene.program(&["order", "run", "--sandbox", "off", "--llm-model", "openai/test", "--json"]);
-        command.env("OPENAI_API_KEY", KEY).args([OsStr::new("--repo"), repo.as_os_str()]);
+        let mut command = scene.program(&[
+            "order",
+            "run",
+            "--sandbox",
+            "off",
+            "--llm-model",
+            "openai/test",
+            "--json",
+        ]);
+        command
+            .env("OPENAI_API_KEY", KEY)
+            .args([OsStr::new("--repo"), repo.as_os_str()]);
         command.args([OsStr::new("--out"), out.as_os_str(), order.as_os_str()]);
         let ran = Ran::of(&mut command);
         assert_eq!(ran.code, Some(3), "{}", ran.err);
-        assert!(ran.err.contains("is not UTF-8, and the record of an order's run names it"), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains("is not UTF-8, and the record of an order's run names it"),
+            "{}",
+            ran.err
+        );
         assert!(!out.exists());
         command
     };
@@ -217,7 +311,10 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
     refused(root, &plain, &odd.join("out"));
     // A table names each of several orders.
     let mut several = refused(root, &odd_order, &out);
-    assert_eq!(Ran::of(several.args([plain.as_os_str(), OsStr::new("--commit")])).code, Some(3));
+    assert_eq!(
+        Ran::of(several.args([plain.as_os_str(), OsStr::new("--commit")])).code,
+        Some(3)
+    );
     fs::rename(root, odd.join("project")).unwrap();
     fs::create_dir(root).unwrap();
     refused(&odd.join("project"), &plain, &out);
@@ -230,7 +327,12 @@ fn a_context_file_that_is_not_utf8_is_refused_with_its_field() {
     scene.project.commit("latin 1").unwrap();
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(3));
-    assert!(ran.err.contains("context_files[0]: is not UTF-8 (at byte 3)"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("context_files[0]: is not UTF-8 (at byte 3)"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -247,12 +349,19 @@ fn a_link_among_the_allowed_files_is_refused_with_its_field() {
 fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
     let scene = Scene::with(&["no"]);
     let line = "12345678\n";
-    scene.project.write("src/greet.sh", line.repeat(30_000).as_bytes()).unwrap();
+    scene
+        .project
+        .write("src/greet.sh", line.repeat(30_000).as_bytes())
+        .unwrap();
     scene.project.commit("large").unwrap();
     scene.run(&["--max-attempts", "1"]);
     let prompt = scene.recorded("attempt_1/prompt.txt");
     let note = "--- NOT SHOWN: 65205 BYTES MORE OF src/greet.sh; IT MAY NOT BE REPLACED ---\n";
-    assert!(prompt.contains(&format!("\n{line}{note}")), "{}", &prompt[..3000]);
+    assert!(
+        prompt.contains(&format!("\n{line}{note}")),
+        "{}",
+        &prompt[..3000]
+    );
     assert_eq!(prompt.matches(line).count(), 22_755);
 }
 
@@ -260,13 +369,19 @@ fn context_beyond_200_kb_is_cut_at_a_line_and_counted() {
 fn a_file_that_was_shown_in_part_may_not_be_replaced() {
     let large = "12345678\n".repeat(30_000);
     let scene = Scene::with(&[&proposal("src/greet.sh", Some(&large), GOOD)]);
-    scene.project.write("src/greet.sh", large.as_bytes()).unwrap();
+    scene
+        .project
+        .write("src/greet.sh", large.as_bytes())
+        .unwrap();
     scene.project.commit("large").unwrap();
     scene.run(&["--max-attempts", "1"]);
     assert_eq!(scene.verdict(), "FAIL write_scope_violation");
     let brief = scene.json("attempt_1/failure_brief.json");
     let told = brief["primary_error_excerpt"].as_str().unwrap();
-    assert_eq!(told, "`src/greet.sh` was shown in part only, so it may not be replaced; leave it as it is.");
+    assert_eq!(
+        told,
+        "`src/greet.sh` was shown in part only, so it may not be replaced; leave it as it is."
+    );
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), large);
 }
 
@@ -274,7 +389,11 @@ fn a_file_that_was_shown_in_part_may_not_be_replaced() {
 fn a_model_whose_provider_cannot_be_told_is_a_wrong_command_line() {
     let ran = Scene::with(&[]).run(&["--llm-model", "fake-model"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
-    assert!(ran.err.contains("'fake-model'") && ran.err.contains("--llm-model"), "{}", ran.err);
+    assert!(
+        ran.err.contains("'fake-model'") && ran.err.contains("--llm-model"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -282,13 +401,25 @@ fn a_template_is_written_once_and_can_be_checked() {
     let scene = Scene::with(&[]);
     let file = scene.beside("new.json");
     let file = file.to_str().unwrap();
-    assert_eq!(Ran::of(&mut scene.program(&["order", "new", file])).code, Some(0));
+    assert_eq!(
+        Ran::of(&mut scene.program(&["order", "new", file])).code,
+        Some(0)
+    );
     let first = std::fs::read(file).unwrap();
-    assert_eq!(Ran::of(&mut scene.program(&["order", "new", file])).code, Some(3));
+    assert_eq!(
+        Ran::of(&mut scene.program(&["order", "new", file])).code,
+        Some(3)
+    );
     assert_eq!(std::fs::read(file).unwrap(), first);
     let check = Ran::of(&mut scene.program(&["order", "check", file]));
     assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
-    assert!(check.out.contains("intent is that of the template; say what is wanted"), "{}", check.out);
+    assert!(
+        check
+            .out
+            .contains("intent is that of the template; say what is wanted"),
+        "{}",
+        check.out
+    );
 }
 
 #[test]
@@ -297,9 +428,13 @@ fn a_template_that_keeps_the_tree_from_being_clean_is_told_of() {
     let new = |file: &str| Ran::of(&mut scene.program(&["order", "new", file])).err;
     let outside = scene.beside("new.json");
     assert_eq!(new(outside.to_str().unwrap()), "");
-    let told = "order run wants a clean work tree: commit the order first, or move it out of there\n";
+    let told =
+        "order run wants a clean work tree: commit the order first, or move it out of there\n";
     assert_eq!(new("inside.json"), told);
-    scene.project.write(".gitignore", b"/ignored.json\n").unwrap();
+    scene
+        .project
+        .write(".gitignore", b"/ignored.json\n")
+        .unwrap();
     assert_eq!(new("ignored.json"), "");
 }
 
@@ -307,12 +442,22 @@ fn a_template_that_keeps_the_tree_from_being_clean_is_told_of() {
 fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     let scene = Scene::with(&[]);
     let file = scene.beside("order.json");
-    let check = || Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
-    assert_eq!(serde_json::from_str::<Value>(&check().out).unwrap()["ok"], true);
+    let check =
+        || Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
+    assert_eq!(
+        serde_json::from_str::<Value>(&check().out).unwrap()["ok"],
+        true
+    );
     scene.project.write("untracked", b"").unwrap();
     let found = check();
     assert_eq!(found.code, Some(1));
-    assert!(found.out.contains("is not clean: untracked; commit these files"), "{}", found.out);
+    assert!(
+        found
+            .out
+            .contains("is not clean: untracked; commit these files"),
+        "{}",
+        found.out
+    );
     assert_eq!(scene.server.requests().len(), 0);
 }
 

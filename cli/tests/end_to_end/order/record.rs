@@ -18,12 +18,29 @@ fn ask(scene: &Scene, args: &[&str]) -> Ran {
 
 /// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
 fn interrupted() -> Scene {
-    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
-    let wait =
-        format!("sh -c '{AFTER}touch stray; test -e {} || sleep 600'", scene.beside("go-on").display());
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
+    );
+    let wait = format!(
+        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
+        scene.beside("go-on").display()
+    );
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
-    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
-    let mut child = scene.command(&more).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let more = [
+        "--max-attempts",
+        "1",
+        "--llm-temperature",
+        "0.5",
+        "--timeout-seconds",
+        "60",
+    ];
+    let mut child = scene
+        .command(&more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     while !scene.root().join("stray").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
@@ -43,39 +60,76 @@ fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
     let resumed = ask(&scene, &["resume"]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
     assert_eq!(scene.verdict(), "PASS success");
-    assert_eq!((scene.server.requests().len(), scene.recorded("run.json")), (asked, plan));
+    assert_eq!(
+        (scene.server.requests().len(), scene.recorded("run.json")),
+        (asked, plan)
+    );
 }
 
 #[test]
 fn clean_removes_the_run_of_an_order_once_it_is_over() {
     let scene = interrupted();
     let stays = ask(&scene, &["clean", "--keep", "0"]);
-    assert_eq!((stays.code, scene.runs().len()), (Some(0), 1), "{}", stays.err);
-    assert!(stays.out.contains("not over: code-commit resume "), "{}", stays.out);
+    assert_eq!(
+        (stays.code, scene.runs().len()),
+        (Some(0), 1),
+        "{}",
+        stays.err
+    );
+    assert!(
+        stays.out.contains("not over: code-commit resume "),
+        "{}",
+        stays.out
+    );
     scene.place("go-on", b"");
     assert_eq!(ask(&scene, &["resume"]).code, Some(0));
     assert_eq!(ask(&scene, &["clean", "--keep", "0"]).code, Some(0));
-    assert_eq!((scene.runs().len(), ask(&scene, &["runs"]).out.as_str()), (0, ""));
+    assert_eq!(
+        (scene.runs().len(), ask(&scene, &["runs"]).out.as_str()),
+        (0, "")
+    );
     assert_eq!(fs::read_dir(scene.beside("out")).unwrap().count(), 0);
 }
 
 #[test]
 fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
-    let steps = [Step::status(401).message("who are you?"), Step::text(&greet(GOOD))];
+    let steps = [
+        Step::status(401).message("who are you?"),
+        Step::text(&greet(GOOD)),
+    ];
     let scene = Scene::scripted(&FILES, Script::new(steps));
     let stopped = scene.run(&[]);
-    assert_eq!((stopped.code, scene.verdict().as_str()), (Some(4), "FAIL exception"));
-    let id = scene.runs()[0].file_name().unwrap().to_str().unwrap().to_owned();
-    let help = stopped.err.lines().find(|line| line.starts_with("help: ")).unwrap();
-    assert!(help.contains("check the key") && help.contains(&format!("resume {id} asks again")), "{help}");
+    assert_eq!(
+        (stopped.code, scene.verdict().as_str()),
+        (Some(4), "FAIL exception")
+    );
+    let id = scene.runs()[0]
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let help = stopped
+        .err
+        .lines()
+        .find(|line| line.starts_with("help: "))
+        .unwrap();
+    assert!(
+        help.contains("check the key") && help.contains(&format!("resume {id} asks again")),
+        "{help}"
+    );
     let resumed = ask(&scene, &["resume"]);
     assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
-    assert_eq!((scene.verdict().as_str(), scene.server.requests().len()), ("PASS success", 2));
+    assert_eq!(
+        (scene.verdict().as_str(), scene.server.requests().len()),
+        ("PASS success", 2)
+    );
     assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
     let stale = scene.runs()[0].join("attempt_1/failure_brief.json");
     assert!(!stale.exists(), "an attempt that passes has no brief");
     let listed = ask(&scene, &["runs"]);
-    let wanted = format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
+    let wanted =
+        format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
     assert_eq!(without_durations(&listed.out), wanted);
     let replayed = ask(&scene, &["replay"]);
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
@@ -87,31 +141,66 @@ fn an_order_that_goes_on_says_in_which_attempt() {
     let scene = interrupted();
     scene.place("go-on", b"");
     let resumed = ask(&scene, &["resume"]);
-    assert!(resumed.err.contains("\nattempt 1/1  wrote src/greet.sh\n"), "{}", resumed.err);
+    assert!(
+        resumed.err.contains("\nattempt 1/1  wrote src/greet.sh\n"),
+        "{}",
+        resumed.err
+    );
     assert!(!resumed.err.contains("preflight"), "{}", resumed.err);
 }
 
 /// `order run` of the same order in another clone of the repository, with the same folder for runs.
 fn in_another_clone(scene: &Scene) -> Ran {
     let other = scene.beside("other");
-    scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), other.to_str().unwrap()]).unwrap();
-    let more = ["--max-attempts", "1", "--llm-temperature", "0.5", "--timeout-seconds", "60"];
-    let ran = Ran::of(&mut scene.command(&[&more[..], &["--repo", other.to_str().unwrap()]].concat()));
-    assert_eq!(fs::read_to_string(other.join("src/greet.sh")).unwrap(), GOOD, "{ran:?}");
+    scene
+        .project
+        .git(&[
+            "clone",
+            "-q",
+            scene.root().to_str().unwrap(),
+            other.to_str().unwrap(),
+        ])
+        .unwrap();
+    let more = [
+        "--max-attempts",
+        "1",
+        "--llm-temperature",
+        "0.5",
+        "--timeout-seconds",
+        "60",
+    ];
+    let ran =
+        Ran::of(&mut scene.command(&[&more[..], &["--repo", other.to_str().unwrap()]].concat()));
+    assert_eq!(
+        fs::read_to_string(other.join("src/greet.sh")).unwrap(),
+        GOOD,
+        "{ran:?}"
+    );
     ran
 }
 
 #[test]
 fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_paid_for() {
     let scene = interrupted();
-    let (before, asked) = (scene.recorded("events.jsonl"), scene.server.requests().len());
+    let (before, asked) = (
+        scene.recorded("events.jsonl"),
+        scene.server.requests().len(),
+    );
     fs::remove_dir_all(scene.root().join(".git/code-commit")).unwrap();
     scene.place("go-on", b"");
     let ran = in_another_clone(&scene);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(scene.server.requests().len(), asked, "nothing is paid for twice");
+    assert_eq!(
+        scene.server.requests().len(),
+        asked,
+        "nothing is paid for twice"
+    );
     let runs = scene.runs();
-    assert_eq!(files::text(&runs[0].join("events.jsonl")), before, "the other record is as it was");
+    assert_eq!(
+        files::text(&runs[0].join("events.jsonl")),
+        before,
+        "the other record is as it was"
+    );
     let [prompt, again] = [0, 1].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
     assert_eq!(prompt, again);
     assert!(
@@ -128,32 +217,67 @@ fn a_clone_goes_on_with_its_own_run_after_another_has_done_the_same_order_in_the
     assert_eq!(in_another_clone(&scene).code, Some(0));
     let asked = scene.server.requests().len();
     let resumed = ask(&scene, &["resume"]);
-    assert_eq!((resumed.code, scene.server.requests().len()), (Some(0), asked), "{resumed}");
+    assert_eq!(
+        (resumed.code, scene.server.requests().len()),
+        (Some(0), asked),
+        "{resumed}"
+    );
     let shown = ask(&scene, &["show"]);
-    assert!(shown.code == Some(0) && shown.out.contains("ended: PASS"), "{shown}");
+    assert!(
+        shown.code == Some(0) && shown.out.contains("ended: PASS"),
+        "{shown}"
+    );
     assert_eq!(scene.runs().len(), 2);
 }
 
 #[test]
 fn twelve_clones_with_one_folder_for_runs_each_keep_their_own_record() {
-    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))));
-    let clones: Vec<_> = (0..12).map(|number| scene.beside(&format!("clone-{number}"))).collect();
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
+    );
+    let clones: Vec<_> = (0..12)
+        .map(|number| scene.beside(&format!("clone-{number}")))
+        .collect();
     for clone in &clones {
-        scene.project.git(&["clone", "-q", scene.root().to_str().unwrap(), clone.to_str().unwrap()]).unwrap();
+        scene
+            .project
+            .git(&[
+                "clone",
+                "-q",
+                scene.root().to_str().unwrap(),
+                clone.to_str().unwrap(),
+            ])
+            .unwrap();
     }
     let start = |clone: &std::path::PathBuf| {
         let mut command = scene.command(&["--repo", clone.to_str().unwrap()]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     let started: Vec<_> = clones.iter().map(start).collect();
     for child in started {
         let done = child.wait_with_output().unwrap();
-        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
     for clone in &clones {
         let shown = Ran::of(scene.program(&["show"]).current_dir(clone));
-        assert!(shown.code == Some(0) && shown.out.contains("ended: PASS"), "{shown}");
-        assert_eq!(fs::read_to_string(clone.join("src/greet.sh")).unwrap(), GOOD);
+        assert!(
+            shown.code == Some(0) && shown.out.contains("ended: PASS"),
+            "{shown}"
+        );
+        assert_eq!(
+            fs::read_to_string(clone.join("src/greet.sh")).unwrap(),
+            GOOD
+        );
     }
     assert_eq!(scene.runs().len(), 12);
     assert!(scene.server.requests().len() <= 12);
@@ -173,11 +297,18 @@ fn a_clone_whose_order_another_has_done_meanwhile_still_puts_its_tree_back() {
     let asked = scene.server.requests().len();
     scene.place_order(&json!({ "title": "another" }));
     scene.run(&["--max-attempts", "1"]);
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD, "by the other order");
+    assert_eq!(
+        scene.project.read("src/greet.sh").unwrap(),
+        GOOD,
+        "by the other order"
+    );
     assert_eq!(scene.server.requests().len(), asked + 1);
     let left = files::below(&scene.beside("out"));
     let is_kept = |path: &Path| path.ends_with("src/greet.sh") && files::text(path) == "half\n";
-    assert!(left.iter().any(|path| is_kept(path)) && before == FILES[2].1, "{left:?}");
+    assert!(
+        left.iter().any(|path| is_kept(path)) && before == FILES[2].1,
+        "{left:?}"
+    );
 }
 
 #[test]
@@ -201,14 +332,21 @@ fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
 fn a_plan_that_was_changed_is_neither_gone_on_with_nor_replayed() {
     let scene = interrupted();
     let file = scene.runs()[0].join("run.json");
-    let plan =
-        fs::read_to_string(&file).unwrap().replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
+    let plan = fs::read_to_string(&file)
+        .unwrap()
+        .replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
     scene.place("plan", plan.as_bytes());
     fs::rename(scene.beside("plan"), &file).unwrap();
     for command in ["resume", "replay"] {
         let refused = ask(&scene, &[command]);
         assert_eq!(refused.code, Some(3), "{command}: {}", refused.err);
-        assert!(refused.err.contains("is not what it was when the run began"), "{command}: {}", refused.err);
+        assert!(
+            refused
+                .err
+                .contains("is not what it was when the run began"),
+            "{command}: {}",
+            refused.err
+        );
     }
 }
 
@@ -221,7 +359,10 @@ fn replay_leads_a_finished_order_to_the_same_end() {
     let replayed = Ran::of(&mut scene.program(&["replay", "--json"]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
     let told: Value = serde_json::from_str(&replayed.out).unwrap();
-    assert_eq!((&told["same"], &told["summary"]), (&json!(true), &scene.summary()));
+    assert_eq!(
+        (&told["same"], &told["summary"]),
+        (&json!(true), &scene.summary())
+    );
 }
 
 #[test]
@@ -229,7 +370,11 @@ fn replay_of_an_order_that_was_stopped_and_went_on_comes_to_the_same_end_too() {
     let scene = interrupted();
     let unfinished = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(unfinished.code, Some(3));
-    assert!(unfinished.err.contains(" ends in attempt 1"), "{}", unfinished.err);
+    assert!(
+        unfinished.err.contains(" ends in attempt 1"),
+        "{}",
+        unfinished.err
+    );
     scene.place("go-on", b"");
     assert_eq!(ask(&scene, &["resume"]).code, Some(0));
     let replayed = Ran::of(&mut scene.program(&["replay"]));
@@ -242,8 +387,13 @@ fn replay_says_that_it_cannot_try_another_answer_for_an_order() {
     scene.run(&[]);
     scene.place("reply", greet(BAD).as_bytes());
     let reply = scene.beside("reply");
-    let refused =
-        Ran::of(&mut scene.program(&["replay", "--from-round", "1", "--reply", reply.to_str().unwrap()]));
+    let refused = Ran::of(&mut scene.program(&[
+        "replay",
+        "--from-round",
+        "1",
+        "--reply",
+        reply.to_str().unwrap(),
+    ]));
     assert_eq!(refused.code, Some(3));
     assert!(refused.err.contains("scripted/FILE"), "{}", refused.err);
 }
@@ -254,7 +404,11 @@ fn runs_lists_orders_with_their_verdict() {
     scene.run(&["--max-attempts", "1"]);
     let failed = scene.runs();
     scene.run(&["--max-attempts", "2"]);
-    let passed = scene.runs().into_iter().find(|run| !failed.contains(run)).unwrap();
+    let passed = scene
+        .runs()
+        .into_iter()
+        .find(|run| !failed.contains(run))
+        .unwrap();
     let name = |run: &std::path::Path| run.file_name().unwrap().to_str().unwrap().to_owned();
     let listed = Ran::of(&mut scene.program(&["runs"]));
     let wanted = format!(
@@ -321,5 +475,9 @@ fn undo_of_an_order_that_failed_says_that_nothing_is_left_of_it() {
     scene.run(&["--max-attempts", "1"]);
     let undone = Ran::of(&mut scene.program(&["undo"]));
     assert_eq!(undone.code, Some(7));
-    assert!(undone.err.contains("or that was rolled back"), "{}", undone.err);
+    assert!(
+        undone.err.contains("or that was rolled back"),
+        "{}",
+        undone.err
+    );
 }

@@ -15,7 +15,10 @@ use crate::scenes::program::where_mounted;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
 fn in_the_rollback() -> (Scene, Child) {
-    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(BAD))),
+    );
     let (path, beside) = (
         std::env::var_os("PATH").unwrap().into_string().unwrap(),
         scene.project.beside().display().to_string(),
@@ -27,7 +30,10 @@ fn in_the_rollback() -> (Scene, Child) {
     scene.place("bin/git", slow.as_bytes());
     fs::set_permissions(scene.beside("bin/git"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut command: Command = scene.command(&["--max-attempts", "1"]);
-    command.env("PATH", format!("{beside}/bin:{path}")).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .env("PATH", format!("{beside}/bin:{path}"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     // As a terminal starts it.
     let mut child = command.process_group(0).spawn().unwrap();
     while !scene.beside("resets").exists() {
@@ -48,7 +54,13 @@ fn a_rollback_that_was_killed_is_done_at_the_next_start_although_its_git_lived_o
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(scene.verdict(), "FAIL acceptance_failed", "{ran}");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
-    assert_eq!((scene.project.status().unwrap().as_str(), scene.server.requests().len()), ("", 1));
+    assert_eq!(
+        (
+            scene.project.status().unwrap().as_str(),
+            scene.server.requests().len()
+        ),
+        ("", 1)
+    );
     assert!(!scene.root().join(".git/index.lock").exists());
 }
 
@@ -93,17 +105,30 @@ fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
         \"$@\"; code=$?
         git status --porcelain; cat src/greet.sh; exit $code";
     let run = scene.command(&["--max-attempts", "1"]);
-    let Some(ran) = where_mounted(inside, &small, &run) else { return };
+    let Some(ran) = where_mounted(inside, &small, &run) else {
+        return;
+    };
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("No space left on device"), "the disk was never full: {}", ran.err);
-    assert!(ran.out.ends_with(&format!("run_summary.json\n{}", FILES[2].1)), "{}", ran.out);
+    assert!(
+        ran.err.contains("No space left on device"),
+        "the disk was never full: {}",
+        ran.err
+    );
+    assert!(
+        ran.out
+            .ends_with(&format!("run_summary.json\n{}", FILES[2].1)),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
 fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
     let scene = Scene::with(&[&greet(GOOD)]);
     let before = scene.state();
-    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else { return };
+    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else {
+        return;
+    };
     has_not_begun(&done);
     assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
     let ran = scene.run(&[]);
@@ -112,8 +137,14 @@ fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_b
 
 #[test]
 fn line_ends_are_as_they_were_where_git_would_write_others() {
-    let scene = Scene::scripted(&FILES, Script::new([]).rule("chat/completions", Step::text(&greet(BAD))));
-    scene.project.write(".gitattributes", b"*.sh eol=crlf\n").unwrap();
+    let scene = Scene::scripted(
+        &FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(BAD))),
+    );
+    scene
+        .project
+        .write(".gitattributes", b"*.sh eol=crlf\n")
+        .unwrap();
     scene.project.commit("line ends").unwrap();
     assert_eq!(scene.project.status().unwrap(), "");
     // The second attempt finds the file that its prompt speaks of.

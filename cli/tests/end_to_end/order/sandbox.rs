@@ -27,18 +27,29 @@ fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
         "sh -c '! cat logs/*/events.jsonl'",
     ]}));
     // A run of implement in the same tree.
-    for (file, text) in [(".gitignore", "*\n"), ("1/run.json", "{}\n"), ("1/events.jsonl", "a hint\n")] {
-        scene.project.write(&format!("logs/{file}"), text.as_bytes()).unwrap();
+    for (file, text) in [
+        (".gitignore", "*\n"),
+        ("1/run.json", "{}\n"),
+        ("1/events.jsonl", "a hint\n"),
+    ] {
+        scene
+            .project
+            .write(&format!("logs/{file}"), text.as_bytes())
+            .unwrap();
     }
     let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
     let ran = Ran::of(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {
-        eprintln!("SKIPPED: the {rung} sandbox, which does not work here: {}", ran.err.trim());
+        eprintln!(
+            "SKIPPED: the {rung} sandbox, which does not work here: {}",
+            ran.err.trim()
+        );
         return;
     }
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
-        ran.err.contains("a command changed src/made-by-a-command, which it may not; it was restored"),
+        ran.err
+            .contains("a command changed src/made-by-a-command, which it may not; it was restored"),
         "{ran}"
     );
     assert!(!scene.root().join("src/made-by-a-command").exists());
@@ -72,7 +83,10 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
     let more = [("tests/makes.sh", makes), ("tests/uses.sh", uses)];
     for sandbox in ["auto", "landlock", "off"] {
         let files = [&FILES[..], &more].concat();
-        let scene = Scene::scripted(&files, Script::new([BAD, GOOD].map(|new| Step::text(&greet(new)))));
+        let scene = Scene::scripted(
+            &files,
+            Script::new([BAD, GOOD].map(|new| Step::text(&greet(new)))),
+        );
         scene.project.write("ignored/there", b"").unwrap();
         scene.place_order(&json!({
             "acceptance_commands": ["sh tests/makes.sh", "sh tests/uses.sh"],
@@ -81,17 +95,36 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
         }));
         let ran = scene.run(&["--sandbox", sandbox, "--max-attempts", "2"]);
         if ran.code == Some(3) && scene.runs().is_empty() {
-            eprintln!("SKIPPED: the {sandbox} sandbox, which does not work here: {}", ran.err.trim());
+            eprintln!(
+                "SKIPPED: the {sandbox} sandbox, which does not work here: {}",
+                ran.err.trim()
+            );
             continue;
         }
-        assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{sandbox}: {ran}");
+        assert_eq!(
+            (ran.code, scene.verdict().as_str()),
+            (Some(0), "PASS success"),
+            "{sandbox}: {ran}"
+        );
         assert!(
-            ran.err.contains("a command changed src/other.txt, src/report.xml, which it may not"),
+            ran.err
+                .contains("a command changed src/other.txt, src/report.xml, which it may not"),
             "{ran}"
         );
-        assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n", "{sandbox}");
+        assert_eq!(
+            scene.project.status().unwrap(),
+            " M src/greet.sh\n",
+            "{sandbox}"
+        );
         // Once before the change, and once in each attempt.
-        assert_eq!(scene.project.read("ignored/product").unwrap(), "run\nrun\nrun\n", "{sandbox}");
-        assert!(!scene.root().join(".git/code-commit/view").exists(), "{sandbox}");
+        assert_eq!(
+            scene.project.read("ignored/product").unwrap(),
+            "run\nrun\nrun\n",
+            "{sandbox}"
+        );
+        assert!(
+            !scene.root().join(".git/code-commit/view").exists(),
+            "{sandbox}"
+        );
     }
 }

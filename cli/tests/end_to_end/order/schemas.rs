@@ -32,7 +32,10 @@ pub fn check_folder(run: &Path) {
             check_folder(&path);
         } else if name == "events.jsonl" {
             check_journal(&path);
-        } else if let Some(artifact) = name.strip_suffix(".json").filter(|name| *name != "response") {
+        } else if let Some(artifact) = name
+            .strip_suffix(".json")
+            .filter(|name| *name != "response")
+        {
             let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             assert_eq!(faults(artifact, &value), [""; 0], "{}", path.display());
         }
@@ -43,7 +46,12 @@ fn check_journal(path: &Path) {
     let schema = published("events");
     for line in fs::read_to_string(path).unwrap().lines() {
         let entry: Value = serde_json::from_str(line).unwrap();
-        assert_eq!(schema.faults_of("entry", &entry), [""; 0], "{}", path.display());
+        assert_eq!(
+            schema.faults_of("entry", &entry),
+            [""; 0],
+            "{}",
+            path.display()
+        );
     }
 }
 
@@ -52,7 +60,11 @@ fn check_journal(path: &Path) {
 pub fn check_printed(out: &str) {
     let schema = published("events");
     for line in out.lines() {
-        assert_eq!(schema.faults(&serde_json::from_str(line).unwrap()), [""; 0], "{line}");
+        assert_eq!(
+            schema.faults(&serde_json::from_str(line).unwrap()),
+            [""; 0],
+            "{line}"
+        );
     }
 }
 
@@ -60,7 +72,11 @@ pub fn check_printed(out: &str) {
 fn check<T: Serialize + DeserializeOwned>(scene: &Scene, file: &str) {
     let text = scene.recorded(file);
     let value: T = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    assert_eq!(serde_json::to_string_pretty(&value).unwrap() + "\n", text, "{file}");
+    assert_eq!(
+        serde_json::to_string_pretty(&value).unwrap() + "\n",
+        text,
+        "{file}"
+    );
 }
 
 #[test]
@@ -97,14 +113,26 @@ fn a_key_more_or_less_or_of_another_type_does_not_fit_any_schema() {
             assert_ne!(faults(artifact, &less), [""; 0], "{artifact} without {key}");
             let mut other = whole.clone();
             other[key] = json!(0.5);
-            assert_ne!(faults(artifact, &other), [""; 0], "{artifact} with another {key}");
+            assert_ne!(
+                faults(artifact, &other),
+                [""; 0],
+                "{artifact} with another {key}"
+            );
         }
         let mut more = whole.clone();
         more["more"] = json!(1);
-        assert_ne!(faults(artifact, &more), [""; 0], "{artifact} with a key more");
+        assert_ne!(
+            faults(artifact, &more),
+            [""; 0],
+            "{artifact} with a key more"
+        );
     }
     for artifact in ["verify_result", "acceptance_result"] {
-        assert_ne!(faults(artifact, &json!([{ "command": [] }])), [""; 0], "{artifact}");
+        assert_ne!(
+            faults(artifact, &json!([{ "command": [] }])),
+            [""; 0],
+            "{artifact}"
+        );
     }
 }
 
@@ -118,7 +146,9 @@ fn an_order_with_everything_that_there_is_fits_the_schema() {
 }
 
 fn docs(path: &str) -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(path)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(path)
 }
 
 #[test]
@@ -126,19 +156,27 @@ fn the_reference_names_every_schema_and_every_stage() {
     let page = fs::read_to_string(docs("reference/orders.md")).unwrap();
     for entry in fs::read_dir(docs("schemas/order")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        assert!(page.contains(&format!("(../schemas/order/{name})")), "{name}");
+        assert!(
+            page.contains(&format!("(../schemas/order/{name})")),
+            "{name}"
+        );
     }
-    let brief: Value =
-        serde_json::from_str(&fs::read_to_string(docs("schemas/order/failure_brief.schema.json")).unwrap())
-            .unwrap();
+    let brief: Value = serde_json::from_str(
+        &fs::read_to_string(docs("schemas/order/failure_brief.schema.json")).unwrap(),
+    )
+    .unwrap();
     let stages: Vec<&str> = brief["$defs"]["Stage"]["oneOf"]
         .as_array()
         .unwrap()
         .iter()
         .map(|stage| stage["const"].as_str().unwrap())
         .collect();
-    let table =
-        page.lines().skip_while(|line| *line != "## Stages").take_while(|line| !line.starts_with("## Exit"));
-    let listed: Vec<&str> = table.filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let table = page
+        .lines()
+        .skip_while(|line| *line != "## Stages")
+        .take_while(|line| !line.starts_with("## Exit"));
+    let listed: Vec<&str> = table
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .collect();
     assert_eq!(listed, stages);
 }

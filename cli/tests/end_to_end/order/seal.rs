@@ -25,16 +25,29 @@ fn prepared(script: &str) -> Scene {
 fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_again() {
     let once = "test -e once && exec sh tests/run.sh; touch once; echo 'exit 0' > tests/run.sh; exec sh tests/run.sh";
     let (scene, ran) = run(once);
-    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{ran}");
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(0), "PASS success"),
+        "{ran}"
+    );
     assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
     assert!(
-        ran.err.contains("the command, or somebody else while it ran, changed tests/run.sh; it was restored"),
+        ran.err.contains(
+            "the command, or somebody else while it ran, changed tests/run.sh; it was restored"
+        ),
         "{}",
         ran.err
     );
-    assert!(scene.recorded("attempt_1/acceptance_1_stderr.txt").contains("tests/run.sh"));
+    assert!(
+        scene
+            .recorded("attempt_1/acceptance_1_stderr.txt")
+            .contains("tests/run.sh")
+    );
     let journal = scene.recorded("events.jsonl");
-    assert!(journal.contains("\"warning\":{\"code\":\"seal\""), "{journal}");
+    assert!(
+        journal.contains("\"warning\":{\"code\":\"seal\""),
+        "{journal}"
+    );
     let replayed = Ran::of(&mut scene.program(&["replay"]));
     assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
 }
@@ -42,17 +55,29 @@ fn a_protected_file_that_a_command_rewrites_is_put_back_and_the_command_runs_aga
 #[test]
 fn a_command_that_rewrites_a_protected_file_twice_has_failed_whatever_its_exit_code() {
     let (scene, ran) = run("echo 'exit 0' > tests/run.sh; exec sh tests/run.sh");
-    assert_eq!((ran.code, scene.verdict().as_str()), (Some(1), "FAIL acceptance_failed"));
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(1), "FAIL acceptance_failed")
+    );
     let result = scene.json("attempt_1/acceptance_result.json")[0].clone();
     assert_eq!(result["exit_code"], -1);
-    assert!(result["stderr_trunc"].as_str().unwrap().contains("again: it counts as failed"), "{result}");
+    assert!(
+        result["stderr_trunc"]
+            .as_str()
+            .unwrap()
+            .contains("again: it counts as failed"),
+        "{result}"
+    );
     assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
 }
 
 #[test]
 fn the_verification_script_is_sealed_without_being_named() {
     let (scene, ran) = run("echo 'exit 0' > scripts/verify.sh");
-    assert_eq!((ran.code, scene.verdict().as_str()), (Some(1), "FAIL acceptance_failed"));
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(1), "FAIL acceptance_failed")
+    );
     assert_eq!(scene.project.read("scripts/verify.sh").unwrap(), FILES[1].1);
 }
 
@@ -60,17 +85,30 @@ fn the_verification_script_is_sealed_without_being_named() {
 fn what_a_command_changes_besides_the_files_of_the_order_is_put_back_unless_it_is_kept() {
     let change = "echo other >> src/other.txt; echo report > report.xml";
     let (scene, ran) = run(change);
-    assert_eq!((ran.code, scene.verdict().as_str()), (Some(0), "PASS success"), "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.verdict().as_str()),
+        (Some(0), "PASS success"),
+        "{}",
+        ran.err
+    );
     assert!(
-        ran.err.contains("a command changed report.xml, src/other.txt, which it may not; it was restored"),
+        ran.err.contains(
+            "a command changed report.xml, src/other.txt, which it may not; it was restored"
+        ),
         "{ran}"
     );
     assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
     assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
     let scene = prepared(change);
-    scene.project.write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n").unwrap();
+    scene
+        .project
+        .write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n")
+        .unwrap();
     scene.project.commit("by-products stay").unwrap();
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n M src/other.txt\n?? report.xml\n");
+    assert_eq!(
+        scene.project.status().unwrap(),
+        " M src/greet.sh\n M src/other.txt\n?? report.xml\n"
+    );
 }

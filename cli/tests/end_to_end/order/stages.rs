@@ -52,7 +52,11 @@ fn text_that_is_no_proposal_ends_in_llm_output_invalid() {
         let ran = check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");
         assert_eq!(ran.code, Some(1));
         assert_eq!(scene.json("attempt_1/write_result.json")["write_ok"], false);
-        assert!(!scene.runs()[0].join("attempt_1/proposed_writes.json").exists());
+        assert!(
+            !scene.runs()[0]
+                .join("attempt_1/proposed_writes.json")
+                .exists()
+        );
     }
 }
 
@@ -63,10 +67,18 @@ fn sizes_and_duplicates_end_in_llm_output_invalid() {
     let twice = json!({ "summary": "", "writes": [write, write] }).to_string();
     // Three files of 200, 200 and 101 KB: none is too large, and all together are.
     let part = |path: &str, kb: usize| json!({ "path": path, "base_sha256": NOTHING, "content": "x".repeat(kb << 10) });
-    let parts = [part("src/new.sh", 200), part("src/newer.sh", 200), part("src/newest.sh", 101)];
+    let parts = [
+        part("src/new.sh", 200),
+        part("src/newer.sh", 200),
+        part("src/newest.sh", 101),
+    ];
     let together = json!({ "summary": "", "writes": parts }).to_string();
     for reply in [large, twice, together] {
-        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "llm_output_invalid");
+        check_failure(
+            &Scene::with(&[&reply]),
+            &["--max-attempts", "1"],
+            "llm_output_invalid",
+        );
     }
 }
 
@@ -75,7 +87,11 @@ fn a_base_that_is_no_hash_or_another_spelling_of_it_is_stale() {
     for base in ["", "deadbeef", &NOTHING.to_uppercase()] {
         let write = json!({ "path": "src/new.sh", "base_sha256": base, "content": "x\n" });
         let reply = json!({ "summary": "s", "writes": [write] }).to_string();
-        check_failure(&Scene::with(&[&reply]), &["--max-attempts", "1"], "stale_context");
+        check_failure(
+            &Scene::with(&[&reply]),
+            &["--max-attempts", "1"],
+            "stale_context",
+        );
     }
 }
 
@@ -83,14 +99,25 @@ fn a_base_that_is_no_hash_or_another_spelling_of_it_is_stale() {
 fn a_content_that_is_no_text_ends_in_llm_output_invalid() {
     let scene = Scene::with(&[&proposal("src/new.sh", None, "echo \u{0}\n")]);
     check_failure(&scene, &["--max-attempts", "1"], "llm_output_invalid");
-    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("NUL character"));
+    assert!(
+        brief(&scene, 1)["primary_error_excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("NUL character")
+    );
 }
 
 #[test]
 fn a_file_that_is_not_allowed_ends_in_write_scope_violation() {
     let back_into_scope = "src/../src/greet.sh";
-    let paths =
-        ["src/other.txt", "../outside", "/etc/passwd", ".git/config", "src/../tests/run.sh", back_into_scope];
+    let paths = [
+        "src/other.txt",
+        "../outside",
+        "/etc/passwd",
+        ".git/config",
+        "src/../tests/run.sh",
+        back_into_scope,
+    ];
     for path in paths {
         let scene = Scene::with(&[&proposal(path, None, "x")]);
         check_failure(&scene, &["--max-attempts", "1"], "write_scope_violation");
@@ -109,7 +136,12 @@ fn one_file_out_of_scope_keeps_the_allowed_ones_from_being_written() {
         scene.json("attempt_1/write_result.json")["touched_files"],
         json!(["src/new.sh", "src/other.txt"])
     );
-    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("src/other.txt"));
+    assert!(
+        brief(&scene, 1)["primary_error_excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("src/other.txt")
+    );
 }
 
 #[test]
@@ -122,15 +154,26 @@ fn a_wrong_base_hash_ends_in_stale_context() {
         { "path": "src/new.sh", "base_sha256": NOTHING, "content": "x\n" },
         { "path": "src/greet.sh", "base_sha256": NOTHING, "content": GOOD },
     ]});
-    for reply in [stale, new_that_is_not, old_that_is_not, one_of_two.to_string()] {
+    for reply in [
+        stale,
+        new_that_is_not,
+        old_that_is_not,
+        one_of_two.to_string(),
+    ] {
         let scene = Scene::with(&[&reply]);
         check_failure(&scene, &["--max-attempts", "1"], "stale_context");
         let journal = scene.recorded("events.jsonl");
         let (_, journal) = journal.split_once("\"what\":\"answered\"").unwrap();
         let is_told = |fact: &str| journal.contains(&format!("\"what\":\"{fact}\""));
-        assert!(!is_told("rolled-back"), "there was nothing to be put back: {journal}");
+        assert!(
+            !is_told("rolled-back"),
+            "there was nothing to be put back: {journal}"
+        );
         assert!(is_told("refused") && !is_told("written"), "{journal}");
-        assert!(!scene.runs()[0].join("undo/1").exists(), "no transaction was begun");
+        assert!(
+            !scene.runs()[0].join("undo/1").exists(),
+            "no transaction was begun"
+        );
     }
 }
 
@@ -139,7 +182,10 @@ fn a_verification_that_fails_ends_in_verify_failed_and_nothing_is_accepted() {
     let scene = Scene::with(&[&greet(BROKEN)]);
     check_failure(&scene, &["--max-attempts", "1"], "verify_failed");
     let attempt = scene.summary()["attempts"][0].clone();
-    assert_eq!(attempt["verify"][0]["command"], json!(["bash", "scripts/verify.sh"]));
+    assert_eq!(
+        attempt["verify"][0]["command"],
+        json!(["bash", "scripts/verify.sh"])
+    );
     assert_ne!(attempt["verify"][0]["exit_code"], 0);
     assert_eq!(attempt["acceptance"], json!([]));
 }
@@ -149,7 +195,10 @@ fn an_acceptance_command_that_fails_ends_in_acceptance_failed() {
     let scene = Scene::with(&[&greet(BAD)]);
     check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
     let brief = brief(&scene, 1);
-    assert_eq!((&brief["command"], &brief["exit_code"]), (&json!("sh tests/run.sh"), &json!(3)));
+    assert_eq!(
+        (&brief["command"], &brief["exit_code"]),
+        (&json!("sh tests/run.sh"), &json!(3))
+    );
     assert_eq!(brief["primary_error_excerpt"], "got: hello; you");
 }
 
@@ -158,10 +207,17 @@ fn a_write_that_the_system_refuses_ends_in_write_failed() {
     let scene = Scene::with(&[&greet(GOOD)]);
     // Something stands where the transaction would be made.
     let obstacle = "sh -c 'mkdir -p .git/code-commit/txn; false'";
-    scene.place_order(&json!({ "acceptance_commands": [obstacle], "must_fail_before": [obstacle] }));
+    scene
+        .place_order(&json!({ "acceptance_commands": [obstacle], "must_fail_before": [obstacle] }));
     check_failure(&scene, &["--max-attempts", "1"], "write_failed");
     let result = scene.json("attempt_1/write_result.json");
-    assert_eq!((&result["write_ok"], result["errors"].as_array().unwrap().len()), (&json!(false), 1));
+    assert_eq!(
+        (
+            &result["write_ok"],
+            result["errors"].as_array().unwrap().len()
+        ),
+        (&json!(false), 1)
+    );
 }
 
 #[test]
@@ -174,9 +230,11 @@ fn a_model_that_cannot_be_reached_ends_in_exception_and_is_not_tried_again() {
 
 #[test]
 fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
-    for (field, path) in
-        [("file_exists", "src/none"), ("file_absent", "src/greet.sh"), ("file_exists", "src")]
-    {
+    for (field, path) in [
+        ("file_exists", "src/none"),
+        ("file_absent", "src/greet.sh"),
+        ("file_exists", "src"),
+    ] {
         let scene = Scene::with(&[&greet(GOOD)]);
         scene.place_order(&json!({ "preconditions": [{ field: path }] }));
         let ran = check_failure(&scene, &[], "preflight");
@@ -199,10 +257,16 @@ fn a_must_fail_before_command_that_succeeds_ends_in_preflight_and_its_traces_are
     }));
     let ran = check_failure(&scene, &[], "preflight");
     assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
-    assert_eq!(scene.json("preflight/failure_brief.json")["stage"], "preflight");
+    assert_eq!(
+        scene.json("preflight/failure_brief.json")["stage"],
+        "preflight"
+    );
     let shown = Ran::of(&mut scene.program(&["show"]));
     for told in [&ran.err, &shown.out] {
-        assert!(told.contains("src/other.txt") && told.contains("must fail before the change"), "{told}");
+        assert!(
+            told.contains("src/other.txt") && told.contains("must fail before the change"),
+            "{told}"
+        );
     }
 }
 
@@ -218,7 +282,12 @@ fn postconditions_that_do_not_hold_end_in_acceptance_failed() {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.place_order(&json!({ "postconditions": [{ "file_exists": "src/new.sh" }] }));
     check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
-    assert!(brief(&scene, 1)["primary_error_excerpt"].as_str().unwrap().contains("file_exists: src/new.sh"));
+    assert!(
+        brief(&scene, 1)["primary_error_excerpt"]
+            .as_str()
+            .unwrap()
+            .contains("file_exists: src/new.sh")
+    );
 }
 
 #[test]
@@ -227,11 +296,22 @@ fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_ba
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let requests = scene.server.requests();
-    let prompt = requests[1].json()["messages"][1]["content"].as_str().unwrap().to_owned();
-    for part in ["acceptance_failed", "sh tests/run.sh", "got: hello; you", "Attempt 2 of 2"] {
+    let prompt = requests[1].json()["messages"][1]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    for part in [
+        "acceptance_failed",
+        "sh tests/run.sh",
+        "got: hello; you",
+        "Attempt 2 of 2",
+    ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
-    assert!(prompt.contains(FILES[2].1), "the file is shown as it is at the baseline");
+    assert!(
+        prompt.contains(FILES[2].1),
+        "the file is shown as it is at the baseline"
+    );
     assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 2);
 }
 
@@ -274,9 +354,18 @@ fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
     scene.place_order(&json!({ "acceptance_commands": [
         "sh -c 'git checkout -q -b other; git -c user.name=x -c user.email=x@x commit -qam stray; git branch -q -D other; false'",
     ]}));
-    let head = scene.project.git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap();
+    let head = scene
+        .project
+        .git(&["rev-parse", "--symbolic-full-name", "HEAD"])
+        .unwrap();
     scene.run(&["--max-attempts", "1"]);
-    assert_eq!(scene.project.git(&["rev-parse", "--symbolic-full-name", "HEAD"]).unwrap(), head);
+    assert_eq!(
+        scene
+            .project
+            .git(&["rev-parse", "--symbolic-full-name", "HEAD"])
+            .unwrap(),
+        head
+    );
     assert_eq!(scene.project.status().unwrap(), "");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
 }
@@ -288,13 +377,20 @@ fn a_limit_on_money_that_cannot_be_kept_is_refused_before_a_run_begins() {
     scene.place_order(&json!({ "max_cost": 1 }));
     let own = scene.run(&[]);
     assert!(
-        own.code == Some(3) && own.err.contains("max_cost: the price of this model is unknown"),
+        own.code == Some(3)
+            && own
+                .err
+                .contains("max_cost: the price of this model is unknown"),
         "{}",
         own.err
     );
     scene.place_order(&json!({}));
     let flag = scene.run(&["--max-cost", "1"]);
-    assert!(flag.code == Some(3) && flag.err.contains("the price of this model is unknown"), "{}", flag.err);
+    assert!(
+        flag.code == Some(3) && flag.err.contains("the price of this model is unknown"),
+        "{}",
+        flag.err
+    );
     assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
 }
 
@@ -302,7 +398,12 @@ fn a_limit_on_money_that_cannot_be_kept_is_refused_before_a_run_begins() {
 fn the_limits_of_every_loop_hold_for_an_order() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     let ran = check_failure(&scene, &["--max-calls", "1"], "exception");
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(4), 1), "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{}",
+        ran.err
+    );
     for limit in [["--max-tokens", "1"], ["--max-time", "1s"]] {
         let scene = Scene::with(&[&greet(GOOD)]);
         let ran = scene.run(&limit);

@@ -36,20 +36,29 @@ pub(super) fn look(pages: &[PathBuf]) -> Option<Vec<Seen>> {
         );
         return None;
     };
-    let Some(browser) =
-        ["/usr/bin/chromium", "/usr/bin/google-chrome"].map(Path::new).into_iter().find(|path| path.exists())
+    let Some(browser) = ["/usr/bin/chromium", "/usr/bin/google-chrome"]
+        .map(Path::new)
+        .into_iter()
+        .find(|path| path.exists())
     else {
         skipped("there is no /usr/bin/chromium");
         return None;
     };
     let shots = std::env::var_os("CODE_COMMIT_TEST_SCREENSHOTS").unwrap_or_else(|| "-".into());
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/page/look.mjs");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/end_to_end/page/look.mjs"
+    );
     let done = Command::new("node")
         .arg(script)
         .args([tools.as_os_str(), browser.as_os_str(), &shots])
         .args(pages)
         .output();
     let done = done.unwrap_or_else(|error| panic!("node: {error}"));
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
     Some(serde_json::from_slice(&done.stdout).unwrap())
 }

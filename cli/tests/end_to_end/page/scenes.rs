@@ -41,14 +41,32 @@ impl Pages {
 /// `commit.html`, `implement.html`, `order.html`, `phase.html`, `spec.html` and `all.html`, which is of the project with the
 /// first two.
 pub(super) fn five_loops(pages: &Pages) {
-    let scene =
-        commit::Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT, BREAKS_THE_BUILD, MENDS_IT]);
+    let scene = commit::Scene::with_replies([
+        TOUCHES_GIT,
+        BREAKS_THE_BUILD,
+        MENDS_IT,
+        BREAKS_THE_BUILD,
+        MENDS_IT,
+    ]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     pages.make("commit", &scene, &["page"]);
     scene.project.git(&["checkout", "-q", "--", "src"]).unwrap();
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-    let base =
-        ["implement", "--base-url", scene.server.origin(), "--sandbox", "off", "--model", "gemini-test"];
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
+    let base = [
+        "implement",
+        "--base-url",
+        scene.server.origin(),
+        "--sandbox",
+        "off",
+        "--model",
+        "gemini-test",
+    ];
     assert_eq!(scene.run_keyed(&base).code, Some(0));
     pages.make("implement", &scene, &["page"]);
     pages.make("all", &scene, &["page", "--all"]);

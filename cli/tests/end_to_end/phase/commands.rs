@@ -43,12 +43,18 @@ fn a_command_sees_the_source_and_the_specs_and_changes_only_the_source() {
     std::os::unix::fs::symlink(".env", scene.project("link")).unwrap();
     let probe = PROBE.replace("$SECRET", scene.at("home/secret").to_str().unwrap());
     scene.write("probe.sh", &format!("{probe}\ncat link\n"));
-    configured(&scene, "builder_commands:\n  probe: {command: 'sh probe.sh'}\n");
+    configured(
+        &scene,
+        "builder_commands:\n  probe: {command: 'sh probe.sh'}\n",
+    );
     let ran = run(&scene);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.err.contains("with all your rights"), "{}", ran.err);
     let probed = scene.read("src/probed");
-    assert!(probed.starts_with("{}\n# Phase 1: A page\n\n- GET / → 200\nthe source\n"), "{probed}");
+    assert!(
+        probed.starts_with("{}\n# Phase 1: A page\n\n- GET / → 200\nthe source\n"),
+        "{probed}"
+    );
     assert!(!probed.contains(KEY), "{probed}");
     assert_eq!(scene.read("src/made"), "made\n");
     assert_eq!(scene.read("package.json"), "{}\n");
@@ -56,7 +62,11 @@ fn a_command_sees_the_source_and_the_specs_and_changes_only_the_source() {
         assert!(!scene.project(none).exists(), "{none}");
     }
     assert!(!scene.read("prompts/builder.md").ends_with("x\n"));
-    assert_eq!(scene.commits("src").len(), 2, "the repository was not led elsewhere");
+    assert_eq!(
+        scene.commits("src").len(),
+        2,
+        "the repository was not led elsewhere"
+    );
 }
 
 #[test]
@@ -87,13 +97,23 @@ fn serve_and_ask(sandbox: &str) {
     }
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read(".abl/tests/answer").trim(), "hello");
-    assert_eq!(scene.read(".abl/tests/leaked"), "", "the verifier itself sees no source");
-    assert!(scene.read(".abl/tests/seeded").starts_with("seed\n"), "one view for all commands of a turn");
+    assert_eq!(
+        scene.read(".abl/tests/leaked"),
+        "",
+        "the verifier itself sees no source"
+    );
+    assert!(
+        scene.read(".abl/tests/seeded").starts_with("seed\n"),
+        "one view for all commands of a turn"
+    );
     assert!(
         !scene.project("src/data").exists() && !scene.project("src/port.txt").exists(),
         "and gone with it"
     );
-    assert!(!crate::phase::happy::is_running("serve.py"), "the server ends with the turn");
+    assert!(
+        !crate::phase::happy::is_running("serve.py"),
+        "the server ends with the turn"
+    );
     assert!(!scene.project(".code-commit/desk-view").exists());
 }
 
@@ -105,13 +125,17 @@ fn commands_have_a_network_of_their_own_unless_it_is_opened() {
     }
     let machine = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = machine.local_addr().unwrap().port();
-    let dial =
-        format!("import socket; socket.create_connection((\"127.0.0.1\", {port})); print(\"reached\")");
+    let dial = format!(
+        "import socket; socket.create_connection((\"127.0.0.1\", {port})); print(\"reached\")"
+    );
     for (more, reached) in [("", ""), ("[sandbox]\nnetwork = true\n", "reached\n")] {
         let scene = Scene::new(&[("builder-1", "abl-cmd dial > dialled 2>/dev/null; true")]);
         scene.write("dial.py", &dial);
         scene.write("code-commit.toml", more);
-        configured(&scene, "builder_commands:\n  dial: {command: 'python3 dial.py 2>/dev/null'}\n");
+        configured(
+            &scene,
+            "builder_commands:\n  dial: {command: 'python3 dial.py 2>/dev/null'}\n",
+        );
         assert_eq!(scene.code_commit(&["trust", "--yes"], &[]).code, Some(0));
         let ran = run(&scene);
         assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -128,13 +152,28 @@ fn what_a_command_runs_cannot_take_the_place_of_what_the_role_uses() {
     let scene = Scene::new(&[("verifier-1", uses)]);
     // The desk beside it is within reach of the builder's code; what the verifier calls and reads is not.
     let evil = "for folder in /tmp/* /tmp/*/*; do rm -rf $folder/desk $folder/abl-cmd; ln -s /dev/null $folder/desk; done";
-    configured(&scene, &format!("verifier_commands:\n  evil: {{command: '{evil}'}}\n"));
+    configured(
+        &scene,
+        &format!("verifier_commands:\n  evil: {{command: '{evil}'}}\n"),
+    );
     let ran = run(&scene);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(scene.read(".abl/tests/spec").starts_with("# Phase 1: A page"));
-    assert!(scene.read(".abl/tests/way").trim().ends_with("/bin/abl-cmd"));
+    assert!(
+        scene
+            .read(".abl/tests/spec")
+            .starts_with("# Phase 1: A page")
+    );
+    assert!(
+        scene
+            .read(".abl/tests/way")
+            .trim()
+            .ends_with("/bin/abl-cmd")
+    );
     let again = scene.read(".abl/tests/again");
-    assert!(again.contains("no answer"), "only the desk beside it was in reach: {again}");
+    assert!(
+        again.contains("no answer"),
+        "only the desk beside it was in reach: {again}"
+    );
 }
 
 #[test]
@@ -156,7 +195,11 @@ fn what_the_configuration_grants_by_name_is_there_for_commands() {
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
     let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[("MINE", "given")]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(scene.read("src/shown").starts_with("the tests\ngiven\n"), "{}", scene.read("src/shown"));
+    assert!(
+        scene.read("src/shown").starts_with("the tests\ngiven\n"),
+        "{}",
+        scene.read("src/shown")
+    );
     assert_eq!(scene.read("out/made"), "x\n");
     assert!(!scene.project(".abl/tests/mine").exists());
 }

@@ -12,9 +12,18 @@ const ENTRY: &str = "entry() { printf 'SPEC: GET / → 200\\nINPUT: GET /\\nOBSE
 /// Verifiers that know of a failure and do not say so in `failed_specs.md`: how, and what they do.
 const HOSTILE: [(&str, &str); 23] = [
     ("in tests/", "mkdir tests; entry > tests/failed_specs.md"),
-    ("in .abl/tests/", "mkdir -p .abl/tests; entry > .abl/tests/failed_specs.md"),
-    ("among the reports", "mkdir -p verifier_reports; entry > verifier_reports/failed_specs.md"),
-    ("in a subfolder", "mkdir -p a/b/c; entry > a/b/c/failed_specs.md"),
+    (
+        "in .abl/tests/",
+        "mkdir -p .abl/tests; entry > .abl/tests/failed_specs.md",
+    ),
+    (
+        "among the reports",
+        "mkdir -p verifier_reports; entry > verifier_reports/failed_specs.md",
+    ),
+    (
+        "in a subfolder",
+        "mkdir -p a/b/c; entry > a/b/c/failed_specs.md",
+    ),
     ("as .txt", "entry > failed_specs.txt"),
     ("in capitals", "entry > FAILED_SPECS.MD"),
     ("in title case", "entry > Failed_Specs.md"),
@@ -22,44 +31,92 @@ const HOSTILE: [(&str, &str); 23] = [
     ("with a dash", "entry > failed-specs.md"),
     ("with a dot before it", "entry > .failed_specs.md"),
     ("in the report alone", "report \"$(entry)\"; answer Done."),
-    ("in a code fence of the report", "report \"$(echo '```'; entry; echo '```')\"; answer Done."),
-    ("as a list of Markdown", "report \"$(entry | sed 's/^\\([A-Z]*\\):/- **\\1**:/')\"; answer Done."),
-    ("in the answer alone", "words 'Verified.\\n\\nSPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'"),
-    ("in pieces of the answer", "words 'SPEC: GET / → 200\\nINP'; words 'UT: GET /\\nOBSERVED: 404\\n'"),
+    (
+        "in a code fence of the report",
+        "report \"$(echo '```'; entry; echo '```')\"; answer Done.",
+    ),
+    (
+        "as a list of Markdown",
+        "report \"$(entry | sed 's/^\\([A-Z]*\\):/- **\\1**:/')\"; answer Done.",
+    ),
+    (
+        "in the answer alone",
+        "words 'Verified.\\n\\nSPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'",
+    ),
+    (
+        "in pieces of the answer",
+        "words 'SPEC: GET / → 200\\nINP'; words 'UT: GET /\\nOBSERVED: 404\\n'",
+    ),
     ("under another name", "entry > failures-of-today"),
     ("in YAML", "entry > result.yaml"),
-    ("beside an empty list", ": > failed_specs.md; entry > failed_specs.md.bak"),
+    (
+        "beside an empty list",
+        ": > failed_specs.md; entry > failed_specs.md.bak",
+    ),
     ("in the name of a program", "entry > failed_specs.py"),
-    ("without its input", "entry | grep -v INPUT > failed_specs.txt"),
-    ("among the material of tests", "mkdir fixtures; entry > fixtures/page.md"),
-    ("with a result below it", "entry > notes.md; echo 'RESULT: FAIL' >> notes.md"),
-    ("with windows' line ends", "entry | sed 's/$/\\r/' > failed_specs.txt"),
+    (
+        "without its input",
+        "entry | grep -v INPUT > failed_specs.txt",
+    ),
+    (
+        "among the material of tests",
+        "mkdir fixtures; entry > fixtures/page.md",
+    ),
+    (
+        "with a result below it",
+        "entry > notes.md; echo 'RESULT: FAIL' >> notes.md",
+    ),
+    (
+        "with windows' line ends",
+        "entry | sed 's/$/\\r/' > failed_specs.txt",
+    ),
 ];
 
 /// Verifiers for whom every contract holds, and what they leave.
 const HONEST: [(&str, &str); 16] = [
     ("nothing", ""),
     ("an empty list", ": > failed_specs.md"),
-    ("a list of the tests", "report 'TESTED: GET / → 200 → page.sh'; answer Done."),
+    (
+        "a list of the tests",
+        "report 'TESTED: GET / → 200 → page.sh'; answer Done.",
+    ),
     (
         "a test of a parser",
         "printf 'TEXT = \"\"\"\\nSPEC: a\\nINPUT: b\\nOBSERVED: c\\n\"\"\"\\n' > test_parser.py",
     ),
-    ("a script that would write one", "(echo 'cat > failed_specs.md <<E'; entry; echo E) > run.sh"),
-    ("a form to fill in", "printf 'SPEC: <contract>\\nINPUT: <input>\\nOBSERVED: <output>\\n' > FORM.md"),
+    (
+        "a script that would write one",
+        "(echo 'cat > failed_specs.md <<E'; entry; echo E) > run.sh",
+    ),
+    (
+        "a form to fill in",
+        "printf 'SPEC: <contract>\\nINPUT: <input>\\nOBSERVED: <output>\\n' > FORM.md",
+    ),
     (
         "material of tests",
         "mkdir fixtures; printf 'SPEC: a\\nINPUT: b\\nOBSERVED: c\\n' > fixtures/sample.md",
     ),
     ("the spec", "cat ../specs/phase1.md > spec-as-read.md"),
-    ("the words of its prompt", "report \"$(printf '%s\\n' \"$@\" | grep -A2 '^SPEC: ')\"; answer Done."),
-    ("words about the form", "report 'No SPEC: line, no INPUT: and no OBSERVED: was needed.'; answer Done."),
+    (
+        "the words of its prompt",
+        "report \"$(printf '%s\\n' \"$@\" | grep -A2 '^SPEC: ')\"; answer Done.",
+    ),
+    (
+        "words about the form",
+        "report 'No SPEC: line, no INPUT: and no OBSERVED: was needed.'; answer Done.",
+    ),
     (
         "what holds in the same form",
         "report \"$(entry | sed s/404/200/; echo 'RESULT: PASS')\"; answer Done.",
     ),
-    ("half an entry", "report \"$(entry | head -1)\"; answer Done."),
-    ("a list that it removed", "entry > failed_specs.txt; rm failed_specs.txt"),
+    (
+        "half an entry",
+        "report \"$(entry | head -1)\"; answer Done.",
+    ),
+    (
+        "a list that it removed",
+        "entry > failed_specs.txt; rm failed_specs.txt",
+    ),
     ("a recorded test", "entry > list.snap"),
     (
         "a file with a long path",
@@ -76,7 +133,10 @@ fn on_one_line(text: &str) -> String {
 /// A phase with one verification at most.
 fn scene(turns: &[(&str, &str)]) -> Scene {
     let scene = Scene::new(turns);
-    scene.write(".abl/abl.config.yaml", "loop: {max_verifier_iterations: 1}\n");
+    scene.write(
+        ".abl/abl.config.yaml",
+        "loop: {max_verifier_iterations: 1}\n",
+    );
     scene.write(
         ".abl/specs/phase1.md",
         "# Phase 1: A page\n\nA failure looks so:\n\nSPEC: it is blue\nINPUT: a look\nOBSERVED: red\n\n- GET / → 200\n",
@@ -92,13 +152,17 @@ fn no_verifier_that_knows_of_a_failure_passes_a_phase_and_no_other_fails_one() {
             let scene = scene(&[("verifier-1", &format!("{ENTRY}{lines}"))]);
             let ran = scene.run(&["run"]);
             let has_passed = scene.commits("src").contains(&"phase1/passed".to_owned());
-            let is_said = expected == 0 || on_one_line(&ran.err).contains("the verifier listed failures in ");
+            let is_said =
+                expected == 0 || on_one_line(&ran.err).contains("the verifier listed failures in ");
             if ran.code != Some(expected) || has_passed != (expected == 0) || !is_said {
                 verdicts += &format!("{name}: {:?}\n{}{}\n", ran.code, ran.out, ran.err);
             }
         }
     }
-    assert_eq!(verdicts, "", "verdicts that were not earned, or refused to those who had");
+    assert_eq!(
+        verdicts, "",
+        "verdicts that were not earned, or refused to those who had"
+    );
 }
 
 #[test]
@@ -106,13 +170,34 @@ fn a_misplaced_failure_is_put_into_its_place_goes_to_the_builder_and_counts_agai
     let misplaced = format!("{ENTRY}entry > failed_specs.txt");
     let scene = Scene::new(&[("verifier-1", &misplaced), ("verifier-2", &misplaced)]);
     let ran = scene.run(&["run"]);
-    assert_eq!((ran.code, scene.turns("builder"), scene.turns("verifier")), (Some(0), 3, 3), "{ran:?}");
-    let said = "the verifier listed failures in failed_specs.txt instead of failed_specs.md: they count";
-    assert_eq!(on_one_line(&ran.err).matches(said).count(), 2, "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.turns("builder"), scene.turns("verifier")),
+        (Some(0), 3, 3),
+        "{ran:?}"
+    );
+    let said =
+        "the verifier listed failures in failed_specs.txt instead of failed_specs.md: they count";
+    assert_eq!(
+        on_one_line(&ran.err).matches(said).count(),
+        2,
+        "{}",
+        ran.err
+    );
     let logs = scene.files(".abl/logs");
-    let prompt = &logs.iter().find(|(path, _)| path.ends_with("3-builder-query.txt")).unwrap().1;
-    assert!(prompt.contains("SPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404"), "{prompt}");
-    let steps = ["phase1/verify/step-1", "phase1/verify/step-2", "phase1/passed"];
+    let prompt = &logs
+        .iter()
+        .find(|(path, _)| path.ends_with("3-builder-query.txt"))
+        .unwrap()
+        .1;
+    assert!(
+        prompt.contains("SPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404"),
+        "{prompt}"
+    );
+    let steps = [
+        "phase1/verify/step-1",
+        "phase1/verify/step-2",
+        "phase1/passed",
+    ];
     assert_eq!(scene.commits(".abl/tests"), steps);
     let committed = scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD^"]);
     assert_eq!(committed, ["failed_specs.md", "verifier_reports"]);
@@ -128,8 +213,9 @@ fn what_a_try_without_a_report_has_left_counts() {
 
 #[test]
 fn a_report_that_goes_on_in_one_file_does_not_fail_what_was_mended() {
-    let first =
-        format!("{ENTRY}fails 404; mkdir verifier_reports; entry > verifier_reports/all.md; answer Done.");
+    let first = format!(
+        "{ENTRY}fails 404; mkdir verifier_reports; entry > verifier_reports/all.md; answer Done."
+    );
     let then = "echo 'All hold.' >> verifier_reports/all.md; answer Done.";
     let scene = Scene::new(&[("verifier-1", &first), ("verifier-2", then)]);
     let ran = scene.run(&["run"]);
@@ -141,16 +227,28 @@ fn contracts_that_no_test_is_named_for_are_said_and_fail_a_strict_phase() {
     let silent = Scene::new(&[]);
     let ran = silent.run(&["run"]);
     let said = "the verifier named no test for 1 contract: GET / → 200";
-    assert!(ran.code == Some(0) && on_one_line(&ran.err).contains(said), "{ran:?}");
+    assert!(
+        ran.code == Some(0) && on_one_line(&ran.err).contains(said),
+        "{ran:?}"
+    );
     let strict = Scene::new(&[]);
     let ran = strict.run(&["run", "--strict"]);
-    assert_eq!((ran.code, strict.turns("builder"), strict.turns("verifier")), (Some(6), 1, 2), "{ran:?}");
+    assert_eq!(
+        (ran.code, strict.turns("builder"), strict.turns("verifier")),
+        (Some(6), 1, 2),
+        "{ran:?}"
+    );
     assert!(
-        on_one_line(&ran.out).contains(said) && !strict.commits("src").contains(&"phase1/passed".to_owned()),
+        on_one_line(&ran.out).contains(said)
+            && !strict.commits("src").contains(&"phase1/passed".to_owned()),
         "{ran:?}"
     );
     let logs = strict.files(".abl/logs");
-    let again = &logs.iter().find(|(path, _)| path.ends_with("3-verifier-query.txt")).unwrap().1;
+    let again = &logs
+        .iter()
+        .find(|(path, _)| path.ends_with("3-verifier-query.txt"))
+        .unwrap()
+        .1;
     assert!(
         again.contains("named no test for some contracts") && again.contains("\n- GET / → 200\n"),
         "{again}"
@@ -158,7 +256,11 @@ fn contracts_that_no_test_is_named_for_are_said_and_fail_a_strict_phase() {
     let told = "report 'TESTED: GET / → 200 → page.sh'; answer Done.";
     let second = Scene::new(&[("verifier-2", told)]);
     let ran = second.run(&["run", "--strict"]);
-    assert_eq!((ran.code, second.turns("verifier")), (Some(0), 2), "{ran:?}");
+    assert_eq!(
+        (ran.code, second.turns("verifier")),
+        (Some(0), 2),
+        "{ran:?}"
+    );
     assert!(!ran.err.contains("named no test for 1"), "{}", ran.err);
 }
 
@@ -168,20 +270,51 @@ fn summary(scene: &Scene, args: &[&str]) -> Value {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
     let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);
-    assert_eq!((faults, &last["event"]), (Vec::<String>::new(), &"summary".into()), "{}", ran.out);
+    assert_eq!(
+        (faults, &last["event"]),
+        (Vec::<String>::new(), &"summary".into()),
+        "{}",
+        ran.out
+    );
     assert_eq!(last["outcome"]["outcome"], "done", "{last}");
     last
 }
 
 #[test]
 fn a_pass_is_void_once_source_tests_or_description_have_changed() {
-    let scene = Scene::new(&[("builder-1", "echo code > app"), ("verifier-1", "echo test > test.sh")]);
+    let scene = Scene::new(&[
+        ("builder-1", "echo code > app"),
+        ("verifier-1", "echo test > test.sh"),
+    ]);
     assert_eq!(scene.run(&["PHASE=1"]).code, Some(0));
-    assert_eq!(scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD"]), ["test.sh", "verifier_reports"]);
-    let commit = ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qam", "mine"];
+    assert_eq!(
+        scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD"]),
+        ["test.sh", "verifier_reports"]
+    );
+    let commit = [
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@a",
+        "commit",
+        "-qam",
+        "mine",
+    ];
     for (file, is_committed, args, said, turns) in [
-        ("src/app", false, "1", "passed for another source than there is now: it is verified again", (1, 2)),
-        ("src/app", true, "run", "passed for another source than there is now: it is verified again", (1, 3)),
+        (
+            "src/app",
+            false,
+            "1",
+            "passed for another source than there is now: it is verified again",
+            (1, 2),
+        ),
+        (
+            "src/app",
+            true,
+            "run",
+            "passed for another source than there is now: it is verified again",
+            (1, 3),
+        ),
         (
             ".abl/tests/test.sh",
             false,
@@ -189,10 +322,26 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
             "passed by other tests than there are now: it is verified again",
             (1, 4),
         ),
-        (".abl/tests/test.sh", true, "run", "passed by other tests than there are now", (1, 5)),
-        (".abl/project.md", false, "1", "or another project.md: it is open again", (2, 6)),
+        (
+            ".abl/tests/test.sh",
+            true,
+            "run",
+            "passed by other tests than there are now",
+            (1, 5),
+        ),
+        (
+            ".abl/project.md",
+            false,
+            "1",
+            "or another project.md: it is open again",
+            (2, 6),
+        ),
     ] {
-        assert_eq!(summary(&scene, &["1"])["from_record"], true, "{file}: nothing has changed yet");
+        assert_eq!(
+            summary(&scene, &["1"])["from_record"],
+            true,
+            "{file}: nothing has changed yet"
+        );
         scene.write(file, &format!("sabotage {args}\n"));
         if is_committed {
             scene.git(file.rsplit_once('/').unwrap().0, &commit);
@@ -200,9 +349,17 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
         let ran = scene.run(&[args]);
         let err = on_one_line(&ran.err);
         assert!(ran.code == Some(0) && err.contains(said), "{file}: {ran:?}");
-        assert_eq!((scene.turns("builder"), scene.turns("verifier")), turns, "{file}");
+        assert_eq!(
+            (scene.turns("builder"), scene.turns("verifier")),
+            turns,
+            "{file}"
+        );
     }
-    assert_eq!(summary(&scene, &["run"])["phase"], 1, "every phase has passed");
+    assert_eq!(
+        summary(&scene, &["run"])["phase"],
+        1,
+        "every phase has passed"
+    );
     scene.write("src/app", "a change that a person vouches for\n");
     assert_eq!(scene.run(&["trust", "1"]).code, Some(0));
     assert_eq!(summary(&scene, &["1"])["from_record"], true);
@@ -211,7 +368,10 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
 #[test]
 fn a_report_is_no_test_and_a_later_phase_vouches_for_an_earlier_one() {
     let scene = Scene::new(&[("builder-2", "echo more > app")]);
-    scene.write(".abl/specs/phase2.md", "# Phase 2: More\n\n- GET /more → 200\n");
+    scene.write(
+        ".abl/specs/phase2.md",
+        "# Phase 2: More\n\n- GET /more → 200\n",
+    );
     assert_eq!(scene.run(&["run"]).code, Some(0));
     scene.write(".abl/tests/verifier_reports/mine.md", "read\n");
     assert_eq!(scene.run(&["1"]).out.trim(), "Phase 1 has passed.");
@@ -227,7 +387,10 @@ fn a_report_is_no_test_and_a_later_phase_vouches_for_an_earlier_one() {
 #[test]
 fn the_untouched_template_is_refused_before_anything_is_paid() {
     let scene = Scene::new(&[]);
-    scene.write(".abl/specs/phase1.md", include_str!("../../../src/commands/phase/init/phase1.md"));
+    scene.write(
+        ".abl/specs/phase1.md",
+        include_str!("../../../src/commands/phase/init/phase1.md"),
+    );
     for args in [&["run"][..], &["1"], &["run", "--dry-run"]] {
         let ran = scene.run(args);
         assert!(

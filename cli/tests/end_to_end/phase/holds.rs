@@ -10,7 +10,10 @@ const EDITED: &str = "# Phase 1: A page\n\n- GET / → 200\n- GET /about → 200
 fn prompt(scene: &Scene, file: &str) -> String {
     let mut files = scene.files(".abl/logs");
     files.sort();
-    let (_, text) = files.into_iter().rfind(|(path, _)| path.to_str().unwrap().ends_with(file)).unwrap();
+    let (_, text) = files
+        .into_iter()
+        .rfind(|(path, _)| path.to_str().unwrap().ends_with(file))
+        .unwrap();
     text
 }
 
@@ -40,10 +43,18 @@ fn a_phase_whose_specs_have_changed_since_is_open_again_and_the_builder_sees_the
 
 #[test]
 fn a_phase_that_is_stuck_stays_so_until_specs_or_source_or_a_flag_say_otherwise() {
-    let fails: Vec<(String, &str)> = (1..=4).map(|n| (format!("verifier-{n}"), "fails 404")).collect();
-    let fails: Vec<(&str, &str)> = fails.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
+    let fails: Vec<(String, &str)> = (1..=4)
+        .map(|n| (format!("verifier-{n}"), "fails 404"))
+        .collect();
+    let fails: Vec<(&str, &str)> = fails
+        .iter()
+        .map(|(name, lines)| (name.as_str(), *lines))
+        .collect();
     let scene = Scene::new(&fails);
-    scene.write(".abl/abl.config.yaml", "loop: {max_verifier_iterations: 1}\n");
+    scene.write(
+        ".abl/abl.config.yaml",
+        "loop: {max_verifier_iterations: 1}\n",
+    );
     let run = |args: &[&str]| {
         let ran = scene.run(&[&["run"], args].concat());
         (ran.code, scene.turns("verifier"), ran.out)
@@ -51,8 +62,14 @@ fn a_phase_that_is_stuck_stays_so_until_specs_or_source_or_a_flag_say_otherwise(
     assert_eq!(run(&[]).0, Some(6));
     let (code, turns, said) = run(&[]);
     assert_eq!((code, turns), (Some(6), 1), "nobody is asked again: {said}");
-    assert!(said.contains("neither specs, source nor verifier have changed since"), "{said}");
-    assert!(said.contains("OBSERVED: 404") && said.contains("phase run --retry"), "{said}");
+    assert!(
+        said.contains("neither specs, source nor verifier have changed since"),
+        "{said}"
+    );
+    assert!(
+        said.contains("OBSERVED: 404") && said.contains("phase run --retry"),
+        "{said}"
+    );
     let (code, turns, _) = run(&["--retry"]);
     assert_eq!((code, turns), (Some(6), 2));
     scene.write("src/by-a-person", "mended\n");
@@ -70,27 +87,51 @@ fn a_phase_that_is_stuck_stays_so_until_specs_or_source_or_a_flag_say_otherwise(
 fn specs_that_are_edited_while_a_role_works_are_noticed_before_the_next_turn() {
     let edit = format!("printf '{}' > ../{SPEC}", EDITED.replace('\n', "\\n"));
     for turn in ["builder-1", "verifier-1"] {
-        let edit = if turn == "verifier-1" { edit.replace("../.abl", "..") } else { edit.clone() };
+        let edit = if turn == "verifier-1" {
+            edit.replace("../.abl", "..")
+        } else {
+            edit.clone()
+        };
         let scene = Scene::new(&[(turn, &edit)]);
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(ran.err.contains("the specs of phase 1 changed"), "{turn}: {}", ran.err);
-        assert_eq!(scene.turns("builder"), 2, "{turn}: what was built for the old ones does not count");
-        assert!(prompt(&scene, "verifier-query.txt").contains("/about"), "{turn}");
-        assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.", "{turn}");
+        assert!(
+            ran.err.contains("the specs of phase 1 changed"),
+            "{turn}: {}",
+            ran.err
+        );
+        assert_eq!(
+            scene.turns("builder"),
+            2,
+            "{turn}: what was built for the old ones does not count"
+        );
+        assert!(
+            prompt(&scene, "verifier-query.txt").contains("/about"),
+            "{turn}"
+        );
+        assert_eq!(
+            scene.run(&["run"]).out.trim(),
+            "Every phase has passed.",
+            "{turn}"
+        );
     }
 }
 
 #[test]
 fn specs_that_are_edited_while_a_run_is_stopped_are_noticed_when_it_goes_on() {
     let scene = Scene::new(&[]);
-    let (_, is_killed) =
-        scene.killed(&["run", "--sandbox", "off"], &[], |line| line.contains(r#""what":"committed""#));
+    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| {
+        line.contains(r#""what":"committed""#)
+    });
     assert!(is_killed);
     scene.write(SPEC, EDITED);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.err.contains("the specs of phase 1 changed"), "{}", ran.err);
+    assert!(
+        ran.err.contains("the specs of phase 1 changed"),
+        "{}",
+        ran.err
+    );
     assert_eq!(scene.turns("builder"), 2);
 }
 
@@ -101,7 +142,13 @@ fn a_phase_whose_verifier_has_changed_is_verified_again_and_not_built() {
     scene.write("prompts/verifier.md", "Verify phase <<PHASE>> by heart.\n");
     let again = scene.run(&["run"]);
     assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(again.err.contains("another prompt or other commands: it is verified again"), "{}", again.err);
+    assert!(
+        again
+            .err
+            .contains("another prompt or other commands: it is verified again"),
+        "{}",
+        again.err
+    );
     assert_eq!((scene.turns("builder"), scene.turns("verifier")), (1, 2));
 }
 
@@ -110,13 +157,17 @@ fn a_verdict_names_the_tree_the_specs_and_the_verifier_that_it_holds_for() {
     let scene = Scene::new(&[]);
     let ran = scene.run(&["run", "--json"]);
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-    let hashes =
-        ["tree", "specification", "decider"].map(|name| last["holds_for"][name].as_str().unwrap().len());
+    let hashes = ["tree", "specification", "decider"]
+        .map(|name| last["holds_for"][name].as_str().unwrap().len());
     assert_eq!(hashes, [64; 3], "{last}");
     let state: Value = serde_json::from_str(&scene.read(".abl/state.json")).unwrap();
     assert_eq!(state["passes"]["1"], last["holds_for"]);
-    let journal =
-        scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap().1;
+    let journal = scene
+        .files(".abl/logs")
+        .into_iter()
+        .find(|(path, _)| path.ends_with("events.jsonl"))
+        .unwrap()
+        .1;
     let ended: Value = serde_json::from_str(journal.lines().last().unwrap()).unwrap();
     assert_eq!(ended["fact"]["holds_for"], last["holds_for"]);
 }

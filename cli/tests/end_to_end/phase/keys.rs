@@ -6,41 +6,64 @@ use crate::scenes::phase::Scene;
 #[test]
 fn a_key_names_one_phase_and_its_pass_is_told_again() {
     let scene = Scene::new(&[]);
-    scene.write(".abl/specs/phase2.md", "# Phase 2: More\n\n- GET /more → 200\n");
+    scene.write(
+        ".abl/specs/phase2.md",
+        "# Phase 2: More\n\n- GET /more → 200\n",
+    );
     let run = |args: &[&str]| {
         let ran = scene.run(args);
         (ran.code, scene.turns("builder"), ran.out, ran.err)
     };
     assert_eq!(run(&["run", "--key", "ticket-7"]).1, 1);
     let (code, turns, out, err) = run(&["run", "--key", "ticket-7"]);
-    assert_eq!((code, turns, out.trim()), (Some(0), 1, "Phase 1 has passed."));
-    assert!(err.contains("is already finished; no model was called"), "{err}");
+    assert_eq!(
+        (code, turns, out.trim()),
+        (Some(0), 1, "Phase 1 has passed.")
+    );
+    assert!(
+        err.contains("is already finished; no model was called"),
+        "{err}"
+    );
     let (_, _, json, _) = run(&["run", "--key", "ticket-7", "--json"]);
     let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);
     assert_eq!(faults, Vec::<String>::new(), "{json}");
-    assert_eq!((&last["from_record"], &last["outcome"]["outcome"]), (&true.into(), &"done".into()), "{json}");
+    assert_eq!(
+        (&last["from_record"], &last["outcome"]["outcome"]),
+        (&true.into(), &"done".into()),
+        "{json}"
+    );
     let (code, turns, _, err) = run(&["2", "--key", "ticket-7"]);
     assert_eq!((code, turns), (Some(3), 1));
     assert!(err.contains("the key was used for phase 1"), "{err}");
     let (code, turns, out, _) = run(&["run", "--key", "ticket-8"]);
     assert_eq!((code, turns), (Some(0), 2), "{out}");
     assert!(out.contains("Phase 2 passed"), "{out}");
-    scene.write(".abl/specs/phase1.md", "# Phase 1: A page\n\n- GET / → 204\n");
+    scene.write(
+        ".abl/specs/phase1.md",
+        "# Phase 1: A page\n\n- GET / → 204\n",
+    );
     let (code, turns, out, _) = run(&["run", "--key", "ticket-7"]);
-    assert_eq!((code, turns), (Some(0), 3), "its pass was for other specs: {out}");
+    assert_eq!(
+        (code, turns),
+        (Some(0), 3),
+        "its pass was for other specs: {out}"
+    );
     assert!(out.contains("Phase 1 passed"), "{out}");
 }
 
 #[test]
 fn a_new_run_leaves_an_unfinished_one_as_it_is() {
     let scene = Scene::new(&[]);
-    let (_, is_killed) =
-        scene.killed(&["run", "--sandbox", "off"], &[], |line| line.contains(r#""what":"committed""#));
+    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| {
+        line.contains(r#""what":"committed""#)
+    });
     assert!(is_killed);
     let ran = scene.run(&["run", "--new"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(!ran.err.contains("resuming"), "{}", ran.err);
-    let runs = std::fs::read_dir(scene.project(".abl/logs")).unwrap().flatten();
+    let runs = std::fs::read_dir(scene.project(".abl/logs"))
+        .unwrap()
+        .flatten();
     assert_eq!(runs.filter(|entry| entry.path().is_dir()).count(), 2);
 }

@@ -16,14 +16,19 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"Done.","se
 fn models(scene: &Scene) -> [Option<String>; 2] {
     ["builder", "verifier"].map(|role| {
         let arguments = scene.arguments(role);
-        let mut words = arguments.lines().skip_while(|word| !matches!(*word, "-m" | "--model"));
+        let mut words = arguments
+            .lines()
+            .skip_while(|word| !matches!(*word, "-m" | "--model"));
         words.nth(1).map(str::to_owned)
     })
 }
 
 fn configured(turns: &[(&str, &str)]) -> Scene {
     let scene = Scene::new(turns);
-    scene.write(".abl/abl.config.yaml", "models: {builder: gemini-one, verifier: gemini-two}\n");
+    scene.write(
+        ".abl/abl.config.yaml",
+        "models: {builder: gemini-one, verifier: gemini-two}\n",
+    );
     scene
 }
 
@@ -31,23 +36,39 @@ fn configured(turns: &[(&str, &str)]) -> Scene {
 fn each_role_is_asked_with_the_model_of_the_configuration() {
     let scene = configured(&[]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(models(&scene), ["gemini-one", "gemini-two"].map(|name| Some(name.to_owned())));
+    assert_eq!(
+        models(&scene),
+        ["gemini-one", "gemini-two"].map(|name| Some(name.to_owned()))
+    );
 }
 
 #[test]
 fn a_flag_names_another_model_for_its_role_alone_or_for_both() {
     for (flags, expected) in [
         (&["-b", "gemini-three"][..], ["gemini-three", "gemini-two"]),
-        (&["--builder-model", "gemini/gemini-three"], ["gemini-three", "gemini-two"]),
+        (
+            &["--builder-model", "gemini/gemini-three"],
+            ["gemini-three", "gemini-two"],
+        ),
         (&["-v", "gemini-four"], ["gemini-one", "gemini-four"]),
-        (&["--verifier-model", "gemini-four"], ["gemini-one", "gemini-four"]),
+        (
+            &["--verifier-model", "gemini-four"],
+            ["gemini-one", "gemini-four"],
+        ),
         (&["--model", "gemini-five"], ["gemini-five", "gemini-five"]),
-        (&["--model", "gemini-five", "-v", "gemini-four"], ["gemini-five", "gemini-four"]),
+        (
+            &["--model", "gemini-five", "-v", "gemini-four"],
+            ["gemini-five", "gemini-four"],
+        ),
     ] {
         let scene = configured(&[]);
         let ran = scene.run(&[&["run"], flags].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!(models(&scene), expected.map(|name| Some(name.to_owned())), "{flags:?}");
+        assert_eq!(
+            models(&scene),
+            expected.map(|name| Some(name.to_owned())),
+            "{flags:?}"
+        );
     }
 }
 
@@ -58,16 +79,31 @@ fn a_model_of_another_maker_is_asked_through_that_makers_cli_with_its_own_key() 
     std::fs::write(&claude, CLAUDE).unwrap();
     std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
     let env = scene.read(".env");
-    scene.write(".env", &format!("{env}ANTHROPIC_API_KEY=sk-ant-key-that-opens-nothing\n"));
+    scene.write(
+        ".env",
+        &format!("{env}ANTHROPIC_API_KEY=sk-ant-key-that-opens-nothing\n"),
+    );
     let ran = scene.run(&["run", "-v", "claude/opus-test"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(models(&scene), ["gemini-one", "opus-test"].map(|name| Some(name.to_owned())));
+    assert_eq!(
+        models(&scene),
+        ["gemini-one", "opus-test"].map(|name| Some(name.to_owned()))
+    );
     let rows = scene.read(".abl/logs/tokens.csv");
-    assert!(rows.contains(",1,1,verifier,claude-test,7,5,0,12,c-1\n"), "{rows}");
+    assert!(
+        rows.contains(",1,1,verifier,claude-test,7,5,0,12,c-1\n"),
+        "{rows}"
+    );
     let costs: serde_json::Value =
         serde_json::from_str(&scene.code_commit(&["costs", "--json"], &[]).out).unwrap();
-    assert_eq!(costs["by"]["role"]["verifier"]["cost_usd"], 0.25, "as the agent says: {costs}");
-    assert_eq!(costs["by"]["all"]["all"]["cost_usd"], 0.25, "counted once: {costs}");
+    assert_eq!(
+        costs["by"]["role"]["verifier"]["cost_usd"], 0.25,
+        "as the agent says: {costs}"
+    );
+    assert_eq!(
+        costs["by"]["all"]["all"]["cost_usd"], 0.25,
+        "counted once: {costs}"
+    );
 }
 
 #[test]
@@ -77,7 +113,10 @@ fn a_call_without_usage_is_a_row_that_says_so() {
     assert_eq!(scene.run(&["run"]).code, Some(0));
     let rows = scene.read(".abl/logs/tokens.csv");
     let (_, row) = rows.lines().nth(1).unwrap().split_once(',').unwrap();
-    assert_eq!(row, "1,1,builder,gemini-one (no usage reported),,,,,s-builder-1");
+    assert_eq!(
+        row,
+        "1,1,builder,gemini-one (no usage reported),,,,,s-builder-1"
+    );
     let costs = scene.code_commit(&["costs"], &[]);
     insta::assert_snapshot!(crate::costs::timeless(&costs.out), @"
     loop                       calls   turns        input       output       cached        total        US$
@@ -106,11 +145,20 @@ fn a_call_without_usage_is_a_row_that_says_so() {
 #[test]
 fn a_key_of_the_environment_wins_over_the_one_of_the_project() {
     let tell = "if [ \"$GEMINI_API_KEY\" = AIza-key-of-the-environment ]; then touch environment; else touch project; fi";
-    for (environment, expected) in
-        [(&[("GEMINI_API_KEY", "AIza-key-of-the-environment")][..], "src/environment"), (&[], "src/project")]
-    {
+    for (environment, expected) in [
+        (
+            &[("GEMINI_API_KEY", "AIza-key-of-the-environment")][..],
+            "src/environment",
+        ),
+        (&[], "src/project"),
+    ] {
         let scene = Scene::new(&[("builder-1", tell)]);
-        assert_eq!(scene.run_with(&["run", "--sandbox", "off"], environment).code, Some(0));
+        assert_eq!(
+            scene
+                .run_with(&["run", "--sandbox", "off"], environment)
+                .code,
+            Some(0)
+        );
         assert!(scene.project(expected).exists(), "{expected}");
     }
 }

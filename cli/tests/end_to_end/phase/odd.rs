@@ -29,7 +29,11 @@ fn failures_that_are_no_regular_file_are_never_a_pass() {
         let (code, commits, out) = odd_failures(lines);
         assert_eq!(code, Some(4), "{lines}: {out}");
         assert!(out.contains("not a regular file"), "{lines}: {out}");
-        assert_eq!(commits.last().unwrap(), "phase1/passed", "{lines}: only the second run passes");
+        assert_eq!(
+            commits.last().unwrap(),
+            "phase1/passed",
+            "{lines}: only the second run passes"
+        );
     }
 }
 
@@ -53,8 +57,15 @@ fn an_entry_in_markdown_is_a_failure() {
         "printf '1. **SPEC**: GET / → 200\\n   **INPUT**: GET /\\n   **OBSERVED**: 404\\n' > failed_specs.md",
     )]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"]);
-    assert_eq!((scene.turns("builder"), scene.turns("verifier")), (2, 2), "nothing was sent back");
+    assert_eq!(
+        scene.commits(".abl/tests"),
+        ["phase1/verify/step-1", "phase1/passed"]
+    );
+    assert_eq!(
+        (scene.turns("builder"), scene.turns("verifier")),
+        (2, 2),
+        "nothing was sent back"
+    );
 }
 
 #[test]
@@ -65,14 +76,28 @@ fn what_a_role_leaves_in_its_folder_does_not_stop_the_harness() {
     let scene = Scene::new(&[("builder-1", mess), ("verifier-1", mess)]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+    assert_eq!(
+        scene.commits("src"),
+        ["phase1/build/step-1", "phase1/passed"]
+    );
     for folder in ["nested", "whole"] {
-        assert!(ran.err.contains(&format!("{folder} in src is a repository of its own")), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains(&format!("{folder} in src is a repository of its own")),
+            "{}",
+            ran.err
+        );
     }
     let committed = scene.git("src", &["ls-tree", "-r", "HEAD"]);
-    assert!(!committed.iter().any(|line| line.starts_with("160000")), "{committed:?}");
+    assert!(
+        !committed.iter().any(|line| line.starts_with("160000")),
+        "{committed:?}"
+    );
     let map = scene.read(".abl/project_map.txt");
-    assert!(!map.contains("planted/") && !map.contains("root/"), "links are not followed: {map}");
+    assert!(
+        !map.contains("planted/") && !map.contains("root/"),
+        "links are not followed: {map}"
+    );
 }
 
 #[test]
@@ -87,13 +112,16 @@ fn a_role_that_deletes_its_folder_is_survived() {
 
 #[test]
 fn an_agent_that_prints_a_hundred_megabytes_is_heard_out() {
-    let flood =
-        "head -c 100000000 /dev/zero | tr '\\0' x; echo; yes '{\"type\":\"noise\"}' | head -c 10000000; echo";
+    let flood = "head -c 100000000 /dev/zero | tr '\\0' x; echo; yes '{\"type\":\"noise\"}' | head -c 10000000; echo";
     let scene = Scene::new(&[("builder-1", flood)]);
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{}", ran.out);
     assert_eq!(scene.turns("builder"), 1);
-    assert!(ran.err.len() < 1 << 20, "{} bytes on the terminal", ran.err.len());
+    assert!(
+        ran.err.len() < 1 << 20,
+        "{} bytes on the terminal",
+        ran.err.len()
+    );
 }
 
 #[test]
@@ -124,7 +152,10 @@ fn links_of_a_cloned_project_lead_no_role_and_no_record_anywhere() {
     std::fs::create_dir_all(scene.project(".abl/logs")).unwrap();
     symlink("../../../theirs", scene.project(".abl/logs/builder.log")).unwrap();
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(std::fs::read_to_string(scene.at("theirs")).unwrap(), "theirs");
+    assert_eq!(
+        std::fs::read_to_string(scene.at("theirs")).unwrap(),
+        "theirs"
+    );
     symlink(".", scene.project("all")).unwrap();
     scene.write(".abl/abl.config.yaml", "directories: {src: all}\n");
     assert_eq!(scene.run(&["run"]).code, Some(3));
@@ -133,7 +164,11 @@ fn links_of_a_cloned_project_lead_no_role_and_no_record_anywhere() {
     for action in ["init", "check", "run"] {
         let ran = scene.run(&[action]);
         assert_eq!(ran.code, Some(3), "{action}: {ran:?}");
-        assert!(ran.err.contains(".abl/specs is a link"), "{action}: {}", ran.err);
+        assert!(
+            ran.err.contains(".abl/specs is a link"),
+            "{action}: {}",
+            ran.err
+        );
     }
     assert_eq!(scene.turns("builder"), 1);
 }
@@ -147,7 +182,11 @@ fn a_file_in_the_place_of_a_folder_is_a_refusal() {
         for action in actions {
             let ran = scene.run(&[action]);
             assert_eq!(ran.code, Some(3), "{place}, {action}: {ran:?}");
-            assert!(!ran.err.contains("bug in code-commit"), "{place}, {action}: {}", ran.err);
+            assert!(
+                !ran.err.contains("bug in code-commit"),
+                "{place}, {action}: {}",
+                ran.err
+            );
         }
     }
     assert_eq!(scene.turns("builder"), 0);
@@ -160,15 +199,32 @@ fn a_half_made_repository_of_a_role_is_completed_and_the_users_own_gets_no_commi
         scene.git(".", &["init", "-q", "-b", "main"]);
         scene.git(
             ".",
-            &["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-qm", "mine", "--allow-empty"],
+            &[
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@a",
+                "commit",
+                "-qm",
+                "mine",
+                "--allow-empty",
+            ],
         );
         scene.write("private.txt", "not for a commit");
         std::fs::create_dir_all(scene.project(role).join(".git/hooks")).unwrap();
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{role}: {ran:?}");
         assert_eq!(scene.commits("."), ["mine"], "{role}");
-        assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"], "{role}");
-        let built = ["phase1/build/step-1", "phase1/build/step-2", "phase1/passed"];
+        assert_eq!(
+            scene.commits(".abl/tests"),
+            ["phase1/verify/step-1", "phase1/passed"],
+            "{role}"
+        );
+        let built = [
+            "phase1/build/step-1",
+            "phase1/build/step-2",
+            "phase1/passed",
+        ];
         assert_eq!(scene.commits("src"), built, "{role}");
     }
 }
@@ -179,7 +235,10 @@ fn a_damaged_repository_of_a_role_is_refused_and_left_as_it_is() {
     scene.git(".", &["init", "-q", "-b", "main"]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
     std::fs::remove_file(scene.project("src/.git/HEAD")).unwrap();
-    scene.write(".abl/specs/phase2.md", "# Phase 2: More\n\n- GET /more → 200\n");
+    scene.write(
+        ".abl/specs/phase2.md",
+        "# Phase 2: More\n\n- GET /more → 200\n",
+    );
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("src/.git is damaged"), "{}", ran.err);
@@ -203,10 +262,17 @@ fn a_kill_while_a_roles_repository_is_made_leaves_nothing_that_the_next_run_cann
     for (call, count) in places {
         std::fs::remove_dir_all(&git_dir).unwrap();
         let kill = format!("inject={call}:signal=KILL:when={count}");
-        assert!(is_killed(quietly(&mut traced(&log, &run(), &["-e", &kill]))), "{call} {count}");
+        assert!(
+            is_killed(quietly(&mut traced(&log, &run(), &["-e", &kill]))),
+            "{call} {count}"
+        );
         assert_eq!(scene.run(&["run"]).code, Some(0), "{call} {count}");
         let top = scene.git(".abl/tests", &["rev-parse", "--show-toplevel"]);
-        assert_eq!(top, [scene.project(".abl/tests").to_str().unwrap()], "{call} {count}");
+        assert_eq!(
+            top,
+            [scene.project(".abl/tests").to_str().unwrap()],
+            "{call} {count}"
+        );
         assert!(!git_dir.join("code-commit-init").exists(), "{call} {count}");
     }
 }
@@ -218,7 +284,13 @@ fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
     assert_eq!(scene.run(&["run"]).code, Some(0));
     assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
     let pipe = scene.project(".abl/specs/phase3.md");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.err.contains("no regular file"), "{}", ran.err);
@@ -227,7 +299,13 @@ fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
 #[test]
 fn a_second_run_at_the_same_time_is_refused() {
     let scene = Scene::new(&[("builder-1", "say working; read -r line < \"$here/go\"")]);
-    assert!(std::process::Command::new("mkfifo").arg(scene.at("bin/go")).status().unwrap().success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(scene.at("bin/go"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut second = None;
     let mut first = scene.started(&["run", "--sandbox", "off"]);
     for line in first.lines() {
@@ -248,9 +326,11 @@ fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
     scene.write("src/person.txt", "precious\n");
     scene.write("src/notes", "mine\n");
     let ran = scene.run(&["run"]);
-    let warning =
-        "not committed when the run began, and changed or removed since: notes, person.txt; as it was: ";
-    let (_, place) = ran.err.split_once(warning).unwrap_or_else(|| panic!("{ran:?}"));
+    let warning = "not committed when the run began, and changed or removed since: notes, person.txt; as it was: ";
+    let (_, place) = ran
+        .err
+        .split_once(warning)
+        .unwrap_or_else(|| panic!("{ran:?}"));
     let place = place.lines().next().unwrap().replace("[TOP]/project/", "");
     assert_eq!(scene.read(&format!("{place}/person.txt")), "precious\n");
 }
@@ -259,7 +339,9 @@ fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
 fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
     let scene = Scene::new(&[]);
     let run = scene.command(&["phase", "run", "--sandbox", "off"], &[]);
-    let Some(done) = on_a_full_disk(&run, &scene.project(".abl/logs")) else { return };
+    let Some(done) = on_a_full_disk(&run, &scene.project(".abl/logs")) else {
+        return;
+    };
     has_not_begun(&done);
     assert_eq!(scene.turns("builder"), 0);
     assert_eq!(scene.run(&["run"]).code, Some(0));
@@ -270,9 +352,16 @@ fn a_project_whose_path_is_no_utf8_is_refused() {
     let scene = Scene::new(&[]);
     let odd = scene.at("").join(OsStr::from_bytes(b"odd\xff"));
     std::fs::rename(scene.at("project"), &odd).unwrap();
-    let done = scene.command(&["phase", "run"], &[]).current_dir(&odd).output().unwrap();
+    let done = scene
+        .command(&["phase", "run"], &[])
+        .current_dir(&odd)
+        .output()
+        .unwrap();
     std::fs::rename(&odd, scene.at("project")).unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(3), "{said}");
-    assert!(said.contains("odd\u{fffd} is not UTF-8") && scene.turns("builder") == 0, "{said}");
+    assert!(
+        said.contains("odd\u{fffd} is not UTF-8") && scene.turns("builder") == 0,
+        "{said}"
+    );
 }

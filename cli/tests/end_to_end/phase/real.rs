@@ -8,17 +8,26 @@ use serde_json::json;
 use crate::scenes::phase::Scene;
 
 fn write(path: &str, content: &str) -> (String, serde_json::Value) {
-    ("write_file".to_owned(), json!({ "file_path": path, "content": content }))
+    (
+        "write_file".to_owned(),
+        json!({ "file_path": path, "content": content }),
+    )
 }
 
 fn shell(command: &str) -> (String, serde_json::Value) {
-    ("run_shell_command".to_owned(), json!({ "command": command, "description": "looks" }))
+    (
+        "run_shell_command".to_owned(),
+        json!({ "command": command, "description": "looks" }),
+    )
 }
 
 /// A turn: these tool calls, then words.
 fn turn(calls: &[(String, serde_json::Value)]) -> [Step; 2] {
-    let calls =
-        calls.iter().fold(Step::text("Working."), |step, (name, args)| step.and_call(name, args.clone()));
+    let calls = calls
+        .iter()
+        .fold(Step::text("Working."), |step, (name, args)| {
+            step.and_call(name, args.clone())
+        });
     [calls, Step::text("Done.")]
 }
 
@@ -38,16 +47,25 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
     if place.exists() {
         std::fs::remove_file(&place).unwrap();
     }
-    symlink(std::path::Path::new(&program).canonicalize().unwrap(), place).unwrap();
+    symlink(
+        std::path::Path::new(&program).canonicalize().unwrap(),
+        place,
+    )
+    .unwrap();
     Some(scene)
 }
 
 #[test]
 fn a_phase_is_built_and_verified_by_the_real_codex_in_the_sandbox() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
+    let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else {
+        return;
+    };
     scene.write(".env", "CODEX_API_KEY=sk-key-that-opens-nothing-43\n");
     let codex = |line: &str| {
-        [Step::text("Working.").and_call("exec_command", json!({ "cmd": line })), Step::text("Done.")]
+        [
+            Step::text("Working.").and_call("exec_command", json!({ "cmd": line })),
+            Step::text("Done."),
+        ]
     };
     let steps = [
         codex(
@@ -59,16 +77,30 @@ fn a_phase_is_built_and_verified_by_the_real_codex_in_the_sandbox() {
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let address = format!("{}/v1", server.origin());
-    let flags = ["run", "--sandbox", "namespaces", "-b", "codex/gpt-own", "-v", "codex/gpt-own"];
+    let flags = [
+        "run",
+        "--sandbox",
+        "namespaces",
+        "-b",
+        "codex/gpt-own",
+        "-v",
+        "codex/gpt-own",
+    ];
     let ran = scene.run_with(&flags, &[("OPENAI_BASE_URL", address.as_str())]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+    assert_eq!(
+        scene.commits("src"),
+        ["phase1/build/step-1", "phase1/passed"]
+    );
     assert_eq!(scene.read("src/app.sh"), "echo Hello\n");
     assert!(scene.read(".abl/tests/seen.txt").contains("# Phase 1"));
     let rows = scene.read(".abl/logs/tokens.csv");
     assert_eq!(rows.matches(",gpt-own,").count(), 2, "{rows}");
-    let heard: String =
-        server.requests().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
+    let heard: String = server
+        .requests()
+        .iter()
+        .map(|seen| String::from_utf8_lossy(&seen.body).into_owned())
+        .collect();
     assert_eq!(
         heard.matches("No such file or directory").count(),
         2,
@@ -78,24 +110,44 @@ fn a_phase_is_built_and_verified_by_the_real_codex_in_the_sandbox() {
 
 #[test]
 fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
-    scene.write(".abl/specs/phase2.md", "# Phase 2: Manners\n\n- app NAME → Hello, NAME.\n");
+    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else {
+        return;
+    };
+    scene.write(
+        ".abl/specs/phase2.md",
+        "# Phase 2: Manners\n\n- app NAME → Hello, NAME.\n",
+    );
     scene.write(
         ".abl/abl.config.yaml",
         "verifier_commands:\n  app: {command: sh src/app.sh, description: runs the app}\n",
     );
     let failed = "SPEC: GET / → 200\nINPUT: abl-cmd app\nOBSERVED: Hullo\n";
     let steps = [
-        turn(&[write("app.sh", "echo Hullo\n"), write("builder_reports/1.md", "built")]),
+        turn(&[
+            write("app.sh", "echo Hullo\n"),
+            write("builder_reports/1.md", "built"),
+        ]),
         turn(&[
             shell("abl-cmd app > seen.txt; ls ../../src"),
             write("failed_specs.md", failed),
             write("verifier_reports/1.md", "one fails"),
         ]),
-        turn(&[write("app.sh", "echo Hello.\n"), write("builder_reports/2.md", "mended")]),
-        turn(&[shell("abl-cmd app > seen.txt"), write("verifier_reports/2.md", "all hold")]),
-        turn(&[write("app.sh", "echo \"Hello, $1.\"\n"), write("builder_reports/3.md", "built")]),
-        turn(&[shell("abl-cmd app 'you two' > seen.txt"), write("verifier_reports/3.md", "all hold")]),
+        turn(&[
+            write("app.sh", "echo Hello.\n"),
+            write("builder_reports/2.md", "mended"),
+        ]),
+        turn(&[
+            shell("abl-cmd app > seen.txt"),
+            write("verifier_reports/2.md", "all hold"),
+        ]),
+        turn(&[
+            write("app.sh", "echo \"Hello, $1.\"\n"),
+            write("builder_reports/3.md", "built"),
+        ]),
+        turn(&[
+            shell("abl-cmd app 'you two' > seen.txt"),
+            write("verifier_reports/3.md", "all hold"),
+        ]),
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
@@ -114,7 +166,10 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
             "phase2/passed"
         ]
     );
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed", "phase2/passed"]);
+    assert_eq!(
+        scene.commits(".abl/tests"),
+        ["phase1/verify/step-1", "phase1/passed", "phase2/passed"]
+    );
     assert_eq!(server.steps_left(), 0);
     let asked = server.requests();
     let look = asked
@@ -127,22 +182,50 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
 
 #[test]
 fn a_failure_in_the_report_of_the_real_cli_counts_and_its_tests_are_committed() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
+    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else {
+        return;
+    };
     let failed = "One fails.\n\nSPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404\n";
     let tested = "TESTED: GET / → 200 → page.sh\n";
     let steps = [
-        turn(&[write("app.sh", "echo Hullo\n"), write("builder_reports/1.md", "built")]),
-        turn(&[write("page.sh", "true\n"), write("verifier_reports/1.md", failed)]),
-        turn(&[write("app.sh", "echo Hello\n"), write("builder_reports/2.md", "mended")]),
-        turn(&[write("page.sh", "exit 0\n"), write("verifier_reports/2.md", tested)]),
+        turn(&[
+            write("app.sh", "echo Hullo\n"),
+            write("builder_reports/1.md", "built"),
+        ]),
+        turn(&[
+            write("page.sh", "true\n"),
+            write("verifier_reports/1.md", failed),
+        ]),
+        turn(&[
+            write("app.sh", "echo Hello\n"),
+            write("builder_reports/2.md", "mended"),
+        ]),
+        turn(&[
+            write("page.sh", "exit 0\n"),
+            write("verifier_reports/2.md", tested),
+        ]),
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
     let ran = scene.run_with(&["1", "--strict", "--sandbox", "namespaces"], &environment);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let said = "the verifier listed failures in verifier_reports/1.md instead of failed_specs.md: they count";
-    assert!(ran.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{}", ran.err);
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1", "phase1/passed"]);
-    assert_eq!(scene.git(".abl/tests", &["show", "HEAD:page.sh"]), ["exit 0"]);
+    assert!(
+        ran.err
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .contains(said),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        scene.commits(".abl/tests"),
+        ["phase1/verify/step-1", "phase1/passed"]
+    );
+    assert_eq!(
+        scene.git(".abl/tests", &["show", "HEAD:page.sh"]),
+        ["exit 0"]
+    );
     assert_eq!(server.steps_left(), 0);
 }

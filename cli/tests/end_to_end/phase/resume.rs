@@ -9,17 +9,31 @@ const KILL: &str = "kill -9 $PPID; sleep 5";
 
 #[test]
 fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
-    for (name, builder, verifier) in
-        [("builder-1", 3, 2), ("verifier-1", 2, 3), ("builder-2", 3, 2), ("verifier-2", 2, 3)]
-    {
-        let fails = ("fails 404", if name == "verifier-1" { "verifier-2" } else { "verifier-1" });
+    for (name, builder, verifier) in [
+        ("builder-1", 3, 2),
+        ("verifier-1", 2, 3),
+        ("builder-2", 3, 2),
+        ("verifier-2", 2, 3),
+    ] {
+        let fails = (
+            "fails 404",
+            if name == "verifier-1" {
+                "verifier-2"
+            } else {
+                "verifier-1"
+            },
+        );
         let scene = Scene::new(&[(fails.1, fails.0), (name, KILL)]);
         let killed = scene.run(&["run"]);
         assert_eq!(killed.code, None, "{name}: {killed:?}");
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
         assert!(ran.err.contains("resuming"), "{name}: {}", ran.err);
-        assert_eq!((scene.turns("builder"), scene.turns("verifier")), (builder, verifier), "{name}");
+        assert_eq!(
+            (scene.turns("builder"), scene.turns("verifier")),
+            (builder, verifier),
+            "{name}"
+        );
         assert_eq!(
             scene.read(".abl/logs/tokens.csv").lines().count(),
             6,
@@ -27,26 +41,48 @@ fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
         );
         let killed = format!(",{},gemini", name.split('-').next().unwrap());
         let rows = scene.read(".abl/logs/tokens.csv");
-        let unknown: Vec<&str> =
-            rows.lines().filter(|row| row.contains(" (no usage reported),,,,,")).collect();
-        assert!(unknown.len() == 1 && unknown[0].contains(&killed), "{name}: {rows}");
-        assert_eq!(scene.commits("src").last().unwrap(), "phase1/passed", "{name}");
+        let unknown: Vec<&str> = rows
+            .lines()
+            .filter(|row| row.contains(" (no usage reported),,,,,"))
+            .collect();
+        assert!(
+            unknown.len() == 1 && unknown[0].contains(&killed),
+            "{name}: {rows}"
+        );
+        assert_eq!(
+            scene.commits("src").last().unwrap(),
+            "phase1/passed",
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn a_turn_that_ctrl_c_ends_leaves_a_row_at_once_with_what_is_known() {
     for (turn, end) in [
-        ("kill -INT $PPID; sleep 60", " (no usage reported),,,,,s-builder-1\n"),
-        ("result; kill -INT $PPID; sleep 60", "gemini-test,10,3,2,15,s-builder-1\n"),
+        (
+            "kill -INT $PPID; sleep 60",
+            " (no usage reported),,,,,s-builder-1\n",
+        ),
+        (
+            "result; kill -INT $PPID; sleep 60",
+            "gemini-test,10,3,2,15,s-builder-1\n",
+        ),
     ] {
         let scene = Scene::new(&[("builder-1", turn)]);
         assert_eq!(scene.run(&["run"]).code, Some(130), "{turn}");
         let rows = scene.read(".abl/logs/tokens.csv");
-        assert!(rows.lines().count() == 2 && rows.ends_with(end), "{turn}: {rows}");
+        assert!(
+            rows.lines().count() == 2 && rows.ends_with(end),
+            "{turn}: {rows}"
+        );
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!(scene.read(".abl/logs/tokens.csv").lines().count(), 4, "{turn}");
+        assert_eq!(
+            scene.read(".abl/logs/tokens.csv").lines().count(),
+            4,
+            "{turn}"
+        );
         let costs = scene.code_commit(&["costs"], &[]);
         assert_eq!(costs.code, Some(0), "{costs:?}");
     }
@@ -59,7 +95,10 @@ fn a_turn_that_a_limit_ends_leaves_a_row() {
         scene.run(&["run", limit, "1s"]);
         let rows = scene.read(".abl/logs/tokens.csv");
         let first = rows.lines().nth(1).unwrap();
-        assert!(first.ends_with(" (no usage reported),,,,,s-builder-1"), "{limit}: {rows}");
+        assert!(
+            first.ends_with(" (no usage reported),,,,,s-builder-1"),
+            "{limit}: {rows}"
+        );
     }
 }
 
@@ -67,20 +106,34 @@ fn a_turn_that_a_limit_ends_leaves_a_row() {
 fn a_kill_between_any_two_facts_costs_no_turn() {
     let scene = Scene::new(&[("verifier-1", "fails 404")]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    let journal =
-        scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap();
+    let journal = scene
+        .files(".abl/logs")
+        .into_iter()
+        .find(|(path, _)| path.ends_with("events.jsonl"))
+        .unwrap();
     let lines: Vec<&str> = journal.1.split_inclusive('\n').collect();
-    let turned = |kept: usize| lines[..kept].iter().filter(|line| line.contains("\"turned\"")).count();
+    let turned = |kept: usize| {
+        lines[..kept]
+            .iter()
+            .filter(|line| line.contains("\"turned\""))
+            .count()
+    };
     for kept in (0..lines.len()).step_by(every()) {
         // As a kill right after this line would have left it; the commit that says "passed" had not been made.
         std::fs::write(&journal.0, lines[..kept].concat()).unwrap();
         let git = |args: &[&str]| {
-            std::process::Command::new("git").args(args).current_dir(scene.project("src")).status().unwrap()
+            std::process::Command::new("git")
+                .args(args)
+                .current_dir(scene.project("src"))
+                .status()
+                .unwrap()
         };
         if scene.commits("src").last().unwrap() == "phase1/passed" {
             assert!(git(&["reset", "-q", "--hard", "HEAD~1"]).success());
         }
-        let state = scene.read(".abl/state.json").replace("completed\": [\n    1\n  ]", "completed\": []");
+        let state = scene
+            .read(".abl/state.json")
+            .replace("completed\": [\n    1\n  ]", "completed\": []");
         scene.write(".abl/state.json", &state);
         let before = scene.turns("builder") + scene.turns("verifier");
         let ran = scene.run(&["1"]);
@@ -95,7 +148,12 @@ fn a_kill_between_any_two_facts_costs_no_turn() {
             1..=3 => 1,
             _ => 0,
         };
-        assert_eq!(paid, expected, "turns after {kept} lines, {} turns among them", turned(kept));
+        assert_eq!(
+            paid,
+            expected,
+            "turns after {kept} lines, {} turns among them",
+            turned(kept)
+        );
     }
 }
 
@@ -103,18 +161,30 @@ fn a_kill_between_any_two_facts_costs_no_turn() {
 fn a_kill_between_a_commit_and_its_fact_makes_no_second_commit() {
     let scene = Scene::new(&[("verifier-1", KILL)]);
     assert_eq!(scene.run(&["run"]).code, None);
-    let (journal, text) =
-        scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl")).unwrap();
+    let (journal, text) = scene
+        .files(".abl/logs")
+        .into_iter()
+        .find(|(path, _)| path.ends_with("events.jsonl"))
+        .unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let made = lines.iter().position(|line| line.contains("\"committed\"")).unwrap();
+    let made = lines
+        .iter()
+        .position(|line| line.contains("\"committed\""))
+        .unwrap();
     std::fs::write(&journal, lines[..made].concat()).unwrap();
     assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"]);
+    assert_eq!(
+        scene.commits("src"),
+        ["phase1/build/step-1", "phase1/passed"]
+    );
 }
 
 /// The journal of the only run; empty where there is none.
 fn journal(scene: &Scene) -> String {
-    let journal = scene.files(".abl/logs").into_iter().find(|(path, _)| path.ends_with("events.jsonl"));
+    let journal = scene
+        .files(".abl/logs")
+        .into_iter()
+        .find(|(path, _)| path.ends_with("events.jsonl"));
     journal.map(|(_, text)| text).unwrap_or_default()
 }
 
@@ -144,10 +214,17 @@ fn check_a_kill_after_every_line(sandbox: &str) {
         let ran = scene.run_with(&args, &[]);
         assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
         let turns = usize::try_from(scene.turns("builder") + scene.turns("verifier")).unwrap();
-        assert!((2..=2 + open).contains(&turns), "{kept}: {turns} turns, {open} of them cut off\n{journal}");
+        assert!(
+            (2..=2 + open).contains(&turns),
+            "{kept}: {turns} turns, {open} of them cut off\n{journal}"
+        );
         let rows = scene.read(".abl/logs/tokens.csv");
         assert_eq!(rows.lines().count(), 3 + open, "{kept}: {rows}");
-        assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"], "{kept}");
+        assert_eq!(
+            scene.commits("src"),
+            ["phase1/build/step-1", "phase1/passed"],
+            "{kept}"
+        );
         assert_eq!(scene.state(), ("completed".to_owned(), 1), "{kept}");
     }
 }
@@ -180,15 +257,23 @@ fn ctrl_c_after_any_line_ends_the_run_at_once_and_the_next_one_goes_on() {
             return;
         }
         // The last lines come when there is nothing left to be interrupted.
-        assert!(code == Some(130) || (code == Some(0) && kept > 10), "{kept}: {code:?}");
-        let rows = std::fs::read_to_string(scene.project(".abl/logs/tokens.csv")).unwrap_or_default();
+        assert!(
+            code == Some(130) || (code == Some(0) && kept > 10),
+            "{kept}: {code:?}"
+        );
+        let rows =
+            std::fs::read_to_string(scene.project(".abl/logs/tokens.csv")).unwrap_or_default();
         let begun = facts(&journal(&scene), "turn-begins");
         assert_eq!(rows.lines().skip(1).count(), begun, "{kept}: {rows}");
         let ran = scene.run(&["run"]);
         assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
         let turns = scene.turns("builder") + scene.turns("verifier");
         assert!((2..=3).contains(&turns), "{kept}: {turns} turns");
-        assert_eq!(scene.commits("src"), ["phase1/build/step-1", "phase1/passed"], "{kept}");
+        assert_eq!(
+            scene.commits("src"),
+            ["phase1/build/step-1", "phase1/passed"],
+            "{kept}"
+        );
     }
 }
 
@@ -197,7 +282,9 @@ const LONG: &str = "setsid sleep 60 & say working; sleep 60";
 
 #[test]
 fn a_harness_that_is_killed_leaves_no_container() {
-    let Some(daemon) = Daemon::start() else { return };
+    let Some(daemon) = Daemon::start() else {
+        return;
+    };
     let environment = [("DOCKER_HOST", daemon.host())];
     let scene = Scene::new(&[("builder-1", LONG)]);
     let args = ["run", "--sandbox", "docker"];
@@ -228,7 +315,9 @@ fn without_a_sandbox_the_next_run_ends_what_a_killed_one_has_left() {
 #[test]
 fn without_a_sandbox_a_command_that_works_on_no_phase_ends_what_a_killed_one_has_left() {
     let scene = Scene::new(&[("builder-1", LONG)]);
-    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| line.contains("working"));
+    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| {
+        line.contains("working")
+    });
     assert!(is_killed);
     scene.run(&["check"]);
     scene.assert_no_process("off");

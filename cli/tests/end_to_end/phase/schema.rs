@@ -30,7 +30,11 @@ fn faults(schema: &Published, definition: &str, lines: &str) -> Vec<String> {
 /// The values of a key in all lines, each once.
 fn distinct(lines: &str, pointer: &str) -> String {
     let value = |line: &str| {
-        serde_json::from_str::<Value>(line).unwrap().pointer(pointer)?.as_str().map(str::to_owned)
+        serde_json::from_str::<Value>(line)
+            .unwrap()
+            .pointer(pointer)?
+            .as_str()
+            .map(str::to_owned)
     };
     let mut words: Vec<String> = lines.lines().filter_map(value).collect();
     words.sort();
@@ -40,7 +44,11 @@ fn distinct(lines: &str, pointer: &str) -> String {
 
 fn journals(scene: &Scene) -> String {
     let files = scene.files(".abl/logs");
-    files.into_iter().filter(|(path, _)| path.ends_with("events.jsonl")).map(|(_, text)| text).collect()
+    files
+        .into_iter()
+        .filter(|(path, _)| path.ends_with("events.jsonl"))
+        .map(|(_, text)| text)
+        .collect()
 }
 
 #[test]
@@ -48,7 +56,10 @@ fn every_line_that_a_phase_prints_and_records_fits_the_schema() {
     let (scene, schema) = (Scene::new(&TURNS), Published::read("agents.schema.json"));
     let ran = scene.run(&["run", "--json"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(faults(&schema, "phase-line", &ran.out), Vec::<String>::new());
+    assert_eq!(
+        faults(&schema, "phase-line", &ran.out),
+        Vec::<String>::new()
+    );
     insta::assert_snapshot!(distinct(&ran.out, "/event"), @"agent fact summary");
     insta::assert_snapshot!(distinct(&ran.out, "/what/event"), @"note system text tool-call tool-result");
     let journals = journals(&scene);
@@ -59,15 +70,30 @@ fn every_line_that_a_phase_prints_and_records_fits_the_schema() {
 #[test]
 fn every_end_of_a_phase_fits_the_schema() {
     let schema = Published::read("agents.schema.json");
-    let fails: Vec<(String, &str)> = (1..=5).map(|n| (format!("verifier-{n}"), "fails 404")).collect();
-    let fails: Vec<(&str, &str)> = fails.iter().map(|(name, lines)| (name.as_str(), *lines)).collect();
-    let gone = [("builder-1", "exit 3"), ("builder-2", "exit 3"), ("builder-3", "exit 3")];
+    let fails: Vec<(String, &str)> = (1..=5)
+        .map(|n| (format!("verifier-{n}"), "fails 404"))
+        .collect();
+    let fails: Vec<(&str, &str)> = fails
+        .iter()
+        .map(|(name, lines)| (name.as_str(), *lines))
+        .collect();
+    let gone = [
+        ("builder-1", "exit 3"),
+        ("builder-2", "exit 3"),
+        ("builder-3", "exit 3"),
+    ];
     for (turns, exit) in [(&fails[..], 6), (&gone[..], 4)] {
         let scene = Scene::new(turns);
         let ran = scene.run(&["run", "--json"]);
         assert_eq!(ran.code, Some(exit), "{ran:?}");
-        assert_eq!(faults(&schema, "phase-line", &ran.out), Vec::<String>::new());
-        assert_eq!(faults(&schema, "entry", &journals(&scene)), Vec::<String>::new());
+        assert_eq!(
+            faults(&schema, "phase-line", &ran.out),
+            Vec::<String>::new()
+        );
+        assert_eq!(
+            faults(&schema, "entry", &journals(&scene)),
+            Vec::<String>::new()
+        );
     }
 }
 
@@ -78,10 +104,19 @@ fn init_and_a_check_that_finds_nothing_say_so_in_one_object() {
     std::fs::remove_file(scene.project("prompts/builder.md")).unwrap();
     std::fs::remove_file(scene.project(".gitignore")).unwrap();
     let (made, nothing, checked) = (json("init"), json("init"), json("check"));
-    assert_eq!(made, "{\"event\":\"init\",\"made\":[\"prompts/builder.md\",\".gitignore: /.env\"]}\n");
+    assert_eq!(
+        made,
+        "{\"event\":\"init\",\"made\":[\"prompts/builder.md\",\".gitignore: /.env\"]}\n"
+    );
     assert_eq!(nothing, "{\"event\":\"init\",\"made\":[]}\n");
-    assert_eq!(checked, "{\"event\":\"checked\",\"findings\":0,\"specs\":1}\n");
-    assert_eq!(faults(&schema, "phase-line", &[made, nothing, checked].concat()), Vec::<String>::new());
+    assert_eq!(
+        checked,
+        "{\"event\":\"checked\",\"findings\":0,\"specs\":1}\n"
+    );
+    assert_eq!(
+        faults(&schema, "phase-line", &[made, nothing, checked].concat()),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -89,9 +124,15 @@ fn what_check_and_errors_print_fits_the_schema() {
     let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
     scene.write(".abl/specs/phase1.md", "no title\n");
     let found = scene.run_with(&["check", "--json"], &[]).out;
-    assert!(found.ends_with("{\"event\":\"checked\",\"findings\":2,\"specs\":1}\n"), "{found}");
+    assert!(
+        found.ends_with("{\"event\":\"checked\",\"findings\":2,\"specs\":1}\n"),
+        "{found}"
+    );
     let error = scene.run(&["7", "--json"]).out;
-    assert_eq!(faults(&schema, "phase-line", &format!("{found}{error}")), Vec::<String>::new());
+    assert_eq!(
+        faults(&schema, "phase-line", &format!("{found}{error}")),
+        Vec::<String>::new()
+    );
     assert_eq!(
         (distinct(&found, "/event"), distinct(&error, "/event")),
         ("checked finding".to_owned(), "error".to_owned())

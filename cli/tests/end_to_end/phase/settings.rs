@@ -2,7 +2,8 @@
 
 use crate::scenes::phase::Scene;
 
-const EVIL: &str = "mkdir -p keep; echo evil > keep/new; echo evil > keep/old; echo mine > own; report r";
+const EVIL: &str =
+    "mkdir -p keep; echo evil > keep/new; echo evil > keep/old; echo mine > own; report r";
 
 /// A project whose `src/keep` no model may write.
 fn protected(turns: &[(&str, &str)]) -> Scene {
@@ -22,8 +23,18 @@ fn what_the_configuration_protects_no_role_changes() {
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(is_protected(&scene) && scene.read("src/own") == "mine\n");
-    assert!(ran.err.contains("keep/old may not be changed by the builder: it was restored"), "{}", ran.err);
-    assert!(ran.err.contains("it lies as it was changed in taken-1 of the run's folder"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("keep/old may not be changed by the builder: it was restored"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err
+            .contains("it lies as it was changed in taken-1 of the run's folder"),
+        "{}",
+        ran.err
+    );
     let committed = scene.git("src", &["show", "--format=", "--name-only", "HEAD~1"]);
     assert!(committed.contains(&"own".to_owned()) && !committed.contains(&"keep/new".to_owned()));
 }
@@ -35,7 +46,12 @@ fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
     assert!(!is_protected(&scene));
     let ran = scene.run(&["run"]);
     assert!(ran.code == Some(0) && is_protected(&scene), "{ran:?}");
-    assert!(ran.err.contains("keep/old may not be changed by the role that was interrupted"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("keep/old may not be changed by the role that was interrupted"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -44,43 +60,88 @@ fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
     assert_eq!(scene.run(&["run"]).code, None);
     let project = scene.read(".abl/project.md");
     scene.write(".abl/project.md", &format!("{project}Another one.\n"));
-    assert_eq!(scene.run(&["run"]).code, Some(3), "the prompt is another one than the recorded");
+    assert_eq!(
+        scene.run(&["run"]).code,
+        Some(3),
+        "the prompt is another one than the recorded"
+    );
     assert!(is_protected(&scene));
     scene.write(".abl/project.md", &project);
     scene.write("src/keep/old", "by a person\n");
     let ran = scene.run(&["run"]);
-    assert_eq!((ran.code, scene.read("src/keep/old").as_str()), (Some(0), "by a person\n"), "{ran:?}");
+    assert_eq!(
+        (ran.code, scene.read("src/keep/old").as_str()),
+        (Some(0), "by a person\n"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
-    let scene = protected(&[("builder-1", &format!("{EVIL}; rm -r ../.abl/logs/*/before/keep"))]);
+    let scene = protected(&[(
+        "builder-1",
+        &format!("{EVIL}; rm -r ../.abl/logs/*/before/keep"),
+    )]);
     let ran = scene.run(&["run"]);
-    assert!(ran.code == Some(5) && ran.err.contains("cannot restore keep/old"), "{ran:?}");
+    assert!(
+        ran.code == Some(5) && ran.err.contains("cannot restore keep/old"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn limits_of_the_configuration_and_of_flags_end_a_run_and_the_next_one_goes_on() {
     let scene = Scene::new(&[]);
-    scene.write("code-commit.toml", "[limits]\nmax_tokens = 10\nmax_calls = 3\n");
+    scene.write(
+        "code-commit.toml",
+        "[limits]\nmax_tokens = 10\nmax_calls = 3\n",
+    );
     let ran = scene.run(&["run"]);
-    assert_eq!((ran.code, scene.turns("builder"), scene.turns("verifier")), (Some(4), 1, 0), "{ran:?}");
-    assert!(ran.out.contains("the run has used 15 tokens, and may use 10"), "{}", ran.out);
-    assert_eq!(ran.err.matches("limits.max_calls does not hold here").count(), 1, "{}", ran.err);
+    assert_eq!(
+        (ran.code, scene.turns("builder"), scene.turns("verifier")),
+        (Some(4), 1, 0),
+        "{ran:?}"
+    );
+    assert!(
+        ran.out
+            .contains("the run has used 15 tokens, and may use 10"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(
+        ran.err
+            .matches("limits.max_calls does not hold here")
+            .count(),
+        1,
+        "{}",
+        ran.err
+    );
     assert_eq!(scene.state().0, "verifying");
     let ran = scene.run(&["run", "--max-tokens", "14", "--max-time", "1h"]);
-    assert_eq!((ran.code, scene.turns("builder"), scene.turns("verifier")), (Some(0), 1, 1), "{ran:?}");
+    assert_eq!(
+        (ran.code, scene.turns("builder"), scene.turns("verifier")),
+        (Some(0), 1, 1),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn a_limit_that_nobody_can_keep_and_an_unknown_key_are_refused_before_anybody_is_asked() {
     let scene = Scene::new(&[]);
     let cost = scene.run(&["run", "--max-cost", "1"]);
-    assert!(cost.err.contains("Gemini CLI does not say what its turns cost"), "{}", cost.err);
+    assert!(
+        cost.err
+            .contains("Gemini CLI does not say what its turns cost"),
+        "{}",
+        cost.err
+    );
     scene.write("code-commit.toml", "bogus = 1\n");
     let key = scene.run(&["run"]);
     assert!(key.err.contains("bogus"), "{}", key.err);
-    assert_eq!((cost.code, key.code, scene.turns("builder")), (Some(3), Some(3), 0));
+    assert_eq!(
+        (cost.code, key.code, scene.turns("builder")),
+        (Some(3), Some(3), 0)
+    );
 }
 
 #[test]
@@ -90,12 +151,18 @@ fn the_sandbox_is_as_the_users_own_configuration_says_unless_a_flag_does() {
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("config.toml"), "[sandbox]\nmode = 'off'\n").unwrap();
     let ran = scene.run_with(&["run"], &[]);
-    assert!(ran.code == Some(0) && ran.err.contains("there is no sandbox"), "{ran:?}");
+    assert!(
+        ran.code == Some(0) && ran.err.contains("there is no sandbox"),
+        "{ran:?}"
+    );
 }
 
 #[test]
 fn an_address_is_told_to_both_roles() {
     let scene = Scene::new(&[("builder-1", "echo \"$GOOGLE_GEMINI_BASE_URL\" > address")]);
-    assert_eq!(scene.run(&["run", "--base-url", "http://127.0.0.1:1"]).code, Some(0));
+    assert_eq!(
+        scene.run(&["run", "--base-url", "http://127.0.0.1:1"]).code,
+        Some(0)
+    );
     assert_eq!(scene.read("src/address"), "http://127.0.0.1:1\n");
 }

@@ -16,7 +16,11 @@ use crate::scenes::program::{Ran, program};
 pub(super) type Verdict = Result<(), String>;
 
 fn must(holds: bool, what: &str, seen: &Ran) -> Verdict {
-    if holds { Ok(()) } else { Err(format!("{what}: {seen}")) }
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{what}: {seen}"))
+    }
 }
 
 /// Exit code 0.
@@ -36,11 +40,20 @@ fn finished(of: &Loop) -> Result<(Box<dyn Stage>, String), String> {
 /// A run that a signal ends while its second question has no answer.
 fn ended_by(signal: Signal, of: &Loop, more: &[&str]) -> (Box<dyn Stage>, Ran) {
     let stage = (of.stage)(Second::Hangs);
-    let mut child = stage.run(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = stage
+        .run(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     while !stage.hangs() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
-    assert!(stage.hangs(), "{}", Ran::from(child.wait_with_output().unwrap()));
+    assert!(
+        stage.hangs(),
+        "{}",
+        Ran::from(child.wait_with_output().unwrap())
+    );
     kill_process(Pid::from_child(&child), signal).unwrap();
     (stage, child.wait_with_output().unwrap().into())
 }
@@ -62,7 +75,9 @@ fn folders(of: &Loop, stage: &dyn Stage) -> Vec<PathBuf> {
 
 /// The name of the only run.
 fn name(of: &Loop, stage: &dyn Stage) -> String {
-    let [run] = &folders(of, stage)[..] else { panic!("{} has not one run", of.name) };
+    let [run] = &folders(of, stage)[..] else {
+        panic!("{} has not one run", of.name)
+    };
     run.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
@@ -74,17 +89,30 @@ fn objects(ran: &Ran) -> Result<Vec<Value>, String> {
 /// Its last line is a summary, and holds what is asked of it.
 fn ends_in_summary(ran: &Ran, holds: impl Fn(&Value) -> bool) -> Verdict {
     let last = objects(ran)?.pop().unwrap_or_default();
-    must(last["event"] == "summary" && holds(&last), "a summary as the last line", ran)
+    must(
+        last["event"] == "summary" && holds(&last),
+        "a summary as the last line",
+        ran,
+    )
 }
 
 /// The command prints the name of the run, for a person and in an object of `--json`. `RUN` among its arguments is that name.
 fn names(of: &Loop, args: &[&str]) -> Verdict {
     let (stage, name) = finished(of)?;
-    let args: Vec<&str> = args.iter().map(|arg| if *arg == "RUN" { name.as_str() } else { arg }).collect();
+    let args: Vec<&str> = args
+        .iter()
+        .map(|arg| if *arg == "RUN" { name.as_str() } else { arg })
+        .collect();
     let ran = succeeds(stage.command(&args))?;
     must(ran.out.contains(&name), "the name of the run", &ran)?;
     let json = succeeds(stage.command(&[&args[..], &["--json"]].concat()))?;
-    must(objects(&json)?.iter().any(|line| line["run"] == name.as_str()), "an object with the run", &json)
+    must(
+        objects(&json)?
+            .iter()
+            .any(|line| line["run"] == name.as_str()),
+        "an object with the run",
+        &json,
+    )
 }
 
 /// The same command continues a killed run.
@@ -104,8 +132,16 @@ pub(super) fn resume(of: &Loop) -> Verdict {
 pub(super) fn ctrl_c(of: &Loop) -> Verdict {
     let (stage, ran) = ended_by(Signal::INT, of, &[]);
     must(ran.code == Some(130), "exit code 130", &ran)?;
-    let help = ran.err.lines().find(|line| line.starts_with(" help: ")).unwrap_or_default();
-    must(help.contains("code-commit "), "the command that goes on", &ran)?;
+    let help = ran
+        .err
+        .lines()
+        .find(|line| line.starts_with(" help: "))
+        .unwrap_or_default();
+    must(
+        help.contains("code-commit "),
+        "the command that goes on",
+        &ran,
+    )?;
     goes_on(of, &*stage, stage.run(&[])).map(drop)
 }
 
@@ -127,8 +163,12 @@ pub(super) fn json_stopped(of: &Loop) -> Verdict {
     let (_, ran) = ended_by(Signal::INT, of, &["--json"]);
     must(ran.code == Some(130), "exit code 130", &ran)?;
     let mut lines = objects(&ran)?;
-    let (error, summary) = (lines.pop().unwrap_or_default(), lines.pop().unwrap_or_default());
-    let is_told = summary["summary"]["outcome"] == "stopped" && summary["summary"]["usage"].is_object();
+    let (error, summary) = (
+        lines.pop().unwrap_or_default(),
+        lines.pop().unwrap_or_default(),
+    );
+    let is_told =
+        summary["summary"]["outcome"] == "stopped" && summary["summary"]["usage"].is_object();
     must(
         error["event"] == "error" && summary["event"] == "summary" && is_told,
         "a summary before the error",
@@ -146,7 +186,11 @@ pub(super) fn dry_run(of: &Loop) -> Verdict {
     };
     let before = state();
     let ran = succeeds(stage.run(&["--dry-run"]))?;
-    must(ran.out.contains(" tokens"), "the size of the first prompt", &ran)?;
+    must(
+        ran.out.contains(" tokens"),
+        "the size of the first prompt",
+        &ran,
+    )?;
     must(stage.asked() == 0, "no question", &ran)?;
     must(state() == before, "the same files", &ran)
 }
@@ -162,7 +206,11 @@ pub(super) fn show(of: &Loop) -> Verdict {
 pub(super) fn page(of: &Loop) -> Verdict {
     let (stage, name) = finished(of)?;
     let ran = succeeds(stage.command(&["page", &name]))?;
-    must(ran.out.starts_with("<!doctype html>") && ran.out.contains(&name), "a page of the run", &ran)
+    must(
+        ran.out.starts_with("<!doctype html>") && ran.out.contains(&name),
+        "a page of the run",
+        &ran,
+    )
 }
 
 pub(super) fn why(of: &Loop) -> Verdict {
@@ -185,7 +233,11 @@ pub(super) fn undo(of: &Loop) -> Verdict {
         }
         Undo::NamesGit => {
             let ran = Ran::of(&mut { undo });
-            must(ran.code == Some(3) && ran.err.contains("`git re"), "the way out", &ran)?;
+            must(
+                ran.code == Some(3) && ran.err.contains("`git re"),
+                "the way out",
+                &ran,
+            )?;
             must(content() == after, "nothing is touched", &ran)
         }
     }
@@ -195,10 +247,18 @@ pub(super) fn undo(of: &Loop) -> Verdict {
 pub(super) fn clean(of: &Loop) -> Verdict {
     let (stage, name) = finished(of)?;
     let clean = succeeds(stage.command(&["clean", "--keep", "0"]))?;
-    must(!stage.root().join(of.runs).join(&name).exists(), "a finished run goes", &clean)?;
+    must(
+        !stage.root().join(of.runs).join(&name).exists(),
+        "a finished run goes",
+        &clean,
+    )?;
     let (stage, _) = ended_by(Signal::INT, of, &[]);
     let clean = succeeds(stage.command(&["clean", "--keep", "0"]))?;
-    must(clean.out.contains("not over: code-commit "), "an unfinished run stays", &clean)?;
+    must(
+        clean.out.contains("not over: code-commit "),
+        "an unfinished run stays",
+        &clean,
+    )?;
     goes_on(of, &*stage, stage.run(&[])).map(drop)
 }
 

@@ -40,7 +40,12 @@ pub(super) enum Undo {
 pub(super) const LOOPS: &[Loop] = &[
     Loop {
         name: "commit",
-        stage: |second| Box::new(Asked { scene: asked(second), implement: false }),
+        stage: |second| {
+            Box::new(Asked {
+                scene: asked(second),
+                implement: false,
+            })
+        },
         answers: 2,
         runs: "agent-config/logs",
         file: "src/greet.sh",
@@ -48,7 +53,12 @@ pub(super) const LOOPS: &[Loop] = &[
     },
     Loop {
         name: "implement",
-        stage: |second| Box::new(Asked { scene: asked(second), implement: true }),
+        stage: |second| {
+            Box::new(Asked {
+                scene: asked(second),
+                implement: true,
+            })
+        },
         answers: 2,
         runs: "logs",
         file: "src/greet.sh",
@@ -104,7 +114,11 @@ fn script(replies: [&str; 2], second: Second) -> Script {
 
 /// The requests that are not about the size of a prompt.
 fn questions(server: &Server) -> usize {
-    server.requests().iter().filter(|request| !request.path.ends_with(":countTokens")).count()
+    server
+        .requests()
+        .iter()
+        .filter(|request| !request.path.ends_with(":countTokens"))
+        .count()
 }
 
 /// `commit` and `implement`, which share a scene.
@@ -115,7 +129,13 @@ struct Asked {
 
 fn asked(second: Second) -> commit::Scene {
     let scene = commit::Scene::new(script([BREAKS_THE_BUILD, MENDS_IT], second));
-    scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
+    scene
+        .project
+        .write(
+            "agent-config/gemini-system-prompt.txt",
+            b"Answer in fences.\n",
+        )
+        .unwrap();
     scene
 }
 
@@ -140,7 +160,10 @@ impl Stage for Asked {
 
 fn ordered(second: Second) -> order::Scene {
     let replies = [order::BAD, order::GOOD].map(order::greet);
-    order::Scene::scripted(&order::FILES, script(replies.each_ref().map(String::as_str), second))
+    order::Scene::scripted(
+        &order::FILES,
+        script(replies.each_ref().map(String::as_str), second),
+    )
 }
 
 impl Stage for order::Scene {
@@ -177,7 +200,10 @@ impl Stage for phase::Scene {
     }
 
     fn run(&self, more: &[&str]) -> Command {
-        Stage::command(self, &[&["phase", "run", "--sandbox", "off"], more].concat())
+        Stage::command(
+            self,
+            &[&["phase", "run", "--sandbox", "off"], more].concat(),
+        )
     }
 
     fn command(&self, args: &[&str]) -> Command {

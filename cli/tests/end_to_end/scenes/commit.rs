@@ -34,7 +34,10 @@ impl Scene {
     /// A project of these files, its roll-up made.
     pub fn with_files(files: &[(&str, &str)], script: Script) -> Self {
         let project = Project::with(files).unwrap();
-        let scene = Self { project, server: Server::start(script).unwrap() };
+        let scene = Self {
+            project,
+            server: Server::start(script).unwrap(),
+        };
         assert_eq!(scene.run(&["rollup"]).code, Some(0));
         scene
     }
@@ -46,7 +49,14 @@ impl Scene {
 
     /// The flags of a run that asks this scene's model, without a sandbox, which has tests of its own.
     pub fn flags(&self) -> [&str; 6] {
-        ["--model", "gemini-test", "--base-url", self.server.origin(), "--sandbox", "off"]
+        [
+            "--model",
+            "gemini-test",
+            "--base-url",
+            self.server.origin(),
+            "--sandbox",
+            "off",
+        ]
     }
 
     /// The default loop with these flags.
@@ -74,7 +84,12 @@ impl Scene {
 
     /// The program in this project's root.
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        program(self.project.root(), self.project.beside(), args, environment)
+        program(
+            self.project.root(),
+            self.project.beside(),
+            args,
+            environment,
+        )
     }
 
     /// The program in this project's root, with a key for the model's service.
@@ -99,11 +114,21 @@ impl Scene {
 
     /// Messages of this code in the newest run's summary.
     pub fn warnings(&self, code: &str) -> Vec<String> {
-        let summary: serde_json::Value = serde_json::from_str(&self.recorded("summary.json")).unwrap();
-        let all = summary.get("warnings").and_then(|all| all.as_array()).cloned().unwrap_or_default();
-        let text = |problem: &serde_json::Value, key: &str| problem.get(key)?.as_str().map(str::to_owned);
-        let of_code = all.iter().filter(|problem| text(problem, "code").as_deref() == Some(code));
-        of_code.map(|problem| text(problem, "message").unwrap()).collect()
+        let summary: serde_json::Value =
+            serde_json::from_str(&self.recorded("summary.json")).unwrap();
+        let all = summary
+            .get("warnings")
+            .and_then(|all| all.as_array())
+            .cloned()
+            .unwrap_or_default();
+        let text =
+            |problem: &serde_json::Value, key: &str| problem.get(key)?.as_str().map(str::to_owned);
+        let of_code = all
+            .iter()
+            .filter(|problem| text(problem, "code").as_deref() == Some(code));
+        of_code
+            .map(|problem| text(problem, "message").unwrap())
+            .collect()
     }
 
     /// Paths and ports replaced, so that a snapshot can hold the rest.
@@ -118,7 +143,13 @@ impl Scene {
         let text = text
             .replace(&self.project.root().display().to_string(), "[ROOT]")
             .replace(self.server.origin(), "[SERVER]");
-        let text = Regex::new(r"\b20\d\d(-\d\d){5}").unwrap().replace_all(&text, "[STAMP]").into_owned();
-        Regex::new(r"\d(?:[\d.-]*[\d-])? s").unwrap().replace_all(&text, "[TIME]").into_owned()
+        let text = Regex::new(r"\b20\d\d(-\d\d){5}")
+            .unwrap()
+            .replace_all(&text, "[STAMP]")
+            .into_owned();
+        Regex::new(r"\d(?:[\d.-]*[\d-])? s")
+            .unwrap()
+            .replace_all(&text, "[TIME]")
+            .into_owned()
     }
 }

@@ -13,13 +13,20 @@ pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
 
 /// The names of what a folder holds, sorted.
 pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
-    entries(folder).iter().map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect()
+    entries(folder)
+        .iter()
+        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Every file below a folder, sorted. Links are files.
 pub fn below(folder: &Path) -> Vec<PathBuf> {
     let of = |path: PathBuf| {
-        if path.is_dir() && !path.is_symlink() { below(&path) } else { vec![path] }
+        if path.is_dir() && !path.is_symlink() {
+            below(&path)
+        } else {
+            vec![path]
+        }
     };
     entries(folder).into_iter().flat_map(of).collect()
 }
@@ -46,7 +53,10 @@ pub fn write_program(path: &Path, content: impl AsRef<[u8]>) {
 /// Name and text of every file below a folder.
 pub fn named(folder: &Path) -> Vec<(String, String)> {
     let name = |path: &Path| path.strip_prefix(folder).unwrap().display().to_string();
-    below(folder).iter().map(|path| (name(path), text(path))).collect()
+    below(folder)
+        .iter()
+        .map(|path| (name(path), text(path)))
+        .collect()
 }
 
 /// Copies a folder with all that is in it.

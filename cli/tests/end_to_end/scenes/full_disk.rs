@@ -28,6 +28,9 @@ pub(crate) fn has_not_begun(done: &Ran) {
         err.contains("error: cannot begin the record") && err.contains("No space left on device"),
         "{err}"
     );
-    assert!(err.contains(" help: make sure that you own the folder and that the disk has space"), "{err}");
+    assert!(
+        err.contains(" help: make sure that you own the folder and that the disk has space"),
+        "{err}"
+    );
     assert!(out.ends_with("left: filler\n"), "{out}");
 }

@@ -10,8 +10,16 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 /// Words that ask for nothing.
-const SILENT: [&str; 8] =
-    ["$schema", "$id", "$defs", "title", "description", "$comment", "format", "default"];
+const SILENT: [&str; 8] = [
+    "$schema",
+    "$id",
+    "$defs",
+    "title",
+    "description",
+    "$comment",
+    "format",
+    "default",
+];
 
 /// A published schema and the file that it is in, from which its references lead.
 pub struct Published {
@@ -29,7 +37,8 @@ impl<T> Kept<T> {
 
     fn get(&self, name: &str, make: impl FnOnce(&str) -> T) -> &'static T {
         let mut kept = self.0.lock().unwrap();
-        kept.entry(name.to_owned()).or_insert_with_key(|name| Box::leak(Box::new(make(name))))
+        kept.entry(name.to_owned())
+            .or_insert_with_key(|name| Box::leak(Box::new(make(name))))
     }
 }
 
@@ -39,27 +48,41 @@ static PATTERNS: Kept<Regex> = Kept::empty();
 impl Published {
     /// `events.schema.json` below `docs/schemas`.
     pub fn read(name: &str) -> Self {
-        Self::at(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas").join(name))
+        Self::at(
+            &Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("../docs/schemas")
+                .join(name),
+        )
     }
 
     /// A schema that somebody else has published.
     pub fn at(file: &Path) -> Self {
         let root = SCHEMAS.get(file.to_str().unwrap(), |file| {
-            let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let text =
+                std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"));
             serde_json::from_str(&text).unwrap()
         });
-        Self { file: file.to_owned(), root }
+        Self {
+            file: file.to_owned(),
+            root,
+        }
     }
 
     /// What is wrong with the value, each with its place.
     pub fn faults(&self, value: &Value) -> Vec<String> {
-        self.faults_by(value, self.root, "value").iter().map(Fault::to_string).collect()
+        self.faults_by(value, self.root, "value")
+            .iter()
+            .map(Fault::to_string)
+            .collect()
     }
 
     /// What is wrong with the value by one of the schema's definitions.
     pub fn faults_of(&self, definition: &str, value: &Value) -> Vec<String> {
         let rule = &self.root["$defs"][definition];
-        self.faults_by(value, rule, definition).iter().map(Fault::to_string).collect()
+        self.faults_by(value, rule, definition)
+            .iter()
+            .map(Fault::to_string)
+            .collect()
     }
 
     fn faults_by<'v>(&self, value: &'v Value, rule: &'static Value, place: &str) -> Vec<Fault<'v>> {
@@ -70,7 +93,13 @@ impl Published {
                 "oneOf" | "anyOf" => self.faults_of_choice(value, word, wanted, place),
                 "properties" | "items" => self.faults_inside(value, word, wanted, place),
                 _ if holds(value, rule, word, wanted) => Vec::new(),
-                _ => vec![Fault { place: place.to_owned(), word, wanted, kinds: Vec::new(), value }],
+                _ => vec![Fault {
+                    place: place.to_owned(),
+                    word,
+                    wanted,
+                    kinds: Vec::new(),
+                    value,
+                }],
             })
             .collect()
     }
@@ -85,7 +114,10 @@ impl Published {
             other = Self::at(&self.file.with_file_name(file));
             &other
         };
-        let rule = schema.root.pointer(pointer).unwrap_or_else(|| panic!("{reference} is nowhere"));
+        let rule = schema
+            .root
+            .pointer(pointer)
+            .unwrap_or_else(|| panic!("{reference} is nowhere"));
         schema.faults_by(value, rule, place)
     }
 
@@ -96,13 +128,23 @@ impl Published {
         wanted: &'static Value,
         place: &str,
     ) -> Vec<Fault<'v>> {
-        let kinds: Vec<_> =
-            wanted.as_array().unwrap().iter().map(|kind| self.faults_by(value, kind, place)).collect();
+        let kinds: Vec<_> = wanted
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| self.faults_by(value, kind, place))
+            .collect();
         let fitting = kinds.iter().filter(|faults| faults.is_empty()).count();
         if fitting == 1 || (word == "anyOf" && fitting > 1) {
             Vec::new()
         } else {
-            vec![Fault { place: place.to_owned(), word, wanted, kinds, value }]
+            vec![Fault {
+                place: place.to_owned(),
+                word,
+                wanted,
+                kinds,
+                value,
+            }]
         }
     }
 
@@ -115,7 +157,9 @@ impl Published {
     ) -> Vec<Fault<'v>> {
         if word == "items" {
             let items = value.as_array().into_iter().flatten();
-            return items.flat_map(|item| self.faults_by(item, wanted, &format!("{place}[]"))).collect();
+            return items
+                .flat_map(|item| self.faults_by(item, wanted, &format!("{place}[]")))
+                .collect();
         }
         let keys = wanted.as_object().unwrap().iter();
         let present = keys.filter_map(|(key, rule)| Some((key, rule, value.get(key)?)));
@@ -137,7 +181,13 @@ struct Fault<'v> {
 
 impl fmt::Display for Fault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, word, wanted, kinds, value } = self;
+        let Self {
+            place,
+            word,
+            wanted,
+            kinds,
+            value,
+        } = self;
         if kinds.is_empty() {
             return write!(f, "{place}: {word} should be {wanted}: {value}");
         }
@@ -157,27 +207,38 @@ fn holds(value: &Value, rule: &Value, word: &str, wanted: &Value) -> bool {
         "type" => list.iter().any(|kind| is_a(value, kind.as_str().unwrap())),
         "const" => value == wanted,
         "enum" => list.contains(value),
-        "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().unwrap()),
+        "minimum" => value
+            .as_f64()
+            .is_none_or(|number| number >= wanted.as_f64().unwrap()),
         "minItems" => items().is_none_or(|count| count >= size()),
         "maxItems" => items().is_none_or(|count| count <= size()),
-        "uniqueItems" => {
-            value.as_array().is_none_or(|all| (1..all.len()).all(|at| !all[..at].contains(&all[at])))
-        }
-        "minLength" => value.as_str().is_none_or(|text| text.chars().count() >= size()),
-        "maxLength" => value.as_str().is_none_or(|text| text.chars().count() <= size()),
+        "uniqueItems" => value
+            .as_array()
+            .is_none_or(|all| (1..all.len()).all(|at| !all[..at].contains(&all[at]))),
+        "minLength" => value
+            .as_str()
+            .is_none_or(|text| text.chars().count() >= size()),
+        "maxLength" => value
+            .as_str()
+            .is_none_or(|text| text.chars().count() <= size()),
         "pattern" => {
-            let pattern = PATTERNS.get(wanted.as_str().unwrap(), |pattern| Regex::new(pattern).unwrap());
+            let pattern = PATTERNS.get(wanted.as_str().unwrap(), |pattern| {
+                Regex::new(pattern).unwrap()
+            });
             value.as_str().is_none_or(|text| pattern.is_match(text))
         }
-        "required" => value
-            .as_object()
-            .is_none_or(|object| list.iter().all(|key| object.contains_key(key.as_str().unwrap()))),
+        "required" => value.as_object().is_none_or(|object| {
+            list.iter()
+                .all(|key| object.contains_key(key.as_str().unwrap()))
+        }),
         "additionalProperties" if *wanted == json!(true) => true,
         "additionalProperties" => {
             assert_eq!(wanted, &json!(false));
-            value
-                .as_object()
-                .is_none_or(|object| object.keys().all(|key| rule["properties"].get(key).is_some()))
+            value.as_object().is_none_or(|object| {
+                object
+                    .keys()
+                    .all(|key| rule["properties"].get(key).is_some())
+            })
         }
         other => {
             assert!(SILENT.contains(&other), "the test does not know {other}");

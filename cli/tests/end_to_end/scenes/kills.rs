@@ -9,7 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use crate::scenes::program::{Ran, below};
 
 pub fn strace_works() -> bool {
-    let works = Ran::of(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
+    let works =
+        Ran::of(Command::new("strace").args(["-qq", "-o", "/dev/null", "true"])).code == Some(0);
     if !works {
         eprintln!("SKIPPED: kills at system calls because strace cannot trace here");
     }
@@ -22,17 +23,29 @@ pub fn is_killed(ended: ExitStatus) -> bool {
 }
 
 pub fn quietly(command: &mut Command) -> ExitStatus {
-    command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+    command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap()
 }
 
 /// `command` under strace with these flags, which logs to `log`.
 pub fn traced(log: &Path, command: &Command, words: &[&str]) -> Command {
-    below(["strace", "-qq", "-o", log.to_str().unwrap()].iter().chain(words), command)
+    below(
+        ["strace", "-qq", "-o", log.to_str().unwrap()]
+            .iter()
+            .chain(words),
+        command,
+    )
 }
 
 /// A number from the environment, for a longer campaign.
 pub fn chosen(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+    std::env::var(name)
+        .ok()
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(default)
 }
 
 /// The step of a campaign over all moments of a run: every fifth is tried, or every `KILL_EVERY`th.
@@ -64,10 +77,16 @@ pub fn places(log: &Path, command: &Command) -> Vec<(String, usize)> {
 
 /// Those whose arguments contain this text.
 pub fn places_with(log: &Path, command: &Command, text: &str) -> Vec<(String, usize)> {
-    assert!(quietly(&mut traced(log, command, &["-e", "trace=all"])).code().is_some());
+    assert!(
+        quietly(&mut traced(log, command, &["-e", "trace=all"]))
+            .code()
+            .is_some()
+    );
     let mut made: BTreeMap<String, usize> = BTreeMap::new();
     let trace = fs::read_to_string(log).unwrap();
-    let calls = trace.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
+    let calls = trace
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()));
     let calls = calls.filter_map(|line| line.split_once('('));
     let place = |(name, arguments): (&str, &str)| {
         let count = made.entry(name.to_owned()).or_default();

@@ -22,7 +22,10 @@ pub const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca4959
 /// A project whose verification is a script of its own, and whose acceptance test wants a comma.
 pub const FILES: [(&str, &str); 5] = [
     (".gitignore", "/ignored/\n/.env.local\n"),
-    ("scripts/verify.sh", "#!/bin/sh\nset -eu\nsh -n src/greet.sh\necho verified\n"),
+    (
+        "scripts/verify.sh",
+        "#!/bin/sh\nset -eu\nsh -n src/greet.sh\necho verified\n",
+    ),
     ("src/greet.sh", "#!/bin/sh\necho hello $1\n"),
     ("src/other.txt", "other\n"),
     (
@@ -86,12 +89,18 @@ pub fn order(over: &Value) -> Value {
 impl Scene {
     /// The project of [`FILES`] and a service that gives these answers one after another.
     pub fn with(replies: &[&str]) -> Self {
-        Self::scripted(&FILES, Script::new(replies.iter().map(|reply| Step::text(reply))))
+        Self::scripted(
+            &FILES,
+            Script::new(replies.iter().map(|reply| Step::text(reply))),
+        )
     }
 
     pub fn scripted(files: &[(&str, &str)], script: Script) -> Self {
         let project = Project::with(files).unwrap();
-        let scene = Self { project, server: Server::start(script).unwrap() };
+        let scene = Self {
+            project,
+            server: Server::start(script).unwrap(),
+        };
         scene.place_order(&json!({}));
         scene
     }
@@ -116,7 +125,10 @@ impl Scene {
     /// The user's own configuration protects `tests/**`.
     pub fn protect_tests(&self) {
         fs::create_dir_all(self.beside(".config/code-commit")).unwrap();
-        self.place(".config/code-commit/config.toml", b"protect = [\"tests/**\"]\n");
+        self.place(
+            ".config/code-commit/config.toml",
+            b"protect = [\"tests/**\"]\n",
+        );
     }
 
     /// A key file that git does not see.
@@ -143,7 +155,11 @@ impl Scene {
         let (order, out) = (self.beside("order.json"), self.beside("out"));
         let base = format!("{}/v1", self.server.origin());
         let mut args = vec!["order", "run", "--base-url", &base];
-        if !more.iter().any(|arg| Path::new(arg).extension().is_some_and(|kind| kind == "json")) {
+        if !more.iter().any(|arg| {
+            Path::new(arg)
+                .extension()
+                .is_some_and(|kind| kind == "json")
+        }) {
             args.extend(["--work-order", order.to_str().unwrap()]);
         }
         let defaults = [
@@ -196,7 +212,11 @@ impl Scene {
     /// Verdict and stage of the only run.
     pub fn verdict(&self) -> String {
         let summary = self.summary();
-        format!("{} {}", summary["verdict"].as_str().unwrap(), summary["ended_stage"].as_str().unwrap())
+        format!(
+            "{} {}",
+            summary["verdict"].as_str().unwrap(),
+            summary["ended_stage"].as_str().unwrap()
+        )
     }
 
     /// Everything about the repository that a rollback has to bring back: every file, link and folder with mode and content, the
@@ -211,7 +231,10 @@ impl Scene {
             &["for-each-ref"],
             &["status", "--porcelain", "--untracked-files=all"],
         ] {
-            state.insert(format!("git {}", question.join(" ")), self.project.git(question).unwrap());
+            state.insert(
+                format!("git {}", question.join(" ")),
+                self.project.git(question).unwrap(),
+            );
         }
         state
     }

@@ -41,7 +41,9 @@ impl Scene {
     /// A project with one phase; `turns` are pairs such as `("builder-1", "shell lines")`.
     pub(crate) fn new(turns: &[(&str, &str)]) -> Self {
         // Behind a sandbox each role has a `/tmp` of its own.
-        let scene = Self { project: Project::without_git(Path::new("/var/tmp")).unwrap() };
+        let scene = Self {
+            project: Project::without_git(Path::new("/var/tmp")).unwrap(),
+        };
         files::write_program(&scene.at("bin/gemini"), AGENT);
         for folder in ["bin/turns", "home"] {
             fs::create_dir(scene.at(folder)).unwrap();
@@ -51,7 +53,10 @@ impl Scene {
         }
         assert_eq!(scene.run(&["init"]).code, Some(0));
         scene.write(".env", &format!("GEMINI_API_KEY={KEY}\n"));
-        scene.write(".abl/specs/phase1.md", "# Phase 1: A page\n\n- GET / → 200\n");
+        scene.write(
+            ".abl/specs/phase1.md",
+            "# Phase 1: A page\n\n- GET / → 200\n",
+        );
         scene
     }
 
@@ -101,9 +106,16 @@ impl Scene {
     pub(crate) fn started(&self, args: &[&str]) -> Started {
         let args = [&["phase"], args, &["--json"]].concat();
         let mut harness = self.command(&args, &[]);
-        let mut child = harness.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = harness
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Started { child, lines: Some(lines) }
+        Started {
+            child,
+            lines: Some(lines),
+        }
     }
 
     /// `phase ARGS --json`, killed without warning as soon as it has printed the first line that `is_last` accepts. Gives the
@@ -116,7 +128,11 @@ impl Scene {
     ) -> (Vec<String>, bool) {
         let args = [&["phase"], args, &["--json"]].concat();
         let mut harness = self.command(&args, environment);
-        let mut harness = harness.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut harness = harness
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut lines = Vec::new();
         let mut is_killed = false;
         for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
@@ -133,10 +149,14 @@ impl Scene {
     /// Command lines of the processes that work in the scene's folder.
     pub(crate) fn processes(&self) -> Vec<String> {
         let top = self.at("");
-        let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-        let own =
-            processes.filter(|path| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&top)));
-        own.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default()).collect()
+        let processes = fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.path());
+        let own = processes
+            .filter(|path| fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&top)));
+        own.map(|path| fs::read_to_string(path.join("cmdline")).unwrap_or_default())
+            .collect()
     }
 
     /// Waits until no process works in the scene's folder.
@@ -155,7 +175,12 @@ impl Scene {
 
     /// The lines that git prints in a folder of the project.
     pub(crate) fn git(&self, folder: &str, args: &[&str]) -> Vec<String> {
-        let git = Ran::of(&mut tool("git", &self.project(folder), &self.at("home"), args));
+        let git = Ran::of(&mut tool(
+            "git",
+            &self.project(folder),
+            &self.at("home"),
+            args,
+        ));
         git.out.lines().map(str::to_owned).collect()
     }
 
@@ -166,14 +191,20 @@ impl Scene {
 
     /// How many turns a role had.
     pub(crate) fn turns(&self, role: &str) -> u32 {
-        let count = fs::read_to_string(self.project(".code-commit/agents").join(role).join("count"));
+        let count =
+            fs::read_to_string(self.project(".code-commit/agents").join(role).join("count"));
         count.map_or(0, |text| text.trim().parse().unwrap())
     }
 
     /// `state.json`'s status and iteration.
     pub(crate) fn state(&self) -> (String, u64) {
         let state: serde_json::Value = serde_json::from_str(&self.read(".abl/state.json")).unwrap();
-        let current = |name: &str| state.pointer(&format!("/current/{name}")).cloned().unwrap_or_default();
+        let current = |name: &str| {
+            state
+                .pointer(&format!("/current/{name}"))
+                .cloned()
+                .unwrap_or_default()
+        };
         let status = current("status").as_str().unwrap().to_owned();
         (status, current("verifier_iteration").as_u64().unwrap())
     }

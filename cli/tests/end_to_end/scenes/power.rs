@@ -43,7 +43,10 @@ pub const CALLS: &str = "trace=openat,write,pwrite64,copy_file_range,ftruncate,m
 impl Disk {
     /// What is there before the program starts is on disk.
     pub fn of(root: &Path) -> Self {
-        let mut disk = Self { root: root.to_owned(), nodes: Vec::new() };
+        let mut disk = Self {
+            root: root.to_owned(),
+            nodes: Vec::new(),
+        };
         disk.add(root);
         disk.sync();
         disk
@@ -73,7 +76,9 @@ impl Disk {
 
     fn find(&self, path: &Path) -> Option<Id> {
         let below = path.strip_prefix(&self.root).ok()?;
-        below.iter().try_fold(0, |id, name| self.nodes[id].names.as_ref()?.get(name.to_str()?).copied())
+        below.iter().try_fold(0, |id, name| {
+            self.nodes[id].names.as_ref()?.get(name.to_str()?).copied()
+        })
     }
 
     fn folder(&mut self, path: &Path) -> Option<(&mut BTreeMap<String, Id>, String)> {
@@ -98,7 +103,10 @@ impl Disk {
 
     fn make(&mut self, path: &Path, names: Option<BTreeMap<String, Id>>) {
         let id = self.nodes.len();
-        self.nodes.push(Node { names, ..Node::default() });
+        self.nodes.push(Node {
+            names,
+            ..Node::default()
+        });
         self.put(path, id);
     }
 
@@ -107,9 +115,12 @@ impl Disk {
         let place = Regex::new(r#"(?:(?:\d+|AT_FDCWD)<([^>]*)>, )?"((?:[^"\\]|\\.)*)""#).unwrap();
         let open = Regex::new(r"\d+<([^>]*)>").unwrap();
         for line in log.lines() {
-            let Some((call, rest)) = line.split_once('(') else { continue };
-            let Some((args, result)) =
-                rest.rsplit_once(" = ").filter(|(_, result)| !result.starts_with(['-', '?']))
+            let Some((call, rest)) = line.split_once('(') else {
+                continue;
+            };
+            let Some((args, result)) = rest
+                .rsplit_once(" = ")
+                .filter(|(_, result)| !result.starts_with(['-', '?']))
             else {
                 continue;
             };
@@ -120,24 +131,43 @@ impl Disk {
                     Path::new(found.get(1).map_or("", |folder| folder.as_str())).join(name)
                 })
                 .collect();
-            let files: Vec<PathBuf> =
-                open.captures_iter(args).map(|found| PathBuf::from(&found[1])).collect();
-            let number = |text: &str| text.split([' ', '<']).next().unwrap().parse::<usize>().unwrap();
+            let files: Vec<PathBuf> = open
+                .captures_iter(args)
+                .map(|found| PathBuf::from(&found[1]))
+                .collect();
+            let number = |text: &str| {
+                text.split([' ', '<'])
+                    .next()
+                    .unwrap()
+                    .parse::<usize>()
+                    .unwrap()
+            };
             match call {
                 "openat" if args.contains("O_CREAT") && self.find(&paths[0]).is_none() => {
                     self.make(&paths[0], None);
                 }
                 "openat" if args.contains("O_TRUNC") => self.write(&paths[0], std::vec::Vec::clear),
                 "write" => {
-                    let text = place.captures(args).map(|found| unescaped(&found[2])).unwrap_or_default();
-                    self.write(&files[0], |bytes| bytes.extend(&text[..number(result).min(text.len())]));
+                    let text = place
+                        .captures(args)
+                        .map(|found| unescaped(&found[2]))
+                        .unwrap_or_default();
+                    self.write(&files[0], |bytes| {
+                        bytes.extend(&text[..number(result).min(text.len())])
+                    });
                 }
                 "copy_file_range" => {
-                    let from =
-                        self.find(&files[0]).map(|id| self.nodes[id].bytes.clone()).unwrap_or_default();
+                    let from = self
+                        .find(&files[0])
+                        .map(|id| self.nodes[id].bytes.clone())
+                        .unwrap_or_default();
                     self.write(&files[1], |bytes| {
                         bytes.extend(
-                            from.iter().skip(bytes.len()).take(number(result)).copied().collect::<Vec<_>>(),
+                            from.iter()
+                                .skip(bytes.len())
+                                .take(number(result))
+                                .copied()
+                                .collect::<Vec<_>>(),
                         );
                     });
                 }
@@ -190,8 +220,13 @@ impl Disk {
     /// Every file and folder, with the folders before what is in them.
     fn paths(&self, id: Id, at: &Path, left: Left) -> Vec<(PathBuf, Id)> {
         let node = &self.nodes[id];
-        let names =
-            node.names.as_ref().map(|names| if left == Left::Synced { &node.synced_names } else { names });
+        let names = node.names.as_ref().map(|names| {
+            if left == Left::Synced {
+                &node.synced_names
+            } else {
+                names
+            }
+        });
         let mut found = vec![(at.to_owned(), id)];
         names
             .into_iter()
@@ -216,7 +251,11 @@ impl Disk {
             }
         }
         let cut = self.paths(0, Path::new(""), left);
-        for (path, id) in live.iter().rev().filter(|(path, _)| !cut.iter().any(|(kept, _)| kept == path)) {
+        for (path, id) in live
+            .iter()
+            .rev()
+            .filter(|(path, _)| !cut.iter().any(|(kept, _)| kept == path))
+        {
             if self.nodes[*id].names.is_some() {
                 let _ = fs::remove_dir(self.root.join(path));
             }
@@ -232,7 +271,11 @@ impl Disk {
                 continue;
             }
             let is_journal = left == Left::Journal && path.ends_with("events.jsonl");
-            let mut bytes = if is_journal { node.bytes.clone() } else { node.synced.clone() };
+            let mut bytes = if is_journal {
+                node.bytes.clone()
+            } else {
+                node.synced.clone()
+            };
             if left == Left::Journal {
                 bytes.resize(node.bytes.len(), 0);
             }
@@ -267,7 +310,11 @@ fn unescaped(text: &str) -> Vec<u8> {
             bytes.push(*first);
             continue;
         }
-        let digits = rest.iter().take(3).take_while(|byte| (b'0'..b'8').contains(byte)).count();
+        let digits = rest
+            .iter()
+            .take(3)
+            .take_while(|byte| (b'0'..b'8').contains(byte))
+            .count();
         let (code, used) = match rest[0] {
             b'n' => (b'\n', 1),
             b't' => (b'\t', 1),
@@ -275,7 +322,9 @@ fn unescaped(text: &str) -> Vec<u8> {
             b'v' => (0x0b, 1),
             b'f' => (0x0c, 1),
             b'0'..=b'7' => (
-                rest[..digits].iter().fold(0_u8, |code, digit| code.wrapping_mul(8) + (digit - b'0')),
+                rest[..digits]
+                    .iter()
+                    .fold(0_u8, |code, digit| code.wrapping_mul(8) + (digit - b'0')),
                 digits,
             ),
             other => (other, 1),

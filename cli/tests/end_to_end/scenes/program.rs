@@ -50,20 +50,32 @@ pub fn in_reach(command: &Command, folder: &Path) -> Command {
 pub fn below<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>, command: &Command) -> Command {
     let mut words = words.into_iter();
     let mut starter = Command::new(words.next().unwrap());
-    starter.args(words).arg(command.get_program()).args(command.get_args());
+    starter
+        .args(words)
+        .arg(command.get_program())
+        .args(command.get_args());
     surrounded(&mut starter, command);
     starter
 }
 
 /// Gives `other` the environment and the folder of `command`.
 pub fn surrounded(other: &mut Command, command: &Command) {
-    other.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    other.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());
+    other.env_clear().envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    other
+        .current_dir(command.get_current_dir().unwrap())
+        .stdin(Stdio::null());
 }
 
 /// The command below a shell that may mount, and exits with 99 where it cannot: the first lines of `script` have `$0` for `place`.
 pub fn mounted(script: &str, place: &Path, command: &Command) -> Command {
-    let words = ["unshare", "-rm", "sh", "-c", script].map(OsStr::new).into_iter().chain([place.as_os_str()]);
+    let words = ["unshare", "-rm", "sh", "-c", script]
+        .map(OsStr::new)
+        .into_iter()
+        .chain([place.as_os_str()]);
     below(words, command)
 }
 
@@ -75,7 +87,10 @@ pub fn where_mounted(script: &str, place: &Path, command: &Command) -> Option<Ra
 pub fn if_mounted(ran: Ran) -> Option<Ran> {
     if ran.code == Some(99) || ran.err.contains("unshare") {
         let name = std::thread::current().name().unwrap_or_default().to_owned();
-        eprintln!("SKIPPED: {name}, because no mount can be had here: {}", ran.err.trim());
+        eprintln!(
+            "SKIPPED: {name}, because no mount can be had here: {}",
+            ran.err.trim()
+        );
         return None;
     }
     Some(ran)
@@ -102,21 +117,31 @@ impl Ran {
 
     /// With a change to both streams.
     pub fn map(self, change: impl Fn(&str) -> String) -> Self {
-        Self { code: self.code, out: change(&self.out), err: change(&self.err) }
+        Self {
+            code: self.code,
+            out: change(&self.out),
+            err: change(&self.err),
+        }
     }
 }
 
 impl From<Output> for Ran {
     fn from(done: Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self { code: done.status.code(), out: text(&done.stdout), err: text(&done.stderr) }
+        Self {
+            code: done.status.code(),
+            out: text(&done.stdout),
+            err: text(&done.stderr),
+        }
     }
 }
 
 /// Exit code, standard output, standard error, as a snapshot shows them.
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let code = self.code.map_or("signal".to_owned(), |code| code.to_string());
+        let code = self
+            .code
+            .map_or("signal".to_owned(), |code| code.to_string());
         write!(f, "exit {code}\n--- out\n{}--- err\n{}", self.out, self.err)
     }
 }
@@ -127,6 +152,9 @@ pub fn search_path() -> OsString {
     let toolchain = Path::new(env!("CARGO")).parent().unwrap_or(Path::new("/"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from);
-    let folders = [toolchain.to_owned()].into_iter().chain(system).chain(std::env::split_paths(&path));
+    let folders = [toolchain.to_owned()]
+        .into_iter()
+        .chain(system)
+        .chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap_or(path)
 }

@@ -26,9 +26,16 @@ impl Terminal {
     /// Starts `command` on a terminal of so many columns.
     pub fn start(mut command: Command, columns: u16) -> io::Result<Self> {
         let (master, slave, screen) = open(columns)?;
-        command.env("TERM", "xterm-256color").stdout(slave.try_clone()?).stderr(Stdio::from(slave));
+        command
+            .env("TERM", "xterm-256color")
+            .stdout(slave.try_clone()?)
+            .stderr(Stdio::from(slave));
         let child = command.spawn()?;
-        Ok(Self { screen, master, child })
+        Ok(Self {
+            screen,
+            master,
+            child,
+        })
     }
 
     /// Starts `command` with a person at the terminal: it is standard input, too, and typed keys can be signals.
@@ -39,7 +46,11 @@ impl Terminal {
             .stdout(slave.try_clone()?)
             .stderr(Stdio::from(slave))
             .spawn()?;
-        Ok(Self { screen, master, child })
+        Ok(Self {
+            screen,
+            master,
+            child,
+        })
     }
 
     /// What a person types; `\x03` is Ctrl-C.
@@ -100,7 +111,12 @@ impl Terminal {
     pub fn lines(&self) -> Vec<String> {
         let screen = self.screen.screen();
         let (_, columns) = screen.size();
-        trimmed(screen.rows(0, columns.get()).map(|row| row.trim_end().to_owned()).collect())
+        trimmed(
+            screen
+                .rows(0, columns.get())
+                .map(|row| row.trim_end().to_owned())
+                .collect(),
+        )
     }
 
     /// The lines of the screen with `‹green›…‹/›` around styled text.
@@ -121,16 +137,40 @@ fn open(columns: u16) -> io::Result<(File, OwnedFd, vt100::Parser)> {
     grantpt(&master)?;
     unlockpt(&master)?;
     let name = ptsname(&master, Vec::new())?;
-    let slave: OwnedFd =
-        rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
-    tcsetwinsize(&slave, Winsize { ws_row: ROWS.get(), ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
-    Ok((File::from(master), slave, vt100::Parser::new(ROWS, width, 0)))
+    let slave: OwnedFd = rustix::fs::open(
+        name,
+        OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    tcsetwinsize(
+        &slave,
+        Winsize {
+            ws_row: ROWS.get(),
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        },
+    )?;
+    Ok((
+        File::from(master),
+        slave,
+        vt100::Parser::new(ROWS, width, 0),
+    ))
 }
 
 /// The command as the first of a session whose terminal is its standard input, as a shell's commands are.
 fn of_its_own(command: &Command) -> Command {
     // A background job's children ignore Ctrl-C, which a person's never do.
-    let mut leader = below(["setsid", "--ctty", "--wait", "env", "--default-signal=INT,QUIT"], command);
+    let mut leader = below(
+        [
+            "setsid",
+            "--ctty",
+            "--wait",
+            "env",
+            "--default-signal=INT,QUIT",
+        ],
+        command,
+    );
     leader.env("TERM", "xterm-256color");
     leader
 }
@@ -149,10 +189,18 @@ fn styled<'c>(cells: impl Iterator<Item = &'c vt100::Cell>) -> String {
         let style = style(cell);
         if style != current {
             line.push_str(if current.is_empty() { "" } else { "‹/›" });
-            line.push_str(&if style.is_empty() { String::new() } else { format!("‹{style}›") });
+            line.push_str(&if style.is_empty() {
+                String::new()
+            } else {
+                format!("‹{style}›")
+            });
             current = style;
         }
-        line.push_str(if cell.has_contents() { cell.contents() } else { " " });
+        line.push_str(if cell.has_contents() {
+            cell.contents()
+        } else {
+            " "
+        });
     }
     let end = if current.is_empty() { "" } else { "‹/›" };
     format!("{line}{end}").trim_end().to_owned()
@@ -169,5 +217,9 @@ fn style(cell: &vt100::Cell) -> String {
     };
     let bold = cell.bold().then(|| "bold".to_owned());
     let dim = cell.dim().then(|| "dim".to_owned());
-    [bold, dim, colour].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [bold, dim, colour]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

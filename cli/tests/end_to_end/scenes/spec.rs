@@ -66,7 +66,9 @@ impl Scene {
 
     /// A git project without a commit.
     pub fn without_commits(turns: &[&str]) -> Self {
-        let scene = Self { project: Project::empty().unwrap() };
+        let scene = Self {
+            project: Project::empty().unwrap(),
+        };
         files::write_program(&scene.home().join("bin/claude"), AGENT);
         for (number, turn) in (1..).zip(turns) {
             files::write(&scene.home().join(format!("bin/turn-{number}")), turn);
@@ -131,7 +133,9 @@ impl Scene {
     pub fn spec(&self, args: &[&str]) -> Ran {
         let mut all = vec!["spec"];
         all.extend(args);
-        let runs = args.first().is_some_and(|action| ["run", "audit", "watch"].contains(action));
+        let runs = args
+            .first()
+            .is_some_and(|action| ["run", "audit", "watch"].contains(action));
         if runs && !args.contains(&"--sandbox") {
             all.extend(["--sandbox", "off"]);
         }
@@ -144,9 +148,20 @@ impl Scene {
 
     /// The events of a run, and its exit code.
     pub fn events(&self) -> (Option<i32>, Vec<Value>) {
-        let args = ["spec", "run", "--focus", "Add X", "--json", "--sandbox", "off"];
+        let args = [
+            "spec",
+            "run",
+            "--focus",
+            "Add X",
+            "--json",
+            "--sandbox",
+            "off",
+        ];
         let Ran { code, out, .. } = Ran::of(&mut self.command(&args, &[]));
-        let events: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let events: Vec<Value> = out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         crate::spec::schema::hold(&events);
         (code, events)
     }
@@ -164,22 +179,35 @@ impl Scene {
             ("(?m)^log: .*", "log: [RUN]"),
             (uuid, "[UUID]"),
         ];
-        steady
-            .iter()
-            .fold(text, |text, (from, to)| Regex::new(from).unwrap().replace_all(&text, *to).into_owned())
+        steady.iter().fold(text, |text, (from, to)| {
+            Regex::new(from)
+                .unwrap()
+                .replace_all(&text, *to)
+                .into_owned()
+        })
     }
 }
 
 /// The names of events, but those of the agents.
 pub fn names(events: &[Value]) -> Vec<&str> {
-    let agents = ["SystemMessage", "AgentMessage", "ToolCall", "ToolResult", "PingEvent", "summary"];
+    let agents = [
+        "SystemMessage",
+        "AgentMessage",
+        "ToolCall",
+        "ToolResult",
+        "PingEvent",
+        "summary",
+    ];
     let names = events.iter().map(|event| event["event"].as_str().unwrap());
     names.filter(|name| !agents.contains(name)).collect()
 }
 
 /// The first event of that name.
 pub fn event<'e>(events: &'e [Value], name: &str) -> &'e Value {
-    events.iter().find(|event| event["event"] == name).unwrap_or_else(|| panic!("no {name} in {events:#?}"))
+    events
+        .iter()
+        .find(|event| event["event"] == name)
+        .unwrap_or_else(|| panic!("no {name} in {events:#?}"))
 }
 
 /// Settings with both commands and commits.
@@ -192,11 +220,18 @@ pub fn all_settings() -> Value {
 pub fn assert_is_uuid_v7(name: &str) {
     let id = name.split('.').next().unwrap();
     let parts: Vec<usize> = id.split('-').map(str::len).collect();
-    assert_eq!((parts.as_slice(), &id[14..15]), (&[8, 4, 4, 4, 12][..], "7"), "{name}");
+    assert_eq!(
+        (parts.as_slice(), &id[14..15]),
+        (&[8, 4, 4, 4, 12][..], "7"),
+        "{name}"
+    );
     assert!("89ab".contains(&id[19..20]), "{name}");
     let made_ms = u128::from_str_radix(&id[..13].replace('-', ""), 16).unwrap();
     let now_ms = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
-    assert!(made_ms <= now_ms && now_ms - made_ms < 3_600_000, "{name} at {now_ms}");
+    assert!(
+        made_ms <= now_ms && now_ms - made_ms < 3_600_000,
+        "{name} at {now_ms}"
+    );
 }
 
 /// Whether a path is there.

@@ -16,17 +16,40 @@ const DOWN: &str = "exit 3";
 fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
     let next: [&[&str]; 2] = [&["resume"], &["spec", "run", "--resume"]];
     for args in next {
-        let scene = Scene::new(&[PLAN, DOWN, DOWN, &format!("cat $WIP.md > $HOME/session; {DONE}"), APPROVE]);
-        let begun = scene.spec(&["run", "--focus", "Add X", "--model", "first", "--permissions", "ask"]);
+        let scene = Scene::new(&[
+            PLAN,
+            DOWN,
+            DOWN,
+            &format!("cat $WIP.md > $HOME/session; {DONE}"),
+            APPROVE,
+        ]);
+        let begun = scene.spec(&[
+            "run",
+            "--focus",
+            "Add X",
+            "--model",
+            "first",
+            "--permissions",
+            "ask",
+        ]);
         assert_eq!((begun.code, scene.calls()), (Some(4), 3), "{}", begun.err);
         assert!(
-            begun.out.contains("help: mend what stands in the way, then: code-commit spec run --resume\n")
+            begun.out.contains(
+                "help: mend what stands in the way, then: code-commit spec run --resume\n"
+            )
         );
         let done = scene.command(args, &[]).output().unwrap();
         let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-        assert_eq!((done.status.code(), scene.calls()), (Some(0), 5), "{args:?}: {said}");
+        assert_eq!(
+            (done.status.code(), scene.calls()),
+            (Some(0), 5),
+            "{args:?}: {said}"
+        );
         let session = std::fs::read_to_string(scene.home().join("session")).unwrap();
-        assert!(session.starts_with("# Plan\n- [ ] one\n"), "the plan is still there: {session}");
+        assert!(
+            session.starts_with("# Plan\n- [ ] one\n"),
+            "the plan is still there: {session}"
+        );
         assert!(scene.prompt(4).contains("Add X"), "{args:?}");
         let flags = scene.arguments(4);
         assert!(
@@ -35,9 +58,17 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
         );
         assert!(said.contains("sandbox: OFF"), "as begun: {said}");
         assert!(scene.stored("wip").is_empty(), "{args:?}");
-        assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "resumed"));
+        assert!(
+            crate::spec::schema::recorded(&scene.root())
+                .iter()
+                .any(|fact| fact == "resumed")
+        );
         let again = scene.command(args, &[]).output().unwrap();
-        assert_eq!((again.status.code().unwrap() > 0, scene.calls()), (true, 5), "{args:?}: it is over");
+        assert_eq!(
+            (again.status.code().unwrap() > 0, scene.calls()),
+            (true, 5),
+            "{args:?}: it is over"
+        );
     }
 }
 
@@ -45,18 +76,34 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
 fn a_run_that_goes_on_ends_without_an_agent_as_often_as_it_has_to() {
     let scene = Scene::new(&[DOWN, DOWN, DOWN, DOWN, PLAN, DONE, APPROVE]);
     assert_eq!(scene.run().code, Some(4));
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(4), 4));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(4), 4)
+    );
     let ran = scene.spec(&["run", "--resume", "--model", "other"]);
     assert_eq!((ran.code, scene.calls()), (Some(0), 7), "{}", ran.err);
-    assert!(scene.arguments(5).contains("--model\nother\n"), "a flag goes before what was begun with");
+    assert!(
+        scene.arguments(5).contains("--model\nother\n"),
+        "a flag goes before what was begun with"
+    );
 }
 
 #[test]
 fn the_session_files_of_a_run_go_when_another_takes_its_place() {
-    let scene =
-        Scene::new(&[PLAN, DOWN, DOWN, PLAN, &format!("ls .cuggino/wip > $HOME/wip; {DONE}"), APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        DOWN,
+        DOWN,
+        PLAN,
+        &format!("ls .cuggino/wip > $HOME/wip; {DONE}"),
+        APPROVE,
+    ]);
     assert_eq!(scene.run().code, Some(4));
-    assert_eq!(scene.stored("wip").len(), 1, "the plan of the run that can be gone on with");
+    assert_eq!(
+        scene.stored("wip").len(),
+        1,
+        "the plan of the run that can be gone on with"
+    );
     assert_eq!(scene.run().code, Some(0));
     let wip = std::fs::read_to_string(scene.home().join("wip")).unwrap();
     assert_eq!(wip.lines().count(), 1, "{wip}");
@@ -77,44 +124,105 @@ fn no_run_is_begun_or_gone_on_with_while_a_spec_issue_waits() {
     for args in next {
         let done = scene.command(args, &[]).output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
-        assert_eq!((done.status.code(), scene.calls()), (Some(3), 3), "{args:?}: {said}");
-        assert!(said.contains("a spec issue waits in .cuggino/spec-issues: which.md"), "{args:?}: {said}");
+        assert_eq!(
+            (done.status.code(), scene.calls()),
+            (Some(3), 3),
+            "{args:?}: {said}"
+        );
+        assert!(
+            said.contains("a spec issue waits in .cuggino/spec-issues: which.md"),
+            "{args:?}: {said}"
+        );
     }
     std::fs::remove_file(scene.root().join(".cuggino/spec-issues/which.md")).unwrap();
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 5));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(0), 5)
+    );
 }
 
 #[test]
 fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
     let answers = format!("cat $WIP.review.md > $HOME/review; {PLAN}");
     let changes = "say '<REQUEST_CHANGES>the colour is wrong</REQUEST_CHANGES>'";
-    let scene = Scene::new(&[PLAN, DONE, changes, &answers, DONE, APPROVE, &answers, DONE, APPROVE]);
+    let scene = Scene::new(&[
+        PLAN, DONE, changes, &answers, DONE, APPROVE, &answers, DONE, APPROVE,
+    ]);
     scene.configure(&json!({ "maxIterations": 1, "commit": true }));
     scene.write("mine.md", "The size is wrong, too.\n");
     let nothing = scene.spec(&["review", "mine.md"]);
-    assert_eq!((nothing.code, scene.calls()), (Some(3), 0), "{}", nothing.err);
+    assert_eq!(
+        (nothing.code, scene.calls()),
+        (Some(3), 0),
+        "{}",
+        nothing.err
+    );
     let ran = scene.run();
-    assert!(ran.out.contains("[Loop] Maximum of 1 iteration reached\nthe colour is wrong\n"), "{}", ran.out);
-    assert!(ran.out.contains("code-commit spec review FILE\n"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("[Loop] Maximum of 1 iteration reached\nthe colour is wrong\n"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("code-commit spec review FILE\n"),
+        "{}",
+        ran.out
+    );
     let review = || std::fs::read_to_string(scene.home().join("review")).unwrap();
     let reviewed = scene.spec(&["review", "mine.md", "--sandbox", "off"]);
-    assert_eq!((reviewed.code, scene.calls()), (Some(0), 6), "{}", reviewed.err);
+    assert_eq!(
+        (reviewed.code, scene.calls()),
+        (Some(0), 6),
+        "{}",
+        reviewed.err
+    );
     assert_eq!(review(), "The size is wrong, too.\n");
     assert!(
         scene.prompt(4).contains("# Review\n") && scene.prompt(4).contains("Add X"),
         "{}",
         scene.prompt(4)
     );
-    assert!(!scene.prompt(5).contains("# Review\n"), "{}", scene.prompt(5));
-    let args = ["spec", "review", "-", "--focus", "Add Y", "--sandbox", "off"];
-    let mut child = scene.command(&args, &[]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"From a program.\n").unwrap();
-    assert_eq!((child.wait().unwrap().code(), review().as_str()), (Some(0), "From a program.\n"));
+    assert!(
+        !scene.prompt(5).contains("# Review\n"),
+        "{}",
+        scene.prompt(5)
+    );
+    let args = [
+        "spec",
+        "review",
+        "-",
+        "--focus",
+        "Add Y",
+        "--sandbox",
+        "off",
+    ];
+    let mut child = scene
+        .command(&args, &[])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"From a program.\n")
+        .unwrap();
+    assert_eq!(
+        (child.wait().unwrap().code(), review().as_str()),
+        (Some(0), "From a program.\n")
+    );
     assert!(scene.prompt(7).contains("Add Y"), "{}", scene.prompt(7));
     for (file, text) in [("empty.md", Some(" \n")), ("none.md", None)] {
         text.into_iter().for_each(|text| scene.write(file, text));
         let refused = scene.spec(&["review", file]);
-        assert_eq!((refused.code, scene.calls()), (Some(3), 9), "{file}: {}", refused.err);
+        assert_eq!(
+            (refused.code, scene.calls()),
+            (Some(3), 9),
+            "{file}: {}",
+            refused.err
+        );
     }
 }
 
@@ -138,10 +246,17 @@ fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_i
     scene.write(".cuggino/backlog/b.md", "do B\n");
     let (events, _) = watch(&scene, "ItemCompleted");
     let wanted = "ProcessingItem ItemRetained ProcessingItem ItemCompleted";
-    assert_eq!((states(&events).as_str(), scene.calls()), (wanted, 5), "one waits aside for the next");
+    assert_eq!(
+        (states(&events).as_str(), scene.calls()),
+        (wanted, 5),
+        "one waits aside for the next"
+    );
     assert!(scene.prompt(3).contains("do B"), "{}", scene.prompt(3));
     let (events, _) = watch(&scene, "ItemRetained");
-    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemRetained", 7));
+    assert_eq!(
+        (states(&events).as_str(), scene.calls()),
+        ("ProcessingItem ItemRetained", 7)
+    );
     assert!(!scene.spec(&["status"]).out.contains("Parked"));
     let (events, _) = watch(&scene, "BacklogEmpty");
     let wanted = "ProcessingItem ItemRetained ItemParked BacklogEmpty";
@@ -150,20 +265,37 @@ fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_i
         let parked = event(events, "ItemParked");
         (parked["filename"].clone(), parked["reason"].clone())
     };
-    let wanted = (json!("a.md"), json!("has failed three times and waits to be edited"));
+    let wanted = (
+        json!("a.md"),
+        json!("has failed three times and waits to be edited"),
+    );
     assert_eq!(parked(&events), wanted);
-    assert_eq!(parked(&watch(&scene, "BacklogEmpty").0), wanted, "a new watch says it, too");
+    assert_eq!(
+        parked(&watch(&scene, "BacklogEmpty").0),
+        wanted,
+        "a new watch says it, too"
+    );
     let status = scene.spec(&["status"]).out;
     let parked = "Parked until edited: 1\n  .cuggino/backlog/a.md  failed 3 times, the last time: planning: the agent crashed";
     assert!(status.contains(parked), "{status}");
-    let lines = scene.command(&["spec", "status", "--json"], &[]).output().unwrap().stdout;
+    let lines = scene
+        .command(&["spec", "status", "--json"], &[])
+        .output()
+        .unwrap()
+        .stdout;
     let lines = String::from_utf8(lines).unwrap();
     crate::spec::schema::hold(
-        &lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>(),
+        &lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect::<Vec<_>>(),
     );
     assert!(lines.contains("\"event\":\"parked\""), "{lines}");
     scene.write(".cuggino/backlog/a.md", "do A, but only this\n");
-    assert_eq!(states(&watch(&scene, "BacklogEmpty").0), "ProcessingItem ItemCompleted BacklogEmpty");
+    assert_eq!(
+        states(&watch(&scene, "BacklogEmpty").0),
+        "ProcessingItem ItemCompleted BacklogEmpty"
+    );
     assert!(!scene.spec(&["status"]).out.contains("Parked"));
 }
 
@@ -176,7 +308,10 @@ fn an_agent_that_cannot_log_in_parks_no_task() {
         watch(&scene, "ItemRetained");
     }
     assert_eq!(
-        (scene.calls(), states(&watch(&scene, "BacklogEmpty").0).as_str()),
+        (
+            scene.calls(),
+            states(&watch(&scene, "BacklogEmpty").0).as_str()
+        ),
         (3, "ProcessingItem ItemCompleted BacklogEmpty")
     );
 }
@@ -188,7 +323,10 @@ fn what_a_harness_that_was_killed_left_in_the_temporary_folder_is_gone_at_the_ne
     let temporary = scene.home().join("tmp");
     let space = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
     // Our own process ID, which another process had before us.
-    let left = temporary.join(format!("code-commit-{}-1-{space}-0.abc", std::process::id()));
+    let left = temporary.join(format!(
+        "code-commit-{}-1-{space}-0.abc",
+        std::process::id()
+    ));
     std::fs::create_dir_all(left.join("tree")).unwrap();
     let args = ["spec", "run", "--focus", "Add X", "--sandbox", "off"];
     let ran = Ran::of(&mut scene.command(&args, &[("TMPDIR", temporary.to_str().unwrap())]));

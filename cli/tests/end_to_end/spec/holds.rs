@@ -11,7 +11,9 @@ use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, names};
 #[test]
 fn specs_that_are_edited_between_two_turns_are_said() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    scene.configure(&json!({ "checkCommand": "test -e checked && echo more >> .specs/a.md; touch checked" }));
+    scene.configure(
+        &json!({ "checkCommand": "test -e checked && echo more >> .specs/a.md; touch checked" }),
+    );
     scene.write(".gitignore", "checked\n");
     let (code, events) = scene.events();
     assert_eq!(code, Some(0), "{events:#?}");
@@ -19,16 +21,29 @@ fn specs_that_are_edited_between_two_turns_are_said() {
 }
 
 #[test]
-fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_by_the_old_ones_is_void() {
+fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_by_the_old_ones_is_void()
+{
     // Behind a sandbox an agent cannot count its turns.
     let waits = "case \"$prompt\" in \
         *.plan.md*) echo x 2>/dev/null >> .specs/a.md; printf p > $WIP.plan.md; say '<PLAN_COMPLETE>p</PLAN_COMPLETE>';; \
         *.review.md*) until grep -q more .specs/a.md; do :; done; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>';; \
         *) say '<DONE>all</DONE>';; esac";
     let scene = Scene::new(&[waits]);
-    let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", "bwrap"];
+    let args = [
+        "spec",
+        "run",
+        "--focus",
+        "X",
+        "--json",
+        "--sandbox",
+        "bwrap",
+    ];
     let mut harness = scene.command(&args, &[]);
-    let mut harness = harness.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut harness = harness
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut events: Vec<Value> = Vec::new();
     for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -51,10 +66,17 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_by_the
         "{events:#?}"
     );
     assert!(
-        event(&events, "RetryStart")["reason"].as_str().unwrap().contains("were changed while"),
+        event(&events, "RetryStart")["reason"]
+            .as_str()
+            .unwrap()
+            .contains("were changed while"),
         "{events:#?}"
     );
-    assert_eq!(scene.read(".specs/a.md"), "# A\nmore\n", "the edit is the person's, and stays");
+    assert_eq!(
+        scene.read(".specs/a.md"),
+        "# A\nmore\n",
+        "the edit is the person's, and stays"
+    );
     assert!(!err.contains("was restored"), "{err}");
 }
 
@@ -78,6 +100,9 @@ fn a_verdict_names_the_tree_the_specs_and_the_reviewer_that_it_holds_for() {
     scene.write(".specs/a.md", "# B\n");
     let second = verdict(&scene.events().1);
     assert_ne!(second["specification"], first["specification"]);
-    assert_ne!(second["tree"], first["tree"], "the specs are files of the project, too");
+    assert_ne!(
+        second["tree"], first["tree"],
+        "the specs are files of the project, too"
+    );
     assert_eq!(second["decider"], first["decider"]);
 }

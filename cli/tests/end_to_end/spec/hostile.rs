@@ -19,7 +19,10 @@ fn a_marker_in_a_code_fence_counts_and_words_behind_it_do_no_harm() {
         APPROVE,
     ]);
     let (code, events) = scene.events();
-    assert_eq!((code, &event(&events, "Done")["content"]), (Some(0), &json!("all of it")));
+    assert_eq!(
+        (code, &event(&events, "Done")["content"]),
+        (Some(0), &json!("all of it"))
+    );
 }
 
 #[test]
@@ -32,15 +35,27 @@ fn an_empty_marker_says_that_nothing_was_said() {
     ]);
     scene.run();
     let review = std::fs::read_to_string(scene.home().join("review")).unwrap();
-    assert!(review.contains("requested changes and did not say which"), "{review}");
+    assert!(
+        review.contains("requested changes and did not say which"),
+        "{review}"
+    );
     let scene = Scene::new(&["say '<SPEC_ISSUE> </SPEC_ISSUE>'"]);
     assert_eq!(scene.run().code, Some(6));
-    let issue = scene.read(&format!(".cuggino/spec-issues/{}", scene.stored("spec-issues")[0]));
-    assert_eq!(issue, "The planning agent found the specs wanting and did not say where.\n");
+    let issue = scene.read(&format!(
+        ".cuggino/spec-issues/{}",
+        scene.stored("spec-issues")[0]
+    ));
+    assert_eq!(
+        issue,
+        "The planning agent found the specs wanting and did not say where.\n"
+    );
     let scene = Scene::new(&[PLAN, "echo new > src.txt; say '<DONE></DONE>'", APPROVE]);
     scene.configure(&json!({ "commit": true }));
     scene.run();
-    assert_eq!(scene.git(&["log", "-1", "--format=%s"]), "a task of the plan is done\n");
+    assert_eq!(
+        scene.git(&["log", "-1", "--format=%s"]),
+        "a task of the plan is done\n"
+    );
 }
 
 #[test]
@@ -50,10 +65,17 @@ fn a_marker_of_a_megabyte_is_committed_with_its_beginning() {
     let scene = Scene::new(&[PLAN, long, APPROVE]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
-    assert_eq!((code, names(&events).contains(&"CommitFailed")), (Some(0), false));
+    assert_eq!(
+        (code, names(&events).contains(&"CommitFailed")),
+        (Some(0), false)
+    );
     let message = scene.git(&["log", "-1", "--format=%B"]);
     assert!(message.starts_with("big\n\nin detail: "), "{message}");
-    assert!((65_000..70_000).contains(&message.len()), "{}", message.len());
+    assert!(
+        (65_000..70_000).contains(&message.len()),
+        "{}",
+        message.len()
+    );
 }
 
 #[test]
@@ -63,14 +85,23 @@ fn files_of_the_backlog_that_are_no_tasks_are_named_and_passed_over() {
     scene.write(".cuggino/backlog/a.md", " \n");
     scene.write(".cuggino/backlog/c.md/inside", "x");
     std::fs::write(scene.root().join(".cuggino/backlog/b.md"), b"\xff\xfe").unwrap();
-    symlink(scene.root().join("src.txt"), scene.root().join(".cuggino/backlog/d.md")).unwrap();
+    symlink(
+        scene.root().join("src.txt"),
+        scene.root().join(".cuggino/backlog/d.md"),
+    )
+    .unwrap();
     let (events, _) = watch(&scene, "BacklogEmpty");
     let parked = "ItemParked ItemParked ItemParked ItemParked";
-    assert_eq!(states(&events), format!("{parked} ProcessingItem ItemCompleted BacklogEmpty"));
+    assert_eq!(
+        states(&events),
+        format!("{parked} ProcessingItem ItemCompleted BacklogEmpty")
+    );
     assert!(scene.prompt(1).contains("do Z"));
     assert_eq!(scene.stored("backlog"), ["a.md", "b.md", "c.md", "d.md"]);
     let parked = events.iter().filter(|event| event["event"] == "ItemParked");
-    let parked: Vec<Value> = parked.map(|event| json!([event["filename"], event["reason"]])).collect();
+    let parked: Vec<Value> = parked
+        .map(|event| json!([event["filename"], event["reason"]]))
+        .collect();
     let wanted = json!([
         ["a.md", "is empty"],
         ["b.md", "is not UTF-8"],
@@ -85,10 +116,17 @@ fn a_second_watch_is_refused() {
     let scene = Scene::new(&["sleep 600"]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let args = ["spec", "watch", "--sandbox", "off", "--json"];
-    let mut first = scene.command(&args, &[]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(first.stdout.as_mut().unwrap()), &mut line)
+    let mut first = scene
+        .command(&args, &[])
+        .stdout(Stdio::piped())
+        .spawn()
         .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(first.stdout.as_mut().unwrap()),
+        &mut line,
+    )
+    .unwrap();
     assert!(line.contains("ProcessingItem"), "{line}");
     let second = scene.spec(&["watch"]);
     assert_eq!(second.code, Some(3));
@@ -101,15 +139,21 @@ fn a_second_watch_is_refused() {
 fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
-    let cases =
-        [(".code-commit", ["run", "--focus", "do A"].as_slice()), (".code-commit/spec-watch", &["watch"])];
+    let cases = [
+        (".code-commit", ["run", "--focus", "do A"].as_slice()),
+        (".code-commit/spec-watch", &["watch"]),
+    ];
     for (folder, args) in cases {
         let folder = scene.root().join(folder);
         std::fs::create_dir_all(&folder).unwrap();
         symlink(scene.root().join("src.txt"), folder.join("lock")).unwrap();
         let done = scene.spec(args);
         assert_eq!(done.code, Some(3), "{}", done.err);
-        assert!(done.err.contains("see what it is and move it away"), "{}", done.err);
+        assert!(
+            done.err.contains("see what it is and move it away"),
+            "{}",
+            done.err
+        );
         assert_eq!(scene.read("src.txt"), "old\n", "{args:?}");
         std::fs::remove_file(folder.join("lock")).unwrap();
     }
@@ -119,20 +163,43 @@ fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
 #[test]
 fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
     let heard = "while ! grep -qs '\"init\"' .git/code-commit/spec/*/2-*output.jsonl; do :; done";
-    let scene = Scene::new(&[PLAN, &format!("{heard}; kill -9 $PPID; exit 1"), DONE, APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        &format!("{heard}; kill -9 $PPID; exit 1"),
+        DONE,
+        APPROVE,
+    ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     assert_eq!((scene.spec(&["watch"]).code, scene.calls()), (None, 2));
     let (events, _) = watch(&scene, "BacklogEmpty");
-    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
-    let session =
-        scene.arguments(2).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned();
-    assert!(scene.arguments(3).contains(&format!("--resume\n{session}\n")), "{}", scene.arguments(3));
+    assert_eq!(
+        (states(&events).as_str(), scene.calls()),
+        ("ProcessingItem ItemCompleted BacklogEmpty", 4)
+    );
+    let session = scene
+        .arguments(2)
+        .split("--session-id\n")
+        .nth(1)
+        .unwrap()
+        .lines()
+        .next()
+        .unwrap()
+        .to_owned();
+    assert!(
+        scene
+            .arguments(3)
+            .contains(&format!("--resume\n{session}\n")),
+        "{}",
+        scene.arguments(3)
+    );
 }
 
 /// Without a sandbox an agent outlives its harness, and goes on writing.
 #[test]
-fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_and_removes_its_folder() {
-    let outlives = "ls $HOME/tmp > $HOME/folders; echo $$ > $HOME/pid; kill -9 $PPID; exec sleep 600";
+fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_and_removes_its_folder()
+ {
+    let outlives =
+        "ls $HOME/tmp > $HOME/folders; echo $$ > $HOME/pid; kill -9 $PPID; exec sleep 600";
     let next: [&[&str]; 5] = [
         &["spec", "run", "--resume", "--sandbox", "off"],
         &["spec", "run", "--focus", "Y", "--sandbox", "off"],
@@ -149,13 +216,32 @@ fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_
         std::fs::create_dir(&temporary).unwrap();
         let environment = [("TMPDIR", temporary.to_str().unwrap())];
         let run = ["spec", "run", "--focus", "X", "--sandbox", "off"];
-        assert_eq!(scene.command(&run, &environment).output().unwrap().status.code(), None);
+        assert_eq!(
+            scene
+                .command(&run, &environment)
+                .output()
+                .unwrap()
+                .status
+                .code(),
+            None
+        );
         let of_home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
-        assert!(is_alive(of_home("pid").trim()), "{args:?}: there is something to be ended");
-        assert_eq!(of_home("folders").lines().count(), 1, "{args:?}: there is something to be removed");
+        assert!(
+            is_alive(of_home("pid").trim()),
+            "{args:?}: there is something to be ended"
+        );
+        assert_eq!(
+            of_home("folders").lines().count(),
+            1,
+            "{args:?}: there is something to be removed"
+        );
         scene.command(args, &environment).output().unwrap();
         assert!(!is_alive(of_home("pid").trim()), "{args:?}");
-        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{args:?}");
+        assert_eq!(
+            std::fs::read_dir(&temporary).unwrap().count(),
+            0,
+            "{args:?}"
+        );
     }
 }
 
@@ -164,12 +250,17 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
     let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
     let copies = || {
         let runs = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap();
-        runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists()).count()
+        runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists())
+            .count()
     };
     assert_eq!((scene.run().code, copies()), (None, 1));
     let next = scene.spec(&["run", "--focus", "Add X", "--new"]);
     assert_eq!((next.code, copies()), (Some(0), 0));
-    assert!(next.err.contains("was killed while an agent worked"), "{}", next.err);
+    assert!(
+        next.err.contains("was killed while an agent worked"),
+        "{}",
+        next.err
+    );
 }
 
 #[test]
@@ -178,7 +269,10 @@ fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
     scene.write("below/.specs/a.md", "# A\n");
     assert_eq!((scene.run().code, scene.calls()), (None, 1));
     let mut command = scene.command(&["spec", "run", "--resume", "--sandbox", "off"], &[]);
-    let done = command.current_dir(scene.root().join("below")).output().unwrap();
+    let done = command
+        .current_dir(scene.root().join("below"))
+        .output()
+        .unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
     assert_eq!((done.status.code(), scene.calls()), (Some(7), 1), "{err}");
     assert!(err.contains("there is no run to go on with"), "{err}");
@@ -188,9 +282,15 @@ fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
 fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
     let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
     assert_eq!(scene.run().code, None);
-    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap().next().unwrap().unwrap();
+    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
     let journal = run.path().join("events.jsonl");
-    let forged = std::fs::read_to_string(&journal).unwrap().replacen("\"what\"", "\"that\"", 1);
+    let forged = std::fs::read_to_string(&journal)
+        .unwrap()
+        .replacen("\"what\"", "\"that\"", 1);
     std::fs::File::create(&journal)
         .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
         .unwrap();
@@ -221,8 +321,14 @@ fn protected(turns: &[&str]) -> Scene {
 
 #[test]
 fn what_a_turn_may_not_change_is_put_back_although_the_harness_was_killed_in_it() {
-    let evil = "echo EVIL > tests/t.sh; echo x > tests/new; echo mine > src.txt; kill -9 $PPID; exit 1";
-    let scene = protected(&[PLAN, evil, "cat tests/* src.txt > $HOME/seen; say '<DONE>all</DONE>'", APPROVE]);
+    let evil =
+        "echo EVIL > tests/t.sh; echo x > tests/new; echo mine > src.txt; kill -9 $PPID; exit 1";
+    let scene = protected(&[
+        PLAN,
+        evil,
+        "cat tests/* src.txt > $HOME/seen; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
     assert_eq!(scene.run().code, None);
     assert_eq!(scene.read("tests/t.sh"), "EVIL\n");
     let ran = scene.spec(&["run", "--resume"]);
@@ -230,7 +336,12 @@ fn what_a_turn_may_not_change_is_put_back_although_the_harness_was_killed_in_it(
     let seen = std::fs::read_to_string(scene.home().join("seen")).unwrap();
     assert_eq!(seen, "mine\nmine\n");
     for file in ["tests/t.sh", "tests/new"] {
-        assert!(ran.err.contains(&format!("{file} may not be changed by the agent")), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains(&format!("{file} may not be changed by the agent")),
+            "{}",
+            ran.err
+        );
     }
 }
 
@@ -242,7 +353,10 @@ fn a_run_does_not_go_on_with_the_configuration_of_an_agent_that_killed_it() {
     let first = scene.spec(&["run", "--resume"]);
     assert_eq!((first.code, scene.calls()), (Some(3), 2), "{}", first.err);
     assert_eq!(scene.read("code-commit.toml"), "protect = ['tests/**']\n");
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 4));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(0), 4)
+    );
     assert_eq!(scene.read("tests/t.sh"), "mine\n");
 }
 
@@ -254,7 +368,12 @@ fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
     let ran = scene.run();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(scene.read("tests/t.sh"), "mine\n");
-    assert!(ran.err.contains("tests/t.sh may not be changed by the implementing agent"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("tests/t.sh may not be changed by the implementing agent"),
+        "{}",
+        ran.err
+    );
 }
 
 /// Without a sandbox an agent can do to the copies what it likes.
@@ -267,7 +386,10 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
     assert!(ran.err.contains("cannot restore tests/t.sh"), "{}", ran.err);
     assert_eq!(scene.read("tests/u.sh"), "mine\n");
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(5), 2));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(5), 2)
+    );
 }
 
 #[test]
@@ -285,10 +407,21 @@ fn a_watch_does_not_go_on_over_a_tree_that_could_not_be_put_back() {
 fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
     for key in ["setupCommand", "checkCommand"] {
         let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-        scene.configure(&json!({ key: "test -e again || { touch again; kill -INT $PPID; sleep 600; }" }));
+        scene.configure(
+            &json!({ key: "test -e again || { touch again; kill -INT $PPID; sleep 600; }" }),
+        );
         let ran = scene.run();
-        assert_eq!((ran.code, scene.calls()), (Some(130), 1), "{key}: {}", ran.err);
-        assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 3), "{key}");
+        assert_eq!(
+            (ran.code, scene.calls()),
+            (Some(130), 1),
+            "{key}: {}",
+            ran.err
+        );
+        assert_eq!(
+            (scene.spec(&["run", "--resume"]).code, scene.calls()),
+            (Some(0), 3),
+            "{key}"
+        );
     }
 }
 
@@ -302,9 +435,16 @@ fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
         ran.out.contains("[Check] Completed (exit 0)\n") && ran.out.contains("[Check] Failed: it "),
         "{ran}"
     );
-    assert!(scene.prompt(3).contains("The check command "), "{}", scene.prompt(3));
+    assert!(
+        scene.prompt(3).contains("The check command "),
+        "{}",
+        scene.prompt(3)
+    );
     let children = scene.read(".git/children");
-    assert_eq!((children.lines().count(), children.lines().any(is_alive)), (2, false));
+    assert_eq!(
+        (children.lines().count(), children.lines().any(is_alive)),
+        (2, false)
+    );
 }
 
 /// Without a sandbox an agent can do to `.git` what it likes.
@@ -315,17 +455,26 @@ fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
     scene.write("mine.txt", "mine\n");
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
-    assert_eq!((scene.read("src.txt"), scene.read("mine.txt")), ("new\n".to_owned(), "mine\n".to_owned()));
+    assert_eq!(
+        (scene.read("src.txt"), scene.read("mine.txt")),
+        ("new\n".to_owned(), "mine\n".to_owned())
+    );
 }
 
 #[test]
 fn an_agent_that_commits_by_itself_leaves_nothing_to_commit() {
     let commit = "git -c user.name=a -c user.email=a@a commit -qam mine";
-    let scene =
-        Scene::new(&[PLAN, &format!("echo new > src.txt; {commit}; say '<DONE>the task</DONE>'"), APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        &format!("echo new > src.txt; {commit}; say '<DONE>the task</DONE>'"),
+        APPROVE,
+    ]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
-    assert_eq!((code, names(&events).contains(&"CommitPerformed")), (Some(0), false));
+    assert_eq!(
+        (code, names(&events).contains(&"CommitPerformed")),
+        (Some(0), false)
+    );
     assert_eq!(scene.git(&["log", "--format=%s"]), "mine\nfirst\n");
 }
 
@@ -359,17 +508,29 @@ fn an_agent_that_cleans_the_work_tree_does_not_lose_the_plan() {
 
 #[test]
 fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
-    let scene = Scene::new(&[PLAN, "rm person.txt; echo new > src.txt; say '<DONE>all</DONE>'", APPROVE]);
-    for (file, text) in [("person.txt", "precious\n"), ("src.txt", "edited\n"), ("same.txt", "same\n")] {
+    let scene = Scene::new(&[
+        PLAN,
+        "rm person.txt; echo new > src.txt; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
+    for (file, text) in [
+        ("person.txt", "precious\n"),
+        ("src.txt", "edited\n"),
+        ("same.txt", "same\n"),
+    ] {
         scene.write(file, text);
     }
     let ran = scene.spec(&["run", "--focus", "X"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let warning =
-        "not committed when the run began, and changed or removed since: person.txt, src.txt; as it was: ";
+    let warning = "not committed when the run began, and changed or removed since: person.txt, src.txt; as it was: ";
     assert!(ran.err.contains(warning), "{}", ran.err);
-    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap().next().unwrap().unwrap();
-    let kept = |name: &str| std::fs::read_to_string(run.path().join("uncommitted/project").join(name));
+    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let kept =
+        |name: &str| std::fs::read_to_string(run.path().join("uncommitted/project").join(name));
     assert_eq!(kept("person.txt").unwrap(), "precious\n");
     assert_eq!(kept("src.txt").unwrap(), "edited\n");
     assert!(kept("same.txt").is_err());
@@ -382,9 +543,15 @@ fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_
         scene.write(".specs/a.md", "# A\n");
         scene.configure(&json!({ "commit": false }));
         std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
-        let precious = scene.home().join("theirs/2026-01-01-00-00-00/before/precious");
+        let precious = scene
+            .home()
+            .join("theirs/2026-01-01-00-00-00/before/precious");
         std::fs::create_dir_all(&precious).unwrap();
-        let to = if link.ends_with("spec") { "theirs" } else { "theirs/2026-01-01-00-00-00" };
+        let to = if link.ends_with("spec") {
+            "theirs"
+        } else {
+            "theirs/2026-01-01-00-00-00"
+        };
         scene.write(".code-commit/.gitignore", "*\n");
         std::fs::create_dir_all(scene.root().join(link).parent().unwrap()).unwrap();
         std::os::unix::fs::symlink(scene.home().join(to), scene.root().join(link)).unwrap();
@@ -399,7 +566,9 @@ fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_
 fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     let run = scene.command(&["spec", "run", "--focus", "X", "--sandbox", "off"], &[]);
-    let Some(done) = on_a_full_disk(&run, &scene.root().join(".git/code-commit/spec")) else { return };
+    let Some(done) = on_a_full_disk(&run, &scene.root().join(".git/code-commit/spec")) else {
+        return;
+    };
     has_not_begun(&done);
     assert_eq!(scene.calls(), 0);
     assert_eq!(scene.run().code, Some(0));

@@ -22,7 +22,11 @@ fn plan(scene: &Scene) -> Terminal {
 const ASK: &str = "printf 'What next? '; read answer; echo \"so be it: $answer\"";
 
 fn answer(terminal: &mut Terminal, question: &str, keys: &str) {
-    assert!(terminal.wait_to_be_asked(question), "{}", terminal.lines().join("\n"));
+    assert!(
+        terminal.wait_to_be_asked(question),
+        "{}",
+        terminal.lines().join("\n")
+    );
     terminal.type_in(keys);
 }
 
@@ -35,7 +39,11 @@ fn setup_asks_one_question_after_the_other_and_saves_the_answers() {
     assert!(terminal.wait_for("a number, at least 1"));
     answer(&mut terminal, "Maximum iterations [10]:", "3\n");
     answer(&mut terminal, "Setup command (empty: skip) []:", "\n");
-    answer(&mut terminal, "Check command (empty: skip) []:", "make test\n");
+    answer(
+        &mut terminal,
+        "Check command (empty: skip) []:",
+        "make test\n",
+    );
     answer(&mut terminal, "Commit after each task [no]:", "y\n");
     answer(&mut terminal, "Audit while watch is idle [no]:", "\n");
     assert_eq!(terminal.finish().unwrap(), Some(0));
@@ -76,14 +84,21 @@ fn setup_that_is_left_early_saves_nothing() {
         let scene = Scene::new(&[]);
         let mut terminal = at_terminal(&scene, &["spec", "setup"]);
         answer(&mut terminal, "Specs path [.specs]:", keys);
-        assert_eq!(terminal.finish().unwrap(), code, "{}", terminal.lines().join("\n"));
+        assert_eq!(
+            terminal.finish().unwrap(),
+            code,
+            "{}",
+            terminal.lines().join("\n")
+        );
         assert!(!is_there(&scene.root().join(".cuggino.json")));
     }
 }
 
 #[test]
 fn plan_hands_the_terminal_to_the_agent_and_its_exit_code_back() {
-    let scene = Scene::new(&[&format!("test -t 0 && test -t 1 && test -t 2 || exit 99; {ASK}; exit 7")]);
+    let scene = Scene::new(&[&format!(
+        "test -t 0 && test -t 1 && test -t 2 || exit 99; {ASK}; exit 7"
+    )]);
     let mut terminal = plan(&scene);
     answer(&mut terminal, "What next?", "a spec\n");
     assert_eq!(terminal.finish().unwrap(), Some(7));
@@ -93,8 +108,16 @@ fn plan_hands_the_terminal_to_the_agent_and_its_exit_code_back() {
         "",
         "the next command would take it for a killed one's"
     );
-    assert!(terminal.wait_for("so be it: a spec"), "{}", terminal.lines().join("\n"));
-    assert!(!scene.arguments(1).contains("--dangerously-skip-permissions"));
+    assert!(
+        terminal.wait_for("so be it: a spec"),
+        "{}",
+        terminal.lines().join("\n")
+    );
+    assert!(
+        !scene
+            .arguments(1)
+            .contains("--dangerously-skip-permissions")
+    );
     assert!(scene.arguments(1).contains("--append-system-prompt\n"));
 }
 
@@ -107,23 +130,34 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
     assert_eq!(terminal.finish().unwrap(), Some(0));
     assert_eq!(scene.read(".specs/b.md"), "spec\n");
     for mailbox in ["backlog", "spec-issues", "tbd"] {
-        assert_eq!(scene.read(&format!(".cuggino/{mailbox}/a.md")), format!("{mailbox}\n"));
+        assert_eq!(
+            scene.read(&format!(".cuggino/{mailbox}/a.md")),
+            format!("{mailbox}\n")
+        );
     }
-    assert_eq!((scene.read("src.txt"), scene.read("new.txt")), ("old\n".into(), String::new()));
+    assert_eq!(
+        (scene.read("src.txt"), scene.read("new.txt")),
+        ("old\n".into(), String::new())
+    );
     assert_eq!(scene.read(".cuggino/memory.md"), "");
     assert!(
         terminal.wait_for("src.txt may not be changed while planning"),
         "{}",
         terminal.lines().join("\n")
     );
-    let cleaned = scene.command(&["clean", "--keep", "0"], &[]).output().unwrap();
+    let cleaned = scene
+        .command(&["clean", "--keep", "0"], &[])
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&cleaned.stdout);
-    assert!(said.contains("-plan  ") && said.contains("1 run removed"), "{said}");
+    assert!(
+        said.contains("-plan  ") && said.contains("1 run removed"),
+        "{said}"
+    );
 }
 
 /// Says so when Ctrl-C reaches it, and goes on.
-const HEARS: &str =
-    "trap 'echo heard; touch .cuggino/backlog/heard; exit 5' INT; echo ready; while :; do read answer; done";
+const HEARS: &str = "trap 'echo heard; touch .cuggino/backlog/heard; exit 5' INT; echo ready; while :; do read answer; done";
 
 #[test]
 fn ctrl_c_during_plan_is_the_agents_to_hear() {
@@ -131,8 +165,16 @@ fn ctrl_c_during_plan_is_the_agents_to_hear() {
         let scene = Scene::new(&[&format!("echo code > src.txt; {HEARS}")]);
         let mut terminal = at_terminal(&scene, &["spec", "plan", "--sandbox", sandbox]);
         answer(&mut terminal, "ready", "\x03");
-        assert_eq!(terminal.finish().unwrap(), Some(5), "{sandbox}: {}", terminal.lines().join("\n"));
-        assert!(is_there(&scene.root().join(".cuggino/backlog/heard")), "{sandbox}");
+        assert_eq!(
+            terminal.finish().unwrap(),
+            Some(5),
+            "{sandbox}: {}",
+            terminal.lines().join("\n")
+        );
+        assert!(
+            is_there(&scene.root().join(".cuggino/backlog/heard")),
+            "{sandbox}"
+        );
         assert_eq!(scene.read("src.txt"), "old\n", "{sandbox}");
     }
 }
@@ -142,7 +184,12 @@ fn an_agent_that_ctrl_c_ends_gives_130() {
     let scene = Scene::new(&["echo code > src.txt; echo ready; read answer"]);
     let mut terminal = plan(&scene);
     answer(&mut terminal, "ready", "\x03");
-    assert_eq!(terminal.finish().unwrap(), Some(130), "{}", terminal.lines().join("\n"));
+    assert_eq!(
+        terminal.finish().unwrap(),
+        Some(130),
+        "{}",
+        terminal.lines().join("\n")
+    );
     assert_eq!(scene.read("src.txt"), "old\n");
 }
 
@@ -157,7 +204,11 @@ fn a_plan_that_is_over_leaves_no_process_behind() {
 /// Ctrl-C, twice, as soon as it is up.
 fn leave_at_once(command: &Command) -> Option<i32> {
     let mut terminal = Terminal::with_keyboard(command, COLUMNS).unwrap();
-    assert!(terminal.wait_for("Claude Code"), "{}", terminal.lines().join("\n"));
+    assert!(
+        terminal.wait_for("Claude Code"),
+        "{}",
+        terminal.lines().join("\n")
+    );
     terminal.type_in("\x03");
     terminal.wait_for("again to exit");
     terminal.type_in("\x03");
@@ -167,9 +218,16 @@ fn leave_at_once(command: &Command) -> Option<i32> {
 #[test]
 fn claude_code_is_started_for_a_talk_and_ends_with_its_own_code() {
     let Some(scene) = real::scene() else { return };
-    let environment = [("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"), ("ANTHROPIC_API_KEY", real::KEY)];
-    let planned = leave_at_once(&scene.command(&["spec", "plan", "--sandbox", "off"], &environment));
-    let alone = like(&scene.command(&[], &environment), &scene.home().join("bin/claude"));
+    let environment = [
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:9"),
+        ("ANTHROPIC_API_KEY", real::KEY),
+    ];
+    let planned =
+        leave_at_once(&scene.command(&["spec", "plan", "--sandbox", "off"], &environment));
+    let alone = like(
+        &scene.command(&[], &environment),
+        &scene.home().join("bin/claude"),
+    );
     assert_eq!(planned, leave_at_once(&alone));
 }
 

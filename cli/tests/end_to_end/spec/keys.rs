@@ -17,10 +17,16 @@ fn a_finished_run_of_a_key_is_told_again_as_long_as_its_verdict_holds() {
         err.contains("is already finished; no model was called") && out.contains("log: [RUN]"),
         "{out}{err}"
     );
-    let json = scene.spec(&["run", "--key", "ticket-7", "--focus", "Add X", "--json"]).out;
+    let json = scene
+        .spec(&["run", "--key", "ticket-7", "--focus", "Add X", "--json"])
+        .out;
     let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     crate::spec::schema::hold(std::slice::from_ref(&last));
-    assert_eq!((&last["from_record"], &last["outcome"]["outcome"]), (&true.into(), &"done".into()), "{json}");
+    assert_eq!(
+        (&last["from_record"], &last["outcome"]["outcome"]),
+        (&true.into(), &"done".into()),
+        "{json}"
+    );
     let (code, calls, _, err) = run(&["Add Y"]);
     assert_eq!((code, calls), (Some(3), 3), "{err}");
     assert!(err.contains("the key was used for other work"), "{err}");

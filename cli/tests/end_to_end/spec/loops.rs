@@ -7,7 +7,8 @@ use crate::scenes::spec::{
 };
 
 /// Opens the file of the check's output by the name that the prompt gives it.
-const READ_CHECK: &str = "cat $(printf '%s' \"$prompt\" | grep -o '[^`]*check\\.txt') >> $HOME/checked";
+const READ_CHECK: &str =
+    "cat $(printf '%s' \"$prompt\" | grep -o '[^`]*check\\.txt') >> $HOME/checked";
 
 #[test]
 fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
@@ -57,7 +58,10 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     sandbox: OFF, commands run with all your rights (asked for)
     holds for files and specs as they are now; proves no more than was checked and reviewed
     ");
-    assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
+    assert_eq!(
+        scene.git(&["log", "--format=%s"]),
+        "task three\ntask two\ntask one\nfirst\n"
+    );
     let home = |name: &str| std::fs::read_to_string(scene.home().join(name)).unwrap();
     insta::assert_snapshot!(home("session"), @"
     # Plan
@@ -78,19 +82,42 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     </DONE>
     ");
     assert_eq!(home("review"), "fix it\n");
-    assert_eq!(home("checked"), "checked\nchecked\n", "who implements and who reviews can read it");
-    assert_eq!(home("wip").lines().count(), 2, "session and check: {}", home("wip"));
+    assert_eq!(
+        home("checked"),
+        "checked\nchecked\n",
+        "who implements and who reviews can read it"
+    );
+    assert_eq!(
+        home("wip").lines().count(),
+        2,
+        "session and check: {}",
+        home("wip")
+    );
     home("wip").lines().for_each(assert_is_uuid_v7);
-    assert!(scene.prompt(4).contains(&format!("git diff {}..HEAD", first.trim())));
-    assert!(scene.prompt(2).contains("The check command exited with code 1."));
+    assert!(
+        scene
+            .prompt(4)
+            .contains(&format!("git diff {}..HEAD", first.trim()))
+    );
+    assert!(
+        scene
+            .prompt(2)
+            .contains("The check command exited with code 1.")
+    );
     assert!(
         !(1..=7).any(|number| scene.prompt(number).contains("set up")),
         "setup output never reaches an agent"
     );
-    assert!(scene.arguments(1).contains("--append-system-prompt\nYou are the planning agent"));
+    assert!(
+        scene
+            .arguments(1)
+            .contains("--append-system-prompt\nYou are the planning agent")
+    );
     assert!(
         scene.arguments(1).contains("--session-id\n")
-            && scene.arguments(1).contains("--dangerously-skip-permissions")
+            && scene
+                .arguments(1)
+                .contains("--dangerously-skip-permissions")
     );
     assert!(scene.stored("wip").is_empty());
 }
@@ -108,13 +135,14 @@ fn events_have_the_names_of_the_seed() {
         (&json!("checked\n"), &json!(1), &json!(1))
     );
     assert_eq!(event(&events, "IterationStart")["maxIterations"], 10);
-    assert_eq!(event(&events, "CommitPerformed")["message"], "the last task");
-    assert_eq!(event(&events, "Done")["content"], "the last task");
-    assert!(
-        !events
-            .iter()
-            .any(|event| event["event"] == "AgentMessage" && event["text"].to_string().contains("DONE"))
+    assert_eq!(
+        event(&events, "CommitPerformed")["message"],
+        "the last task"
     );
+    assert_eq!(event(&events, "Done")["content"], "the last task");
+    assert!(!events.iter().any(
+        |event| event["event"] == "AgentMessage" && event["text"].to_string().contains("DONE")
+    ));
 }
 
 #[test]
@@ -132,7 +160,10 @@ fn without_settings_nothing_is_run_and_nothing_committed() {
 fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
     for turns in [
         vec!["say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
-        vec![PLAN, "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE><DONE>all</DONE>'"],
+        vec![
+            PLAN,
+            "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE><DONE>all</DONE>'",
+        ],
         vec![PLAN, DONE, "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
     ] {
         let scene = Scene::new(&turns);
@@ -140,10 +171,16 @@ fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
         assert_eq!((code, scene.calls() as usize), (Some(6), turns.len()));
         let issue = event(&events, "LoopSpecIssue");
         let stored = scene.stored("spec-issues");
-        assert_eq!((stored.len(), issue["filename"].as_str()), (1, stored.first().map(String::as_str)));
+        assert_eq!(
+            (stored.len(), issue["filename"].as_str()),
+            (1, stored.first().map(String::as_str))
+        );
         assert_is_uuid_v7(&stored[0]);
         assert_eq!(issue["content"], "which colour?");
-        assert_eq!(scene.read(&format!(".cuggino/spec-issues/{}", stored[0])), "which colour?\n");
+        assert_eq!(
+            scene.read(&format!(".cuggino/spec-issues/{}", stored[0])),
+            "which colour?\n"
+        );
         assert!(scene.stored("wip").is_empty());
     }
 }
@@ -156,13 +193,17 @@ fn a_spec_issue_ends_the_agent_and_its_children_in_the_middle_of_the_turn() {
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(6), 2), "{}", ran.err);
     assert_eq!(
-        scene.read(&format!(".cuggino/spec-issues/{}", scene.stored("spec-issues")[0])),
+        scene.read(&format!(
+            ".cuggino/spec-issues/{}",
+            scene.stored("spec-issues")[0]
+        )),
         "which colour?\n"
     );
     assert_eq!(scene.read("src.txt"), "half\n");
     let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
     assert!(!is_alive(child.trim()));
-    let in_the_sandbox = Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
+    let in_the_sandbox =
+        Scene::new(&[issue]).spec(&["run", "--focus", "Add X", "--sandbox", "auto"]);
     assert_eq!(in_the_sandbox.code, Some(6), "{}", in_the_sandbox.err);
 }
 
@@ -174,7 +215,10 @@ fn the_iterations_are_limited() {
     let (code, events) = scene.events();
     assert_eq!((code, scene.calls()), (Some(1), 6));
     let end = event(&events, "LoopMaxIterations");
-    assert_eq!((&end["iteration"], &end["review"]), (&json!(2), &json!("the review itself")));
+    assert_eq!(
+        (&end["iteration"], &end["review"]),
+        (&json!(2), &json!("the review itself"))
+    );
     assert!(scene.prompt(4).contains("# Review"));
 }
 
@@ -236,8 +280,14 @@ fn without_a_terminal_marker_the_session_is_asked_again_then_a_fresh_one_then_it
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     ");
-    assert!(scene.arguments(3).contains("--resume\n") && scene.arguments(4).contains("--session-id\n"));
-    assert!(scene.prompt(3).contains("<SPEC_ISSUE>…</SPEC_ISSUE>, <PROGRESS>…</PROGRESS>, <DONE>…</DONE>"));
+    assert!(
+        scene.arguments(3).contains("--resume\n") && scene.arguments(4).contains("--session-id\n")
+    );
+    assert!(
+        scene
+            .prompt(3)
+            .contains("<SPEC_ISSUE>…</SPEC_ISSUE>, <PROGRESS>…</PROGRESS>, <DONE>…</DONE>")
+    );
     assert!(!scene.prompt(3).contains("APPROVED"));
 }
 
@@ -246,7 +296,15 @@ fn a_crashed_agent_is_tried_once_more_in_a_fresh_session() {
     let scene = Scene::new(&[PLAN, "exit 3", DONE, APPROVE]);
     assert_eq!((scene.run().code, scene.calls()), (Some(0), 4));
     let session = |number| {
-        scene.arguments(number).split("--session-id\n").nth(1).unwrap().lines().next().unwrap().to_owned()
+        scene
+            .arguments(number)
+            .split("--session-id\n")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .to_owned()
     };
     assert_ne!(session(2), session(3));
     let scene = Scene::new(&[PLAN, "exit 3", "exit 3"]);
@@ -263,7 +321,11 @@ fn a_plan_that_is_not_there_is_asked_for() {
         APPROVE,
     ]);
     assert_eq!(scene.run().code, Some(0));
-    assert!(scene.prompt(2).contains(".plan.md` is not there or is empty"));
+    assert!(
+        scene
+            .prompt(2)
+            .contains(".plan.md` is not there or is empty")
+    );
 }
 
 #[test]
@@ -272,7 +334,11 @@ fn a_setup_that_fails_stops_nothing() {
     scene.configure(&json!({ "setupCommand": "echo broken >&2; exit 7" }));
     let ran = scene.run();
     assert_eq!(ran.code, Some(0));
-    assert!(ran.out.contains("[Setup] Completed (exit 7)\n"), "{}", ran.out);
+    assert!(
+        ran.out.contains("[Setup] Completed (exit 7)\n"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -280,7 +346,11 @@ fn a_focus_may_stand_in_a_file() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     scene.write("focus.md", "Build the thing\n");
     assert_eq!(scene.spec(&["run", "--focus", "@focus.md"]).code, Some(0));
-    assert!(scene.prompt(1).contains("From `focus.md`:\n\nBuild the thing\n"));
+    assert!(
+        scene
+            .prompt(1)
+            .contains("From `focus.md`:\n\nBuild the thing\n")
+    );
     let missing = scene.spec(&["run", "--focus", "@none.md"]);
     assert_eq!((missing.code, scene.calls()), (Some(3), 3));
 }
@@ -291,7 +361,12 @@ fn what_stands_in_the_way_is_refused_before_anything_is_started() {
     scene.configure(&json!({ "maxIteration": 3 }));
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(3), 0));
-    assert!(ran.err.contains(".cuggino.json: unknown field `maxIteration`"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains(".cuggino.json: unknown field `maxIteration`"),
+        "{}",
+        ran.err
+    );
     assert_eq!(scene.spec(&["setup"]).code, Some(3));
     assert_eq!(scene.spec(&["plan"]).code, Some(3));
     assert_eq!(scene.spec(&["run"]).code, Some(2));
@@ -304,7 +379,10 @@ fn commits_that_nothing_could_take_are_refused_before_anything_is_started() {
     std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
-    assert!(ran.err.contains("there is nothing to commit to") && ran.err.contains("git init"), "{ran}");
+    assert!(
+        ran.err.contains("there is nothing to commit to") && ran.err.contains("git init"),
+        "{ran}"
+    );
     scene.configure(&json!({ "commit": false }));
     assert_eq!(scene.run().code, Some(0), "only commits need a repository");
 }
@@ -317,14 +395,28 @@ fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
     );
     let turns = [&read, DONE, APPROVE];
     let quietly = Scene::new(&turns).run();
-    assert!(quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."), "{quietly}");
+    assert!(
+        quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."),
+        "{quietly}"
+    );
     assert!(!quietly.out.contains('✓'), "{quietly}");
     let scene = Scene::new(&turns);
     let ran = scene.spec(&["run", "--focus", "X", "--verbose"]);
-    assert!(ran.out.contains("Reading it.\n") && ran.out.contains("[PLAN_COMPLETE] r\n"), "{ran}");
+    assert!(
+        ran.out.contains("Reading it.\n") && ran.out.contains("[PLAN_COMPLETE] r\n"),
+        "{ran}"
+    );
     assert!(ran.out.contains("▶ Read: src.txt\n  ✓ old"), "{ran}");
-    assert!(ran.out.contains(" <DONE>no</DONE>…\n") && !ran.out.contains(['\u{1b}']), "{ran}");
+    assert!(
+        ran.out.contains(" <DONE>no</DONE>…\n") && !ran.out.contains(['\u{1b}']),
+        "{ran}"
+    );
     let scene = Scene::new(&turns);
     let objects = scene.spec(&["run", "--focus", "X", "--json"]);
-    assert!(objects.out.contains(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#), "{objects}");
+    assert!(
+        objects
+            .out
+            .contains(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#),
+        "{objects}"
+    );
 }

@@ -17,18 +17,37 @@ fn setup_and_check_run_in_the_agents_sandbox() {
     let scene = Scene::new(&[BY_PROMPT]);
     let secret = scene.home().join("secret");
     std::fs::write(&secret, "hush").unwrap();
-    let look = format!("cat {}; touch .git/mine; touch here; true", secret.display());
+    let look = format!(
+        "cat {}; touch .git/mine; touch here; true",
+        secret.display()
+    );
     scene.configure(&json!({ "setupCommand": look, "checkCommand": "ls; env" }));
     let args = ["spec", "run", "--focus", "X", "--json"];
-    let done = scene.command(&args, &[("ANTHROPIC_API_KEY", "fake-key-for-tests-1234")]).output().unwrap();
+    let done = scene
+        .command(&args, &[("ANTHROPIC_API_KEY", "fake-key-for-tests-1234")])
+        .output()
+        .unwrap();
     let out = String::from_utf8(done.stdout).unwrap();
-    assert_eq!(done.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&done.stderr));
-    let events: Vec<serde_json::Value> =
-        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(
+        done.status.code(),
+        Some(0),
+        "{out}{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let events: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let set_up = event(&events, "SetupCommandOutput")["output"].to_string();
-    assert!(set_up.contains("No such file") && set_up.contains("Read-only file system"), "{set_up}");
+    assert!(
+        set_up.contains("No such file") && set_up.contains("Read-only file system"),
+        "{set_up}"
+    );
     let check = event(&events, "CheckCommandOutput")["output"].to_string();
-    assert!(check.contains("here") && !check.contains("fake-key"), "{check}");
+    assert!(
+        check.contains("here") && !check.contains("fake-key"),
+        "{check}"
+    );
 }
 
 #[test]
@@ -44,9 +63,16 @@ fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
         );
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
-        assert!(ran.out.contains("\n42-token-of-the-setup\n"), "the person sees it: {}", ran.out);
+        assert!(
+            ran.out.contains("\n42-token-of-the-setup\n"),
+            "the person sees it: {}",
+            ran.out
+        );
         let seen = scene.read("seen.txt");
-        assert!(seen.contains("HEAD\n") && !seen.contains("42-token"), "{rung}: {seen}");
+        assert!(
+            seen.contains("HEAD\n") && !seen.contains("42-token"),
+            "{rung}: {seen}"
+        );
     }
 }
 
@@ -59,7 +85,10 @@ fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         assert_eq!(scene.read(".specs/a.md"), "# A\n", "{rung}");
-        assert!(!crate::scenes::spec::is_there(&scene.root().join(".specs/new.md")), "{rung}");
+        assert!(
+            !crate::scenes::spec::is_there(&scene.root().join(".specs/new.md")),
+            "{rung}"
+        );
     }
 }
 
@@ -72,7 +101,11 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
         let waits = "say waiting; until grep -q person .specs/a.md; do sleep 0.05; done; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'";
         let scene = Scene::new(&[&format!("{tries}; {waits}")]);
         let args = ["spec", "audit", "--json", "--sandbox", rung];
-        let mut child = scene.command(&args, &[]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut child = scene
+            .command(&args, &[])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
         let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
         let mut events = Vec::new();
         for line in lines.map(Result::unwrap) {
@@ -89,9 +122,23 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
-        assert_eq!(left, [".cuggino", ".git", ".specs", "mine.txt", "src.txt"], "{rung}");
-        let files = ["src.txt", ".specs/a.md", "mine.txt", ".cuggino/wip/x", ".git/x"];
-        assert_eq!(files.map(|file| scene.read(file)), ["old\n", "person\n", "person\n", "", ""], "{rung}");
+        assert_eq!(
+            left,
+            [".cuggino", ".git", ".specs", "mine.txt", "src.txt"],
+            "{rung}"
+        );
+        let files = [
+            "src.txt",
+            ".specs/a.md",
+            "mine.txt",
+            ".cuggino/wip/x",
+            ".git/x",
+        ];
+        assert_eq!(
+            files.map(|file| scene.read(file)),
+            ["old\n", "person\n", "person\n", "", ""],
+            "{rung}"
+        );
     }
 }
 
@@ -104,7 +151,15 @@ fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
         scene.configure(&json!({ "checkCommand": evil }));
         let from = scene.root().display().to_string();
         for name in ["sub", "empty"] {
-            scene.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, name]);
+            scene.git(&[
+                "-c",
+                "protocol.file.allow=always",
+                "submodule",
+                "--quiet",
+                "add",
+                &from,
+                name,
+            ]);
         }
         scene.git(&["commit", "-q", "-m", "submodules"]);
         scene.git(&["submodule", "--quiet", "deinit", "empty"]);
@@ -114,7 +169,10 @@ fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         assert_eq!(files.map(|file| scene.read(file)), before, "{rung}");
-        assert!(!crate::scenes::spec::is_there(&scene.root().join("empty/.git")), "{rung}");
+        assert!(
+            !crate::scenes::spec::is_there(&scene.root().join("empty/.git")),
+            "{rung}"
+        );
     }
 }
 
@@ -123,23 +181,45 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
     let look = "cat logs/*/events.jsonl agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
     let scene = Scene::new(&[&format!("({look}) > seen.txt 2>&1; {BY_PROMPT}")]);
-    let files = ["agent-config/gemini-key.txt", "agent-config/query.txt", "gemini-key.txt", ".env"];
+    let files = [
+        "agent-config/gemini-key.txt",
+        "agent-config/query.txt",
+        "gemini-key.txt",
+        ".env",
+    ];
     for file in files {
         scene.write(file, "fake-key-of-the-project-1234\n");
     }
     // What a run of implement tells of how to open a sandbox.
     scene.write("logs/1/run.json", "{}\n");
     scene.write("logs/1/events.jsonl", "a hint\n");
-    scene.write(".gitignore", "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n");
+    scene.write(
+        ".gitignore",
+        "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n",
+    );
     scene.configure(&json!({ "checkCommand": look }));
     for rung in ["namespaces", "bwrap", "landlock"] {
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         let seen = scene.read("seen.txt");
-        assert!(!seen.is_empty() && !format!("{seen}{}", ran.out).contains("fake-key"), "{rung}: {seen}");
-        assert!(!format!("{seen}{}", ran.out).contains("a hint"), "{rung}: {seen}");
-        assert!(files.iter().all(|file| scene.read(file) == "fake-key-of-the-project-1234\n"), "{rung}");
-        assert!(!crate::scenes::spec::is_there(&scene.root().join("agent-config/new")), "{rung}");
+        assert!(
+            !seen.is_empty() && !format!("{seen}{}", ran.out).contains("fake-key"),
+            "{rung}: {seen}"
+        );
+        assert!(
+            !format!("{seen}{}", ran.out).contains("a hint"),
+            "{rung}: {seen}"
+        );
+        assert!(
+            files
+                .iter()
+                .all(|file| scene.read(file) == "fake-key-of-the-project-1234\n"),
+            "{rung}"
+        );
+        assert!(
+            !crate::scenes::spec::is_there(&scene.root().join("agent-config/new")),
+            "{rung}"
+        );
     }
 }
 
@@ -150,12 +230,20 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
     let scene = Scene::new(&turns.each_ref().map(String::as_str));
     let ran = scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]);
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{}", ran.err);
-    assert!(ran.out.contains("[Loop] Stopped: the run has cost $0.60, and may cost $0.50\n"), "{ran}");
+    assert!(
+        ran.out
+            .contains("[Loop] Stopped: the run has cost $0.60, and may cost $0.50\n"),
+        "{ran}"
+    );
     assert_eq!(scene.read("src.txt"), "new\n");
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     let ran = scene.spec(&["run", "--focus", "X", "--max-tokens", "1000"]);
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
-    assert!(ran.out.contains("an agent did not say how many its turn has"), "{ran}");
+    assert!(
+        ran.out
+            .contains("an agent did not say how many its turn has"),
+        "{ran}"
+    );
 }
 
 #[test]
@@ -163,24 +251,45 @@ fn a_turn_that_the_time_of_the_run_cuts_off_is_told_as_the_limit() {
     let scene = Scene::new(&["exec sleep 60"]);
     let ran = scene.spec(&["run", "--focus", "X", "--max-time", "1s"]);
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
-    assert!(ran.out.contains("[Loop] Stopped: the run has taken 1 seconds, and may take 1\n"), "{ran}");
+    assert!(
+        ran.out
+            .contains("[Loop] Stopped: the run has taken 1 seconds, and may take 1\n"),
+        "{ran}"
+    );
     assert!(!ran.out.contains("Retry"), "{ran}");
     let scene = Scene::new(&["exec sleep 60"]);
     scene.write("code-commit.toml", "[limits]\nmax_time = '1s'\n");
     let ran = scene.spec(&["audit"]);
     assert_eq!(ran.code, Some(4), "{}", ran.err);
-    assert!(ran.err.contains("the run has taken 1 seconds, and may take 1"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("the run has taken 1 seconds, and may take 1"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
 fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
     let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
-    let turns = [PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
+    let turns =
+        [PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
     let check = |most: &[&str], wanted: Option<i32>, calls| {
         let scene = Scene::new(&turns.each_ref().map(String::as_str));
-        assert_eq!(scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]).code, None);
+        assert_eq!(
+            scene
+                .spec(&["run", "--focus", "X", "--max-cost", "0.5"])
+                .code,
+            None
+        );
         let ran = scene.spec(&[&["run", "--resume"], most].concat());
-        assert_eq!((ran.code, scene.calls()), (wanted, calls), "{most:?}: {}{}", ran.out, ran.err);
+        assert_eq!(
+            (ran.code, scene.calls()),
+            (wanted, calls),
+            "{most:?}: {}{}",
+            ran.out,
+            ran.err
+        );
     };
     check(&["--max-cost", "0.2"], Some(4), 2);
     check(&[], Some(4), 2);
@@ -196,13 +305,31 @@ fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
     ] {
         let scene = Scene::new(&[&format!("kill -{signal} $PPID; exec sleep 60"), PLAN]);
         let [first, raised] = more;
-        assert_ne!(scene.spec(&["run", "--focus", "X", limit, first]).code, Some(0));
+        assert_ne!(
+            scene.spec(&["run", "--focus", "X", limit, first]).code,
+            Some(0)
+        );
         let ran = scene.spec(&["run", "--resume"]);
-        assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{limit} {signal}: {}{}", ran.out, ran.err);
-        assert!(ran.out.contains("a turn that was cut off counts as all that was left"), "{}", ran.out);
+        assert_eq!(
+            (ran.code, scene.calls()),
+            (Some(4), 1),
+            "{limit} {signal}: {}{}",
+            ran.out,
+            ran.err
+        );
+        assert!(
+            ran.out
+                .contains("a turn that was cut off counts as all that was left"),
+            "{}",
+            ran.out
+        );
         scene.spec(&["run", "--resume", limit, raised]);
         assert_eq!(scene.calls(), 2, "{limit} {signal}");
-        assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "turn-begins"));
+        assert!(
+            crate::spec::schema::recorded(&scene.root())
+                .iter()
+                .any(|fact| fact == "turn-begins")
+        );
     }
 }
 
@@ -210,13 +337,34 @@ fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
 fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
     let scene = Scene::new(&[]);
     for name in ["gemini", "codex"] {
-        std::os::unix::fs::symlink(scene.home().join("bin/claude"), scene.home().join("bin").join(name))
-            .unwrap();
+        std::os::unix::fs::symlink(
+            scene.home().join("bin/claude"),
+            scene.home().join("bin").join(name),
+        )
+        .unwrap();
     }
-    let address = ["run", "--focus", "X", "--agent", "codex", "--base-url", "http://127.0.0.1:9/v1"];
-    let cost = ["run", "--focus", "X", "--agent", "gemini", "--max-cost", "1"];
-    for (args, why) in [(&address[..], "where its service is"), (&cost[..], "limits.max_cost cannot be kept")]
-    {
+    let address = [
+        "run",
+        "--focus",
+        "X",
+        "--agent",
+        "codex",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+    ];
+    let cost = [
+        "run",
+        "--focus",
+        "X",
+        "--agent",
+        "gemini",
+        "--max-cost",
+        "1",
+    ];
+    for (args, why) in [
+        (&address[..], "where its service is"),
+        (&cost[..], "limits.max_cost cannot be kept"),
+    ] {
         let ran = scene.spec(args);
         assert_eq!((ran.code, scene.calls()), (Some(3), 0));
         assert!(ran.err.contains(why), "{}", ran.err);
@@ -225,9 +373,13 @@ fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
 
 #[test]
 fn the_agent_is_told_where_its_service_is() {
-    let scene = Scene::new(&["echo $ANTHROPIC_BASE_URL > $HOME/address; say '<SPEC_ISSUE>x</SPEC_ISSUE>'"]);
+    let scene =
+        Scene::new(&["echo $ANTHROPIC_BASE_URL > $HOME/address; say '<SPEC_ISSUE>x</SPEC_ISSUE>'"]);
     scene.spec(&["run", "--focus", "X", "--base-url", "http://127.0.0.1:9"]);
-    assert_eq!(std::fs::read_to_string(scene.home().join("address")).unwrap(), "http://127.0.0.1:9\n");
+    assert_eq!(
+        std::fs::read_to_string(scene.home().join("address")).unwrap(),
+        "http://127.0.0.1:9\n"
+    );
 }
 
 #[test]
@@ -237,8 +389,19 @@ fn in_the_sandbox_an_agent_cannot_remove_a_task_that_waits() {
     ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let ran = scene.spec(&["run", "--focus", "X", "--sandbox", "auto"]);
-    assert_eq!((ran.code, ran.err.contains("which no sandbox prevented")), (Some(6), false), "{}", ran.err);
-    assert_eq!((scene.read(".cuggino/backlog/a.md"), scene.stored("tbd").len()), ("do A\n".to_owned(), 0));
+    assert_eq!(
+        (ran.code, ran.err.contains("which no sandbox prevented")),
+        (Some(6), false),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        (
+            scene.read(".cuggino/backlog/a.md"),
+            scene.stored("tbd").len()
+        ),
+        ("do A\n".to_owned(), 0)
+    );
 }
 
 #[test]
@@ -250,10 +413,19 @@ fn without_a_sandbox_it_is_said_what_an_agent_does_to_the_files_that_are_a_perso
         scene.write(&format!(".cuggino/{file}"), "mine\n");
     }
     let ran = scene.run();
-    let told: Vec<&str> =
-        ran.err.lines().filter(|line| line.contains("which no sandbox prevented")).collect();
+    let told: Vec<&str> = ran
+        .err
+        .lines()
+        .filter(|line| line.contains("which no sandbox prevented"))
+        .collect();
     let end = "changed during the turn of the planning agent, which no sandbox prevented";
-    let wanted = ["backlog/a.md", "memory.md", "tbd/x.md"].map(|file| format!(".cuggino/{file} {end}"));
+    let wanted =
+        ["backlog/a.md", "memory.md", "tbd/x.md"].map(|file| format!(".cuggino/{file} {end}"));
     assert_eq!(told.len(), 3, "{}", ran.err);
-    assert!(told.iter().zip(&wanted).all(|(line, wanted)| line.ends_with(wanted)), "{told:?}");
+    assert!(
+        told.iter()
+            .zip(&wanted)
+            .all(|(line, wanted)| line.ends_with(wanted)),
+        "{told:?}"
+    );
 }

@@ -28,9 +28,20 @@ pub fn scene() -> Option<Scene> {
 fn run(scene: &Scene, steps: Vec<Step>, more: &[&str]) -> (Option<i32>, String, String, Server) {
     let server = Server::start(Script::new(steps)).unwrap();
     // Tests may be run by root, for whom Claude Code wants to hear of a sandbox.
-    let environment =
-        [("ANTHROPIC_BASE_URL", server.origin()), ("ANTHROPIC_API_KEY", KEY), ("IS_SANDBOX", "1")];
-    let mut args = vec!["spec", "run", "--focus", "Add X", "--verbose", "--model", "claude-test-1"];
+    let environment = [
+        ("ANTHROPIC_BASE_URL", server.origin()),
+        ("ANTHROPIC_API_KEY", KEY),
+        ("IS_SANDBOX", "1"),
+    ];
+    let mut args = vec![
+        "spec",
+        "run",
+        "--focus",
+        "Add X",
+        "--verbose",
+        "--model",
+        "claude-test-1",
+    ];
     args.extend(more);
     let Ran { code, out, err } = Ran::of(&mut scene.command(&args, &environment));
     (code, out, err, server)
@@ -39,7 +50,10 @@ fn run(scene: &Scene, steps: Vec<Step>, more: &[&str]) -> (Option<i32>, String, 
 /// One command of the agent, then its last words. `$W` is the stem of the session's files.
 fn turn(command: &str, words: &str) -> [Step; 2] {
     let stem = "W=$(ls -t .cuggino/wip/*.md 2>/dev/null | head -n 1); W=${W%%.*md}";
-    let call = Step::call("Bash", json!({ "command": format!("{stem}; {command}"), "description": "work" }));
+    let call = Step::call(
+        "Bash",
+        json!({ "command": format!("{stem}; {command}"), "description": "work" }),
+    );
     [call, Step::text(words)]
 }
 
@@ -60,8 +74,14 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
     let steps = [
         plan(),
         turn("echo one > src.txt", "<PROGRESS>task one</PROGRESS>"),
-        turn("echo two > src.txt", "<NOTE>seen</NOTE> <DONE>task two</DONE>"),
-        turn("cat src.txt", "<REQUEST_CHANGES>say three</REQUEST_CHANGES>"),
+        turn(
+            "echo two > src.txt",
+            "<NOTE>seen</NOTE> <DONE>task two</DONE>",
+        ),
+        turn(
+            "cat src.txt",
+            "<REQUEST_CHANGES>say three</REQUEST_CHANGES>",
+        ),
         plan(),
         turn("echo three > src.txt", "<DONE>task three</DONE>"),
         turn("echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
@@ -69,7 +89,10 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
     ];
     let (code, out, err, server) = run(&scene, steps.concat(), &[]);
     assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
-    assert_eq!(scene.git(&["log", "--format=%s"]), "task three\ntask two\ntask one\nfirst\n");
+    assert_eq!(
+        scene.git(&["log", "--format=%s"]),
+        "task three\ntask two\ntask one\nfirst\n"
+    );
     assert_eq!(scene.read("src.txt"), "three\n");
     assert!(out.contains("▶ Bash: ") && !out.contains(KEY) && !err.contains(KEY));
 }
@@ -79,14 +102,28 @@ fn a_reviewer_of_claude_code_that_opens_no_spec_is_asked_again_and_what_it_leave
     let Some(scene) = scene() else { return };
     scene.write(".specs/b.md", "# B\n");
     let spec = scene.root().join(".specs/a.md");
-    let reads = [Step::call("Read", json!({ "file_path": spec })), Step::text("<APPROVED>good</APPROVED>")];
+    let reads = [
+        Step::call("Read", json!({ "file_path": spec })),
+        Step::text("<APPROVED>good</APPROVED>"),
+    ];
     let done = turn("echo one > src.txt", "<DONE>all</DONE>");
     let unread = || turn("ls .specs; cat src.txt", "<APPROVED>good</APPROVED>");
-    let (code, out, err, server) = run(&scene, [plan(), done.clone(), unread(), reads].concat(), &[]);
+    let (code, out, err, server) = run(
+        &scene,
+        [plan(), done.clone(), unread(), reads].concat(),
+        &[],
+    );
     assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
     assert!(out.contains("no spec in `.specs` was opened"), "{out}");
-    assert!(err.contains("warning: the reviewing agent did not open .specs/b.md\n"), "{err}");
-    let (code, out, err, server) = run(&scene, [plan(), done, unread(), unread()].concat(), &["--new"]);
+    assert!(
+        err.contains("warning: the reviewing agent did not open .specs/b.md\n"),
+        "{err}"
+    );
+    let (code, out, err, server) = run(
+        &scene,
+        [plan(), done, unread(), unread()].concat(),
+        &["--new"],
+    );
     assert_eq!((code, server.steps_left()), (Some(4), 0), "{out}\n{err}");
 }
 
@@ -94,13 +131,31 @@ fn a_reviewer_of_claude_code_that_opens_no_spec_is_asked_again_and_what_it_leave
 fn a_reviewer_of_claude_code_that_repairs_what_it_approves_approves_nothing() {
     let Some(scene) = scene() else { return };
     scene.configure(&json!({ "checkCommand": "grep -q right src.txt" }));
-    let repairs = || turn("cat .specs/a.md; echo right > src.txt", "<APPROVED>green now</APPROVED>");
-    let steps = [plan(), turn("echo wrong > src.txt", "<DONE>all</DONE>"), repairs(), repairs()];
+    let repairs = || {
+        turn(
+            "cat .specs/a.md; echo right > src.txt",
+            "<APPROVED>green now</APPROVED>",
+        )
+    };
+    let steps = [
+        plan(),
+        turn("echo wrong > src.txt", "<DONE>all</DONE>"),
+        repairs(),
+        repairs(),
+    ];
     let (code, out, err, server) = run(&scene, steps.concat(), &[]);
     assert_eq!((code, server.steps_left()), (Some(4), 0), "{out}\n{err}");
     assert!(out.contains("the approval does not count"), "{out}\n{err}");
-    assert_eq!(out.matches("[Check] Completed (exit 1)").count(), 3, "red before each turn: {out}");
-    assert_eq!(scene.read("src.txt"), "wrong\n", "the tree is red, and no exit code says otherwise");
+    assert_eq!(
+        out.matches("[Check] Completed (exit 1)").count(),
+        3,
+        "red before each turn: {out}"
+    );
+    assert_eq!(
+        scene.read("src.txt"),
+        "wrong\n",
+        "the tree is red, and no exit code says otherwise"
+    );
 }
 
 #[test]
@@ -116,37 +171,67 @@ fn claude_code_meets_a_spec_issue_in_the_sandbox() {
 fn a_permission_that_claude_code_is_denied_ends_the_run() {
     let Some(scene) = scene() else { return };
     let steps = turn("echo x > src.txt", "<PLAN_COMPLETE>ready</PLAN_COMPLETE>").to_vec();
-    let (code, out, err, _server) = run(&scene, steps, &["--sandbox", "off", "--permissions", "ask"]);
+    let (code, out, err, _server) =
+        run(&scene, steps, &["--sandbox", "off", "--permissions", "ask"]);
     assert_eq!(code, Some(4), "{out}\n{err}");
-    assert!(out.contains("was denied tools that it needed: Bash"), "{out}\n{err}");
+    assert!(
+        out.contains("was denied tools that it needed: Bash"),
+        "{out}\n{err}"
+    );
 }
 
 #[test]
 fn an_error_of_the_service_ends_the_run_after_retries() {
     let Some(scene) = scene() else { return };
-    let (code, out, err, server) = run(&scene, vec![Step::status(529).times(40)], &["--sandbox", "off"]);
+    let (code, out, err, server) = run(
+        &scene,
+        vec![Step::status(529).times(40)],
+        &["--sandbox", "off"],
+    );
     assert_eq!(code, Some(4), "{out}\n{err}");
-    assert!(out.contains("529") && server.requests().len() > 1, "{out}\n{err}");
+    assert!(
+        out.contains("529") && server.requests().len() > 1,
+        "{out}\n{err}"
+    );
 }
 
 #[test]
 fn a_rate_limit_in_the_middle_of_a_turn_of_claude_code_is_waited_out_and_nothing_is_paid_twice() {
     if chosen("LIMIT_SECONDS", 1) < 60 {
-        return eprintln!("SKIPPED: a rate limit of a minute, which is waited out with LIMIT_SECONDS=60");
+        return eprintln!(
+            "SKIPPED: a rate limit of a minute, which is waited out with LIMIT_SECONDS=60"
+        );
     }
     let Some(scene) = scene() else { return };
     let [half, done] = turn("echo half > src.txt", "<DONE>all</DONE>");
-    let limit = Step::status(429).message("This request would exceed your rate limit").times(4);
+    let limit = Step::status(429)
+        .message("This request would exceed your rate limit")
+        .times(4);
     let spec = scene.root().join(".specs/a.md");
-    let reads = [Step::call("Read", json!({ "file_path": spec })), Step::text("<APPROVED>good</APPROVED>")];
+    let reads = [
+        Step::call("Read", json!({ "file_path": spec })),
+        Step::text("<APPROVED>good</APPROVED>"),
+    ];
     let steps = [&plan()[..], &[half, limit, done], &reads].concat();
     let (code, out, err, server) = run(&scene, steps, &[]);
     assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
-    assert!(err.contains("the agent was rate limited") && err.contains("waiting until 20"), "{err}");
+    assert!(
+        err.contains("the agent was rate limited") && err.contains("waiting until 20"),
+        "{err}"
+    );
     assert!(!err.contains("paid twice"), "{err}");
-    let asked: Vec<String> =
-        server.requests().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
-    let went_on = asked.iter().find(|body| body.contains("Go on where you stopped")).unwrap();
-    assert!(went_on.contains("echo half > src.txt"), "in the same session: {went_on}");
+    let asked: Vec<String> = server
+        .requests()
+        .iter()
+        .map(|seen| String::from_utf8_lossy(&seen.body).into_owned())
+        .collect();
+    let went_on = asked
+        .iter()
+        .find(|body| body.contains("Go on where you stopped"))
+        .unwrap();
+    assert!(
+        went_on.contains("echo half > src.txt"),
+        "in the same session: {went_on}"
+    );
     assert_eq!(scene.read("src.txt"), "half\n");
 }

@@ -17,7 +17,11 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
         return None;
     };
     let scene = Scene::new(&[]);
-    symlink(Path::new(&program).canonicalize().unwrap(), scene.home().join("bin").join(name)).unwrap();
+    symlink(
+        Path::new(&program).canonicalize().unwrap(),
+        scene.home().join("bin").join(name),
+    )
+    .unwrap();
     scene.configure(&all_settings());
     Some(scene)
 }
@@ -31,8 +35,14 @@ fn service(command: impl Fn(&str) -> Step, reads: Step) -> Server {
     let turn = |line: &str, words: &str| [command(line), Step::text(words)];
     let steps = [
         turn(PLAN, "<PLAN_COMPLETE>ready</PLAN_COMPLETE>"),
-        turn("echo one > src.txt; echo plan > .specs/a.md", "<NOTE>seen</NOTE>\n<DONE>the task</DONE>"),
-        turn("cat src.txt; echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
+        turn(
+            "echo one > src.txt; echo plan > .specs/a.md",
+            "<NOTE>seen</NOTE>\n<DONE>the task</DONE>",
+        ),
+        turn(
+            "cat src.txt; echo reviewer > src.txt",
+            "<APPROVED>void</APPROVED>",
+        ),
         turn("cat src.txt", "<APPROVED>unread</APPROVED>"),
         [reads, Step::text("<APPROVED>good</APPROVED>")],
     ];
@@ -41,42 +51,81 @@ fn service(command: impl Fn(&str) -> Step, reads: Step) -> Server {
 
 /// A run in the sandbox comes to an approval; the agents' commands are shown as calls of this tool.
 fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &str)], tool: &str) {
-    let args =
-        ["spec", "run", "--focus", "Add X", "--max-tokens", "1000000", "--turn-timeout", "2m", "--verbose"];
-    let done = scene.command(&[&args[..], more].concat(), environment).output().unwrap();
-    let [out, err] = [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let args = [
+        "spec",
+        "run",
+        "--focus",
+        "Add X",
+        "--max-tokens",
+        "1000000",
+        "--turn-timeout",
+        "2m",
+        "--verbose",
+    ];
+    let done = scene
+        .command(&[&args[..], more].concat(), environment)
+        .output()
+        .unwrap();
+    let [out, err] =
+        [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert_eq!(done.status.code(), Some(0), "{out}\n{err}");
     assert_eq!(scene.git(&["log", "--format=%s"]), "the task\nfirst\n");
-    assert_eq!((scene.read("src.txt"), scene.read(".specs/a.md")), ("one\n".to_owned(), "# A\n".to_owned()));
+    assert_eq!(
+        (scene.read("src.txt"), scene.read(".specs/a.md")),
+        ("one\n".to_owned(), "# A\n".to_owned())
+    );
     let shown = format!("▶ {tool}: ");
-    assert!(out.contains(&shown) && !out.contains(KEY) && !err.contains(KEY), "{out}");
+    assert!(
+        out.contains(&shown) && !out.contains(KEY) && !err.contains(KEY),
+        "{out}"
+    );
     assert!(out.contains("no spec in `.specs` was opened"), "{out}");
     assert_eq!(server.steps_left(), 0);
 }
 
 #[test]
 fn gemini_cli_plans_does_a_task_and_reviews_in_the_sandbox() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else { return };
+    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else {
+        return;
+    };
     let settings = json!({ "security": { "auth": { "selectedType": "gemini-api-key" } } });
     std::fs::create_dir(scene.home().join(".gemini")).unwrap();
-    std::fs::write(scene.home().join(".gemini/settings.json"), settings.to_string()).unwrap();
+    std::fs::write(
+        scene.home().join(".gemini/settings.json"),
+        settings.to_string(),
+    )
+    .unwrap();
     let tool = "run_shell_command";
     let reads = Step::text("Reading.").and_call("read_file", json!({ "file_path": ".specs/a.md" }));
     let server = service(
-        |line| Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" })),
+        |line| {
+            Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" }))
+        },
         reads,
     );
-    let more = ["--agent", "gemini", "--model", "gemini-test-1", "--base-url", server.origin()];
+    let more = [
+        "--agent",
+        "gemini",
+        "--model",
+        "gemini-test-1",
+        "--base-url",
+        server.origin(),
+    ];
     check(&scene, &server, &more, &[("GEMINI_API_KEY", KEY)], tool);
 }
 
 #[test]
 fn codex_plans_does_a_task_and_reviews_in_the_sandbox() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else { return };
+    let Some(scene) = scene("CODE_COMMIT_TEST_CODEX", "codex") else {
+        return;
+    };
     let call = |line: &str| Step::text("Working.").and_call("exec_command", json!({ "cmd": line }));
     let server = service(call, call("cat .specs/*"));
     let address = format!("{}/v1", server.origin());
-    let environment = [("OPENAI_BASE_URL", address.as_str()), ("CODEX_API_KEY", KEY)];
+    let environment = [
+        ("OPENAI_BASE_URL", address.as_str()),
+        ("CODEX_API_KEY", KEY),
+    ];
     let more = ["--agent", "codex", "--model", "gpt-test-1"];
     check(&scene, &server, &more, &environment, "command_execution");
 }

@@ -12,7 +12,10 @@ use crate::spec::waiting::watch;
 /// Every line is one that the schema knows. All tests that look at lines ask for this.
 pub fn hold(lines: &[Value]) {
     let schema = Published::read("agents.schema.json");
-    let found: Vec<String> = lines.iter().flat_map(|line| schema.faults_of("spec-line", line)).collect();
+    let found: Vec<String> = lines
+        .iter()
+        .flat_map(|line| schema.faults_of("spec-line", line))
+        .collect();
     assert!(found.is_empty(), "{found:#?}");
 }
 
@@ -32,11 +35,16 @@ pub fn recorded(folder: &Path) -> Vec<String> {
 }
 
 fn journals(folder: &Path) -> impl Iterator<Item = PathBuf> {
-    files::below(folder).into_iter().filter(|path| path.ends_with("events.jsonl"))
+    files::below(folder)
+        .into_iter()
+        .filter(|path| path.ends_with("events.jsonl"))
 }
 
 fn kinds_of(lines: &[Value]) -> Vec<String> {
-    lines.iter().map(|line| line["event"].as_str().unwrap().to_owned()).collect()
+    lines
+        .iter()
+        .map(|line| line["event"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn distinct(mut words: Vec<String>) -> String {
@@ -71,9 +79,17 @@ fn every_line_that_a_run_prints_and_records_fits_the_schema() {
 fn every_end_of_a_run_fits_the_schema() {
     let crash = "exit 3";
     let ends: [(&[&str], i32, &str); 3] = [
-        (&["say '<SPEC_ISSUE>X or Y?</SPEC_ISSUE>'"], 6, "LoopSpecIssue"),
         (
-            &[PLAN, "say '<DONE>d</DONE>'", "say '<REQUEST_CHANGES>r</REQUEST_CHANGES>'"],
+            &["say '<SPEC_ISSUE>X or Y?</SPEC_ISSUE>'"],
+            6,
+            "LoopSpecIssue",
+        ),
+        (
+            &[
+                PLAN,
+                "say '<DONE>d</DONE>'",
+                "say '<REQUEST_CHANGES>r</REQUEST_CHANGES>'",
+            ],
             1,
             "LoopMaxIterations",
         ),
@@ -84,7 +100,10 @@ fn every_end_of_a_run_fits_the_schema() {
         scene.configure(&json!({ "maxIterations": 1 }));
         let (code, lines) = scene.events();
         assert_eq!(code, Some(exit), "{lines:#?}");
-        assert!(kinds_of(&lines).iter().any(|kind| kind == last), "{lines:#?}");
+        assert!(
+            kinds_of(&lines).iter().any(|kind| kind == last),
+            "{lines:#?}"
+        );
         assert!(recorded(&scene.root()).iter().any(|kind| kind == "ended"));
     }
 }
@@ -97,7 +116,12 @@ fn what_a_watch_and_its_audit_print_fits_the_schema() {
     insta::assert_snapshot!(distinct(kinds_of(&lines)), @"AuditEnded AuditStarted BacklogEmpty SystemMessage TbdItemFound ToBeDiscussed");
     assert!(!recorded(&scene.root()).is_empty());
     let status = scene.spec(&["status", "--json"]).out;
-    hold(&status.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<_>>());
+    hold(
+        &status
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect::<Vec<_>>(),
+    );
 }
 
 #[test]

@@ -18,8 +18,17 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(scene.read("src.txt"), "new\n");
     assert!(!is_there(&scene.root().join("extra.txt")));
-    assert!(ran.err.contains("extra.txt may not be changed by the planning agent"), "{}", ran.err);
-    assert!(scene.prompt(4).contains("put back:\n\n- extra.txt\n- src.txt\n"));
+    assert!(
+        ran.err
+            .contains("extra.txt may not be changed by the planning agent"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        scene
+            .prompt(4)
+            .contains("put back:\n\n- extra.txt\n- src.txt\n")
+    );
     assert!(scene.prompt(6).contains("- src.txt\n") && !scene.prompt(5).contains("put back"));
 }
 
@@ -35,13 +44,27 @@ fn an_approval_with_changes_that_are_put_back_is_void_and_check_and_review_come_
     let (code, events) = scene.events();
     assert_eq!((code, scene.calls()), (Some(0), 4), "{events:#?}");
     insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete CheckCommandOutput ImplementingStart Done CheckCommandOutput ReviewingStart Approved ChangesPutBack RetryStart CheckCommandOutput Approved LoopApproved");
-    let checks = events.iter().filter(|event| event["event"] == "CheckCommandOutput");
-    let checked: Vec<&str> = checks.map(|event| event["output"].as_str().unwrap()).collect();
+    let checks = events
+        .iter()
+        .filter(|event| event["event"] == "CheckCommandOutput");
+    let checked: Vec<&str> = checks
+        .map(|event| event["output"].as_str().unwrap())
+        .collect();
     assert_eq!(checked, ["old\n", "new\n", "new\n"]);
-    assert_eq!(std::fs::read_to_string(scene.home().join("seen")).unwrap(), "new\n");
+    assert_eq!(
+        std::fs::read_to_string(scene.home().join("seen")).unwrap(),
+        "new\n"
+    );
     assert_eq!(scene.read("src.txt"), "new\n");
-    assert!(scene.prompt(4).contains("put back:\n\n- src.txt\n"), "{}", scene.prompt(4));
-    assert!(scene.arguments(4).contains("--session-id\n"), "another agent reviews");
+    assert!(
+        scene.prompt(4).contains("put back:\n\n- src.txt\n"),
+        "{}",
+        scene.prompt(4)
+    );
+    assert!(
+        scene.arguments(4).contains("--session-id\n"),
+        "another agent reviews"
+    );
     assert!(!is_there(&scene.home().join("old")), "and finds no review");
 }
 
@@ -51,29 +74,50 @@ fn a_run_whose_reviewers_change_what_they_approve_ends_without_approval_and_can_
     let scene = Scene::new(&[PLAN, DONE, evil, evil, APPROVE]);
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 4), "{}", ran.err);
-    assert!(ran.out.contains("[Loop] Stopped: reviewing: the approval does not count"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("[Loop] Stopped: reviewing: the approval does not count"),
+        "{}",
+        ran.out
+    );
     assert_eq!(scene.read("src.txt"), "new\n");
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 5));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(0), 5)
+    );
 }
 
 #[test]
 fn specs_are_changed_only_where_the_focus_asks_for_it() {
-    let turns = [PLAN, "echo b > .specs/b.md; echo x > .cuggino.json; say '<DONE>all</DONE>'", APPROVE];
+    let turns = [
+        PLAN,
+        "echo b > .specs/b.md; echo x > .cuggino.json; say '<DONE>all</DONE>'",
+        APPROVE,
+    ];
     let scene = Scene::new(&turns);
     scene.configure(&json!({}));
     let ran = scene.spec(&["run", "--focus", "Implement what .specs/a.md says"]);
     assert_eq!(ran.code, Some(0));
-    assert_eq!((scene.read(".specs/b.md"), scene.read(".cuggino.json")), (String::new(), "{}".to_owned()));
+    assert_eq!(
+        (scene.read(".specs/b.md"), scene.read(".cuggino.json")),
+        (String::new(), "{}".to_owned())
+    );
     assert!(
-        ran.err.contains("it was restored; ask for it in the focus: `Update .specs/b.md`\n"),
+        ran.err
+            .contains("it was restored; ask for it in the focus: `Update .specs/b.md`\n"),
         "{}",
         ran.err
     );
     assert!(
-        ran.err.contains(".cuggino.json may not be changed by the implementing agent: it was restored\n")
+        ran.err.contains(
+            ".cuggino.json may not be changed by the implementing agent: it was restored\n"
+        )
     );
     let scene = Scene::new(&turns);
-    assert_eq!(scene.spec(&["run", "--focus", "Write .specs/b.md"]).code, Some(0));
+    assert_eq!(
+        scene.spec(&["run", "--focus", "Write .specs/b.md"]).code,
+        Some(0)
+    );
     assert_eq!(scene.read(".specs/b.md"), "b\n");
 }
 
@@ -96,13 +140,26 @@ fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
     scene.write("code-commit.toml", "protect = ['tests/**', '.gitignore']\n");
     let ran = scene.run();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    for file in ["tests/tracked", "tests/gone", "tests/untracked", "tests/ignored"] {
+    for file in [
+        "tests/tracked",
+        "tests/gone",
+        "tests/untracked",
+        "tests/ignored",
+    ] {
         assert_eq!(scene.read(file), "mine\n", "{file}");
     }
     assert_eq!(scene.read(".gitignore"), "tests/ignored\n");
-    assert_eq!((scene.read("Tests/new"), scene.read("tests/deep/new")), (String::new(), String::new()));
+    assert_eq!(
+        (scene.read("Tests/new"), scene.read("tests/deep/new")),
+        (String::new(), String::new())
+    );
     assert_eq!(scene.read("src.txt"), "agent\n");
-    assert!(ran.err.contains("tests/deep/new may not be changed by the implementing agent"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("tests/deep/new may not be changed by the implementing agent"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -117,22 +174,43 @@ fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
     scene.write("staged.txt", "mine\n");
     scene.git(&["add", "staged.txt"]);
     scene.configure(&all_settings());
-    assert_eq!(scene.spec(&["run", "--focus", "Change .specs"]).code, Some(0));
-    assert_eq!(scene.git(&["show", "--format=%s", "--name-only"]), "the task\n\nsrc.txt\ntouched.txt\n");
+    assert_eq!(
+        scene.spec(&["run", "--focus", "Change .specs"]).code,
+        Some(0)
+    );
+    assert_eq!(
+        scene.git(&["show", "--format=%s", "--name-only"]),
+        "the task\n\nsrc.txt\ntouched.txt\n"
+    );
     let status = scene.git(&["status", "--porcelain"]);
-    assert_eq!(status, " M .specs/a.md\nA  staged.txt\n?? .cuggino.json\n?? mine.txt\n");
+    assert_eq!(
+        status,
+        " M .specs/a.md\nA  staged.txt\n?? .cuggino.json\n?? mine.txt\n"
+    );
 }
 
 #[test]
 fn a_repository_that_an_agent_makes_within_the_project_is_not_committed_and_named() {
     let nested = "git init -q nested; cd nested; echo x > file; git add file; \
         git -c user.name=a -c user.email=a@a commit -qm x; cd ..";
-    let scene = Scene::new(&[PLAN, &format!("{nested}; git init -q bare; {DONE}"), APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        &format!("{nested}; git init -q bare; {DONE}"),
+        APPROVE,
+    ]);
     scene.configure(&json!({ "commit": true }));
     let ran = scene.run();
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(scene.git(&["show", "--format=", "--name-only"]), "src.txt\n");
-    assert!(ran.err.contains("nested is a repository of its own: it is not committed"), "{}", ran.err);
+    assert_eq!(
+        scene.git(&["show", "--format=", "--name-only"]),
+        "src.txt\n"
+    );
+    assert!(
+        ran.err
+            .contains("nested is a repository of its own: it is not committed"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -150,7 +228,10 @@ fn a_task_that_changes_nothing_is_not_committed() {
     let scene = Scene::new(&[PLAN, "say '<DONE>nothing to do</DONE>'", APPROVE]);
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
-    assert_eq!((code, names(&events).contains(&"CommitPerformed")), (Some(0), false));
+    assert_eq!(
+        (code, names(&events).contains(&"CommitPerformed")),
+        (Some(0), false)
+    );
 }
 
 #[test]
@@ -163,7 +244,12 @@ fn a_commit_that_fails_stops_nothing() {
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
     assert_eq!(code, Some(0));
-    assert!(event(&events, "CommitFailed")["message"].as_str().unwrap().contains("index.lock"));
+    assert!(
+        event(&events, "CommitFailed")["message"]
+            .as_str()
+            .unwrap()
+            .contains("index.lock")
+    );
 }
 
 #[test]
@@ -173,7 +259,10 @@ fn a_repository_without_commits_is_reviewed_whole() {
     scene.configure(&json!({ "commit": true }));
     assert_eq!(scene.run().code, Some(0));
     assert!(!scene.prompt(3).contains("git diff"));
-    assert_eq!(scene.git(&["show", "--format=%s", "--name-only"]), "the last task\n\nsrc.txt\n");
+    assert_eq!(
+        scene.git(&["show", "--format=%s", "--name-only"]),
+        "the last task\n\nsrc.txt\n"
+    );
 }
 
 #[test]
@@ -185,11 +274,18 @@ fn five_tasks_that_change_nothing_are_the_reviewers_business() {
 
 #[test]
 fn nothing_is_written_or_deleted_through_a_link_that_an_agent_puts_into_the_store() {
-    let scene =
-        Scene::new(&[PLAN, "ln -sf $HOME/profile $WIP.md; say '<NOTE>evil</NOTE>'; say '<DONE>all</DONE>'"]);
+    let scene = Scene::new(&[
+        PLAN,
+        "ln -sf $HOME/profile $WIP.md; say '<NOTE>evil</NOTE>'; say '<DONE>all</DONE>'",
+    ]);
     let profile = scene.home().join("profile");
     assert!(std::fs::File::create(&profile).is_ok());
-    assert!(scene.run().err.contains("cannot keep a marker of the implementing"));
+    assert!(
+        scene
+            .run()
+            .err
+            .contains("cannot keep a marker of the implementing")
+    );
     assert_eq!(std::fs::read_to_string(&profile).unwrap(), "");
     let scene = Scene::new(&[
         PLAN,
@@ -197,6 +293,17 @@ fn nothing_is_written_or_deleted_through_a_link_that_an_agent_puts_into_the_stor
         "rm -r .cuggino; mkdir $HOME/elsewhere; ln -s $HOME/elsewhere .cuggino; mkdir .cuggino/spec-issues; say '<SPEC_ISSUE>x</SPEC_ISSUE>'",
     ]);
     assert_eq!(scene.run().code, Some(6));
-    assert!(scene.root().join(".cuggino/spec-issues").join(&scene.stored("spec-issues")[0]).is_file());
-    assert!(std::fs::read_dir(scene.home().join("elsewhere/spec-issues")).unwrap().next().is_none());
+    assert!(
+        scene
+            .root()
+            .join(".cuggino/spec-issues")
+            .join(&scene.stored("spec-issues")[0])
+            .is_file()
+    );
+    assert!(
+        std::fs::read_dir(scene.home().join("elsewhere/spec-issues"))
+            .unwrap()
+            .next()
+            .is_none()
+    );
 }

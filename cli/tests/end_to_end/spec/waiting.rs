@@ -29,7 +29,11 @@ pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
     interrupt(&child);
     let behind: Vec<Value> = lines.collect();
     let end = behind.last().cloned().unwrap_or_default();
-    assert_eq!((&end["event"], &end["exit"]), (&json!("error"), &json!(130)), "{behind:?}");
+    assert_eq!(
+        (&end["event"], &end["exit"]),
+        (&json!("error"), &json!(130)),
+        "{behind:?}"
+    );
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(130));
     crate::spec::schema::hold(&[events.as_slice(), &behind].concat());
@@ -46,8 +50,13 @@ pub fn states(events: &[Value]) -> String {
         "SpecIssueWaiting",
         "ChangeDetected",
     ];
-    let names = events.iter().map(|event| event["event"].as_str().unwrap_or_default());
-    names.filter(|name| of_watch.contains(name)).collect::<Vec<_>>().join(" ")
+    let names = events
+        .iter()
+        .map(|event| event["event"].as_str().unwrap_or_default());
+    names
+        .filter(|name| of_watch.contains(name))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[test]
@@ -56,14 +65,21 @@ fn the_backlog_is_worked_through_in_order_and_its_files_go() {
     scene.write(".cuggino/backlog/b.md", "do B\n");
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let (events, _) = watch(&scene, "BacklogEmpty");
-    assert_eq!(states(&events), "ProcessingItem ItemCompleted ProcessingItem ItemCompleted BacklogEmpty");
+    assert_eq!(
+        states(&events),
+        "ProcessingItem ItemCompleted ProcessingItem ItemCompleted BacklogEmpty"
+    );
     assert!(scene.prompt(1).contains("do A") && scene.prompt(4).contains("do B"));
     assert!(scene.stored("backlog").is_empty());
 }
 
 #[test]
 fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_error() {
-    let scene = Scene::new(&[PLAN, "echo more >> .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        "echo more >> .cuggino/backlog/a.md; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let (events, _) = watch(&scene, "ItemRetained");
     assert_eq!(states(&events), "ProcessingItem ItemRetained");
@@ -71,11 +87,21 @@ fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_
     let kept = events.last().unwrap();
     assert_eq!(
         (&kept["filename"], &kept["reason"]),
-        (&json!("a.md"), &json!("it was edited while it was worked on"))
+        (
+            &json!("a.md"),
+            &json!("it was edited while it was worked on")
+        )
     );
-    let scene = Scene::new(&[PLAN, "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'", APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        "rm .cuggino/backlog/a.md; say '<DONE>all</DONE>'",
+        APPROVE,
+    ]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    assert_eq!(states(&watch(&scene, "ItemCompleted").0), "ProcessingItem ItemCompleted");
+    assert_eq!(
+        states(&watch(&scene, "ItemCompleted").0),
+        "ProcessingItem ItemCompleted"
+    );
 }
 
 #[test]
@@ -94,9 +120,16 @@ fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let config = scene.home().join(".config/code-commit");
     std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(config.join("config.toml"), "[spec]\nnotify = \"sh -c 'touch called'\"\n").unwrap();
+    std::fs::write(
+        config.join("config.toml"),
+        "[spec]\nnotify = \"sh -c 'touch called'\"\n",
+    )
+    .unwrap();
     let (events, _) = watch(&scene, "SpecIssueWaiting");
-    assert_eq!(states(&events), "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting");
+    assert_eq!(
+        states(&events),
+        "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting"
+    );
     assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
     assert!(is_there(&scene.root().join("called")));
 }
@@ -106,20 +139,35 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
     let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", DONE, APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let cut_off = scene.spec(&["watch"]);
-    assert_eq!((cut_off.code, scene.calls()), (Some(130), 2), "{}", cut_off.err);
+    assert_eq!(
+        (cut_off.code, scene.calls()),
+        (Some(130), 2),
+        "{}",
+        cut_off.err
+    );
     let (events, _) = watch(&scene, "BacklogEmpty");
-    assert_eq!((states(&events).as_str(), scene.calls()), ("ProcessingItem ItemCompleted BacklogEmpty", 4));
+    assert_eq!(
+        (states(&events).as_str(), scene.calls()),
+        ("ProcessingItem ItemCompleted BacklogEmpty", 4)
+    );
 }
 
 #[test]
 fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
-    let scene =
-        Scene::new(&[PLAN, "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600", DONE, APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600",
+        DONE,
+        APPROVE,
+    ]);
     let ran = scene.run();
     assert_eq!(ran.code, Some(130), "{}", ran.err);
     let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
     assert!(!std::path::Path::new("/proc").join(child.trim()).exists());
-    assert_eq!((scene.spec(&["run", "--resume"]).code, scene.calls()), (Some(0), 4));
+    assert_eq!(
+        (scene.spec(&["run", "--resume"]).code, scene.calls()),
+        (Some(0), 4)
+    );
     assert_eq!(scene.spec(&["run", "--resume"]).code, Some(7));
 }
 
@@ -133,7 +181,10 @@ fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
     let found = scene.stored("tbd");
     assert_eq!(found.len(), 1);
     assert_is_uuid_v7(&found[0]);
-    assert_eq!(scene.read(&format!(".cuggino/tbd/{}", found[0])), "A or B?\n");
+    assert_eq!(
+        scene.read(&format!(".cuggino/tbd/{}", found[0])),
+        "A or B?\n"
+    );
     assert_eq!(scene.read("src.txt"), "old\n");
 }
 
@@ -141,36 +192,86 @@ fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
 fn an_audit_of_its_own_tells_when_it_begins_and_ends() {
     let scene = Scene::new(&["say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'", "exit 3"]);
     let audit = || {
-        let done = scene.command(&["spec", "audit", "--sandbox", "off", "--json"], &[]).output().unwrap();
+        let done = scene
+            .command(&["spec", "audit", "--sandbox", "off", "--json"], &[])
+            .output()
+            .unwrap();
         let lines = String::from_utf8(done.stdout).unwrap();
-        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         crate::spec::schema::hold(&lines);
         (done.status.code(), names(&lines).join(" "))
     };
-    assert_eq!(audit(), (Some(0), "AuditStarted ToBeDiscussed TbdItemFound AuditEnded".to_owned()));
-    assert_eq!(audit(), (Some(4), "AuditStarted AuditEnded error".to_owned()));
+    assert_eq!(
+        audit(),
+        (
+            Some(0),
+            "AuditStarted ToBeDiscussed TbdItemFound AuditEnded".to_owned()
+        )
+    );
+    assert_eq!(
+        audit(),
+        (Some(4), "AuditStarted AuditEnded error".to_owned())
+    );
 }
 
 #[test]
 fn without_specs_nothing_is_asked() {
     let tables = [
-        (json!({}), None, "there is no folder .specs, so there are no specs"),
-        (json!({ "specsPath": "spec" }), Some((".specs/a.md", "# A\n")), "there is no folder spec,"),
-        (json!({ "specsPath": "src.txt" }), Some(("src.txt", "# A\n")), "there is no folder src.txt,"),
-        (json!({}), Some((".specs/.gitkeep", "")), "there are no specs in .specs"),
-        (json!({}), Some((".specs/deep/a.md", " \n")), "the spec .specs/deep/a.md is empty"),
+        (
+            json!({}),
+            None,
+            "there is no folder .specs, so there are no specs",
+        ),
+        (
+            json!({ "specsPath": "spec" }),
+            Some((".specs/a.md", "# A\n")),
+            "there is no folder spec,",
+        ),
+        (
+            json!({ "specsPath": "src.txt" }),
+            Some(("src.txt", "# A\n")),
+            "there is no folder src.txt,",
+        ),
+        (
+            json!({}),
+            Some((".specs/.gitkeep", "")),
+            "there are no specs in .specs",
+        ),
+        (
+            json!({}),
+            Some((".specs/deep/a.md", " \n")),
+            "the spec .specs/deep/a.md is empty",
+        ),
     ];
     for (settings, file, wanted) in tables {
         let scene = Scene::without_commits(&["exit 1"]);
         scene.configure(&settings);
-        file.into_iter().for_each(|(path, text)| scene.write(path, text));
+        file.into_iter()
+            .for_each(|(path, text)| scene.write(path, text));
         scene.write("review.md", "no\n");
         scene.write(".cuggino/backlog/a.md", "do A\n");
         let review = ["review", "review.md", "--focus", "x", "--sandbox", "off"];
-        for args in [&["run", "--focus", "x"][..], &["audit"], &["watch"], &review] {
+        for args in [
+            &["run", "--focus", "x"][..],
+            &["audit"],
+            &["watch"],
+            &review,
+        ] {
             let ran = scene.spec(args);
-            assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{args:?}: {}", ran.err);
-            assert!(ran.err.contains(wanted) && ran.err.contains("specsPath"), "{args:?}: {}", ran.err);
+            assert_eq!(
+                (ran.code, scene.calls()),
+                (Some(3), 0),
+                "{args:?}: {}",
+                ran.err
+            );
+            assert!(
+                ran.err.contains(wanted) && ran.err.contains("specsPath"),
+                "{args:?}: {}",
+                ran.err
+            );
         }
     }
 }
@@ -182,8 +283,18 @@ fn an_audit_in_idle_time_makes_way_for_work() {
     ]);
     scene.configure(&json!({ "audit": true }));
     let (events, _) = watch(&scene, "AuditInterrupted");
-    assert_eq!((scene.stored("tbd").len(), scene.read(".cuggino/backlog/w.md").as_str()), (1, "w\n"));
-    assert!(events.iter().any(|event| event["event"] == "TbdItemFound" && event["content"] == "one"));
+    assert_eq!(
+        (
+            scene.stored("tbd").len(),
+            scene.read(".cuggino/backlog/w.md").as_str()
+        ),
+        (1, "w\n")
+    );
+    assert!(
+        events
+            .iter()
+            .any(|event| event["event"] == "TbdItemFound" && event["content"] == "one")
+    );
 }
 
 #[test]
@@ -193,19 +304,43 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
     scene.configure(&json!({ "audit": true }));
     let (events, said) = watch(&scene, "AuditInterrupted");
     assert_eq!(scene.read("src.txt"), "old\n");
-    let put_back = events.iter().find(|event| event["event"] == "ChangesPutBack").unwrap();
+    let put_back = events
+        .iter()
+        .find(|event| event["event"] == "ChangesPutBack")
+        .unwrap();
     assert_eq!(put_back["paths"], json!(["src.txt"]));
-    assert!(said.contains("src.txt may not be changed by the audit agent: it was restored"), "{said}");
-    assert!(crate::spec::schema::recorded(&scene.root()).iter().any(|fact| fact == "turned"));
-    assert!(said.contains("it lies as it was changed in taken-1 of the run's folder"), "{said}");
-    let folder = said.lines().find_map(|line| line.strip_prefix("log: ")).unwrap();
-    assert_eq!(std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(), "x\n");
+    assert!(
+        said.contains("src.txt may not be changed by the audit agent: it was restored"),
+        "{said}"
+    );
+    assert!(
+        crate::spec::schema::recorded(&scene.root())
+            .iter()
+            .any(|fact| fact == "turned")
+    );
+    assert!(
+        said.contains("it lies as it was changed in taken-1 of the run's folder"),
+        "{said}"
+    );
+    let folder = said
+        .lines()
+        .find_map(|line| line.strip_prefix("log: "))
+        .unwrap();
+    assert_eq!(
+        std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(),
+        "x\n"
+    );
 }
 
 #[test]
 fn hidden_files_are_neither_tasks_nor_spec_issues() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    for file in ["spec-issues/.gitkeep", "backlog/.gitkeep", "backlog/.half-written.md", "backlog/a.md"] {
+    for file in [
+        "spec-issues/.gitkeep",
+        "backlog/.gitkeep",
+        "backlog/.half-written.md",
+        "backlog/a.md",
+    ] {
         scene.write(&format!(".cuggino/{file}"), "x");
     }
     let (events, said) = watch(&scene, "BacklogEmpty");
@@ -224,7 +359,12 @@ fn a_quota_that_is_renewed_at_a_known_time_ends_a_run_and_not_a_watch() {
     let scene = Scene::new(&[used_up, PLAN, DONE, APPROVE]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     let (events, _) = watch(&scene, "BacklogEmpty");
-    assert!(events.iter().any(|event| event["event"] == "QuotaWaitStart"), "{events:#?}");
+    assert!(
+        events
+            .iter()
+            .any(|event| event["event"] == "QuotaWaitStart"),
+        "{events:#?}"
+    );
     assert_eq!(scene.calls(), 4);
 }
 
@@ -255,7 +395,11 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
         String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
     };
     scene.run();
-    assert!(all(&["runs"]).contains("  spec: done, iterations 1, cost unknown, "), "{}", all(&["runs"]));
+    assert!(
+        all(&["runs"]).contains("  spec: done, iterations 1, cost unknown, "),
+        "{}",
+        all(&["runs"])
+    );
     let shown = all(&["show"]);
     for wanted in [
         "Add X\n",
@@ -264,15 +408,27 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
     ] {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");
     }
-    assert!(all(&["resume"]).contains(" is over\n"), "{}", all(&["resume"]));
+    assert!(
+        all(&["resume"]).contains(" is over\n"),
+        "{}",
+        all(&["resume"])
+    );
     let first = all(&["runs"]).split(' ').next().unwrap().to_owned();
     scene.run();
     let name = all(&["runs"]).split(' ').next().unwrap().to_owned();
-    assert!(all(&["undo"]).contains("what its agents wrote is not kept twice"), "{}", all(&["undo"]));
+    assert!(
+        all(&["undo"]).contains("what its agents wrote is not kept twice"),
+        "{}",
+        all(&["undo"])
+    );
     let replayed = all(&["replay", &first]);
-    assert_eq!(replayed, "the same prompts, the same end: approved in iteration 1\n");
+    assert_eq!(
+        replayed,
+        "the same prompts, the same end: approved in iteration 1\n"
+    );
     assert!(all(&["replay"]).contains(&format!("the record of {name} ends in ")));
-    let json: Value = serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
+    let json: Value =
+        serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
     assert_eq!(
         (&json["loop"], &json["outcome"], &json["rounds"]),
         (&json!("spec"), &json!("done"), &json!(1))
@@ -290,9 +446,21 @@ fn until_the_next_second() {
 
 #[test]
 fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE, "kill -INT $PPID; sleep 60", PLAN, DONE, APPROVE]);
+    let scene = Scene::new(&[
+        PLAN,
+        DONE,
+        APPROVE,
+        "kill -INT $PPID; sleep 60",
+        PLAN,
+        DONE,
+        APPROVE,
+    ]);
     let replies = "{\"replies\":[{\"text\":\"^^^a\\nx\\n^^^end\\n\"}]}";
-    for (file, text) in [("query.txt", "x\n"), ("codeRollup.txt", "x\n"), ("replies", replies)] {
+    for (file, text) in [
+        ("query.txt", "x\n"),
+        ("codeRollup.txt", "x\n"),
+        ("replies", replies),
+    ] {
         scene.write(&format!("agent-config/{file}"), text);
     }
     scene.write(".gitignore", "/agent-config\n");
@@ -301,27 +469,51 @@ fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
         let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
         (done.status.code(), text)
     };
-    let args = ["--model", "scripted/agent-config/replies", "--build-command", "false", "--sandbox", "off"];
+    let args = [
+        "--model",
+        "scripted/agent-config/replies",
+        "--build-command",
+        "false",
+        "--sandbox",
+        "off",
+    ];
     let (code, said) = ask(&args);
-    assert!(code == Some(4) && said.contains("code-commit resume "), "{said}");
+    assert!(
+        code == Some(4) && said.contains("code-commit resume "),
+        "{said}"
+    );
     until_the_next_second();
     assert_eq!(scene.run().code, Some(0));
     let (code, said) = ask(&["resume"]);
-    assert!(code == Some(7) && said.contains("older unfinished runs: "), "the spec's is over: {said}");
+    assert!(
+        code == Some(7) && said.contains("older unfinished runs: "),
+        "the spec's is over: {said}"
+    );
     until_the_next_second();
     assert_eq!(scene.run().code, Some(130));
     let (code, said) = ask(&["resume"]);
-    assert!(code == Some(0) && said.contains("[Loop] Approved"), "it is the newest, and not over: {said}");
+    assert!(
+        code == Some(0) && said.contains("[Loop] Approved"),
+        "it is the newest, and not over: {said}"
+    );
 }
 
 #[test]
 fn clean_removes_the_runs_of_specs_that_are_over() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
-    let ask = |args: &[&str]| String::from_utf8(scene.command(args, &[]).output().unwrap().stdout).unwrap();
+    let ask = |args: &[&str]| {
+        String::from_utf8(scene.command(args, &[]).output().unwrap().stdout).unwrap()
+    };
     scene.run();
     scene.run();
     let cleaned = ask(&["clean", "--keep", "0"]);
-    assert!(cleaned.contains("removed       .git/code-commit/spec/"), "{cleaned}");
-    assert!(cleaned.contains("not over: code-commit resume "), "{cleaned}");
+    assert!(
+        cleaned.contains("removed       .git/code-commit/spec/"),
+        "{cleaned}"
+    );
+    assert!(
+        cleaned.contains("not over: code-commit resume "),
+        "{cleaned}"
+    );
     assert_eq!(ask(&["runs"]).lines().count(), 1, "{cleaned}");
 }

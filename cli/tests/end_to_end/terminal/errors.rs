@@ -24,8 +24,10 @@ use crate::scenes::program::search_path;
 use crate::terminal::check;
 
 /// Should a case get as far as asking a model, it asks nobody.
-const NOBODY: [(&str, &str); 2] =
-    [("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+const NOBODY: [(&str, &str); 2] = [
+    ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:9"),
+    ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
+];
 
 /// What is done in a project of its own, and what is run there.
 pub struct Case<'c> {
@@ -42,7 +44,16 @@ pub struct Case<'c> {
 /// A failure of `code-commit ARGS`.
 pub fn case<'c>(name: &'c str, args: &'c [&'c str]) -> Case<'c> {
     let environment = NOBODY.to_vec();
-    Case { name, args, replies: &[], before: Vec::new(), environment, typed: None, word: "error:", below: "" }
+    Case {
+        name,
+        args,
+        replies: &[],
+        before: Vec::new(),
+        environment,
+        typed: None,
+        word: "error:",
+        below: "",
+    }
 }
 
 impl<'c> Case<'c> {
@@ -65,26 +76,41 @@ impl<'c> Case<'c> {
 
     /// Bytes on standard input.
     pub fn typed(self, bytes: &'c [u8]) -> Self {
-        Self { typed: Some(bytes), ..self }
+        Self {
+            typed: Some(bytes),
+            ..self
+        }
     }
 
     /// Not a failure: something that is said and gone on with.
     pub fn warns(self) -> Self {
-        Self { word: "warning:", ..self }
+        Self {
+            word: "warning:",
+            ..self
+        }
     }
 
     /// Begun in a folder of the project.
     pub fn below(self, folder: &'c str) -> Self {
-        Self { below: folder, ..self }
+        Self {
+            below: folder,
+            ..self
+        }
     }
 
     fn run(&self) -> (Scene, String) {
-        let scene = Scene::new(Script::new(self.replies.iter().map(|reply| Step::text(reply))));
+        let scene = Scene::new(Script::new(
+            self.replies.iter().map(|reply| Step::text(reply)),
+        ));
         self.before.iter().for_each(|prepare| prepare(&scene));
         let beside = scene.project.beside().display().to_string();
         let mut command = scene.keyed(self.args, &[]);
         command.current_dir(scene.project.root().join(self.below));
-        command.envs(self.environment.iter().map(|(name, value)| (name, value.replace("[BESIDE]", &beside))));
+        command.envs(
+            self.environment
+                .iter()
+                .map(|(name, value)| (name, value.replace("[BESIDE]", &beside))),
+        );
         if let Some(bytes) = self.typed {
             let path = scene.project.beside().join("typed");
             files::write(&path, bytes);
@@ -92,11 +118,23 @@ impl<'c> Case<'c> {
         }
         let done = command.output().unwrap();
         let (code, words) = (code(&done), String::from_utf8_lossy(&done.stderr));
-        assert!(words.contains(self.word), "{}: exit {code}, {words}", self.name);
-        assert!(code != 0 || self.word == "warning:", "{} is no failure: {words}", self.name);
+        assert!(
+            words.contains(self.word),
+            "{}: exit {code}, {words}",
+            self.name
+        );
+        assert!(
+            code != 0 || self.word == "warning:",
+            "{} is no failure: {words}",
+            self.name
+        );
         proper(self.name, code, &words);
         let line = self.args.join(" ");
-        let text = format!("## {}\n$ code-commit {line}\nexit {code}\n{}\n", self.name, words.trim_end());
+        let text = format!(
+            "## {}\n$ code-commit {line}\nexit {code}\n{}\n",
+            self.name,
+            words.trim_end()
+        );
         let text = scene.without_places(&text);
         (scene, text)
     }
@@ -122,18 +160,36 @@ pub fn proper(case: &str, code: i32, words: &str) {
     for never in [KEY, "panicked", "Some(", "Err(", "Error {", "Os {", "kind:"] {
         assert!(!words.contains(never), "{case}: `{never}` in {words}");
     }
-    for one in ["1 files", "1 calls", "1 lines", "1 rounds", "1 specs", "1 tokens", "1 bytes", "1 runs"] {
-        let said = words.split(one).next().filter(|before| before.len() < words.len());
-        let counted = said.is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_digit() || c == ','));
+    for one in [
+        "1 files", "1 calls", "1 lines", "1 rounds", "1 specs", "1 tokens", "1 bytes", "1 runs",
+    ] {
+        let said = words
+            .split(one)
+            .next()
+            .filter(|before| before.len() < words.len());
+        let counted =
+            said.is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_digit() || c == ','));
         assert!(!counted, "{case}: `{one}` in {words}");
     }
-    assert!(!matches!(code, 3 | 5 | 70 | 130) || words.contains(" help: "), "{case} has no help: {words}");
-    let first = words.split("error: ").nth(1).unwrap_or_default().split(' ').next().unwrap_or_default();
+    assert!(
+        !matches!(code, 3 | 5 | 70 | 130) || words.contains(" help: "),
+        "{case} has no help: {words}"
+    );
+    let first = words
+        .split("error: ")
+        .nth(1)
+        .unwrap_or_default()
+        .split(' ')
+        .next()
+        .unwrap_or_default();
     // A variable, a file, or a program may begin as it is called.
     let is_name = first.chars().all(|c| !c.is_lowercase())
         || first.contains('.')
         || ["Gemini", "Claude", "Codex"].contains(&first);
-    assert!(is_name || !first.starts_with(char::is_uppercase), "{case} begins with a capital: {words}");
+    assert!(
+        is_name || !first.starts_with(char::is_uppercase),
+        "{case} begins with a capital: {words}"
+    );
 }
 
 /// Removes a file of the project.
@@ -159,7 +215,12 @@ pub fn folder(path: &'static str) -> impl Fn(&Scene) {
 pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
     move |scene| {
         let done = scene.keyed(args, &NOBODY).output().unwrap();
-        assert_eq!(done.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(
+            done.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
 }
 
@@ -167,7 +228,12 @@ pub fn ran(args: &'static [&'static str], code: i32) -> impl Fn(&Scene) {
 pub fn asked(code: i32) -> impl Fn(&Scene) {
     move |scene| {
         let done = scene.keyed(&scene.flags(), &[]).output().unwrap();
-        assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(
+            done.status.code(),
+            Some(code),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
     }
 }
 
@@ -175,8 +241,9 @@ pub fn asked(code: i32) -> impl Fn(&Scene) {
 pub fn link(program: &'static str) -> impl Fn(&Scene) {
     move |scene| {
         let path = search_path();
-        let found =
-            std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+        let found = std::env::split_paths(&path)
+            .map(|folder| folder.join(program))
+            .find(|file| file.is_file());
         let bin = scene.project.beside().join("bin");
         fs::create_dir_all(&bin).unwrap();
         std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();

@@ -19,8 +19,17 @@ const NAMES: [(&str, &str); 4] = [
 
 /// A project with a run of three rounds.
 fn after_a_run() -> Scene {
-    let scene = Scene::new(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)));
-    assert!(scene.keyed(&scene.flags(), &[]).output().unwrap().status.success());
+    let scene = Scene::new(Script::new(
+        [TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text),
+    ));
+    assert!(
+        scene
+            .keyed(&scene.flags(), &[])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     scene
 }
 
@@ -32,15 +41,21 @@ fn at_all_widths(
     args: &[&str],
     of: impl Fn(Vec<String>) -> Vec<String>,
 ) {
-    for (look, environment) in
-        [("colour", &NAMES[..]), ("plain", &[&NAMES[..], &[("NO_COLOR", "1")]].concat())]
-    {
+    for (look, environment) in [
+        ("colour", &NAMES[..]),
+        ("plain", &[&NAMES[..], &[("NO_COLOR", "1")]].concat()),
+    ] {
         let mut text = String::new();
         let mut last = None;
         for columns in WIDTHS {
             let scene = scene();
             let mut terminal = Terminal::start(scene.keyed(args, environment), columns).unwrap();
-            assert_eq!(terminal.finish().unwrap(), Some(code), "{}", terminal.lines().join("\n"));
+            assert_eq!(
+                terminal.finish().unwrap(),
+                Some(code),
+                "{}",
+                terminal.lines().join("\n")
+            );
             if look == "plain" {
                 assert_eq!(
                     terminal.styled_lines(),
@@ -68,12 +83,23 @@ fn runs_are_listed() {
     let two = || {
         let scene = after_a_run();
         let summary = format!("{}/summary.json", scene.runs()[0].display());
-        let mut noted: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+        let mut noted: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
         // A run that takes ten seconds or more on a busy machine has a shorter figure, and wraps elsewhere.
         noted["elapsed_ms"] = json!(1500);
         std::fs::write(&summary, noted.to_string()).unwrap();
-        scene.project.write("agent-config/reply", b"^^^made.txt\nx\n^^^end\n").unwrap();
-        assert!(scene.keyed(&["apply", "agent-config/reply"], &[]).output().unwrap().status.success());
+        scene
+            .project
+            .write("agent-config/reply", b"^^^made.txt\nx\n^^^end\n")
+            .unwrap();
+        assert!(
+            scene
+                .keyed(&["apply", "agent-config/reply"], &[])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
         scene
     };
     at_all_widths("runs", 0, two, &["runs"], |lines| lines);
@@ -91,32 +117,54 @@ fn a_run_is_replayed() {
 
 #[test]
 fn orders_end_in_a_table() {
-    let files = ["agent-config/a.json", "agent-config/b-with-a-longer-name.json"];
+    let files = [
+        "agent-config/a.json",
+        "agent-config/b-with-a-longer-name.json",
+    ];
     let args = [
         ["order", "run", "--quiet", "--out", "../out"].as_slice(),
-        &["--llm-model", "scripted/agent-config/proposals.json", "--sandbox", "off"],
+        &[
+            "--llm-model",
+            "scripted/agent-config/proposals.json",
+            "--sandbox",
+            "off",
+        ],
         &["--max-attempts", "1", "--commit", "--keep-going"],
         &files[..],
     ]
     .concat();
     // Above the table stand paths of this machine.
-    let table = |lines: Vec<String>| lines.rsplit(String::is_empty).next().unwrap_or_default().to_vec();
+    let table = |lines: Vec<String>| {
+        lines
+            .rsplit(String::is_empty)
+            .next()
+            .unwrap_or_default()
+            .to_vec()
+    };
     at_all_widths("orders", 1, with_orders, &args, table);
 }
 
 /// A project with two orders, of which one can be met.
 fn with_orders() -> Scene {
     let scene = Scene::new(Script::new([]));
-    scene.project.write("scripts/verify.sh", b"#!/bin/sh\nexit 0\n").unwrap();
+    scene
+        .project
+        .write("scripts/verify.sh", b"#!/bin/sh\nexit 0\n")
+        .unwrap();
     scene.project.commit("a verification").unwrap();
-    for (file, path, command) in [("a", "src/a.txt", "true"), ("b-with-a-longer-name", "src/b.txt", "false")]
-    {
+    for (file, path, command) in [
+        ("a", "src/a.txt", "true"),
+        ("b-with-a-longer-name", "src/b.txt", "false"),
+    ] {
         let order = json!({
             "id": file, "title": "A file", "intent": "Write it.", "allowed_files": [path],
             "forbidden": [], "acceptance_commands": [command], "context_files": [],
         });
         let path = format!("agent-config/{file}.json");
-        scene.project.write(&path, order.to_string().as_bytes()).unwrap();
+        scene
+            .project
+            .write(&path, order.to_string().as_bytes())
+            .unwrap();
     }
     let proposal = |path: &str| {
         let base = code_commit_logging::sha256_hex(b"");
@@ -125,6 +173,9 @@ fn with_orders() -> Scene {
     };
     let replies = ["src/a.txt", "src/b.txt"].map(|path| json!({ "text": proposal(path) }));
     let script = json!({ "replies": replies }).to_string();
-    scene.project.write("agent-config/proposals.json", script.as_bytes()).unwrap();
+    scene
+        .project
+        .write("agent-config/proposals.json", script.as_bytes())
+        .unwrap();
     scene
 }

@@ -8,13 +8,20 @@ use crate::scenes::screen::Terminal;
 use crate::terminal::check;
 
 fn refused_broken_mended() -> Scene {
-    Scene::new(Script::new([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text)))
+    Scene::new(Script::new(
+        [TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT].map(Step::text),
+    ))
 }
 
 fn run_at(columns: u16, environment: &[(&str, &str)]) -> (Scene, Terminal) {
     let scene = refused_broken_mended();
     let mut terminal = Terminal::start(scene.keyed(&scene.flags(), environment), columns).unwrap();
-    assert_eq!(terminal.finish().unwrap(), Some(0), "{}", terminal.lines().join("\n"));
+    assert_eq!(
+        terminal.finish().unwrap(),
+        Some(0),
+        "{}",
+        terminal.lines().join("\n")
+    );
     (scene, terminal)
 }
 
@@ -22,7 +29,11 @@ fn run_at(columns: u16, environment: &[(&str, &str)]) -> (Scene, Terminal) {
 fn a_run_in_colour() {
     for columns in [60, 80, 120] {
         let (scene, terminal) = run_at(columns, &[]);
-        check(&format!("colour_{columns}"), &scene, &terminal.styled_lines().join("\n"));
+        check(
+            &format!("colour_{columns}"),
+            &scene,
+            &terminal.styled_lines().join("\n"),
+        );
     }
 }
 
@@ -30,8 +41,16 @@ fn a_run_in_colour() {
 fn a_run_without_colour_has_the_same_words_and_no_style() {
     for columns in [60, 80, 120] {
         let (scene, terminal) = run_at(columns, &[("NO_COLOR", "1")]);
-        assert_eq!(terminal.styled_lines(), terminal.lines(), "something is styled in spite of NO_COLOR");
-        check(&format!("plain_{columns}"), &scene, &terminal.lines().join("\n"));
+        assert_eq!(
+            terminal.styled_lines(),
+            terminal.lines(),
+            "something is styled in spite of NO_COLOR"
+        );
+        check(
+            &format!("plain_{columns}"),
+            &scene,
+            &terminal.lines().join("\n"),
+        );
     }
 }
 
@@ -47,8 +66,15 @@ fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
         assert_eq!(terminal.finish().unwrap(), Some(code), "{args:?}");
         assert_eq!(terminal.styled_lines(), terminal.lines(), "{args:?}");
     }
-    let piped = scene.keyed(&["runs", "--no-such-flag", "--color", "always"], &[]).output().unwrap();
-    assert!(piped.stderr.contains(&b'\x1b'), "{}", String::from_utf8_lossy(&piped.stderr));
+    let piped = scene
+        .keyed(&["runs", "--no-such-flag", "--color", "always"], &[])
+        .output()
+        .unwrap();
+    assert!(
+        piped.stderr.contains(&b'\x1b'),
+        "{}",
+        String::from_utf8_lossy(&piped.stderr)
+    );
 }
 
 #[test]
@@ -56,20 +82,34 @@ fn an_error_in_a_reply_is_pointed_at() {
     for columns in [60, 120] {
         let scene = refused_broken_mended();
         let reply = "^^^src/greet.sh\necho\n\n&&&start\nhello\n";
-        scene.project.write("agent-config/reply", reply.as_bytes()).unwrap();
+        scene
+            .project
+            .write("agent-config/reply", reply.as_bytes())
+            .unwrap();
         let mut terminal =
             Terminal::start(scene.keyed(&["parse", "agent-config/reply"], &[]), columns).unwrap();
         assert_eq!(terminal.finish().unwrap(), Some(1));
-        check(&format!("parse_{columns}"), &scene, &terminal.styled_lines().join("\n"));
+        check(
+            &format!("parse_{columns}"),
+            &scene,
+            &terminal.styled_lines().join("\n"),
+        );
     }
 }
 
 #[test]
 fn what_doctor_says_is_broken_between_words() {
     let scene = refused_broken_mended();
-    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let words = |text: &str| {
+        text.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     let piped = scene.keyed(&["doctor"], &[]).output().unwrap();
     let mut terminal = Terminal::start(scene.keyed(&["doctor"], &[]), 80).unwrap();
     terminal.finish().unwrap();
-    assert_eq!(words(&terminal.lines().join("\n")), words(&String::from_utf8_lossy(&piped.stdout)));
+    assert_eq!(
+        words(&terminal.lines().join("\n")),
+        words(&String::from_utf8_lossy(&piped.stdout))
+    );
 }

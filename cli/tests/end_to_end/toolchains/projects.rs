@@ -14,7 +14,8 @@ const PYTEST: (&str, &[&str]) = ("/usr/bin/python3", &["-m", "pytest", "--versio
 
 /// Twenty tests of one kind each.
 pub(super) const ORDINARY: &str = include_str!("../../../../fixtures/toolchains/test_ordinary.py");
-const PYPROJECT: &str = "[project]\nname = \"a\"\nversion = \"0.1.0\"\nrequires-python = \">=3.9\"\n";
+const PYPROJECT: &str =
+    "[project]\nname = \"a\"\nversion = \"0.1.0\"\nrequires-python = \">=3.9\"\n";
 
 pub(super) const PROJECTS: [Project; 14] = [
     Project {
@@ -23,9 +24,15 @@ pub(super) const PROJECTS: [Project; 14] = [
         before: &[],
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\ncargo test -q\n"),
-            ("Cargo.toml", "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+            (
+                "Cargo.toml",
+                "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+            ),
             ("src/lib.rs", "#[test]\nfn holds() {}\n"),
-            ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n"),
+            (
+                "Cargo.lock",
+                "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n",
+            ),
         ],
     },
     Project {
@@ -38,11 +45,20 @@ pub(super) const PROJECTS: [Project; 14] = [
                 "Cargo.toml",
                 "[package]\nname = \"a\"\nversion = \"0.1.0\"\nedition = \"2024\"\n[dependencies]\nb = { path = \"b\" }\n",
             ),
-            ("src/lib.rs", "#[test]\nfn holds() { assert_eq!(b::one(), 1); }\n"),
-            ("b/Cargo.toml", "[package]\nname = \"b\"\nversion = \"0.1.0\"\nedition = \"2024\"\n"),
+            (
+                "src/lib.rs",
+                "#[test]\nfn holds() { assert_eq!(b::one(), 1); }\n",
+            ),
+            (
+                "b/Cargo.toml",
+                "[package]\nname = \"b\"\nversion = \"0.1.0\"\nedition = \"2024\"\n",
+            ),
             ("b/src/lib.rs", "pub fn one() -> u8 { 1 }\n"),
             // As git has it once somebody has built the project without the dependency.
-            ("Cargo.lock", "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n"),
+            (
+                "Cargo.lock",
+                "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n",
+            ),
         ],
     },
     Project {
@@ -50,7 +66,10 @@ pub(super) const PROJECTS: [Project; 14] = [
         needs: &[PYTEST],
         before: &[],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n",
+            ),
             ("tests/test_ordinary.py", ORDINARY),
             ("pyproject.toml", PYPROJECT),
         ],
@@ -58,9 +77,19 @@ pub(super) const PROJECTS: [Project; 14] = [
     Project {
         name: "pytest, environment in the project",
         needs: &[PYTEST],
-        before: &[&["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages", ".venv"]],
+        before: &[&[
+            "/usr/bin/python3",
+            "-m",
+            "venv",
+            "--without-pip",
+            "--system-site-packages",
+            ".venv",
+        ]],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\n.venv/bin/python -m pytest -q -p no:cacheprovider tests\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\n.venv/bin/python -m pytest -q -p no:cacheprovider tests\n",
+            ),
             (".gitignore", "/agent-config\n/.venv\n"),
             ("tests/test_ordinary.py", ORDINARY),
             ("pyproject.toml", PYPROJECT),
@@ -70,7 +99,14 @@ pub(super) const PROJECTS: [Project; 14] = [
         name: "uv run",
         needs: &[("uv", &["--version"]), PYTEST],
         before: &[
-            &["uv", "venv", "--quiet", "--python", "/usr/bin/python3", "--system-site-packages"],
+            &[
+                "uv",
+                "venv",
+                "--quiet",
+                "--python",
+                "/usr/bin/python3",
+                "--system-site-packages",
+            ],
             &["uv", "lock", "--quiet", "--offline"],
         ],
         files: &[
@@ -89,8 +125,14 @@ pub(super) const PROJECTS: [Project; 14] = [
         before: &[],
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\nnpm test\n"),
-            ("package.json", r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test" } }"#),
-            ("test/a.test.js", "require('node:test')('holds', () => {})\n"),
+            (
+                "package.json",
+                r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test" } }"#,
+            ),
+            (
+                "test/a.test.js",
+                "require('node:test')('holds', () => {})\n",
+            ),
         ],
     },
     Project {
@@ -99,7 +141,10 @@ pub(super) const PROJECTS: [Project; 14] = [
         before: &[],
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\nnpm test\n"),
-            ("package.json", r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "jest" } }"#),
+            (
+                "package.json",
+                r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "jest" } }"#,
+            ),
             ("a.test.js", "test('holds', () => expect(1).toBe(1))\n"),
         ],
     },
@@ -109,7 +154,10 @@ pub(super) const PROJECTS: [Project; 14] = [
         before: &[],
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\nnpm test\n"),
-            ("package.json", r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "mocha" } }"#),
+            (
+                "package.json",
+                r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "mocha" } }"#,
+            ),
             ("test/a.js", "it('holds', () => {})\n"),
         ],
     },
@@ -119,9 +167,15 @@ pub(super) const PROJECTS: [Project; 14] = [
         before: &[],
         files: &[
             ("build.sh", "#!/bin/sh\nset -e\npnpm test\n"),
-            ("package.json", r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test" } }"#),
+            (
+                "package.json",
+                r#"{ "name": "a", "version": "1.0.0", "scripts": { "test": "node --test" } }"#,
+            ),
             ("pnpm-lock.yaml", "lockfileVersion: '9.0'\n"),
-            ("test/a.test.js", "require('node:test')('holds', () => {})\n"),
+            (
+                "test/a.test.js",
+                "require('node:test')('holds', () => {})\n",
+            ),
         ],
     },
     Project {
@@ -129,10 +183,16 @@ pub(super) const PROJECTS: [Project; 14] = [
         needs: &[("go", &["version"])],
         before: &[],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\ngo vet ./...\ngo test ./...\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\ngo vet ./...\ngo test ./...\n",
+            ),
             ("go.mod", "module a\n\ngo 1.19\n"),
             ("a.go", "package a\n\nfunc One() int { return 1 }\n"),
-            ("a_test.go", "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) { One() }\n"),
+            (
+                "a_test.go",
+                "package a\n\nimport \"testing\"\n\nfunc TestOne(t *testing.T) { One() }\n",
+            ),
         ],
     },
     Project {
@@ -140,14 +200,20 @@ pub(super) const PROJECTS: [Project; 14] = [
         needs: &[("cmake", &["--version"]), ("c++", &["--version"])],
         before: &[],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\ncmake -S . -B build\ncmake --build build\ncd build && ctest\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\ncmake -S . -B build\ncmake --build build\ncd build && ctest\n",
+            ),
             (".gitignore", "/agent-config\n/build/*\n!/build/.keep\n"),
             ("build/.keep", ""),
             (
                 "CMakeLists.txt",
                 "cmake_minimum_required(VERSION 3.10)\nproject(a CXX)\nenable_testing()\nadd_executable(a a.cpp)\nadd_test(NAME a COMMAND a)\n",
             ),
-            ("a.cpp", "#include <thread>\nint main() { std::thread([] {}).join(); }\n"),
+            (
+                "a.cpp",
+                "#include <thread>\nint main() { std::thread([] {}).join(); }\n",
+            ),
         ],
     },
     // Without plug-ins, which would have to be fetched: what is tried is Maven, Java and their caches.
@@ -156,7 +222,10 @@ pub(super) const PROJECTS: [Project; 14] = [
         needs: &[("mvn", &["--version"])],
         before: &[],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\nmvn --batch-mode --quiet test\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\nmvn --batch-mode --quiet test\n",
+            ),
             (
                 "pom.xml",
                 "<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>a</artifactId>\
@@ -169,15 +238,24 @@ pub(super) const PROJECTS: [Project; 14] = [
         needs: &[("gradle", &["--version"])],
         before: &[],
         files: &[
-            ("build.sh", "#!/bin/sh\nset -e\ngradle --no-daemon --quiet build\n"),
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\ngradle --no-daemon --quiet build\n",
+            ),
             (".gitignore", "/agent-config\n/.gradle\n"),
-            ("build.gradle", "task check { doLast { assert 1 == 1 } }\ntask build(dependsOn: check)\n"),
+            (
+                "build.gradle",
+                "task check { doLast { assert 1 == 1 } }\ntask build(dependsOn: check)\n",
+            ),
         ],
     },
     Project {
         name: "make",
         needs: &[("make", &["--version"])],
         before: &[],
-        files: &[("build.sh", "#!/bin/sh\nset -e\nmake test\n"), ("Makefile", "test:\n\ttest 1 = 1\n")],
+        files: &[
+            ("build.sh", "#!/bin/sh\nset -e\nmake test\n"),
+            ("Makefile", "test:\n\ttest 1 = 1\n"),
+        ],
     },
 ];

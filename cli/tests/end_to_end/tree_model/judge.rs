@@ -41,8 +41,13 @@ const PROTECT: &str = "protect = ['/d/e/**', '/ign/deep/**', 'c.txt']\n";
 impl Turn {
     /// The files that a run is configured by.
     pub fn settings(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let of_spec = [(".specs/a.md", "# A\n"), (".cuggino.json", "{\"maxIterations\":1}\n")];
-        let of_spec = of_spec.into_iter().filter(move |_| self.role != Role::Builder);
+        let of_spec = [
+            (".specs/a.md", "# A\n"),
+            (".cuggino.json", "{\"maxIterations\":1}\n"),
+        ];
+        let of_spec = of_spec
+            .into_iter()
+            .filter(move |_| self.role != Role::Builder);
         of_spec.chain(self.protects.then_some(("code-commit.toml", PROTECT)))
     }
 
@@ -52,7 +57,9 @@ impl Turn {
         self.protects
             && (is_in("d/e")
                 || is_in("ign/deep")
-                || path.split('/').any(|name| ["c.txt", ".gitmodules"].contains(&name))
+                || path
+                    .split('/')
+                    .any(|name| ["c.txt", ".gitmodules"].contains(&name))
                 || is_odd(path))
     }
 
@@ -62,7 +69,8 @@ impl Turn {
     }
 
     fn may_touch(self, path: &str) -> bool {
-        let is_ours = self.settings().any(|(file, _)| file == path) || is_at_or_below(path, ".specs");
+        let is_ours =
+            self.settings().any(|(file, _)| file == path) || is_at_or_below(path, ".specs");
         match self.role {
             Role::Builder => !self.is_protected(path),
             Role::Implementing => !self.is_protected(path) && !is_ours,
@@ -76,7 +84,9 @@ impl Turn {
         // Git lists no FIFO, and nothing of a repository that somebody makes. Among files that were there before, ignore rules count
         // like any file; in a new folder, they hide products.
         let is_unknown_to_git = || {
-            let mut old = was.paths().filter(|old| !was.is_folder(old) && rules.accounts_for(old));
+            let mut old = was
+                .paths()
+                .filter(|old| !was.is_folder(old) && rules.accounts_for(old));
             now.get(path) == Some(&Node::Other)
                 || above(path).any(|folder| {
                     now.has(&join(folder, ".git/HEAD"))
@@ -90,7 +100,8 @@ impl Turn {
         let hides_files = || {
             let counts = |old: &str| rules.accounts_for(old) || old.contains('\u{fffd}');
             let mut old = was.paths().filter(|old| !was.is_folder(old) && counts(old));
-            path.rsplit('/').next() == Some(".gitignore") && old.any(|old| is_at_or_below(old, parent(path)))
+            path.rsplit('/').next() == Some(".gitignore")
+                && old.any(|old| is_at_or_below(old, parent(path)))
         };
         let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
         (rules.accounts_for(path) && (is_known || !is_unknown_to_git()))
@@ -102,7 +113,8 @@ impl Turn {
     /// What stays of `now`, where `was` was there before the turn.
     pub fn judge(self, rules: &Rules, was: &Tree, now: &Tree) -> Expected {
         let all: BTreeSet<&String> = was.paths().chain(now.paths()).collect();
-        let file = |tree: &Tree, path: &str| tree.get(path).filter(|_| !tree.is_folder(path)).cloned();
+        let file =
+            |tree: &Tree, path: &str| tree.get(path).filter(|_| !tree.is_folder(path)).cloned();
         let (mut tree, mut loose) = (now.clone(), BTreeSet::new());
         for path in all {
             let (old, new) = (file(was, path), file(now, path));
@@ -112,12 +124,19 @@ impl Turn {
             // What has come in the place of its folders, or of itself, goes.
             for folder in above(path).filter(|_| old.is_some()) {
                 if !tree.is_folder(folder) {
-                    tree.0.insert(folder.to_owned(), was.get(folder).cloned().unwrap_or(Node::Folder(0o755)));
+                    tree.0.insert(
+                        folder.to_owned(),
+                        was.get(folder).cloned().unwrap_or(Node::Folder(0o755)),
+                    );
                 }
             }
             match old {
                 Some(old) => {
-                    loose.extend(tree.at_or_below(path).into_iter().filter(|path| !rules.accounts_for(path)));
+                    loose.extend(
+                        tree.at_or_below(path)
+                            .into_iter()
+                            .filter(|path| !rules.accounts_for(path)),
+                    );
                     tree.remove(path);
                     tree.0.insert(path.clone(), old);
                 }
@@ -150,18 +169,25 @@ pub struct Expected {
 
 impl Expected {
     pub fn exactly(tree: Tree) -> Self {
-        Self { tree, loose: BTreeSet::new() }
+        Self {
+            tree,
+            loose: BTreeSet::new(),
+        }
     }
 }
 
 /// What git ignores here: `*.o` and `/ign/`.
 pub fn is_ignored(path: &str) -> bool {
-    is_at_or_below(path, "ign") || path.split('/').any(|name| name.strip_suffix(".o").is_some())
+    is_at_or_below(path, "ign")
+        || path
+            .split('/')
+            .any(|name| name.strip_suffix(".o").is_some())
 }
 
 /// A character that no change may have in its path, or an end that other systems cut off.
 fn is_odd(path: &str) -> bool {
-    let is_bad = |char: char| char.is_control() || char == '\u{fffd}' || ":*?<>|\"\\".contains(char);
+    let is_bad =
+        |char: char| char.is_control() || char == '\u{fffd}' || ":*?<>|\"\\".contains(char);
     path.chars().any(is_bad) || path.split('/').any(|name| name.ends_with(['.', ' ']))
 }
 
@@ -181,7 +207,8 @@ impl Rules {
     pub fn accounts_for(&self, path: &str) -> bool {
         !is_ignored(path)
             || self.forced.contains(path)
-            || above(path).any(|above| self.forced.contains(above) && !is_ignored(&path[above.len() + 1..]))
+            || above(path)
+                .any(|above| self.forced.contains(above) && !is_ignored(&path[above.len() + 1..]))
     }
 
     /// Whether nothing at this path may be left by a command.
@@ -193,8 +220,9 @@ impl Rules {
             // A folder is nothing by itself.
             Some(allowed) => !is_new_folder && !allowed.iter().any(|file| file == path),
             None => {
-                let is_persons =
-                    |name: &str| PERSONS.contains(&name) && !(self.is_order && name == ".gitignore");
+                let is_persons = |name: &str| {
+                    PERSONS.contains(&name) && !(self.is_order && name == ".gitignore")
+                };
                 is_later(path) || path.split('/').any(is_persons)
             }
         }
@@ -239,7 +267,9 @@ impl Rules {
             // Git accounts for what is in it.
             let holds_forced =
                 was.is_folder(path) && self.forced.iter().any(|file| is_at_or_below(file, path));
-            if !self.accounts_for(path) && (is_in_whole || holds_forced || above(path).any(is_moved)) {
+            if !self.accounts_for(path)
+                && (is_in_whole || holds_forced || above(path).any(is_moved))
+            {
                 loose.insert(path.clone());
             }
             let there = if came_back { was } else { now };
@@ -247,12 +277,18 @@ impl Rules {
                 tree.0.insert(path.clone(), node.clone());
             }
         }
-        let needed: Vec<String> = tree.paths().flat_map(|path| above(path).map(str::to_owned)).collect();
+        let needed: Vec<String> = tree
+            .paths()
+            .flat_map(|path| above(path).map(str::to_owned))
+            .collect();
         for folder in needed {
             if !tree.is_folder(&folder) {
                 // Only an ignored one can be in the way: a file that git tracks in it is back.
                 loose.insert(folder.clone());
-                tree.0.insert(folder.clone(), was.get(&folder).cloned().unwrap_or(Node::Folder(0o755)));
+                tree.0.insert(
+                    folder.clone(),
+                    was.get(&folder).cloned().unwrap_or(Node::Folder(0o755)),
+                );
             }
         }
         Expected { tree, loose }
@@ -261,7 +297,9 @@ impl Rules {
     /// Whether a new folder does not stay, whatever is in it.
     fn goes_whole(&self, was: &Tree, now: &Tree, path: &str) -> bool {
         let has = |name: &str| now.has(&join(path, name));
-        let Some(Node::Folder(mode)) = now.get(path) else { return false };
+        let Some(Node::Folder(mode)) = now.get(path) else {
+            return false;
+        };
         let is_closed = mode & 0o500 != 0o500;
         let is_repository = has(".git") || (has("HEAD") && has("objects") && has("refs"));
         // A cache of some tool, which git would not show.
@@ -284,5 +322,9 @@ fn is_plain(was: &Tree, now: &Tree, path: &str) -> bool {
 
 /// The top folder or file that a path belongs to.
 pub fn top(path: &str) -> &str {
-    if parent(path).is_empty() { path } else { path.split('/').next().unwrap() }
+    if parent(path).is_empty() {
+        path
+    } else {
+        path.split('/').next().unwrap()
+    }
 }

@@ -8,7 +8,16 @@ use super::judge::{Expected, LATER, PERSONS, Role, Rules, Turn, is_ignored};
 use super::tree::{Node, Tree, above, is_at_or_below, join, parent};
 
 /// Folders of a tree. `ign` is ignored.
-const FOLDERS: [&str; 8] = ["d", "d/e", "d/e/f", "two words", "ign", "ign/deep", ".hidden", "d/ü"];
+const FOLDERS: [&str; 8] = [
+    "d",
+    "d/e",
+    "d/e/f",
+    "two words",
+    "ign",
+    "ign/deep",
+    ".hidden",
+    "d/ü",
+];
 /// Names of files: plain ones, ignored ones, odd ones.
 const NAMES: [&str; 16] = [
     "a",
@@ -83,14 +92,22 @@ fn word(path: &str) -> String {
 
 fn content(dice: &mut Dice) -> String {
     let text = pick(dice, &TEXTS);
-    if text.is_empty() { String::new() } else { format!("{}{text}", dice.below(1000)) }
+    if text.is_empty() {
+        String::new()
+    } else {
+        format!("{}{text}", dice.below(1000))
+    }
 }
 
 fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeSet<String>) {
     let mut tree = Tree::default();
     tree.write(".gitignore", 0o644, "/agent-config\n*.o\n/ign/\n");
     for _ in 0..3 + dice.below(12) {
-        let folder = if dice.below(4) == 0 { "" } else { pick(dice, &FOLDERS) };
+        let folder = if dice.below(4) == 0 {
+            ""
+        } else {
+            pick(dice, &FOLDERS)
+        };
         let path = join(folder, pick(dice, &NAMES));
         let is_possible =
             !tree.has(&path) && above(&path).all(|above| tree.is_folder(above) || !tree.has(above));
@@ -99,7 +116,10 @@ fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeS
         }
         if dice.below(8) == 0 {
             tree.write(&path, 0o644, "");
-            tree.0.insert(path, Node::Link(pick(dice, &["a", "d", "nowhere", "../d/a"]).to_owned()));
+            tree.0.insert(
+                path,
+                Node::Link(pick(dice, &["a", "d", "nowhere", "../d/a"]).to_owned()),
+            );
         } else {
             let mode = pick(dice, &[0o644, 0o644, 0o755, 0o600, 0o444]);
             tree.write(&path, mode, &content(dice));
@@ -107,7 +127,11 @@ fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeS
     }
     // What is there already, a program may run later.
     if dice.below(3) == 0 {
-        tree.write(&join(pick(dice, &["", "d"]), pick(dice, &LATER)), 0o644, "as it was\n");
+        tree.write(
+            &join(pick(dice, &["", "d"]), pick(dice, &LATER)),
+            0o644,
+            "as it was\n",
+        );
     }
     if dice.below(4) == 0 {
         tree.write("d/.gitignore", 0o644, "nothing-of-this-name\n");
@@ -119,7 +143,10 @@ fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeS
         }
     }
     let (mut untracked, mut forced) = (BTreeSet::new(), BTreeSet::new());
-    for path in tree.paths().filter(|path| !tree.is_folder(path) && path.as_str() != ".gitignore") {
+    for path in tree
+        .paths()
+        .filter(|path| !tree.is_folder(path) && path.as_str() != ".gitignore")
+    {
         if is_ignored(path) && dice.below(4) == 0 {
             forced.insert(path.clone());
         } else if has_untracked && dice.below(3) == 0 {
@@ -136,14 +163,21 @@ fn reply(
     untracked: &BTreeSet<String>,
     is_order: bool,
 ) -> (Reply, Vec<String>) {
-    let is_simple =
-        |path: &str| path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte));
-    let may_be_written = |path: &str| is_simple(path) && !is_ignored(path) && !path.contains(".git");
+    let is_simple = |path: &str| {
+        path.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte))
+    };
+    let may_be_written =
+        |path: &str| is_simple(path) && !is_ignored(path) && !path.contains(".git");
     let files: Vec<String> = (tree.paths())
         .filter(|path| tree.is_file(path) && may_be_written(path) && !path.starts_with('.'))
         .cloned()
         .collect();
-    let mut reply = Reply { changes: Vec::new(), edit: None, refused: None };
+    let mut reply = Reply {
+        changes: Vec::new(),
+        edit: None,
+        refused: None,
+    };
     let mut allowed = Vec::new();
     for _ in 0..=dice.below(3) {
         let old = (dice.below(2) == 0 && !files.is_empty()).then(|| pick(dice, &files).clone());
@@ -158,10 +192,12 @@ fn reply(
                 let other = other.to_lowercase();
                 is_at_or_below(&lower, &other) || is_at_or_below(&other, &lower)
             };
-            let is_spelt_otherwise = |other: &String| *other != path && other.to_lowercase() == lower;
+            let is_spelt_otherwise =
+                |other: &String| *other != path && other.to_lowercase() == lower;
             allowed.iter().any(is_one) || tree.paths().any(is_spelt_otherwise)
         };
-        let fits = !tree.has(&path) && above(&path).all(|above| tree.is_folder(above) || !tree.has(above));
+        let fits =
+            !tree.has(&path) && above(&path).all(|above| tree.is_folder(above) || !tree.has(above));
         if is_taken || !(fits || tree.is_file(&path)) {
             continue;
         }
@@ -180,22 +216,37 @@ fn reply(
         {
             reply.edit = Some((path, text, format!("edited {number}\n")));
         } else {
-            reply.changes.push((path, Some(format!("by the reply {number}\n"))));
+            reply
+                .changes
+                .push((path, Some(format!("by the reply {number}\n"))));
         }
     }
     if reply.changes.is_empty() && reply.edit.is_none() {
-        reply.changes.push(("last/resort".to_owned(), Some("1\n".to_owned())));
+        reply
+            .changes
+            .push(("last/resort".to_owned(), Some("1\n".to_owned())));
         allowed.push("last/resort".to_owned());
     }
     if dice.below(8) == 0 {
-        let refused = [".git/config", "../outside", "d/.git/hooks/x", "/etc/x", "d//x", "sub/.GIT/config"];
+        let refused = [
+            ".git/config",
+            "../outside",
+            "d/.git/hooks/x",
+            "/etc/x",
+            "d//x",
+            "sub/.GIT/config",
+        ];
         reply.refused = Some(pick(dice, &refused).to_owned());
         return (reply, allowed);
     }
     for (path, text) in &reply.changes {
         match text {
             Some(text) => {
-                let mode = if let Some(Node::File(mode, _)) = tree.get(path) { *mode } else { 0o644 };
+                let mode = if let Some(Node::File(mode, _)) = tree.get(path) {
+                    *mode
+                } else {
+                    0o644
+                };
                 tree.write(path, mode, text);
             }
             None => tree.remove(path),
@@ -206,7 +257,9 @@ fn reply(
         *tree = tree.clone().without_empty_folders();
     }
     if let Some((path, _, new)) = &reply.edit {
-        let Some(Node::File(_, text)) = tree.0.get_mut(path) else { unreachable!("{path} is a file") };
+        let Some(Node::File(_, text)) = tree.0.get_mut(path) else {
+            unreachable!("{path} is a file")
+        };
         text.clone_from(new);
     }
     (reply, allowed)
@@ -217,23 +270,39 @@ impl Plan {
         let is_order = matches!(family, Family::Order { .. });
         let (mut base, untracked, forced) = base(dice, !is_order);
         if let Family::Turn(turn) = family {
-            turn.settings().for_each(|(path, text)| base.write(path, 0o644, text));
+            turn.settings()
+                .for_each(|(path, text)| base.write(path, 0o644, text));
         }
         let mut replied = base.clone();
         let (reply, mut allowed) = match family {
-            Family::Turn(_) => (Reply { changes: Vec::new(), edit: None, refused: None }, Vec::new()),
-            Family::Commit { .. } | Family::Order { .. } => reply(dice, &mut replied, &untracked, is_order),
+            Family::Turn(_) => (
+                Reply {
+                    changes: Vec::new(),
+                    edit: None,
+                    refused: None,
+                },
+                Vec::new(),
+            ),
+            Family::Commit { .. } | Family::Order { .. } => {
+                reply(dice, &mut replied, &untracked, is_order)
+            }
         };
         let mut deeds = Deeds {
             tree: replied.clone(),
             lines: Vec::new(),
             remade: Vec::new(),
             // Whoever breaks the seal is run again.
-            frozen: base.paths().filter(|path| path.ends_with(".gitignore")).cloned().collect(),
+            frozen: base
+                .paths()
+                .filter(|path| path.ends_with(".gitignore"))
+                .cloned()
+                .collect(),
             limits,
         };
         if let Family::Turn(turn) = family {
-            let held = turn.settings().filter(|_| turn.role == Role::Builder || limits.holds_settings);
+            let held = turn
+                .settings()
+                .filter(|_| turn.role == Role::Builder || limits.holds_settings);
             deeds.frozen.extend(held.map(|(path, _)| path.to_owned()));
         }
         let mut moments = vec![replied.clone()];
@@ -243,11 +312,14 @@ impl Plan {
         }
         // A command of an order may also change a file that only it writes.
         if is_order && dice.below(2) == 0 {
-            let is_possible = |path: &str| above(path).all(|above| base.is_folder(above) || !base.has(above));
+            let is_possible =
+                |path: &str| above(path).all(|above| base.is_folder(above) || !base.has(above));
             let mine: Vec<&String> = deeds
                 .tree
                 .paths()
-                .filter(|path| deeds.tree.is_file(path) && !base.is_folder(path) && is_possible(path))
+                .filter(|path| {
+                    deeds.tree.is_file(path) && !base.is_folder(path) && is_possible(path)
+                })
                 .collect();
             allowed.extend(
                 mine.iter()
@@ -262,13 +334,26 @@ impl Plan {
         allowed.dedup();
         allowed.retain(|path| !path.starts_with(".git") && !path.contains("/.git"));
         let scope = (family == Family::Order { keeps: false }).then(|| allowed.clone());
-        let rules = Rules { scope, is_order, forced };
-        let Deeds { tree: built, lines, remade, .. } = deeds;
+        let rules = Rules {
+            scope,
+            is_order,
+            forced,
+        };
+        let Deeds {
+            tree: built,
+            lines,
+            remade,
+            ..
+        } = deeds;
         let changed = |from: &Tree, to: &Tree| -> Vec<String> {
             let all = from.paths().chain(to.paths());
-            all.filter(|path| from.get(path) != to.get(path)).cloned().collect()
+            all.filter(|path| from.get(path) != to.get(path))
+                .cloned()
+                .collect()
         };
-        let touched = changed(&base, &replied).into_iter().chain(changed(&replied, &built));
+        let touched = changed(&base, &replied)
+            .into_iter()
+            .chain(changed(&replied, &built));
         let touched = touched.chain(remade).collect();
         let passes = dice.below(2) == 0;
         Self {
@@ -294,24 +379,39 @@ impl Plan {
     pub fn script(&self, leaves_ignored: bool) -> String {
         let exit = u8::from(!self.passes);
         let is_order = matches!(self.family, Family::Order { .. });
-        let written = self.reply.changes.iter().find_map(|(path, text)| Some((path, text.as_deref()?)));
+        let written = self
+            .reply
+            .changes
+            .iter()
+            .find_map(|(path, text)| Some((path, text.as_deref()?)));
         let begins = match written.filter(|_| is_order && !leaves_ignored) {
             Some((path, text)) => {
-                format!("[ \"$(cat {} 2>&1)\" = '{}' ] || exit 1\n", word(path), text.trim_end())
+                format!(
+                    "[ \"$(cat {} 2>&1)\" = '{}' ] || exit 1\n",
+                    word(path),
+                    text.trim_end()
+                )
             }
             None => String::new(),
         };
-        format!("#!/bin/sh\n{begins}{}\nexit {exit}\n", self.lines.join("\n"))
+        format!(
+            "#!/bin/sh\n{begins}{}\nexit {exit}\n",
+            self.lines.join("\n")
+        )
     }
 
     /// What must be there when the run is over.
     pub fn ends(&self) -> Expected {
         let judged = self.rules.judge(&self.replied, &self.built);
-        let is_reverted = !self.passes && !matches!(self.family, Family::Commit { restores: false });
+        let is_reverted =
+            !self.passes && !matches!(self.family, Family::Commit { restores: false });
         if self.reply.refused.is_some() {
             Expected::exactly(self.base.clone())
         } else if is_reverted {
-            Expected { tree: self.reverted(&judged), loose: judged.loose }
+            Expected {
+                tree: self.reverted(&judged),
+                loose: judged.loose,
+            }
         } else {
             judged
         }
@@ -335,10 +435,22 @@ impl Plan {
             self.base.has(above) && !self.base.is_folder(above) && self.rules.accounts_for(above)
         };
         let has_room = |path: &str| !above(path).any(is_file);
-        let ignored =
-            ended.tree.0.iter().filter(|(path, _)| !self.rules.accounts_for(path) && has_room(path));
-        let old = self.base.0.iter().filter(|(path, _)| self.rules.accounts_for(path));
-        Tree(ignored.chain(old).map(|(path, node)| (path.clone(), node.clone())).collect())
+        let ignored = ended
+            .tree
+            .0
+            .iter()
+            .filter(|(path, _)| !self.rules.accounts_for(path) && has_room(path));
+        let old = self
+            .base
+            .0
+            .iter()
+            .filter(|(path, _)| self.rules.accounts_for(path));
+        Tree(
+            ignored
+                .chain(old)
+                .map(|(path, node)| (path.clone(), node.clone()))
+                .collect(),
+        )
     }
 
     /// Whether a folder that has come in the place of a file that comes back has an ignored file in it, or an ignored file has come in
@@ -351,7 +463,8 @@ impl Plan {
         let is_ignored_file = |above: &str| {
             self.built.has(above) && !self.built.is_folder(above) && !self.rules.accounts_for(above)
         };
-        let has_no_folder = |path: &String| self.rules.accounts_for(path) && above(path).any(is_ignored_file);
+        let has_no_folder =
+            |path: &String| self.rules.accounts_for(path) && above(path).any(is_ignored_file);
         self.built.paths().any(is_in_the_way) || self.base.paths().any(has_no_folder)
     }
 
@@ -409,9 +522,16 @@ impl Deeds {
     }
 
     fn is_free(&self, path: &str) -> bool {
-        let is_frozen = |frozen: &String| is_at_or_below(frozen, path) || is_at_or_below(path, frozen);
-        let has_ignored =
-            || is_ignored(path) || self.tree.at_or_below(path).iter().any(|path| is_ignored(path));
+        let is_frozen =
+            |frozen: &String| is_at_or_below(frozen, path) || is_at_or_below(path, frozen);
+        let has_ignored = || {
+            is_ignored(path)
+                || self
+                    .tree
+                    .at_or_below(path)
+                    .iter()
+                    .any(|path| is_ignored(path))
+        };
         let is_left = self.limits.leaves_ignored && has_ignored();
         !is_left && !self.frozen.iter().any(is_frozen)
     }
@@ -422,26 +542,42 @@ impl Deeds {
     }
 
     fn any(&self, dice: &mut Dice, is_wanted: impl Fn(&str) -> bool) -> Option<String> {
-        let all: Vec<&String> =
-            self.tree.paths().filter(|path| self.is_free(path) && is_wanted(path)).collect();
+        let all: Vec<&String> = self
+            .tree
+            .paths()
+            .filter(|path| self.is_free(path) && is_wanted(path))
+            .collect();
         (!all.is_empty()).then(|| pick(dice, &all).clone())
     }
 
     /// A path at which nothing is, in a folder that is there.
     fn new_path(&self, dice: &mut Dice) -> Option<String> {
-        let folder = self.any(dice, |path| self.tree.is_folder(path)).unwrap_or_default();
-        let folder = if dice.below(4) == 0 { String::new() } else { folder };
+        let folder = self
+            .any(dice, |path| self.tree.is_folder(path))
+            .unwrap_or_default();
+        let folder = if dice.below(4) == 0 {
+            String::new()
+        } else {
+            folder
+        };
         let path = join(&folder, pick(dice, &NAMES));
         (!self.tree.has(&path) && self.is_free(&path) && self.may_rename(&path)).then_some(path)
     }
 
     fn run(&mut self, line: &str) {
-        self.lines.push(format!("{line} || echo deed {} failed", self.lines.len() + 1));
+        self.lines.push(format!(
+            "{line} || echo deed {} failed",
+            self.lines.len() + 1
+        ));
     }
 
     fn write(&mut self, dice: &mut Dice, text: &str) {
-        let Some(path) = self.any(dice, |path| self.tree.is_file(path)) else { return };
-        let Some(Node::File(mode, _)) = self.tree.get(&path) else { return };
+        let Some(path) = self.any(dice, |path| self.tree.is_file(path)) else {
+            return;
+        };
+        let Some(Node::File(mode, _)) = self.tree.get(&path) else {
+            return;
+        };
         let is_in_place = mode & 0o200 != 0 && (dice.below(2) == 0 || !self.may_rename(&path));
         if !is_in_place && !self.may_rename(&path) {
             return;
@@ -458,28 +594,39 @@ impl Deeds {
     }
 
     fn write_new(&mut self, dice: &mut Dice, text: &str) {
-        let Some(path) = self.new_path(dice) else { return };
-        let path = if dice.below(2) == 0 { join(&path, "within") } else { path };
+        let Some(path) = self.new_path(dice) else {
+            return;
+        };
+        let path = if dice.below(2) == 0 {
+            join(&path, "within")
+        } else {
+            path
+        };
         self.put(&path, text);
     }
 
     /// A new file, with the folders that it needs.
     fn put(&mut self, path: &str, text: &str) {
         let folder = word(parent(path));
-        self.run(&format!("{{ mkdir -p {folder} && printf '%s' '{text}' > {}; }}", word(path)));
+        self.run(&format!(
+            "{{ mkdir -p {folder} && printf '%s' '{text}' > {}; }}",
+            word(path)
+        ));
         self.tree.write(path, 0o644, text);
     }
 
     fn remove(&mut self, dice: &mut Dice) {
-        let Some(path) = self.any(dice, |path| self.may_rename(path)) else { return };
+        let Some(path) = self.any(dice, |path| self.may_rename(path)) else {
+            return;
+        };
         self.run(&format!("rm -rf {}", word(&path)));
         self.tree.remove(&path);
     }
 
     fn chmod(&mut self, dice: &mut Dice) {
-        let Some(path) =
-            self.any(dice, |path| !matches!(self.tree.get(path), Some(Node::Link(_) | Node::Other)))
-        else {
+        let Some(path) = self.any(dice, |path| {
+            !matches!(self.tree.get(path), Some(Node::Link(_) | Node::Other))
+        }) else {
             return;
         };
         let is_folder = self.tree.is_folder(&path);
@@ -491,7 +638,8 @@ impl Deeds {
         let is_set_id = mode & 0o6000 != 0;
         let line = format!("chmod {mode:o} {}", word(&path));
         if mode & 0o4000 != 0 && self.limits.drops_set_id {
-            self.lines.push(format!("! {line} || echo nobody refused it"));
+            self.lines
+                .push(format!("! {line} || echo nobody refused it"));
             self.frozen.insert(path);
             return;
         }
@@ -505,8 +653,10 @@ impl Deeds {
     }
 
     fn rename(&mut self, dice: &mut Dice) {
-        let (Some(from), Some(to)) = (self.any(dice, |path| self.may_rename(path)), self.new_path(dice))
-        else {
+        let (Some(from), Some(to)) = (
+            self.any(dice, |path| self.may_rename(path)),
+            self.new_path(dice),
+        ) else {
             return;
         };
         if is_at_or_below(&to, &from) {
@@ -517,14 +667,18 @@ impl Deeds {
     }
 
     fn link(&mut self, dice: &mut Dice) {
-        let Some(path) = self.new_path(dice) else { return };
+        let Some(path) = self.new_path(dice) else {
+            return;
+        };
         let target = pick(dice, &["a", "/etc/hostname", "..", "nowhere", "/tmp"]);
         self.run(&format!("ln -sT '{target}' {}", word(&path)));
         self.tree.0.insert(path, Node::Link(target.to_owned()));
     }
 
     fn file_to_folder(&mut self, dice: &mut Dice, text: &str) {
-        let Some(path) = self.any(dice, |path| !self.tree.is_folder(path) && self.may_rename(path)) else {
+        let Some(path) = self.any(dice, |path| {
+            !self.tree.is_folder(path) && self.may_rename(path)
+        }) else {
             return;
         };
         let name = pick(dice, &["inner", "x.o", ".envrc", "deep/inner"]);
@@ -539,9 +693,9 @@ impl Deeds {
 
     /// A file of the name of the ignored folder would not be ignored.
     fn folder_to_file(&mut self, dice: &mut Dice, text: &str) {
-        let Some(path) =
-            self.any(dice, |path| self.tree.is_folder(path) && self.may_rename(path) && path != "ign")
-        else {
+        let Some(path) = self.any(dice, |path| {
+            self.tree.is_folder(path) && self.may_rename(path) && path != "ign"
+        }) else {
             return;
         };
         self.run(&format!("rm -rf {}", word(&path)));
@@ -550,15 +704,23 @@ impl Deeds {
     }
 
     fn fifo(&mut self, dice: &mut Dice) {
-        let Some(path) = self.new_path(dice) else { return };
+        let Some(path) = self.new_path(dice) else {
+            return;
+        };
         self.run(&format!("mkfifo {}", word(&path)));
         self.tree.0.insert(path, Node::Other);
     }
 
     /// A file of one of these names, in a folder that is there or in a new one.
     fn named(&mut self, dice: &mut Dice, names: &[&str]) {
-        let folder = self.any(dice, |path| self.tree.is_folder(path)).unwrap_or_default();
-        let folder = if dice.below(3) == 0 { join(&folder, "fresh") } else { folder };
+        let folder = self
+            .any(dice, |path| self.tree.is_folder(path))
+            .unwrap_or_default();
+        let folder = if dice.below(3) == 0 {
+            join(&folder, "fresh")
+        } else {
+            folder
+        };
         let path = join(&folder, pick(dice, names));
         let stands_in_the_way = |path: &str| self.tree.has(path) && !self.tree.is_folder(path);
         let top = path.split('/').next().unwrap_or_default();
@@ -566,20 +728,33 @@ impl Deeds {
             || !(self.tree.has(top) || self.may_rename(top))
             || above(&path).any(stands_in_the_way)
             || self.tree.is_folder(&path)
-            || matches!(self.tree.get(&path), Some(Node::Link(_) | Node::Other | Node::File(0o444, _)))
+            || matches!(
+                self.tree.get(&path),
+                Some(Node::Link(_) | Node::Other | Node::File(0o444, _))
+            )
         {
             return;
         }
         let text = pick(dice, &["*\n", "planted\n"]);
-        let mode = if let Some(Node::File(mode, _)) = self.tree.get(&path) { *mode } else { 0o644 };
+        let mode = if let Some(Node::File(mode, _)) = self.tree.get(&path) {
+            *mode
+        } else {
+            0o644
+        };
         self.put(&path, text);
         self.tree.write(&path, mode, text);
     }
 
     /// A repository, with a work tree or without, that has a file of its own.
     fn repository(&mut self, dice: &mut Dice) {
-        let Some(path) = self.new_path(dice).filter(|path| !is_ignored(path)) else { return };
-        let git = if dice.below(2) == 0 { join(&path, ".git") } else { path.clone() };
+        let Some(path) = self.new_path(dice).filter(|path| !is_ignored(path)) else {
+            return;
+        };
+        let git = if dice.below(2) == 0 {
+            join(&path, ".git")
+        } else {
+            path.clone()
+        };
         for name in ["HEAD", "config", "objects/x", "refs/x"] {
             self.put(&join(&git, name), "ref: refs/heads/main\n");
         }
@@ -588,7 +763,9 @@ impl Deeds {
     }
 
     fn make_folder(&mut self, dice: &mut Dice) {
-        let Some(path) = self.new_path(dice) else { return };
+        let Some(path) = self.new_path(dice) else {
+            return;
+        };
         let is_closed = dice.below(3) == 0;
         self.put(&join(&path, "in it"), "in it\n");
         if is_closed {
@@ -600,11 +777,16 @@ impl Deeds {
 
     /// Removes a folder and makes it again as it was, but for one file.
     fn remake(&mut self, dice: &mut Dice) {
-        let is_plain = |path: &str| !matches!(self.tree.get(path), Some(Node::Link(_) | Node::Other));
+        let is_plain =
+            |path: &str| !matches!(self.tree.get(path), Some(Node::Link(_) | Node::Other));
         let Some(path) = self.any(dice, |path| {
             self.tree.is_folder(path)
                 && self.may_rename(path)
-                && self.tree.at_or_below(path).iter().all(|path| is_plain(path))
+                && self
+                    .tree
+                    .at_or_below(path)
+                    .iter()
+                    .all(|path| is_plain(path))
         }) else {
             return;
         };
@@ -637,8 +819,10 @@ impl Deeds {
 
     /// A second name of a file; then neither is changed any more, since both would be.
     fn hard_link(&mut self, dice: &mut Dice) {
-        let (Some(from), Some(to)) = (self.any(dice, |path| self.tree.is_file(path)), self.new_path(dice))
-        else {
+        let (Some(from), Some(to)) = (
+            self.any(dice, |path| self.tree.is_file(path)),
+            self.new_path(dice),
+        ) else {
             return;
         };
         if self.limits.links_nothing || (self.limits.keeps_top && parent(&from) != parent(&to)) {

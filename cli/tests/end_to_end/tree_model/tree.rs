@@ -60,12 +60,17 @@ pub fn parent(path: &str) -> &str {
 }
 
 pub fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 /// Whether a path is another one or below it.
 pub fn is_at_or_below(path: &str, top: &str) -> bool {
-    path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(top)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The paths above one, from the root on.
@@ -93,7 +98,10 @@ impl Tree {
                     todo.push(path);
                     Node::Folder(mode)
                 } else if stat.is_file() {
-                    Node::File(mode, String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned())
+                    Node::File(
+                        mode,
+                        String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
+                    )
                 } else {
                     Node::Other
                 };
@@ -143,7 +151,9 @@ impl Tree {
     }
 
     pub fn text(&self, path: &str) -> Option<&str> {
-        let Some(Node::File(_, text)) = self.get(path) else { return None };
+        let Some(Node::File(_, text)) = self.get(path) else {
+            return None;
+        };
         Some(text)
     }
 
@@ -153,15 +163,21 @@ impl Tree {
 
     /// What is at a path and below it.
     pub fn at_or_below(&self, top: &str) -> Vec<String> {
-        self.paths().filter(|path| is_at_or_below(path, top)).cloned().collect()
+        self.paths()
+            .filter(|path| is_at_or_below(path, top))
+            .cloned()
+            .collect()
     }
 
     /// A file, with the folders that it needs.
     pub fn write(&mut self, path: &str, mode: u32, text: &str) {
         for folder in above(path) {
-            self.0.entry(folder.to_owned()).or_insert(Node::Folder(0o755));
+            self.0
+                .entry(folder.to_owned())
+                .or_insert(Node::Folder(0o755));
         }
-        self.0.insert(path.to_owned(), Node::File(mode, text.to_owned()));
+        self.0
+            .insert(path.to_owned(), Node::File(mode, text.to_owned()));
     }
 
     pub fn remove(&mut self, top: &str) {
@@ -183,7 +199,8 @@ impl Tree {
             .filter(|(_, node)| !matches!(node, Node::Folder(_)))
             .flat_map(|(path, _)| above(path).map(str::to_owned))
             .collect();
-        self.0.retain(|path, node| !matches!(node, Node::Folder(_)) || full.contains(path));
+        self.0
+            .retain(|path, node| !matches!(node, Node::Folder(_)) || full.contains(path));
         self
     }
 }

@@ -32,14 +32,25 @@ impl Scene {
             "[ -s {BEGUN} ] || {{ echo begun > {BEGUN}; {{ :\n{}\n}} >> {BEGUN} 2>&1; }}\n",
             plan.lines.join("\n") + "\necho all done"
         );
-        let does = |role| if turn.role == role { deeds.as_str() } else { "" };
+        let does = |role| {
+            if turn.role == role {
+                deeds.as_str()
+            } else {
+                ""
+            }
+        };
         let scene = match turn.role {
             Role::Builder => {
                 let scene = Phase::new(&[]);
                 let root = scene.project("");
                 for made in [".env", "prompts"] {
                     let place = root.join(made);
-                    if place.is_dir() { fs::remove_dir_all(place) } else { fs::remove_file(place) }.unwrap();
+                    if place.is_dir() {
+                        fs::remove_dir_all(place)
+                    } else {
+                        fs::remove_file(place)
+                    }
+                    .unwrap();
                 }
                 scene.project.git(&["init", "-q", "-b", "main"]).unwrap();
                 scene.write(
@@ -71,7 +82,10 @@ impl Scene {
                 );
                 let scene = Spec::without_commits(&[]);
                 for number in 1..=MOST_TURNS {
-                    files::write(&scene.home().join(format!("bin/turn-{number}")), bytes(&script));
+                    files::write(
+                        &scene.home().join(format!("bin/turn-{number}")),
+                        bytes(&script),
+                    );
                 }
                 Self::Spec(scene)
             }
@@ -119,9 +133,18 @@ impl Scene {
 
 impl Case {
     /// What differs after a run in which an agent did the deeds.
-    pub(super) fn after_turn(&self, scene: &Scene, turn: Turn, ran: &Ran, saved: &Saved) -> Differences {
+    pub(super) fn after_turn(
+        &self,
+        scene: &Scene,
+        turn: Turn,
+        ran: &Ran,
+        saved: &Saved,
+    ) -> Differences {
         let plan = &self.plan;
-        let mut found = Differences { said: format!("--- the run\n{ran}\n"), text: String::new() };
+        let mut found = Differences {
+            said: format!("--- the run\n{ran}\n"),
+            text: String::new(),
+        };
         let mut ended = ran.code;
         let mut is_whole = matches!(self.fault, Fault::None) && saved.is_empty();
         if !matches!(self.fault, Fault::None) && ran.code != Some(self.exit_code(turn)) {
@@ -134,7 +157,10 @@ impl Case {
             }
             ended = again.code;
         }
-        found.expect("the exit code", ended == Some(self.exit_code(turn)) || !saved.is_empty());
+        found.expect(
+            "the exit code",
+            ended == Some(self.exit_code(turn)) || !saved.is_empty(),
+        );
         let deeds = scene.begun();
         found.said.push_str(&format!("--- the deeds\n{deeds}"));
         is_whole |= saved.is_empty() && is_done(&deeds);
@@ -149,7 +175,9 @@ impl Case {
                     && expected.tree.get(path) != Some(node)
                     && !kept.contains(text)
                 {
-                    found.text.push_str(&format!("lost: {text:?}, which the agent wrote at {path:?}\n"));
+                    found.text.push_str(&format!(
+                        "lost: {text:?}, which the agent wrote at {path:?}\n"
+                    ));
                 }
             }
         }
@@ -163,13 +191,24 @@ impl Case {
                 ":!.abl",
             ]);
             let left = |line: &&str| !line.ends_with('/') && !line.ends_with("/\"");
-            let uncommitted: Vec<String> = status.unwrap().lines().filter(left).map(str::to_owned).collect();
-            found.expect(&format!("a commit of everything: {uncommitted:?}"), uncommitted.is_empty());
+            let uncommitted: Vec<String> = status
+                .unwrap()
+                .lines()
+                .filter(left)
+                .map(str::to_owned)
+                .collect();
+            found.expect(
+                &format!("a commit of everything: {uncommitted:?}"),
+                uncommitted.is_empty(),
+            );
         }
         let before = self.tree();
         let undone = self.as_user(&scene.command(&["undo"]), &[]);
         found.said.push_str(&format!("--- undo\n{undone}\n"));
-        found.expect("undo names git", undone.code == Some(3) && undone.err.contains("git revert"));
+        found.expect(
+            "undo names git",
+            undone.code == Some(3) && undone.err.contains("git revert"),
+        );
         found.expect("undo changes nothing", self.tree() == before);
         found
     }
@@ -197,18 +236,23 @@ impl Differences {
         let persons: BTreeSet<&str> = saved.keys().map(|path| top(path)).collect();
         let all: BTreeSet<&String> = is.paths().chain(must.paths()).collect();
         // A disk error can prevent git from listing its files; then every new file of a role that may change nothing counts.
-        let may_restore_all =
-            matches!(turn.role, Role::Planning | Role::Reviewing) && matches!(case.fault, Fault::Disk(..));
+        let may_restore_all = matches!(turn.role, Role::Planning | Role::Reviewing)
+            && matches!(case.fault, Fault::Disk(..));
         for path in all {
             let (is, must) = (is.get(path), must.get(path));
             let is_some_moment = || {
                 let is_empty = matches!(is, Some(Node::File(_, text)) if text.is_empty());
-                let is_as_then = |tree: &Tree| tree.get(path).map(without_mode) == is.map(without_mode);
-                is.is_none() || is_empty || path.ends_with("saved.tmp") || plan.moments.iter().any(is_as_then)
+                let is_as_then =
+                    |tree: &Tree| tree.get(path).map(without_mode) == is.map(without_mode);
+                is.is_none()
+                    || is_empty
+                    || path.ends_with("saved.tmp")
+                    || plan.moments.iter().any(is_as_then)
             };
             let may_leave = || turn.may_leave(&plan.rules, &plan.base, &plan.built, path);
             // A folder comes and goes with the files in it, which are compared for themselves.
-            let is_at_most_folder = |node: Option<&Node>| matches!(node, None | Some(Node::Folder(_)));
+            let is_at_most_folder =
+                |node: Option<&Node>| matches!(node, None | Some(Node::Folder(_)));
             let is_fine = is == must
                 || (is_at_most_folder(is) && is_at_most_folder(must))
                 || expected.loose.contains(path)
@@ -216,7 +260,8 @@ impl Differences {
                 || (!is_whole && may_leave() && is_some_moment())
                 || (may_restore_all && may_leave() && is == plan.base.get(path));
             if !is_fine {
-                self.text.push_str(&format!("{path:?} is {is:?}, but must be {must:?}\n"));
+                self.text
+                    .push_str(&format!("{path:?} is {is:?}, but must be {must:?}\n"));
             }
         }
     }

@@ -28,7 +28,9 @@ pub(super) enum Stage {
 impl Stage {
     pub(super) fn of(name: &str) -> Self {
         match name {
-            "commit" => Self::Commit(commit::Scene::with_replies([code_commit_fixtures::demo::MENDS_IT])),
+            "commit" => Self::Commit(commit::Scene::with_replies([
+                code_commit_fixtures::demo::MENDS_IT,
+            ])),
             "order" => Self::Order(order::Scene::with(&[&order::greet(order::GOOD)])),
             "phase" => Self::Phase(phase::Scene::new(&[("builder-1", "echo one > app")])),
             _ => {
@@ -89,21 +91,34 @@ impl Stage {
         let done = Ran::of(&mut self.work(&[]));
         assert_eq!(done.code, Some(0), "{done}");
         let (root, runs) = (self.root(), self.runs());
-        let run = files::entries(&runs).into_iter().find(|path| path.is_dir()).unwrap();
+        let run = files::entries(&runs)
+            .into_iter()
+            .find(|path| path.is_dir())
+            .unwrap();
         let name = run.file_name().unwrap().to_str().unwrap();
-        for path in files::below(&root).iter().filter(|path| !path.starts_with(&runs)) {
+        for path in files::below(&root)
+            .iter()
+            .filter(|path| !path.starts_with(&runs))
+        {
             let path = path.strip_prefix(&root).unwrap();
-            if !path.components().any(|part| NOT_KEPT.iter().any(|name| part.as_os_str() == *name)) {
+            if !path
+                .components()
+                .any(|part| NOT_KEPT.iter().any(|name| part.as_os_str() == *name))
+            {
                 files::write(&into.join("tree").join(path), "");
                 fs::copy(root.join(path), into.join("tree").join(path)).unwrap();
             }
         }
         files::copy(&run, &into.join("run").join(name));
         if let Ok(list) = fs::read_to_string(root.join(LIST)) {
-            files::write(&into.join("known-runs.json"), list.replace(&*runs.to_string_lossy(), OUT));
+            files::write(
+                &into.join("known-runs.json"),
+                list.replace(&*runs.to_string_lossy(), OUT),
+            );
         }
         let bundle = into.join("bundle");
-        let exported = Ran::of(&mut self.command(&["export", name, "-o", bundle.to_str().unwrap()]));
+        let exported =
+            Ran::of(&mut self.command(&["export", name, "-o", bundle.to_str().unwrap()]));
         assert_eq!(exported.code, Some(0), "{exported}");
     }
 
@@ -112,8 +127,12 @@ impl Stage {
         files::copy(&kept.join("tree"), &self.root());
         files::copy(&kept.join("run"), &self.runs());
         if let Ok(list) = fs::read_to_string(kept.join("known-runs.json")) {
-            files::write(&self.root().join(LIST), list.replace(OUT, &self.runs().to_string_lossy()));
+            files::write(
+                &self.root().join(LIST),
+                list.replace(OUT, &self.runs().to_string_lossy()),
+            );
         }
-        self.runs().join(files::names(kept.join("run")).pop().unwrap())
+        self.runs()
+            .join(files::names(kept.join("run")).pop().unwrap())
     }
 }

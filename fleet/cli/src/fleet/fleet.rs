@@ -26,8 +26,13 @@ impl Fleet {
         let mut all: Vec<OrderRow> = Vec::new();
         loop {
             let after = all.last().map_or(OrderId(0), |last| last.order);
-            let page: Vec<OrderRow> =
-                self.ask(Request::Orders { filter: filter.clone(), after, limit: PAGE }).await?;
+            let page: Vec<OrderRow> = self
+                .ask(Request::Orders {
+                    filter: filter.clone(),
+                    after,
+                    limit: PAGE,
+                })
+                .await?;
             let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE);
             all.extend(page);
             if is_last {

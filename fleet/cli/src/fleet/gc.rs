@@ -26,10 +26,16 @@ impl Gc {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
         let days = i32::from(self.older_than);
         // First the hubs: if one cannot be reached, nothing is forgotten.
-        let refs = if self.refs { self.remove_refs(store, days).await? } else { 0 };
+        let refs = if self.refs {
+            self.remove_refs(store, days).await?
+        } else {
+            0
+        };
         let bytes = store.collect(days).await?;
         let fact = serde_json::json!({ "freed_bytes": bytes, "removed_refs": refs });
-        out.line(&fact, || format!("freed {bytes} bytes, removed {refs} refs"));
+        out.line(&fact, || {
+            format!("freed {bytes} bytes, removed {refs} refs")
+        });
         Ok(Exit::Done)
     }
 
@@ -41,7 +47,9 @@ impl Gc {
             let mut names = mirror.results().await?;
             names.retain(|name| {
                 let of = code_commit_fleet_wire::of_result_ref(&fleet, name);
-                of.is_some_and(|(order, epoch)| orders.get(&order).is_some_and(|keep| *keep != Some(epoch)))
+                of.is_some_and(|(order, epoch)| {
+                    orders.get(&order).is_some_and(|keep| *keep != Some(epoch))
+                })
             });
             mirror.remove(&names).await?;
             removed += names.len();

@@ -1,6 +1,10 @@
 //! `code-commit-fleet`: submits orders, shows what became of them, and runs the fleet's own processes.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is the program that prints")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is the program that prints"
+)]
 
 mod fleet;
 mod gc;
@@ -38,9 +42,20 @@ struct Flags {
     )]
     database: String,
     /// A gateway to ask instead of the database, with the token in `CODE_COMMIT_FLEET_TOKEN`
-    #[arg(long, global = true, env = "CODE_COMMIT_FLEET_GATEWAY", value_name = "HOST:PORT")]
+    #[arg(
+        long,
+        global = true,
+        env = "CODE_COMMIT_FLEET_GATEWAY",
+        value_name = "HOST:PORT"
+    )]
     gateway: Option<String>,
-    #[arg(long, global = true, env = "CODE_COMMIT_FLEET_TOKEN", hide = true, hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "CODE_COMMIT_FLEET_TOKEN",
+        hide = true,
+        hide_env_values = true
+    )]
     token: Option<String>,
     /// The authority of the gateway's certificate, in PEM
     #[arg(long, global = true, value_name = "FILE")]
@@ -134,8 +149,21 @@ struct Which {
 
 impl Which {
     fn filter(&self) -> Filter {
-        let Self { tenant, batch, repo, model, state } = self.clone();
-        Filter { tenant, batch, repo, model, state, orders: Vec::new() }
+        let Self {
+            tenant,
+            batch,
+            repo,
+            model,
+            state,
+        } = self.clone();
+        Filter {
+            tenant,
+            batch,
+            repo,
+            model,
+            state,
+            orders: Vec::new(),
+        }
     }
 }
 
@@ -151,7 +179,9 @@ enum Exit {
 #[tokio::main]
 async fn main() -> ExitCode {
     let flags = Flags::parse();
-    let out = print::Out { is_json: flags.json };
+    let out = print::Out {
+        is_json: flags.json,
+    };
     match run(&flags, out).await {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
@@ -163,11 +193,17 @@ async fn main() -> ExitCode {
 
 async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
     let is_process = matches!(flags.command, Command::Gateway(_) | Command::Land(_));
-    let tells = if is_process { Tells::Everything } else { Tells::Traces };
+    let tells = if is_process {
+        Tells::Everything
+    } else {
+        Tells::Traces
+    };
     let _traces = Traces::begin("code-commit-fleet", tells)?;
     if let Command::Migrate = flags.command {
         Store::migrate(&flags.database).await?;
-        out.line(&serde_json::json!({ "migrated": true }), || "the schema is up to date".into());
+        out.line(&serde_json::json!({ "migrated": true }), || {
+            "the schema is up to date".into()
+        });
         return Ok(Exit::Done);
     }
     let fleet = async || flags.reach().await;
@@ -177,11 +213,16 @@ async fn run(flags: &Flags, out: print::Out) -> anyhow::Result<Exit> {
         Command::Submit(submit) => submit.run(&fleet().await?, out).await,
         Command::Status(status) => status.run(&fleet().await?, out).await,
         Command::Cancel(orders) => {
-            steer::each(&fleet().await?, orders, out, "cancelled", |filter| Request::Cancel { filter }).await
+            steer::each(&fleet().await?, orders, out, "cancelled", |filter| {
+                Request::Cancel { filter }
+            })
+            .await
         }
         Command::Retry(orders) => {
-            steer::each(&fleet().await?, orders, out, "queued again", |filter| Request::Retry { filter })
-                .await
+            steer::each(&fleet().await?, orders, out, "queued again", |filter| {
+                Request::Retry { filter }
+            })
+            .await
         }
         Command::Pause { what } => steer::pause(&fleet().await?, what, out).await,
         Command::Resume { what } => steer::resume(&fleet().await?, what, out).await,
@@ -202,10 +243,18 @@ impl Flags {
     /// The gateway if there is one, else the database.
     async fn reach(&self) -> anyhow::Result<Fleet> {
         let Some(address) = self.gateway.clone() else {
-            return Ok(Fleet::Database(Box::new(Store::open(&self.database).await?)));
+            return Ok(Fleet::Database(Box::new(
+                Store::open(&self.database).await?,
+            )));
         };
-        let token = self.token.clone().context("the gateway needs a token in CODE_COMMIT_FLEET_TOKEN")?;
-        Ok(Fleet::Gateway(Client::new(Endpoint::Tcp { address, token }, self.tls_ca.as_deref())?))
+        let token = self
+            .token
+            .clone()
+            .context("the gateway needs a token in CODE_COMMIT_FLEET_TOKEN")?;
+        Ok(Fleet::Gateway(Client::new(
+            Endpoint::Tcp { address, token },
+            self.tls_ca.as_deref(),
+        )?))
     }
 }
 
@@ -218,7 +267,9 @@ fn state(text: &str) -> Result<State, String> {
 }
 
 fn usd(text: &str) -> Result<Nanodollars, String> {
-    let usd: f64 = text.parse().map_err(|_| format!("`{text}` is not a number of dollars"))?;
+    let usd: f64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number of dollars"))?;
     Nanodollars::from_usd(usd).ok_or_else(|| format!("`{text}` is not between 0 and 1000000"))
 }
 
@@ -229,7 +280,10 @@ fn scope(text: &str) -> Result<Scope, String> {
         Some(("tenant", tenant)) if !tenant.is_empty() => Ok(Scope::Tenant(tenant.to_owned())),
         Some(("batch", rest)) => {
             let (tenant, batch) = rest.split_once('/').ok_or_else(refused)?;
-            Ok(Scope::Batch { tenant: tenant.to_owned(), batch: batch.to_owned() })
+            Ok(Scope::Batch {
+                tenant: tenant.to_owned(),
+                batch: batch.to_owned(),
+            })
         }
         _ => Err(refused()),
     }

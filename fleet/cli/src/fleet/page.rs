@@ -26,12 +26,15 @@ pub(crate) struct Page {
 impl Page {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
         let folder = &self.output;
-        std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("{} cannot be made", folder.display()))?;
         let filter = self.which.filter();
         let (orders, costs) = (store.orders(&filter).await?, store.costs(&filter).await?);
         let made = self.make(store, &orders).await?;
         let files = std::fs::read_dir(folder)?.flatten();
-        let files: BTreeSet<String> = files.filter_map(|file| file.file_name().into_string().ok()).collect();
+        let files: BTreeSet<String> = files
+            .filter_map(|file| file.file_name().into_string().ok())
+            .collect();
         let budgets = store.budgets().await?;
         let html = code_commit_fleet_pages::html(&Fleet {
             orders: &orders,
@@ -40,9 +43,16 @@ impl Page {
             files: &files,
         });
         let index = folder.join("index.html");
-        std::fs::write(&index, html).with_context(|| format!("{} cannot be written", index.display()))?;
+        std::fs::write(&index, html)
+            .with_context(|| format!("{} cannot be written", index.display()))?;
         let fact = serde_json::json!({ "file": index, "orders": orders.len(), "made": made });
-        out.line(&fact, || format!("{}: {} orders, {made} new pages", index.display(), orders.len()));
+        out.line(&fact, || {
+            format!(
+                "{}: {} orders, {made} new pages",
+                index.display(),
+                orders.len()
+            )
+        });
         Ok(Exit::Done)
     }
 
@@ -51,14 +61,18 @@ impl Page {
         let maker = Maker::new(self.program.clone());
         let mut made = 0;
         for order in orders {
-            let Some(file) = code_commit_fleet_pages::name(order).map(|name| self.output.join(name)) else {
+            let Some(file) =
+                code_commit_fleet_pages::name(order).map(|name| self.output.join(name))
+            else {
                 continue;
             };
             if file.exists() {
                 continue;
             }
             // It may have been collected meanwhile.
-            let Some(bundle) = store.bundle(order.order).await? else { continue };
+            let Some(bundle) = store.bundle(order.order).await? else {
+                continue;
+            };
             match maker.make(&bundle, &file).await {
                 Ok(()) => made += 1,
                 Err(error) => eprintln!("warning: order {} has no page: {error:#}", order.order.0),

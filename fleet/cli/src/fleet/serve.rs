@@ -23,7 +23,11 @@ const GLANCE: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 pub(crate) struct Gateway {
     /// Where workers of this machine reach it
-    #[arg(long, value_name = "PATH", default_value = "/run/code-commit-fleet/gateway.sock")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "/run/code-commit-fleet/gateway.sock"
+    )]
     socket: PathBuf,
     /// Where workers of other machines, people and programs reach it, each with a token of its own: see `token make`
     #[arg(long, value_name = "HOST:PORT")]
@@ -73,7 +77,9 @@ impl Gateway {
             None => None,
         };
         let tls = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificate), Some(key)) => Some(code_commit_fleet_gateway::Tls::read(certificate, key)?),
+            (Some(certificate), Some(key)) => {
+                Some(code_commit_fleet_gateway::Tls::read(certificate, key)?)
+            }
             _ => None,
         };
         let setup = code_commit_fleet_gateway::Setup {
@@ -91,7 +97,9 @@ impl Gateway {
             models: bind(&self.models).await?,
             tls,
             services: self.services()?,
-            interval: self.calls_per_minute.map(|calls| Duration::from_mins(1) / calls.max(1)),
+            interval: self
+                .calls_per_minute
+                .map(|calls| Duration::from_mins(1) / calls.max(1)),
             patience: seconds(self.patience)?,
             calls: code_commit_fleet_gateway::CALLS,
         };
@@ -104,19 +112,36 @@ impl Gateway {
         let mut services = Vec::new();
         for provider in Provider::all_built_in() {
             let name = &provider.name;
-            #[expect(clippy::disallowed_methods, reason = "this is the program that reads the environment")]
-            let key = provider.key_env.iter().find_map(|name| std::env::var(name).ok());
-            let mut named = self.upstream.iter().filter(|upstream| upstream.provider == provider);
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "this is the program that reads the environment"
+            )]
+            let key = provider
+                .key_env
+                .iter()
+                .find_map(|name| std::env::var(name).ok());
+            let mut named = self
+                .upstream
+                .iter()
+                .filter(|upstream| upstream.provider == provider);
             let address = named.next().map(|upstream| &*upstream.url);
-            anyhow::ensure!(named.next().is_none(), "--upstream names {name} twice; drop one of them");
+            anyhow::ensure!(
+                named.next().is_none(),
+                "--upstream names {name} twice; drop one of them"
+            );
             if let Some(key) = key.filter(|key| !key.is_empty()) {
-                services.push(code_commit_fleet_gateway::Service::new(name, address, &key)?);
+                services.push(code_commit_fleet_gateway::Service::new(
+                    name, address, &key,
+                )?);
             } else if address.is_some() {
                 let keys = provider.key_env.join(" or ");
                 anyhow::bail!("--upstream names {name}, and there is no key for it; set {keys}");
             }
         }
-        anyhow::ensure!(!services.is_empty(), "there is no vendor's key; set one, such as GEMINI_API_KEY");
+        anyhow::ensure!(
+            !services.is_empty(),
+            "there is no vendor's key; set one, such as GEMINI_API_KEY"
+        );
         Ok(services)
     }
 }
@@ -130,15 +155,28 @@ struct Upstream {
 
 fn upstream(text: &str) -> Result<Upstream, String> {
     let (name, url) = text.split_once('=').ok_or("write PROVIDER=URL")?;
-    let known: Vec<&str> = Provider::all_built_in().iter().map(|provider| &*provider.name).collect();
-    let unknown = || format!("there is no provider `{name}`; there are {}", known.join(", "));
+    let known: Vec<&str> = Provider::all_built_in()
+        .iter()
+        .map(|provider| &*provider.name)
+        .collect();
+    let unknown = || {
+        format!(
+            "there is no provider `{name}`; there are {}",
+            known.join(", ")
+        )
+    };
     let provider = Provider::built_in(name).ok_or_else(unknown)?;
     // Two interfaces of one service have one address.
     let service = provider.key_file();
     if service != name {
-        return Err(format!("`{name}` has the address of `{service}`: write {service}={url}"));
+        return Err(format!(
+            "`{name}` has the address of `{service}`: write {service}={url}"
+        ));
     }
-    Ok(Upstream { provider, url: url.to_owned() })
+    Ok(Upstream {
+        provider,
+        url: url.to_owned(),
+    })
 }
 
 /// How results are landed.
@@ -154,7 +192,9 @@ pub(crate) struct Land {
 
 impl Land {
     pub(crate) async fn run(&self, store: &Store, out: print::Out) -> anyhow::Result<Exit> {
-        let mirrors = Arc::new(Mirrors::new(std::path::absolute(self.folder.join("mirrors"))?));
+        let mirrors = Arc::new(Mirrors::new(std::path::absolute(
+            self.folder.join("mirrors"),
+        )?));
         if self.once {
             return once(store, mirrors, out).await;
         }
@@ -162,7 +202,10 @@ impl Land {
         while !*end.borrow() {
             // The right to land ends with its connection; then it is asked for again.
             if let Err(error) = land(store, Arc::clone(&mirrors), &mut end).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "cannot land at this moment");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot land at this moment"
+                );
             }
             pause(&mut end).await;
         }
@@ -177,12 +220,21 @@ async fn once(store: &Store, mirrors: Arc<Mirrors>, out: print::Out) -> anyhow::
     let mut all = Round::default();
     loop {
         let round = lander.whole_round().await?;
-        all = Round { failed: round.failed, ..all.and(round) };
+        all = Round {
+            failed: round.failed,
+            ..all.and(round)
+        };
         if round.is_idle() {
             break;
         }
     }
-    let Round { landed, again, refused, trains, failed } = all;
+    let Round {
+        landed,
+        again,
+        refused,
+        trains,
+        failed,
+    } = all;
     let fact = serde_json::json!({
         "landed": landed, "again": again, "refused": refused, "trains": trains, "failed": failed
     });
@@ -193,7 +245,11 @@ async fn once(store: &Store, mirrors: Arc<Mirrors>, out: print::Out) -> anyhow::
         )
     };
     out.line(&fact, words);
-    Ok(if refused + failed > 0 { Exit::No } else { Exit::Done })
+    Ok(if refused + failed > 0 {
+        Exit::No
+    } else {
+        Exit::Done
+    })
 }
 
 /// Lands until it is asked to end, or at once if another process does.
@@ -202,7 +258,9 @@ async fn land(
     mirrors: Arc<Mirrors>,
     end: &mut watch::Receiver<bool>,
 ) -> Result<(), LandError> {
-    let Some(mut lander) = Lander::new(store, mirrors).await? else { return Ok(()) };
+    let Some(mut lander) = Lander::new(store, mirrors).await? else {
+        return Ok(());
+    };
     while !*end.borrow() {
         if lander.round().await?.is_idle() {
             pause(end).await;
@@ -219,7 +277,9 @@ async fn pause(end: &mut watch::Receiver<bool>) {
 }
 
 async fn bind(address: &str) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}"))
 }
 
 fn seconds(seconds: f64) -> anyhow::Result<Duration> {

@@ -33,7 +33,12 @@ pub(crate) struct Submit {
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = name)]
     tenant: String,
     /// Higher ones come first among a tenant's orders
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_hyphen_values = true
+    )]
     priority: i32,
     /// Begin when this order has passed, or has landed if it is to land, on what it left
     #[arg(long, value_name = "ORDER")]
@@ -51,24 +56,45 @@ pub(crate) struct Submit {
 
 impl Submit {
     pub(crate) async fn run(&self, fleet: &Fleet, out: print::Out) -> anyhow::Result<Exit> {
-        let contents = self.files.iter().map(|file| read(file)).collect::<anyhow::Result<Vec<_>>>()?;
+        let contents = self
+            .files
+            .iter()
+            .map(|file| read(file))
+            .collect::<anyhow::Result<Vec<_>>>()?;
         let base = resolve(&self.repo, &self.base).await?.to_string();
         if let Some(branch) = &self.land {
             let missing = || format!("--land {branch} needs a branch that the hub has");
-            resolve(&self.repo, &branch.full()).await.with_context(missing)?;
+            resolve(&self.repo, &branch.full())
+                .await
+                .with_context(missing)?;
         }
         self.check_price(fleet).await?;
         // Each order has a trace of its own, which begins here.
-        let spans: Vec<Span> =
-            contents.iter().map(|_| info_span!("submit", tenant = self.tenant, order = Empty)).collect();
-        let orders = contents.into_iter().zip(&spans).map(|(content, span)| self.order(content, &base, span));
+        let spans: Vec<Span> = contents
+            .iter()
+            .map(|_| info_span!("submit", tenant = self.tenant, order = Empty))
+            .collect();
+        let orders = contents
+            .into_iter()
+            .zip(&spans)
+            .map(|(content, span)| self.order(content, &base, span));
         let max_cost_usd = self.max_cost.map(Nanodollars::as_usd);
-        let submitted: Vec<Submitted> =
-            fleet.ask(Request::Submit { orders: orders.collect(), max_cost_usd }).await?;
+        let submitted: Vec<Submitted> = fleet
+            .ask(Request::Submit {
+                orders: orders.collect(),
+                max_cost_usd,
+            })
+            .await?;
         for ((submitted, file), span) in submitted.iter().zip(&self.files).zip(spans) {
             span.record("order", submitted.order.0);
-            let word = if submitted.fresh { "" } else { " (was submitted before)" };
-            out.line(submitted, || format!("order {}: {}{word}", submitted.order.0, file.display()));
+            let word = if submitted.fresh {
+                ""
+            } else {
+                " (was submitted before)"
+            };
+            out.line(submitted, || {
+                format!("order {}: {}{word}", submitted.order.0, file.display())
+            });
         }
         Ok(Exit::Done)
     }
@@ -78,17 +104,30 @@ impl Submit {
         if has_price(&self.model)? {
             return Ok(());
         }
-        let batch = self.batch.clone().map(|batch| Scope::Batch { tenant: self.tenant.clone(), batch });
-        let scopes = [Some(Scope::Fleet), Some(Scope::Tenant(self.tenant.clone())), batch.clone()];
+        let batch = self.batch.clone().map(|batch| Scope::Batch {
+            tenant: self.tenant.clone(),
+            batch,
+        });
+        let scopes = [
+            Some(Scope::Fleet),
+            Some(Scope::Tenant(self.tenant.clone())),
+            batch.clone(),
+        ];
         let scopes: Vec<String> = scopes.iter().flatten().map(Scope::to_string).collect();
         // A gateway does not tell everybody about caps; the order will say then that it is over budget.
         let budgets = match fleet {
             Fleet::Database(store) => store.budgets().await?,
             Fleet::Gateway(_) => Vec::new(),
         };
-        let own = batch.filter(|_| self.max_cost.is_some()).map(|batch| batch.to_string());
-        let capped =
-            own.or_else(|| budgets.into_iter().map(|b| b.scope).find(|scope| scopes.contains(scope)));
+        let own = batch
+            .filter(|_| self.max_cost.is_some())
+            .map(|batch| batch.to_string());
+        let capped = own.or_else(|| {
+            budgets
+                .into_iter()
+                .map(|b| b.scope)
+                .find(|scope| scopes.contains(scope))
+        });
         let what = format!("the price of {} is not known", self.model);
         if let Some(scope) = capped {
             anyhow::bail!(
@@ -117,11 +156,18 @@ impl Submit {
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    let text = std::fs::read_to_string(file)
+        .with_context(|| format!("{} cannot be read", file.display()))?;
     let problems = match WorkOrder::parse(text.as_bytes()) {
-        Ok(order) if order.is_template() => "intent: is that of the template; say what is wanted".to_owned(),
+        Ok(order) if order.is_template() => {
+            "intent: is that of the template; say what is wanted".to_owned()
+        }
         Ok(_) => return Ok(text),
-        Err(problems) => problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+        Err(problems) => problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; "),
     };
     anyhow::bail!(
         "{} is not a work order: {problems}; fix it, then: code-commit order check {0}",
@@ -135,12 +181,22 @@ fn model(text: &str) -> Result<ModelId, String> {
     if Provider::built_in(model.provider()).is_some() {
         return Ok(model);
     }
-    let known: Vec<&str> = Provider::all_built_in().iter().map(|provider| &*provider.name).collect();
-    Err(format!("there is no provider `{}`; the fleet has {}", model.provider(), known.join(", ")))
+    let known: Vec<&str> = Provider::all_built_in()
+        .iter()
+        .map(|provider| &*provider.name)
+        .collect();
+    Err(format!(
+        "there is no provider `{}`; the fleet has {}",
+        model.provider(),
+        known.join(", ")
+    ))
 }
 
 fn has_price(model: &ModelId) -> anyhow::Result<bool> {
-    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date().to_string();
+    let today = jiff::Timestamp::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date()
+        .to_string();
     let today = Day::try_from(today).context("the clock of this machine is wrong")?;
     Ok(Prices::built_in().of(model, None, &today).is_some())
 }

@@ -56,13 +56,17 @@ impl Token {
                 let Some(secret) = secret else {
                     anyhow::bail!("there is a token of {name}; choose another name")
                 };
-                out.line(&serde_json::json!({ "name": name, "role": role, "secret": secret }), || {
-                    secret.clone()
-                });
+                out.line(
+                    &serde_json::json!({ "name": name, "role": role, "secret": secret }),
+                    || secret.clone(),
+                );
             }
             Self::List => {
                 for token in store.tokens().await? {
-                    let tenant = token.tenant.as_deref().map(|tenant| format!("  tenant {tenant}"));
+                    let tenant = token
+                        .tenant
+                        .as_deref()
+                        .map(|tenant| format!("  tenant {tenant}"));
                     let revoked = if token.is_revoked { "  revoked" } else { "" };
                     let words = || {
                         format!(
@@ -78,10 +82,15 @@ impl Token {
             }
             Self::Revoke { name } => {
                 let was_there = store.revoke_token(name).await? == Fence::Held;
-                let words = if was_there { "is revoked" } else { "has no valid token" };
-                out.line(&serde_json::json!({ "name": name, "done": was_there }), || {
-                    format!("{name} {words}")
-                });
+                let words = if was_there {
+                    "is revoked"
+                } else {
+                    "has no valid token"
+                };
+                out.line(
+                    &serde_json::json!({ "name": name, "done": was_there }),
+                    || format!("{name} {words}"),
+                );
                 return Ok(if was_there { Exit::Done } else { Exit::Nothing });
             }
         }

@@ -75,7 +75,10 @@ fn hub_apart(fleet: &Machine) -> Option<()> {
     to_hub.cut(true).unwrap();
     // The one cannot push, the other one cannot even fetch.
     scene.start_worker(2);
-    for (log, what) in [("worker-1.log", "git push"), ("worker-2.log", "git ls-remote")] {
+    for (log, what) in [
+        ("worker-1.log", "git push"),
+        ("worker-2.log", "git ls-remote"),
+    ] {
         scene.wait_for_log(log, &[what]);
     }
     to_hub.cut(false).unwrap();
@@ -83,12 +86,18 @@ fn hub_apart(fleet: &Machine) -> Option<()> {
     scene.check_results(&orders);
 
     let last = scene.submit(ORDERS - 1..ORDERS, &["--land", "main"]);
-    until("the last result", || (scene.state(last[0]) == "passed").then_some(())).unwrap();
+    until("the last result", || {
+        (scene.state(last[0]) == "passed").then_some(())
+    })
+    .unwrap();
     to_hub.cut(true).unwrap();
     scene.start_land();
     scene.wait_for_log("land.log", &["cannot land"]);
     to_hub.cut(false).unwrap();
-    until("the landing", || (scene.state(last[0]) == "landed").then_some(())).unwrap();
+    until("the landing", || {
+        (scene.state(last[0]) == "landed").then_some(())
+    })
+    .unwrap();
     assert_eq!(scene.vendor.requests().len(), ORDERS);
     assert_eq!(scene.calls(), [ORDERS, 0, 0]);
     Some(())

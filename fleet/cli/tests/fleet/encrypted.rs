@@ -10,7 +10,9 @@ use crate::scene::Scene;
 
 #[test]
 fn an_order_is_carried_out_over_tls() {
-    let Some(mut scene) = Scene::new(1, 0) else { return };
+    let Some(mut scene) = Scene::new(1, 0) else {
+        return;
+    };
     let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../llm-gemini/tests/tls");
     scene.gateway.take().unwrap().kill().unwrap();
     scene.certificates = Some(certificates);
@@ -47,14 +49,20 @@ fn the_database_is_reached_over_tls_and_only_if_its_authority_is_known() {
         format!("ssl_key_file={key}"),
     ];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let Some(postgres) = Postgres::start_with(&settings).unwrap() else { return };
-    let database = "host=localhost hostaddr=127.0.0.77 user=postgres dbname=postgres sslmode=require";
+    let Some(postgres) = Postgres::start_with(&settings).unwrap() else {
+        return;
+    };
+    let database =
+        "host=localhost hostaddr=127.0.0.77 user=postgres dbname=postgres sslmode=require";
     let migrate = |authority: Option<&str>| {
         let mut command = Command::new(sibling("code-commit-fleet").unwrap());
         command.args(["migrate", "--database", database]);
         command.envs(authority.map(|name| ("PGSSLROOTCERT", certificates.join(name))));
         let done = command.output().unwrap();
-        (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+        (
+            done.status.code().unwrap(),
+            String::from_utf8(done.stderr).unwrap(),
+        )
     };
     for unknown in [None, Some("self-signed.pem"), Some("nowhere.pem")] {
         let (code, said) = migrate(unknown);

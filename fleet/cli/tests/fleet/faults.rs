@@ -78,7 +78,9 @@ impl Fault {
 }
 
 pub(crate) fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().map_or(default, |value| value.parse().unwrap())
+    std::env::var(name)
+        .ok()
+        .map_or(default, |value| value.parse().unwrap())
 }
 
 /// `FLEET_FAULTS`, `FLEET_ORDERS` and `FLEET_SEED` make it larger.
@@ -87,7 +89,9 @@ fn under_kills_and_stops_every_order_is_done_once_and_no_budget_is_passed() {
     let (orders, faults) = (setting("FLEET_ORDERS", 12), setting("FLEET_FAULTS", 6));
     let seed = setting("FLEET_SEED", 28);
     let orders = usize::try_from(orders).unwrap();
-    let Some(mut scene) = Scene::new(orders, 150) else { return };
+    let Some(mut scene) = Scene::new(orders, 150) else {
+        return;
+    };
     let submitted = scene.submit(0..orders, &["--batch", "all", "--max-cost", "1000"]);
     for number in 0..WORKERS {
         scene.start_worker(number);
@@ -108,11 +112,18 @@ fn under_kills_and_stops_every_order_is_done_once_and_no_budget_is_passed() {
     // An answer that was paid for twice is listed, and never without a gateway's death.
     let [calls, again, unknown] = scene.calls();
     let (made, listed) = (scene.vendor.requests().len(), again + unknown);
-    let lost: u64 = scene.results().values().map(|result| result["lost"].as_u64().unwrap()).sum();
+    let lost: u64 = scene
+        .results()
+        .values()
+        .map(|result| result["lost"].as_u64().unwrap())
+        .sum();
     println!(
         "{orders} orders, {faults} faults, {lost} lost leases, {made} calls made, {calls} counted, {listed} of them twice or unknown"
     );
     assert_eq!(calls, orders + listed);
-    assert!(made <= calls, "{made} calls were made, and {calls} are known");
+    assert!(
+        made <= calls,
+        "{made} calls were made, and {calls} are known"
+    );
     scene.check_budget();
 }

@@ -17,14 +17,22 @@ impl Scene {
 
     /// The refs of results, each with its commit.
     fn pushed(&self) -> String {
-        self.hub.git(&["for-each-ref", "--format=%(refname) %(objectname)", "refs/fleet"]).unwrap()
+        self.hub
+            .git(&[
+                "for-each-ref",
+                "--format=%(refname) %(objectname)",
+                "refs/fleet",
+            ])
+            .unwrap()
     }
 }
 
 /// What README.md promises for a backup.
 #[test]
 fn a_fleet_goes_on_from_a_backup_that_was_made_in_the_middle_of_work() {
-    let Some(mut scene) = Scene::new(ORDERS, 500) else { return };
+    let Some(mut scene) = Scene::new(ORDERS, 500) else {
+        return;
+    };
     scene.submit(0..ORDERS - 1, &[]);
     scene.start_two_workers();
     // The backup has an answer and a call that is under way.
@@ -41,7 +49,13 @@ fn a_fleet_goes_on_from_a_backup_that_was_made_in_the_middle_of_work() {
     scene.postgres.restore(&backup).unwrap();
     let (pushed, made) = (scene.pushed(), scene.vendor.requests().len());
     let answers = "SELECT count(*) FROM calls WHERE state = 'answered'";
-    let kept: usize = scene.postgres.query(answers).unwrap().trim().parse().unwrap();
+    let kept: usize = scene
+        .postgres
+        .query(answers)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
     scene.start_gateway();
     scene.start_two_workers();
     let orders = scene.submit(0..ORDERS, &[]);
@@ -49,7 +63,10 @@ fn a_fleet_goes_on_from_a_backup_that_was_made_in_the_middle_of_work() {
     scene.check_results(&orders);
     assert_eq!(scene.results().len(), ORDERS);
     let now = scene.pushed();
-    assert!(pushed.lines().all(|result| now.contains(result)), "overwritten: {pushed} {now}");
+    assert!(
+        pushed.lines().all(|result| now.contains(result)),
+        "overwritten: {pushed} {now}"
+    );
 
     // Only answers that the backup does not have are paid for again.
     let all = scene.vendor.requests().len();
@@ -58,7 +75,10 @@ fn a_fleet_goes_on_from_a_backup_that_was_made_in_the_middle_of_work() {
     // The fleet knows of all calls but those between the backup and its end.
     let [calls, again, unknown] = scene.calls();
     assert_eq!((calls, again), (ORDERS + unknown, 0));
-    assert!(all <= calls + made - known, "{all} calls were made, and {calls} are known");
+    assert!(
+        all <= calls + made - known,
+        "{all} calls were made, and {calls} are known"
+    );
     println!(
         "{made} of {all} calls were made before the restore; {kept} answers were kept, {unknown} calls are unknown"
     );
@@ -66,13 +86,18 @@ fn a_fleet_goes_on_from_a_backup_that_was_made_in_the_middle_of_work() {
 
 #[test]
 fn a_result_that_landed_after_the_backup_lands_again_and_changes_nothing() {
-    let Some(mut scene) = Scene::new(1, 0) else { return };
+    let Some(mut scene) = Scene::new(1, 0) else {
+        return;
+    };
     let order = scene.submit(0..1, &["--land", "main"])[0];
     let backup = scene.postgres.dump().unwrap();
     let land = |scene: &mut Scene| {
         scene.start_worker(1);
         scene.start_land();
-        until("the landing", || (scene.state(order) == "landed").then_some(())).unwrap();
+        until("the landing", || {
+            (scene.state(order) == "landed").then_some(())
+        })
+        .unwrap();
         scene.hub.git(&["rev-parse", "main^{tree}"]).unwrap()
     };
     let first = land(&mut scene);
@@ -85,12 +110,20 @@ fn a_result_that_landed_after_the_backup_lands_again_and_changes_nothing() {
 
 #[test]
 fn a_fleet_whose_database_has_no_room_waits_and_loses_nothing() {
-    let Some(postgres) = Postgres::start_on_disk(256).unwrap() else { return };
+    let Some(postgres) = Postgres::start_on_disk(256).unwrap() else {
+        return;
+    };
     let database = postgres.address();
-    let mut scene = Scene::on(postgres, database, "127.0.0.1", vendor(ORDERS, 300).unwrap());
+    let mut scene = Scene::on(
+        postgres,
+        database,
+        "127.0.0.1",
+        vendor(ORDERS, 300).unwrap(),
+    );
     let orders = scene.submit(0..ORDERS, &["--batch", "all", "--max-cost", "1000"]);
     scene.start_two_workers();
-    let says = |scene: &Scene, words: &str| scene.postgres.log().unwrap().contains(words).then_some(());
+    let says =
+        |scene: &Scene, words: &str| scene.postgres.log().unwrap().contains(words).then_some(());
 
     // Tables cannot grow: transactions fail.
     scene.wait_for_calls(1);
@@ -121,17 +154,39 @@ fn a_fleet_whose_database_has_no_room_waits_and_loses_nothing() {
 #[test]
 fn workers_that_have_nothing_to_do_ask_rarely() {
     let idle = usize::try_from(setting("FLEET_IDLE", 20)).unwrap();
-    let Some(postgres) = Postgres::start_with(&["fsync=off", "log_statement=all"]).unwrap() else { return };
+    let Some(postgres) = Postgres::start_with(&["fsync=off", "log_statement=all"]).unwrap() else {
+        return;
+    };
     let database = postgres.address();
     let mut scene = Scene::on(postgres, database, "127.0.0.1", vendor(0, 0).unwrap());
     for number in 0..idle {
         scene.start_worker(number);
     }
     let count = |words: &str| scene.postgres.log().unwrap().matches(words).count();
-    let counts = || ["LOG:  execute", "LOG:  statement", "INSERT INTO workers", "WITH head AS"].map(count);
-    let processor = || scene.gateway.as_ref().unwrap().processor_time().unwrap().as_secs_f64();
-    let asked =
-        |times: usize| until("their questions", || (counts()[2] >= times * idle).then_some(())).unwrap();
+    let counts = || {
+        [
+            "LOG:  execute",
+            "LOG:  statement",
+            "INSERT INTO workers",
+            "WITH head AS",
+        ]
+        .map(count)
+    };
+    let processor = || {
+        scene
+            .gateway
+            .as_ref()
+            .unwrap()
+            .processor_time()
+            .unwrap()
+            .as_secs_f64()
+    };
+    let asked = |times: usize| {
+        until("their questions", || {
+            (counts()[2] >= times * idle).then_some(())
+        })
+        .unwrap()
+    };
     asked(1);
     let (begun, before, spent) = (Instant::now(), counts(), processor());
     asked(2);
@@ -149,5 +204,8 @@ fn workers_that_have_nothing_to_do_ask_rarely() {
     );
     // Beats of the gateway, with the short patience of this scene, and its sweeps.
     let others = executed + batches - asked - looked;
-    assert!(others <= 30 * idle_seconds, "{others} statements that no worker asked for");
+    assert!(
+        others <= 30 * idle_seconds,
+        "{others} statements that no worker asked for"
+    );
 }

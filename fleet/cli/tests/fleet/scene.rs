@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use code_commit_fleet_trial::{Hub, Postgres, Program, Server, content, product, sibling, until, vendor};
+use code_commit_fleet_trial::{
+    Hub, Postgres, Program, Server, content, product, sibling, until, vendor,
+};
 use serde_json::Value;
 
 /// Database, hub, vendor, gateway and workers.
@@ -39,7 +41,12 @@ impl Scene {
     pub(crate) fn new(count: usize, delay_ms: u64) -> Option<Self> {
         let postgres = Postgres::start().unwrap()?;
         let database = postgres.address();
-        Some(Self::on(postgres, database, "127.0.0.1", vendor(count, delay_ms).unwrap()))
+        Some(Self::on(
+            postgres,
+            database,
+            "127.0.0.1",
+            vendor(count, delay_ms).unwrap(),
+        ))
     }
 
     /// The same with a database that is elsewhere, and a gateway that listens at `host`.
@@ -82,20 +89,33 @@ impl Scene {
     pub(crate) fn fleet(&self, args: &[&str]) -> (i32, Vec<Value>) {
         let done = self.run(args);
         let printed = String::from_utf8(done.stdout).unwrap();
-        let facts = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let facts = printed
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
         (done.status.code().unwrap(), facts)
     }
 
     /// The same for a command that is refused: its exit code and the error.
     pub(crate) fn refused(&self, args: &[&str]) -> (i32, String) {
         let done = self.run(args);
-        (done.status.code().unwrap(), String::from_utf8(done.stderr).unwrap())
+        (
+            done.status.code().unwrap(),
+            String::from_utf8(done.stderr).unwrap(),
+        )
     }
 
     fn run(&self, args: &[&str]) -> Output {
         let mut command = Command::new("timeout");
-        command.arg("1800").arg(sibling("code-commit-fleet").unwrap()).args(args).arg("--json");
-        self.with_database(command).stdin(Stdio::null()).output().unwrap()
+        command
+            .arg("1800")
+            .arg(sibling("code-commit-fleet").unwrap())
+            .args(args)
+            .arg("--json");
+        self.with_database(command)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
     }
 
     /// Submits orders in this range, each a file of its own; their numbers in the fleet.
@@ -122,7 +142,10 @@ impl Scene {
         args.extend(files.iter().map(String::as_str));
         let (code, facts) = self.fleet(&args);
         assert_eq!(code, 0);
-        facts.iter().map(|fact| fact["order"].as_i64().unwrap()).collect()
+        facts
+            .iter()
+            .map(|fact| fact["order"].as_i64().unwrap())
+            .collect()
     }
 
     /// Waits until nothing more happens; the exit code, as of [`Self::fleet`].
@@ -133,14 +156,18 @@ impl Scene {
     /// All orders that are over, by their numbers.
     pub(crate) fn results(&self) -> BTreeMap<i64, Value> {
         let (_, facts) = self.fleet(&["results"]);
-        facts.into_iter().map(|fact| (fact["order"].as_i64().unwrap(), fact)).collect()
+        facts
+            .into_iter()
+            .map(|fact| (fact["order"].as_i64().unwrap(), fact))
+            .collect()
     }
 
     /// Calls that were paid for; of them, those whose request had an answer already, and those that nobody knows about.
     pub(crate) fn calls(&self) -> [usize; 3] {
         let (_, costs) = self.fleet(&["costs"]);
         assert_eq!(costs.len(), 1, "{costs:?}");
-        ["calls", "again", "unknown"].map(|name| usize::try_from(costs[0][name].as_u64().unwrap()).unwrap())
+        ["calls", "again", "unknown"]
+            .map(|name| usize::try_from(costs[0][name].as_u64().unwrap()).unwrap())
     }
 
     /// Fails unless nothing is held of the only cap, and what was spent of it is what calls have cost.
@@ -150,13 +177,20 @@ impl Scene {
         let budget = &status[0]["budgets"][0];
         assert_eq!(budget["held_usd"], 0.0, "{budget}");
         let usd = |value: &Value| value.as_f64().unwrap();
-        assert!((usd(&budget["spent_usd"]) - usd(&costs[0]["usd"])).abs() < 1e-9, "{budget} {costs:?}");
+        assert!(
+            (usd(&budget["spent_usd"]) - usd(&costs[0]["usd"])).abs() < 1e-9,
+            "{budget} {costs:?}"
+        );
     }
 
     /// Waits until a program has logged one of these words.
     pub(crate) fn wait_for_log(&self, log: &str, words: &[&str]) {
         let log = self.path(log);
-        let found = || words.iter().any(|word| std::fs::read_to_string(&log).unwrap().contains(word));
+        let found = || {
+            words
+                .iter()
+                .any(|word| std::fs::read_to_string(&log).unwrap().contains(word))
+        };
         until(words[0], || found().then_some(())).unwrap();
     }
 
@@ -171,23 +205,37 @@ impl Scene {
 
     /// The same, started by another program.
     pub(crate) fn start_gateway_in(&mut self, mut gateway: Command) {
-        gateway.arg(sibling("code-commit-fleet").unwrap()).arg("gateway");
-        gateway.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
+        gateway
+            .arg(sibling("code-commit-fleet").unwrap())
+            .arg("gateway");
+        gateway
+            .env("CODE_COMMIT_FLEET_DATABASE", &self.database)
+            .envs(&self.environment);
         gateway.args(["--lease", "3", "--patience", "3", "--backoff", "0.1"]);
         gateway.arg("--socket").arg(self.path("gateway.sock"));
-        gateway.arg("--models").arg(format!("{}:{}", self.host, self.port));
+        gateway
+            .arg("--models")
+            .arg(format!("{}:{}", self.host, self.port));
         gateway.args(["--listen", &self.remote()]);
-        gateway.arg("--upstream").arg(format!("gemini={}", self.vendor.origin()));
+        gateway
+            .arg("--upstream")
+            .arg(format!("gemini={}", self.vendor.origin()));
         gateway.env("GEMINI_API_KEY", "the-vendors-key");
         if let Some(folder) = &self.certificates {
             gateway.arg("--tls-cert").arg(folder.join("signed.pem"));
-            gateway.arg("--tls-key").arg(folder.join("localhost-key.pem"));
+            gateway
+                .arg("--tls-key")
+                .arg(folder.join("localhost-key.pem"));
         }
         let (log, socket) = (self.path("gateway.log"), self.path("gateway.sock"));
         let mut gateway = Program::start(gateway, &log).unwrap();
         let ready = || (UnixStream::connect(&socket).is_ok() || gateway.has_ended()).then_some(());
         until("the gateway", ready).unwrap();
-        assert!(!gateway.has_ended(), "{}", std::fs::read_to_string(log).unwrap());
+        assert!(
+            !gateway.has_ended(),
+            "{}",
+            std::fs::read_to_string(log).unwrap()
+        );
         self.gateway = Some(gateway);
     }
 
@@ -222,12 +270,17 @@ impl Scene {
     /// A worker that reaches the gateway over TCP.
     pub(crate) fn start_remote_worker(&mut self, number: usize, gateway: &str) {
         let mut worker = Command::new(sibling("code-commit-worker").unwrap());
-        worker.args(["--gateway", gateway]).env("CODE_COMMIT_FLEET_TOKEN", &self.token);
+        worker
+            .args(["--gateway", gateway])
+            .env("CODE_COMMIT_FLEET_TOKEN", &self.token);
         self.start(worker, number, &product().unwrap());
     }
 
     fn start(&mut self, mut worker: Command, number: usize, program: &Path) {
-        worker.arg("--name").arg(format!("worker-{number}")).args(["--slots", "1"]);
+        worker
+            .arg("--name")
+            .arg(format!("worker-{number}"))
+            .args(["--slots", "1"]);
         let models = match &self.certificates {
             Some(folder) => {
                 worker.arg("--tls-ca").arg(folder.join("authority.pem"));
@@ -236,12 +289,17 @@ impl Scene {
             None => format!("http://{}:{}", self.host, self.port),
         };
         worker.args(["--models", &models]);
-        worker.arg("--folder").arg(self.path(&format!("worker-{number}")));
+        worker
+            .arg("--folder")
+            .arg(self.path(&format!("worker-{number}")));
         worker.arg("--program").arg(program);
         // A user's own settings have no part in a test.
-        worker.env("HOME", self.hub.scratch()).envs(&self.environment);
+        worker
+            .env("HOME", self.hub.scratch())
+            .envs(&self.environment);
         let log = self.path(&format!("worker-{number}.log"));
-        self.workers.insert(number, Program::start(worker, &log).unwrap());
+        self.workers
+            .insert(number, Program::start(worker, &log).unwrap());
     }
 
     /// Where the gateway listens for other machines.
@@ -262,7 +320,8 @@ impl Scene {
 
     /// Posts to the gateway with any token; the status and the answer.
     pub(crate) fn post_as(&self, token: &str, path: &str, body: &Value) -> (u16, String) {
-        let headers = format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
+        let headers =
+            format!("authorization: Bearer {token}\r\ncontent-type: application/json\r\n");
         exchange(&self.remote(), path, &headers, body)
     }
 
@@ -274,16 +333,26 @@ impl Scene {
     /// Runs the command as somebody who has no more than a token.
     pub(crate) fn fleet_as(&self, token: &str, args: &[&str]) -> (i32, String) {
         let mut command = Command::new(sibling("code-commit-fleet").unwrap());
-        command.args(args).arg("--json").args(["--gateway", &self.remote()]);
-        command.args(["--database", "host=/nowhere"]).env("CODE_COMMIT_FLEET_TOKEN", token);
+        command
+            .args(args)
+            .arg("--json")
+            .args(["--gateway", &self.remote()]);
+        command
+            .args(["--database", "host=/nowhere"])
+            .env("CODE_COMMIT_FLEET_TOKEN", token);
         let done = command.stdin(Stdio::null()).output().unwrap();
         let said = [done.stdout, done.stderr].concat();
-        (done.status.code().unwrap(), String::from_utf8(said).unwrap())
+        (
+            done.status.code().unwrap(),
+            String::from_utf8(said).unwrap(),
+        )
     }
 
     /// How often an order was lost.
     pub(crate) fn lost(&self, order: i64) -> i64 {
-        self.fleet(&["status", &order.to_string()]).1[0]["lost"].as_i64().unwrap()
+        self.fleet(&["status", &order.to_string()]).1[0]["lost"]
+            .as_i64()
+            .unwrap()
     }
 
     pub(crate) fn start_land(&mut self) {
@@ -304,15 +373,26 @@ impl Scene {
             let result = &results[order];
             assert_eq!(result["state"], "passed", "{result}");
             let commit = result["commit"].as_str().unwrap();
-            let in_hub = self.hub.git(&["rev-parse", result["reference"].as_str().unwrap()]).unwrap();
+            let in_hub = self
+                .hub
+                .git(&["rev-parse", result["reference"].as_str().unwrap()])
+                .unwrap();
             assert_eq!(in_hub.trim(), commit);
             let added = self.hub.added(&self.hub.base, commit).unwrap();
-            assert_eq!(added, [(format!("done/{number:05}.txt"), format!("result-{number:05}\n"))]);
+            assert_eq!(
+                added,
+                [(
+                    format!("done/{number:05}.txt"),
+                    format!("result-{number:05}\n")
+                )]
+            );
         }
     }
 
     fn with_database(&self, mut command: Command) -> Command {
-        command.env("CODE_COMMIT_FLEET_DATABASE", &self.database).envs(&self.environment);
+        command
+            .env("CODE_COMMIT_FLEET_DATABASE", &self.database)
+            .envs(&self.environment);
         command
     }
 }
@@ -328,7 +408,10 @@ fn exchange(address: &str, path: &str, headers: &str, body: &Value) -> (u16, Str
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    (
+        head.split(' ').nth(1).unwrap().parse().unwrap(),
+        body.to_owned(),
+    )
 }
 
 /// Ports that nobody uses at this moment. A gateway that is started again has to find the same ones, so they are below those that
@@ -340,6 +423,8 @@ fn free_ports<const N: usize>() -> [u16; N] {
             let number = std::process::id() * 64 + NEXT.fetch_add(1, Ordering::Relaxed);
             u16::try_from(10_000 + number % 20_000).unwrap()
         });
-        free.into_iter().find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+        free.into_iter()
+            .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+            .unwrap()
     })
 }

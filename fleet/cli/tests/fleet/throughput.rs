@@ -10,8 +10,13 @@ use crate::scene::Scene;
 fn any_number_of_workers_does_each_order_once() {
     let workers = std::env::var("FLEET_WORKERS").unwrap_or_else(|_| "2".into());
     let orders = usize::try_from(setting("FLEET_ORDERS", 4)).unwrap();
-    for count in workers.split(',').map(|count| count.parse::<usize>().unwrap()) {
-        let Some(mut scene) = Scene::new(orders, setting("FLEET_DELAY_MS", 0)) else { return };
+    for count in workers
+        .split(',')
+        .map(|count| count.parse::<usize>().unwrap())
+    {
+        let Some(mut scene) = Scene::new(orders, setting("FLEET_DELAY_MS", 0)) else {
+            return;
+        };
         let submitted = scene.submit(0..orders, &[]);
         let begun = Instant::now();
         for number in 0..count {

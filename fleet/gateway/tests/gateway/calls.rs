@@ -24,19 +24,36 @@ const AT_GATE: &str = "
 
 #[tokio::test]
 async fn a_program_that_is_killed_while_its_reservation_commits_does_not_block_its_order() {
-    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else { return };
+    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     scene.database.query(GATE).unwrap();
-    let path = format!("/m/{}/v1beta/models/gemini-2.5-pro:generateContent", lease.token);
+    let path = format!(
+        "/m/{}/v1beta/models/gemini-2.5-pro:generateContent",
+        lease.token
+    );
     let mut program = TcpStream::connect(scene.models.strip_prefix("http://").unwrap()).unwrap();
-    write!(program, "POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{{}}").unwrap();
+    write!(
+        program,
+        "POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{{}}"
+    )
+    .unwrap();
     let at_gate = || async { (!scene.database.query(AT_GATE).unwrap().is_empty()).then_some(()) };
     until_async("the commit", at_gate).await.unwrap();
     program.shutdown(Shutdown::Write).unwrap();
     // The gateway has noticed when it closes its side.
-    tokio::task::spawn_blocking(move || program.read(&mut [0]).unwrap()).await.unwrap();
-    scene.database.query("UPDATE gate SET is_open = true").unwrap();
-    let again = tokio::time::timeout(Duration::from_secs(30), post(format!("{}{path}", scene.models), "{}"));
+    tokio::task::spawn_blocking(move || program.read(&mut [0]).unwrap())
+        .await
+        .unwrap();
+    scene
+        .database
+        .query("UPDATE gate SET is_open = true")
+        .unwrap();
+    let again = tokio::time::timeout(
+        Duration::from_secs(30),
+        post(format!("{}{path}", scene.models), "{}"),
+    );
     let (status, body) = again.await.expect("the order is blocked");
     assert!(status == 200 && body.contains("hello"), "{body}");
     assert_eq!(scene.vendor.requests().len(), 1);
@@ -51,18 +68,33 @@ const WHOLE: &str = concat!(
 
 #[tokio::test]
 async fn what_happens_after_the_end_mark_of_a_stream_does_not_matter() {
-    let events = |body: &str| Step { content_type: Some("text/event-stream".into()), ..Step::body(body) };
-    let cut = events(WHOLE).framing(Framing::Chunked).cut_after(WHOLE.len());
+    let events = |body: &str| Step {
+        content_type: Some("text/event-stream".into()),
+        ..Step::body(body)
+    };
+    let cut = events(WHOLE)
+        .framing(Framing::Chunked)
+        .cut_after(WHOLE.len());
     let with_junk = events(&format!("{WHOLE}data: {{\"candid"));
-    let unlabelled = Step { content_type: Some("text/plain".into()), ..events(WHOLE) };
+    let unlabelled = Step {
+        content_type: Some("text/plain".into()),
+        ..events(WHOLE)
+    };
     for step in [cut, with_junk, unlabelled] {
-        let Some(scene) = Scene::new(Script::new([step])).await else { return };
+        let Some(scene) = Scene::new(Script::new([step])).await else {
+            return;
+        };
         let lease = scene.leased("one").await;
         for _again in 0..2 {
             assert_eq!(ask(scene.gemini(&lease), true).await.unwrap().text, "hello");
         }
         assert_eq!(scene.vendor.requests().len(), 1, "the answer was kept");
-        let cost = scene.store.costs(&Filter::default()).await.unwrap().remove(0);
+        let cost = scene
+            .store
+            .costs(&Filter::default())
+            .await
+            .unwrap()
+            .remove(0);
         assert_eq!((cost.calls, cost.unknown), (1, 0), "{cost:?}");
     }
 }
@@ -72,12 +104,20 @@ async fn an_answer_that_the_client_does_not_accept_is_not_kept() {
     // It does not say how it ended, and its tokens are all that the request allowed.
     let open_end = r#"{"candidates":[{"content":{"parts":[{"text":"hello"}]}}],
         "usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":7,"totalTokenCount":10}}"#;
-    let Some(scene) = Scene::new(Script::new([Step::body(open_end).times(2)])).await else { return };
+    let Some(scene) = Scene::new(Script::new([Step::body(open_end).times(2)])).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
-    let url = scene.base(&lease).join("/v1beta/models/gemini-2.5-pro:generateContent");
+    let url = scene
+        .base(&lease)
+        .join("/v1beta/models/gemini-2.5-pro:generateContent");
     for _again in 0..2 {
         let answer = post(url.clone(), r#"{"generationConfig":{"maxOutputTokens":7}}"#).await;
-        assert_eq!(answer, (200, open_end.to_owned()), "the program sees what came");
+        assert_eq!(
+            answer,
+            (200, open_end.to_owned()),
+            "the program sees what came"
+        );
     }
     assert_eq!(scene.vendor.requests().len(), 2);
 }
@@ -85,15 +125,25 @@ async fn an_answer_that_the_client_does_not_accept_is_not_kept() {
 #[tokio::test]
 async fn a_vendor_can_stop_a_model_for_an_hour_at_most() {
     for wait in ["1e13", "31536000"] {
-        let Some(scene) = Scene::new(Script::new([Step::status(429).header("retry-after", wait)])).await
+        let Some(scene) =
+            Scene::new(Script::new([Step::status(429).header("retry-after", wait)])).await
         else {
             return;
         };
         let (one, two) = (scene.leased("one").await, scene.leased("two").await);
         let ended = ask(scene.gemini(&one), true).await;
-        assert!(matches!(ended, Err(CallError::RateLimited { .. })), "{ended:?}");
+        assert!(
+            matches!(ended, Err(CallError::RateLimited { .. })),
+            "{ended:?}"
+        );
         let ended = ask(scene.gemini(&two), true).await;
-        let Err(CallError::RateLimited { retry_after: Some(wait), .. }) = ended else { panic!("{ended:?}") };
+        let Err(CallError::RateLimited {
+            retry_after: Some(wait),
+            ..
+        }) = ended
+        else {
+            panic!("{ended:?}")
+        };
         assert!((3500..=3601).contains(&wait.as_secs()), "{wait:?}");
         assert_eq!(scene.store.snapshot().await.unwrap().open_calls, 0);
     }
@@ -101,17 +151,30 @@ async fn a_vendor_can_stop_a_model_for_an_hour_at_most() {
 
 #[tokio::test]
 async fn a_call_that_waits_for_another_to_end_holds_no_money() {
-    let slow = Step { delay_ms: 1000, ..Step::text("hello") };
-    let Some(scene) = Scene::with(Script::new([slow.times(2)]), |setup| setup.calls = 1).await else {
+    let slow = Step {
+        delay_ms: 1000,
+        ..Step::text("hello")
+    };
+    let Some(scene) = Scene::with(Script::new([slow.times(2)]), |setup| setup.calls = 1).await
+    else {
         return;
     };
     // Enough for one reservation of 65,536 tokens, not for two.
-    scene.store.cap(&Scope::Tenant("a".into()), Nanodollars::from_usd(1.0).unwrap()).await.unwrap();
-    let (one, two) = (scene.leased("one").await, scene.leased("two").await);
-    let first = tokio::spawn(ask(scene.gemini(&one), true));
-    until_async("the first call", || async { (!scene.vendor.requests().is_empty()).then_some(()) })
+    scene
+        .store
+        .cap(
+            &Scope::Tenant("a".into()),
+            Nanodollars::from_usd(1.0).unwrap(),
+        )
         .await
         .unwrap();
+    let (one, two) = (scene.leased("one").await, scene.leased("two").await);
+    let first = tokio::spawn(ask(scene.gemini(&one), true));
+    until_async("the first call", || async {
+        (!scene.vendor.requests().is_empty()).then_some(())
+    })
+    .await
+    .unwrap();
     assert_eq!(ask(scene.gemini(&two), true).await.unwrap().text, "hello");
     first.await.unwrap().unwrap();
     let (_, page) = get(format!("{}/metrics", scene.models), None).await;

@@ -9,8 +9,14 @@ use crate::{Scene, ask, fetch, get};
 
 #[tokio::test]
 async fn monitors_see_orders_calls_and_budgets() {
-    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else { return };
-    scene.store.cap(&Scope::Fleet, Nanodollars::from_usd(5.0).unwrap()).await.unwrap();
+    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else {
+        return;
+    };
+    scene
+        .store
+        .cap(&Scope::Fleet, Nanodollars::from_usd(5.0).unwrap())
+        .await
+        .unwrap();
     let lease = scene.leased("one").await;
     ask(scene.gemini(&lease), true).await.unwrap();
     ask(scene.gemini(&lease), true).await.unwrap();
@@ -32,19 +38,29 @@ async fn monitors_see_orders_calls_and_budgets() {
 
 #[tokio::test]
 async fn metrics_keep_prometheus_conventions() {
-    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else { return };
+    let Some(scene) = Scene::new(Script::new([Step::text("hello")])).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     ask(scene.gemini(&lease), true).await.unwrap();
     let (_, page) = get(format!("{}/metrics", scene.models), None).await;
     let mut kinds = 0;
     for line in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').unwrap();
-        assert!(page.contains(&format!("# HELP {name} ")), "{name} has no help");
+        assert!(
+            page.contains(&format!("# HELP {name} ")),
+            "{name} has no help"
+        );
         assert!(name.starts_with("fleet_"), "{name}");
         // OpenMetrics names the family of a counter without the suffix of its samples.
         let samples = format!("\n{name}_total");
         assert!(kind != "counter" || page.contains(&samples), "{name}");
-        assert!(!["nanodollars", "_usd", "_ms"].iter().any(|unit| name.contains(unit)), "{name}");
+        assert!(
+            !["nanodollars", "_usd", "_ms"]
+                .iter()
+                .any(|unit| name.contains(unit)),
+            "{name}"
+        );
         kinds += 1;
     }
     assert!(kinds > 10, "{page}");
@@ -52,15 +68,30 @@ async fn metrics_keep_prometheus_conventions() {
 
 #[tokio::test]
 async fn the_time_of_a_run_is_counted_when_it_ends() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
-    let verdict = Verdict::Failed { reason: "check".into() };
-    let finish = Finish { token: lease.token, verdict, bundle: None, elapsed_ms: 3000 };
+    let verdict = Verdict::Failed {
+        reason: "check".into(),
+    };
+    let finish = Finish {
+        token: lease.token,
+        verdict,
+        bundle: None,
+        elapsed_ms: 3000,
+    };
     let url = format!("{}/v1/finish", scene.workers);
     let headers = vec![("content-type", "application/json".to_owned())];
     let key = Some(("authorization", code_commit_llm::Secret::new(&scene.token)));
     let body = std::sync::Arc::new(serde_json::to_vec(&finish).unwrap());
-    let (status, _) = fetch(code_commit_llm::http::Post { url, headers, key, body }).await;
+    let (status, _) = fetch(code_commit_llm::http::Post {
+        url,
+        headers,
+        key,
+        body,
+    })
+    .await;
     assert_eq!(status, 204);
     let (_, page) = get(format!("{}/metrics", scene.models), None).await;
     assert!(page.contains("fleet_run_seconds_sum 3"), "{page}");
@@ -69,10 +100,18 @@ async fn the_time_of_a_run_is_counted_when_it_ends() {
 
 #[tokio::test]
 async fn probes_tell_a_process_that_lives_from_one_that_can_serve() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let probe = |path: &str| get(format!("{}{path}", scene.models), None);
-    assert_eq!((probe("/healthz").await.0, probe("/readyz").await.0), (200, 200));
-    scene.database.query("ALTER TABLE leases RENAME TO gone").unwrap();
+    assert_eq!(
+        (probe("/healthz").await.0, probe("/readyz").await.0),
+        (200, 200)
+    );
+    scene
+        .database
+        .query("ALTER TABLE leases RENAME TO gone")
+        .unwrap();
     let not_ready = || async { (probe("/readyz").await.0 == 503).then_some(()) };
     until_async("the probe", not_ready).await.unwrap();
     assert_eq!(probe("/healthz").await.0, 200);

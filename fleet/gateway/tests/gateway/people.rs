@@ -12,14 +12,27 @@ use crate::{Scene, fetch, get};
 
 impl Scene {
     async fn token(&self, name: &str, role: Role, tenant: Option<&str>) -> String {
-        format!("Bearer {}", self.store.make_token(name, role, tenant).await.unwrap().unwrap())
+        format!(
+            "Bearer {}",
+            self.store
+                .make_token(name, role, tenant)
+                .await
+                .unwrap()
+                .unwrap()
+        )
     }
 
     async fn post(&self, path: &str, token: &str, body: &Value) -> (u16, String) {
         let url = format!("{}{path}", self.workers);
         let headers = vec![("content-type", "application/json".to_owned())];
         let key = Some(("authorization", Secret::new(token)));
-        fetch(Post { url, headers, key, body: Arc::new(body.to_string().into()) }).await
+        fetch(Post {
+            url,
+            headers,
+            key,
+            body: Arc::new(body.to_string().into()),
+        })
+        .await
     }
 
     async fn ask(&self, token: &str, request: &Value) -> u16 {
@@ -37,7 +50,9 @@ fn submission(tenant: &str) -> Value {
 
 #[tokio::test]
 async fn each_role_may_do_what_it_is_for_and_nothing_else() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     scene.submit("one", code_commit_fleet_wire::RECORD).await;
     let filter = json!({ "tenant": "a" });
     let look = json!({ "do": "orders", "filter": filter, "after": 0, "limit": 10 });
@@ -61,12 +76,22 @@ async fn each_role_may_do_what_it_is_for_and_nothing_else() {
         (Role::Viewer, Some("a"), [true, false, false, false, false]),
         (Role::Viewer, Some("b"), [false, false, false, false, false]),
         (Role::Submitter, None, [true, true, true, false, false]),
-        (Role::Submitter, Some("a"), [true, true, false, false, false]),
-        (Role::Submitter, Some("b"), [false, false, false, false, false]),
+        (
+            Role::Submitter,
+            Some("a"),
+            [true, true, false, false, false],
+        ),
+        (
+            Role::Submitter,
+            Some("b"),
+            [false, false, false, false, false],
+        ),
         (Role::Operator, Some("a"), [true, true, false, false, false]),
         (Role::Operator, None, [true, true, true, true, false]),
     ] {
-        let token = scene.token(&format!("{role}-{tenant:?}"), role, tenant).await;
+        let token = scene
+            .token(&format!("{role}-{tenant:?}"), role, tenant)
+            .await;
         let asked = async |request: &Value, may: bool| {
             let status = scene.ask(&token, request).await;
             assert_eq!(status == 200, may, "{role} {tenant:?}: {request}: {status}");
@@ -82,77 +107,120 @@ async fn each_role_may_do_what_it_is_for_and_nothing_else() {
         for request in &steering {
             asked(request, may[3]).await;
         }
-        assert_eq!(scene.post("/v1/lease", &token, &lease).await.0 == 204, may[4], "{role}");
-        let bundle = get(format!("{}/v1/bundle/1", scene.workers), Some(&token)).await.0;
+        assert_eq!(
+            scene.post("/v1/lease", &token, &lease).await.0 == 204,
+            may[4],
+            "{role}"
+        );
+        let bundle = get(format!("{}/v1/bundle/1", scene.workers), Some(&token))
+            .await
+            .0;
         assert_eq!(bundle == 404, may[0], "{role} {tenant:?}: {bundle}");
     }
 }
 
 #[tokio::test]
 async fn a_foreign_tenant_finds_nothing_of_others_by_leaving_the_tenant_out() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     scene.submit("one", code_commit_fleet_wire::RECORD).await;
     let foreign = scene.token("foreign", Role::Operator, Some("b")).await;
-    for filter in [json!({ "state": "queued" }), json!({ "orders": [1] }), json!({ "repo": "/hub" })] {
+    for filter in [
+        json!({ "state": "queued" }),
+        json!({ "orders": [1] }),
+        json!({ "repo": "/hub" }),
+    ] {
         let look = json!({ "do": "orders", "filter": filter, "after": 0, "limit": 10 });
-        assert_eq!(scene.post("/v1/fleet", &foreign, &look).await, (200, "[]".into()));
+        assert_eq!(
+            scene.post("/v1/fleet", &foreign, &look).await,
+            (200, "[]".into())
+        );
         for act in ["cancel", "retry", "costs"] {
             let act = json!({ "do": act, "filter": filter });
-            assert_eq!(scene.post("/v1/fleet", &foreign, &act).await, (200, "[]".into()));
+            assert_eq!(
+                scene.post("/v1/fleet", &foreign, &act).await,
+                (200, "[]".into())
+            );
         }
     }
 }
 
 #[tokio::test]
 async fn whoever_names_no_orders_changes_none() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     scene.submit("one", code_commit_fleet_wire::RECORD).await;
     for tenant in [None, Some("a")] {
-        let token = scene.token(&format!("{tenant:?}"), Role::Operator, tenant).await;
+        let token = scene
+            .token(&format!("{tenant:?}"), Role::Operator, tenant)
+            .await;
         for act in ["cancel", "retry"] {
             for filter in [json!({}), json!({ "orders": [] })] {
-                let (status, said) =
-                    scene.post("/v1/fleet", &token, &json!({ "do": act, "filter": filter })).await;
-                assert!(status == 422 && said.contains("name orders"), "{act} {filter}: {status} {said}");
+                let (status, said) = scene
+                    .post("/v1/fleet", &token, &json!({ "do": act, "filter": filter }))
+                    .await;
+                assert!(
+                    status == 422 && said.contains("name orders"),
+                    "{act} {filter}: {status} {said}"
+                );
             }
         }
     }
-    assert_eq!(scene.store.snapshot().await.unwrap().orders[&State::Queued], 1);
+    assert_eq!(
+        scene.store.snapshot().await.unwrap().orders[&State::Queued],
+        1
+    );
 }
 
 #[tokio::test]
 async fn a_token_that_was_revoked_is_refused_within_seconds_and_nonsense_at_once() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let token = scene.token("one", Role::Viewer, None).await;
     let look = json!({ "do": "snapshot" });
     assert_eq!(scene.ask(&token, &look).await, 200);
-    for nonsense in ["Bearer ", "Bearer guess", "Basic guess", token.strip_suffix(|_: char| true).unwrap()] {
+    for nonsense in [
+        "Bearer ",
+        "Bearer guess",
+        "Basic guess",
+        token.strip_suffix(|_: char| true).unwrap(),
+    ] {
         assert_eq!(scene.ask(nonsense, &look).await, 401, "{nonsense}");
     }
     assert_eq!(scene.store.revoke_token("one").await.unwrap(), Fence::Held);
     let refused = || async { (scene.ask(&token, &look).await == 401).then_some(()) };
-    code_commit_fleet_trial::until_async("the refusal", refused).await.unwrap();
+    code_commit_fleet_trial::until_async("the refusal", refused)
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn the_socket_is_for_workers_and_a_request_of_another_version_is_refused() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let operator = scene.token("operator", Role::Operator, None).await;
-    for request in
-        [json!({ "do": "everything" }), json!({ "do": "events", "order": 1, "more": 1 }), json!([])]
-    {
+    for request in [
+        json!({ "do": "everything" }),
+        json!({ "do": "events", "order": 1, "more": 1 }),
+        json!([]),
+    ] {
         assert_eq!(scene.ask(&operator, &request).await, 422, "{request}");
     }
     let socket = scene.folder.path().join("socket");
     let mut near = std::os::unix::net::UnixStream::connect(&socket).unwrap();
     let body = json!({ "do": "snapshot" }).to_string();
-    let head =
-        "POST /v1/fleet HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\ncontent-type: application/json";
+    let head = "POST /v1/fleet HTTP/1.1\r\nhost: gateway\r\nconnection: close\r\ncontent-type: application/json";
     std::io::Write::write_all(
         &mut near,
         format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes(),
     )
     .unwrap();
-    let said = tokio::task::spawn_blocking(move || std::io::read_to_string(near).unwrap()).await.unwrap();
+    let said = tokio::task::spawn_blocking(move || std::io::read_to_string(near).unwrap())
+        .await
+        .unwrap();
     assert!(said.starts_with("HTTP/1.1 403"), "{said}");
 }

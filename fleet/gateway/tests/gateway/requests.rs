@@ -11,7 +11,9 @@ use crate::{Scene, get, post};
 
 #[tokio::test]
 async fn only_what_clients_of_the_product_ask_is_passed_on() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     for path in [
         "/v1beta/models/gemini-2.5-pro:batchGenerateContent",
@@ -35,14 +37,19 @@ async fn only_what_clients_of_the_product_ask_is_passed_on() {
     ] {
         let url = format!("{}/m/{}{path}", scene.models, lease.token);
         let (status, body) = post(url, r#"{"model":"claude-fable-5-1"}"#).await;
-        assert!(status == 404 && body.contains(r#""error""#), "{path}: {status} {body}");
+        assert!(
+            status == 404 && body.contains(r#""error""#),
+            "{path}: {status} {body}"
+        );
     }
     assert!(scene.vendor.requests().is_empty());
 }
 
 #[tokio::test]
 async fn counting_tokens_and_describing_a_model_is_free() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     let agent = std::sync::Arc::new(code_commit_llm::http::Agent::new(
         code_commit_llm::http::Network::default(),
@@ -51,31 +58,49 @@ async fn counting_tokens_and_describing_a_model_is_free() {
     let model = code_commit_llm::Client::new(agent, scene.gemini(&lease));
     let counted = tokio::task::spawn_blocking(move || {
         model.check(&mut code_commit_llm::Blind).unwrap();
-        let request = code_commit_llm::Request { prompt: "say it", ..code_commit_llm::Request::default() };
-        model.count_tokens(&request, &mut code_commit_llm::Blind).unwrap()
+        let request = code_commit_llm::Request {
+            prompt: "say it",
+            ..code_commit_llm::Request::default()
+        };
+        model
+            .count_tokens(&request, &mut code_commit_llm::Blind)
+            .unwrap()
     });
     assert!(counted.await.unwrap().is_some_and(|count| count > 0));
-    let costs = scene.store.costs(&code_commit_fleet_store::Filter::default()).await.unwrap();
+    let costs = scene
+        .store
+        .costs(&code_commit_fleet_store::Filter::default())
+        .await
+        .unwrap();
     assert!(costs.is_empty(), "{costs:?}");
-    let billed = scene.base(&lease).join("/v1beta/models/gemini-2.5-pro:generateContent");
+    let billed = scene
+        .base(&lease)
+        .join("/v1beta/models/gemini-2.5-pro:generateContent");
     // Without a body it would be sent as a GET.
     assert_eq!(get(billed, None).await.0, 404);
 }
 
 #[tokio::test]
 async fn an_unknown_token_is_refused_before_its_body_is_read_and_leaves_no_trace() {
-    let Some(scene) = Scene::new(Script::default()).await else { return };
+    let Some(scene) = Scene::new(Script::default()).await else {
+        return;
+    };
     let token = "00000000-0000-4000-8000-000000000000";
     let path = format!("/m/{token}/v1beta/models/made-up-model:generateContent");
     let address = scene.models.strip_prefix("http://").unwrap().to_owned();
     let head =
-        format!("POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 67000000\r\n\r\n{{").into_bytes();
+        format!("POST {path} HTTP/1.1\r\nhost: gateway\r\ncontent-length: 67000000\r\n\r\n{{")
+            .into_bytes();
     let answer = tokio::task::spawn_blocking(move || {
         let mut program = TcpStream::connect(address).unwrap();
-        program.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        program
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
         program.write_all(&head).unwrap();
         let mut begin = [0; 12];
-        program.read_exact(&mut begin).expect("no answer without a body");
+        program
+            .read_exact(&mut begin)
+            .expect("no answer without a body");
         String::from_utf8_lossy(&begin).into_owned()
     });
     assert_eq!(answer.await.unwrap(), "HTTP/1.1 403");
@@ -86,13 +111,20 @@ async fn an_unknown_token_is_refused_before_its_body_is_read_and_leaves_no_trace
 
 #[tokio::test]
 async fn a_model_that_no_vendor_has_gets_no_metric_of_its_own() {
-    let Some(scene) = Scene::new(Script::new([Step::status(404).times(2)])).await else { return };
+    let Some(scene) = Scene::new(Script::new([Step::status(404).times(2)])).await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     for name in ["made-up-1", "made-up-2"] {
-        let url = scene.base(&lease).join(&format!("/v1beta/models/{name}:generateContent"));
+        let url = scene
+            .base(&lease)
+            .join(&format!("/v1beta/models/{name}:generateContent"));
         assert_eq!(post(url, "{}").await.0, 404);
     }
     let (_, page) = get(format!("{}/metrics", scene.models), None).await;
     assert!(!page.contains("made-up"), "{page}");
-    assert!(page.contains(r#"fleet_calls_total{model="other",answer="failed"} 2"#), "{page}");
+    assert!(
+        page.contains(r#"fleet_calls_total{model="other",answer="failed"} 2"#),
+        "{page}"
+    );
 }

@@ -39,16 +39,33 @@ fn https(address: &str) -> String {
 }
 
 fn ask(scene: &Scene, lease: &Lease, authority: &'static str) -> Result<Reply, CallError> {
-    let base = format!("{}/m/{}", https(&scene.models), lease.token).parse().unwrap();
-    let dialect = Gemini::new(base, model("gemini", "gemini-2.5-pro"), Secret::new("fleet"));
-    let request = Request { prompt: "say it", stream: true, ..Request::default() };
-    let once = Retry { max_tries: 1, ..Retry::default() };
-    Client::new(Arc::new(agent(authority)), dialect).with_retry(once).call(&request, &mut Blind)
+    let base = format!("{}/m/{}", https(&scene.models), lease.token)
+        .parse()
+        .unwrap();
+    let dialect = Gemini::new(
+        base,
+        model("gemini", "gemini-2.5-pro"),
+        Secret::new("fleet"),
+    );
+    let request = Request {
+        prompt: "say it",
+        stream: true,
+        ..Request::default()
+    };
+    let once = Retry {
+        max_tries: 1,
+        ..Retry::default()
+    };
+    Client::new(Arc::new(agent(authority)), dialect)
+        .with_retry(once)
+        .call(&request, &mut Blind)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_and_workers_reach_a_gateway_whose_authority_they_know() {
-    let Some(scene) = encrypted().await else { return };
+    let Some(scene) = encrypted().await else {
+        return;
+    };
     let lease = scene.leased("one").await;
     // Those that never begin to speak keep nobody waiting.
     let silent: Vec<_> = [&scene.models, &scene.workers]
@@ -63,19 +80,35 @@ async fn programs_and_workers_reach_a_gateway_whose_authority_they_know() {
         assert!(matches!(refused, Err(CallError::Tls { .. })), "{refused:?}");
         let url = format!("{}/v1/lease", https(&scene.workers));
         let key = Some(("authorization", Secret::new(&scene.token)));
-        let post = Post { url, headers: Vec::new(), key, body: Arc::default() };
-        assert_eq!(agent("authority.pem").send(&post, Some(PATIENCE), &mut Blind).unwrap().head.status, 405);
+        let post = Post {
+            url,
+            headers: Vec::new(),
+            key,
+            body: Arc::default(),
+        };
+        assert_eq!(
+            agent("authority.pem")
+                .send(&post, Some(PATIENCE), &mut Blind)
+                .unwrap()
+                .head
+                .status,
+            405
+        );
     });
     drop(silent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_speak_tls_is_turned_away_at_once() {
-    let Some(scene) = encrypted().await else { return };
+    let Some(scene) = encrypted().await else {
+        return;
+    };
     for address in [&scene.models, &scene.workers] {
         let mut client = TcpStream::connect(address.strip_prefix("http://").unwrap()).unwrap();
         client.set_read_timeout(Some(PATIENCE)).unwrap();
-        client.write_all(b"GET /metrics HTTP/1.1\r\nhost: gateway\r\n\r\n").unwrap();
+        client
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: gateway\r\n\r\n")
+            .unwrap();
         let mut answer = Vec::new();
         tokio::task::block_in_place(|| client.read_to_end(&mut answer)).unwrap();
         assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
@@ -86,7 +119,11 @@ async fn who_does_not_speak_tls_is_turned_away_at_once() {
 fn a_certificate_and_a_key_that_do_not_fit_are_refused_at_the_start() {
     let file = |name: &str| Path::new(FILES).join(name);
     for (certificate, key, why) in [
-        ("nowhere.pem", "localhost-key.pem", "nowhere.pem cannot be read"),
+        (
+            "nowhere.pem",
+            "localhost-key.pem",
+            "nowhere.pem cannot be read",
+        ),
         ("signed.pem", "README.md", "README.md cannot be read"),
         ("README.md", "localhost-key.pem", "cannot be used"),
     ] {

@@ -29,8 +29,15 @@ impl Scene {
         let database = Database::create().unwrap()?;
         let store = Store::migrate(&database.address()).await.unwrap();
         // Losses are waited for by the database's clock, so there is nothing to wait for.
-        let terms = Terms { backoff: Duration::ZERO, ..Terms::default() };
-        Some(Self { database, store, terms })
+        let terms = Terms {
+            backoff: Duration::ZERO,
+            ..Terms::default()
+        };
+        Some(Self {
+            database,
+            store,
+            terms,
+        })
     }
 
     async fn submit(&self, orders: &[NewOrder]) -> Vec<i64> {
@@ -48,17 +55,30 @@ impl Scene {
     }
 
     async fn lease_with(&self, terms: &Terms) -> Option<Lease> {
-        let leased = self.store.lease(&ask(code_commit_fleet_wire::RECORD), terms).await.unwrap();
+        let leased = self
+            .store
+            .lease(&ask(code_commit_fleet_wire::RECORD), terms)
+            .await
+            .unwrap();
         leased.map(|leased| leased.lease)
     }
 
     async fn finish(&self, lease: &Lease, verdict: Verdict) -> Fence {
-        let finish = Finish { token: lease.token, verdict, bundle: None, elapsed_ms: 7 };
+        let finish = Finish {
+            token: lease.token,
+            verdict,
+            bundle: None,
+            elapsed_ms: 7,
+        };
         self.store.finish(&finish, &self.terms).await.unwrap()
     }
 
     async fn lose(&self, lease: &Lease) -> Fence {
-        let lost = Lost { token: lease.token, reason: "no disk".into(), counts: true };
+        let lost = Lost {
+            token: lease.token,
+            reason: "no disk".into(),
+            counts: true,
+        };
         self.store.lose(&lost, &self.terms).await.unwrap()
     }
 
@@ -89,11 +109,19 @@ impl Scene {
 
 /// This order.
 fn only(order: i64) -> Filter {
-    Filter { orders: vec![OrderId(order)], ..Filter::default() }
+    Filter {
+        orders: vec![OrderId(order)],
+        ..Filter::default()
+    }
 }
 
 fn ask(record: i32) -> Ask {
-    Ask { worker: "w".into(), version: "0".into(), record, wait_ms: 0 }
+    Ask {
+        worker: "w".into(),
+        version: "0".into(),
+        record,
+        wait_ms: 0,
+    }
 }
 
 fn order(tenant: &str, content: &str) -> NewOrder {
@@ -113,18 +141,27 @@ fn order(tenant: &str, content: &str) -> NewOrder {
 }
 
 fn passed(commit: &str) -> Verdict {
-    Verdict::Passed { commit: commit.into() }
+    Verdict::Passed {
+        commit: commit.into(),
+    }
 }
 
 fn failed() -> Verdict {
-    Verdict::Failed { reason: "verify_failed".into() }
+    Verdict::Failed {
+        reason: "verify_failed".into(),
+    }
 }
 
 fn no_model() -> Verdict {
-    Verdict::NoModel { reason: "overloaded".into() }
+    Verdict::NoModel {
+        reason: "overloaded".into(),
+    }
 }
 
 /// A lease that has lapsed by the time anybody looks.
 fn lapsing(terms: Terms) -> Terms {
-    Terms { lease: Duration::ZERO, ..terms }
+    Terms {
+        lease: Duration::ZERO,
+        ..terms
+    }
 }

@@ -33,59 +33,101 @@ const BEFORE: &str = "
 
 /// Makes the database of the version before, in the middle of work; the token of its only lease.
 async fn work_before(database: &Database) -> Uuid {
-    let (mut client, connection) = tokio_postgres::connect(&database.address(), NoTls).await.unwrap();
+    let (mut client, connection) = tokio_postgres::connect(&database.address(), NoTls)
+        .await
+        .unwrap();
     tokio::spawn(connection);
     let before = embedded::migrations::runner().set_target(Target::Version(2));
     before.run_async(&mut client).await.unwrap();
     client.batch_execute(BEFORE).await.unwrap();
-    client.query_one("SELECT token FROM orders WHERE state = 'leased'", &[]).await.unwrap().get(0)
+    client
+        .query_one("SELECT token FROM orders WHERE state = 'leased'", &[])
+        .await
+        .unwrap()
+        .get(0)
 }
 
 #[tokio::test]
 async fn an_upgrade_in_the_middle_of_work_loses_nothing() {
-    let Some(database) = Database::create().unwrap() else { return };
+    let Some(database) = Database::create().unwrap() else {
+        return;
+    };
     let token = work_before(&database).await;
     let store = Store::migrate(&database.address()).await.unwrap();
     let terms = Terms::default();
 
     let rows = store.orders(&Filter::default()).await.unwrap();
     let told = store.snapshot().await.unwrap();
-    assert_eq!((rows.len(), told.orders.len(), told.lost), (6, 6, 6), "{told:?}");
+    assert_eq!(
+        (rows.len(), told.orders.len(), told.lost),
+        (6, 6, 6),
+        "{told:?}"
+    );
     let of = |state: State| rows.iter().find(|row| row.state == state).unwrap();
     // What was pushed before has its old name.
     let pushed = of(State::Passed);
-    assert_eq!(pushed.reference, Some(format!("refs/fleet/{}/2", pushed.order.0)));
+    assert_eq!(
+        pushed.reference,
+        Some(format!("refs/fleet/{}/2", pushed.order.0))
+    );
     assert_eq!(store.events(pushed.order).await.unwrap().len(), 1);
     // The lease holds, and its call can be settled.
     assert_eq!(store.beat(token, &terms).await.unwrap(), Fence::Held);
     assert_eq!(told.open_calls, 1);
-    let finish = Finish { token, verdict: passed("e"), bundle: None, elapsed_ms: 1 };
+    let finish = Finish {
+        token,
+        verdict: passed("e"),
+        bundle: None,
+        elapsed_ms: 1,
+    };
     assert_eq!(store.finish(&finish, &terms).await.unwrap(), Fence::Held);
     let landing = store.landing().await.unwrap().unwrap();
     let ready = landing.ready("/hub", "main", 9).await.unwrap();
-    assert_eq!(landing.landed(ready[0].order, "c").await.unwrap(), Fence::Held);
+    assert_eq!(
+        landing.landed(ready[0].order, "c").await.unwrap(),
+        Fence::Held
+    );
     // A worker of the version before gets nothing, as it would push to the old names.
     assert_eq!(store.lease(&ask(1), &terms).await.unwrap(), None);
     let mut leased = Vec::new();
-    while let Some(next) = store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap() {
+    while let Some(next) = store
+        .lease(&ask(code_commit_fleet_wire::RECORD), &terms)
+        .await
+        .unwrap()
+    {
         leased.push(next.lease.order);
     }
-    assert_eq!(leased, [of(State::Queued).order.0, of(State::Waiting).order.0]);
+    assert_eq!(
+        leased,
+        [of(State::Queued).order.0, of(State::Waiting).order.0]
+    );
 }
 
 /// The only way back. No program of the version before is here to try it, so this checks that it would find what it left.
 #[tokio::test]
 async fn the_backup_from_before_an_upgrade_restores_exactly_what_the_version_before_left() {
-    let Some(database) = Database::create().unwrap() else { return };
+    let Some(database) = Database::create().unwrap() else {
+        return;
+    };
     let token = work_before(&database).await;
     let backup = database.dump().unwrap();
-    let (store, terms) = (Store::migrate(&database.address()).await.unwrap(), Terms::default());
-    store.lease(&ask(code_commit_fleet_wire::RECORD), &terms).await.unwrap().unwrap();
+    let (store, terms) = (
+        Store::migrate(&database.address()).await.unwrap(),
+        Terms::default(),
+    );
+    store
+        .lease(&ask(code_commit_fleet_wire::RECORD), &terms)
+        .await
+        .unwrap()
+        .unwrap();
 
     database.restore(&backup).unwrap();
     assert_eq!(database.dump().unwrap(), backup);
     let refused = Store::open(&database.address()).await;
-    assert!(matches!(refused, Err(StoreError::Older { found: 2, known: 3 })));
+    assert!(matches!(
+        refused,
+        Err(StoreError::Older { found: 2, known: 3 })
+    ));
     // The next upgrade finds the same work.
     let store = Store::migrate(&database.address()).await.unwrap();
     assert_eq!(store.beat(token, &terms).await.unwrap(), Fence::Held);
@@ -93,7 +135,9 @@ async fn the_backup_from_before_an_upgrade_restores_exactly_what_the_version_bef
 
 #[tokio::test]
 async fn an_empty_database_is_refused_with_the_command_that_helps() {
-    let Some(database) = Database::create().unwrap() else { return };
+    let Some(database) = Database::create().unwrap() else {
+        return;
+    };
     let error = Store::open(&database.address()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -105,7 +149,9 @@ async fn an_empty_database_is_refused_with_the_command_that_helps() {
 
 #[tokio::test]
 async fn migrations_at_the_same_time_wait_for_each_other() {
-    let Some(database) = Database::create().unwrap() else { return };
+    let Some(database) = Database::create().unwrap() else {
+        return;
+    };
     let all: Vec<_> = (0..4)
         .map(|_| {
             let address = database.address();
@@ -119,11 +165,22 @@ async fn migrations_at_the_same_time_wait_for_each_other() {
 
 #[tokio::test]
 async fn a_newer_schema_is_refused() {
-    let Some(database) = Database::create().unwrap() else { return };
+    let Some(database) = Database::create().unwrap() else {
+        return;
+    };
     Store::migrate(&database.address()).await.unwrap();
     let newer = "INSERT INTO refinery_schema_history (version, name, applied_on, checksum) VALUES (999, 'later', '', '0')";
     database.query(newer).unwrap();
-    for refused in [Store::open(&database.address()).await, Store::migrate(&database.address()).await] {
-        assert!(matches!(refused, Err(StoreError::Newer { found: 999, known: 3 })));
+    for refused in [
+        Store::open(&database.address()).await,
+        Store::migrate(&database.address()).await,
+    ] {
+        assert!(matches!(
+            refused,
+            Err(StoreError::Newer {
+                found: 999,
+                known: 3
+            })
+        ));
     }
 }

@@ -9,7 +9,11 @@ const STREAM: &str = include_str!("../../../../fixtures/wire/openai-responses-st
 
 fn merge() -> Merge {
     let base = "https://api.openai.com/v1".parse().unwrap();
-    Merge::new(Service { base, id: "openai-responses/m".parse().unwrap(), key: Secret::new("k") })
+    Merge::new(Service {
+        base,
+        id: "openai-responses/m".parse().unwrap(),
+        key: Secret::new("k"),
+    })
 }
 
 fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
@@ -20,7 +24,11 @@ fn streamed(bytes: &[u8], size: usize) -> Option<Reply> {
 fn a_stream_reads_the_same_in_pieces_of_any_size() {
     let whole = streamed(STREAM.as_bytes(), STREAM.len()).unwrap();
     for size in 1..200 {
-        assert_eq!(streamed(STREAM.as_bytes(), size).as_ref(), Some(&whole), "{size}");
+        assert_eq!(
+            streamed(STREAM.as_bytes(), size).as_ref(),
+            Some(&whole),
+            "{size}"
+        );
     }
 }
 
@@ -39,7 +47,10 @@ fn an_answer_cut_anywhere_is_told_from_one_of_another_kind() {
     for length in 0..bytes.len() {
         let body = &bytes[..length];
         assert!(
-            matches!(in_one_piece(body.to_vec(), None, Box::new(merge()), None), Err(Unread::BrokenOff)),
+            matches!(
+                in_one_piece(body.to_vec(), None, Box::new(merge()), None),
+                Err(Unread::BrokenOff)
+            ),
             "{length}"
         );
     }

@@ -15,7 +15,9 @@ fn half_an_answer(listener: &TcpListener) -> TcpStream {
         stream.read_exact(&mut byte).unwrap();
         head.extend(byte);
     }
-    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nhalf").unwrap();
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nhalf")
+        .unwrap();
     stream
 }
 
@@ -23,7 +25,12 @@ fn half_an_answer(listener: &TcpListener) -> TcpStream {
 fn an_answer_that_breaks_off_leaves_other_calls_their_connections() {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let post = Post { url, headers: Vec::new(), key: None, body: Arc::default() };
+    let post = Post {
+        url,
+        headers: Vec::new(),
+        key: None,
+        body: Arc::default(),
+    };
     let server = std::thread::spawn(move || {
         let first = half_an_answer(&listener);
         drop(half_an_answer(&listener));
@@ -33,7 +40,10 @@ fn an_answer_that_breaks_off_leaves_other_calls_their_connections() {
     let mut first = agent.send(&post, None, &mut Blind).unwrap();
     let mut second = agent.send(&post, None, &mut Blind).unwrap();
     let cut = second.read_to_end(100, &mut Blind).unwrap_err();
-    assert!(matches!(cut, CallError::StreamCut { received: 4 }), "{cut:?}");
+    assert!(
+        matches!(cut, CallError::StreamCut { received: 4 }),
+        "{cut:?}"
+    );
     drop(second);
     server.join().unwrap().write_all(b"rest").unwrap();
     assert_eq!(first.read_to_end(100, &mut Blind).unwrap(), b"halfrest");

@@ -1,6 +1,6 @@
 use code_commit_engine::{
-    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Doubted, Ended, Finish, Problem,
-    Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
+    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Doubted, Ended, Finish,
+    Problem, Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
 use code_commit_prompt::commit::Order;
@@ -28,7 +28,11 @@ fn answered(reply: &str) -> Says {
     Says::Ask(AskAnswer::Answered(Answered {
         round: 1,
         reply: text(reply),
-        raw: Stored { file: "raw".to_owned(), bytes: 2, sha256: String::new() },
+        raw: Stored {
+            file: "raw".to_owned(),
+            bytes: 2,
+            sha256: String::new(),
+        },
         finish: Finish::Complete,
         for_person: None,
         held_key: false,
@@ -40,12 +44,21 @@ fn answered(reply: &str) -> Says {
 }
 
 fn cause(code: &str) -> Cause {
-    Cause { code: code.to_owned(), message: "no route".to_owned(), remedy: None }
+    Cause {
+        code: code.to_owned(),
+        message: "no route".to_owned(),
+        remedy: None,
+    }
 }
 
 fn blocked() -> Says {
-    let Says::Ask(AskAnswer::Answered(answered)) = answered("") else { unreachable!() };
-    Says::Ask(AskAnswer::Answered(Answered { for_person: Some(cause("blocked")), ..answered }))
+    let Says::Ask(AskAnswer::Answered(answered)) = answered("") else {
+        unreachable!()
+    };
+    Says::Ask(AskAnswer::Answered(Answered {
+        for_person: Some(cause("blocked")),
+        ..answered
+    }))
 }
 
 fn applied_as(changes: Vec<Changed>, no_change: Option<&str>) -> Says {
@@ -63,7 +76,11 @@ fn applied_as(changes: Vec<Changed>, no_change: Option<&str>) -> Says {
 fn written(before: &str, after: &str) -> Says {
     let change = Changed {
         path: "a".to_owned(),
-        action: if before == after { Action::None } else { Action::Write },
+        action: if before == after {
+            Action::None
+        } else {
+            Action::Write
+        },
         before_sha256: Some(before.to_owned()),
         after_sha256: Some(after.to_owned()),
         created: false,
@@ -106,18 +123,31 @@ fn built(code: i32, output: &str) -> Says {
 
 /// A build that failed because the machine lacks something.
 fn lacking(code: &str) -> Says {
-    let Says::Build(failed) = built(127, "not found\n") else { unreachable!() };
-    Says::Build(Built { lack: Some(cause(code)), ..failed })
+    let Says::Build(failed) = built(127, "not found\n") else {
+        unreachable!()
+    };
+    Says::Build(Built {
+        lack: Some(cause(code)),
+        ..failed
+    })
 }
 
 /// A build without the run's changes; green if it lacks nothing.
 fn baseline(lack: Option<&str>) -> Says {
     let ended = Some(Ended::Exited(if lack.is_some() { 127 } else { 0 }));
-    Says::BuildBaseline(BaselineBuilt { round: 1, ended, lack: lack.map(cause), elapsed_ms: 1 })
+    Says::BuildBaseline(BaselineBuilt {
+        round: 1,
+        ended,
+        lack: lack.map(cause),
+        elapsed_ms: 1,
+    })
 }
 
 fn unanswered() -> Says {
-    Says::Ask(AskAnswer::Unanswered(Unanswered { round: 1, cause: cause("connect") }))
+    Says::Ask(AskAnswer::Unanswered(Unanswered {
+        round: 1,
+        cause: cause("connect"),
+    }))
 }
 
 /// Runs S1 until the script is used up; what it asked for, and how it ended where it did.
@@ -156,12 +186,22 @@ fn check(limits: Limits, answers: &[Says]) -> String {
     let end = outcome.map(|outcome| match outcome {
         Outcome::Done { rounds } => format!("done({rounds})"),
         Outcome::AttemptsUsedUp { rounds } => format!("used up({rounds})"),
-        Outcome::Stuck { rounds, times, repeats } => format!("stuck({rounds}, {times}, {repeats})"),
+        Outcome::Stuck {
+            rounds,
+            times,
+            repeats,
+        } => format!("stuck({rounds}, {times}, {repeats})"),
         Outcome::NeedsPerson { round, cause } => format!("a person({round}, {})", cause.code),
         Outcome::Unfit { round, cause } => format!("unfit({round}, {})", cause.code),
         Outcome::ModelUnavailable { round, cause } => format!("no model({round}, {})", cause.code),
     });
-    script.requests.iter().map(request).chain(end).collect::<Vec<_>>().join(" → ")
+    script
+        .requests
+        .iter()
+        .map(request)
+        .chain(end)
+        .collect::<Vec<_>>()
+        .join(" → ")
 }
 
 /// The prompt of this round, which is the last that the script came to.
@@ -177,11 +217,22 @@ const TOUCHES_GIT: &str = "^^^.git/config\n^^^end\n";
 
 #[test]
 fn the_next_prompt_names_what_the_build_itself_changed() {
-    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
-    let Says::Apply(ApplyAnswer::Applied(Applied { changes, .. })) = applied() else { unreachable!() };
-    let by_build =
-        changes.into_iter().map(|change| Changed { path: "gen.rs".to_owned(), created: true, ..change });
-    let failed = Built { changes: by_build.collect(), put_back: vec![".gitignore".to_owned()], ..failed };
+    let Says::Build(failed) = built(1, "failed\n") else {
+        unreachable!()
+    };
+    let Says::Apply(ApplyAnswer::Applied(Applied { changes, .. })) = applied() else {
+        unreachable!()
+    };
+    let by_build = changes.into_iter().map(|change| Changed {
+        path: "gen.rs".to_owned(),
+        created: true,
+        ..change
+    });
+    let failed = Built {
+        changes: by_build.collect(),
+        put_back: vec![".gitignore".to_owned()],
+        ..failed
+    };
     let prompt = prompt(2, &[answered(A), applied(), Says::Build(failed)]);
     let (_, told) = prompt.split_once("failed\n").unwrap();
     insta::assert_snapshot!(told.lines().take(4).collect::<Vec<_>>().join("\n"), @r"
@@ -193,13 +244,22 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
 
 #[test]
 fn the_next_prompt_names_placeholders_and_what_the_output_points_at() {
-    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
-    let Says::Apply(ApplyAnswer::Applied(taken)) = applied() else { unreachable!() };
-    let warnings =
-        vec![Problem::new("placeholder", "`a`, line 2: left out."), Problem::new("shrunk", "`a` shrinks.")];
+    let Says::Build(failed) = built(1, "failed\n") else {
+        unreachable!()
+    };
+    let Says::Apply(ApplyAnswer::Applied(taken)) = applied() else {
+        unreachable!()
+    };
+    let warnings = vec![
+        Problem::new("placeholder", "`a`, line 2: left out."),
+        Problem::new("shrunk", "`a` shrinks."),
+    ];
     let taken = Says::Apply(ApplyAnswer::Applied(Applied { warnings, ..taken }));
     let hints = "[code-commit] Tests that failed: ring\n".to_owned();
-    let prompt = prompt(2, &[answered(A), taken, Says::Build(Built { hints, ..failed })]);
+    let prompt = prompt(
+        2,
+        &[answered(A), taken, Says::Build(Built { hints, ..failed })],
+    );
     let (_, told) = prompt.split_once("failed\n").unwrap();
     insta::assert_snapshot!(told.lines().take(3).collect::<Vec<_>>().join("\n"), @r"
     [code-commit] `a`, line 2: left out.
@@ -209,15 +269,34 @@ fn the_next_prompt_names_placeholders_and_what_the_output_points_at() {
 
 #[test]
 fn the_next_prompt_shows_what_the_build_made_of_a_file_unless_the_roll_up_would_leave_it_out() {
-    let Says::Build(failed) = built(1, "failed\n") else { unreachable!() };
-    let present = |path: &str, content: &str| Present { path: path.to_owned(), text: text(content) };
-    let present = vec![present("a", "formatted\n"), present("server.pem", "secret\n")];
-    let rebuilt = [answered(A), applied(), Says::Build(Built { present, ..failed })];
+    let Says::Build(failed) = built(1, "failed\n") else {
+        unreachable!()
+    };
+    let present = |path: &str, content: &str| Present {
+        path: path.to_owned(),
+        text: text(content),
+    };
+    let present = vec![
+        present("a", "formatted\n"),
+        present("server.pem", "secret\n"),
+    ];
+    let rebuilt = [
+        answered(A),
+        applied(),
+        Says::Build(Built { present, ..failed }),
+    ];
     let second = prompt(2, &rebuilt);
-    assert!(second.ends_with("--- FILE REPLACEMENT a ---\nformatted\n"), "{second}");
+    assert!(
+        second.ends_with("--- FILE REPLACEMENT a ---\nformatted\n"),
+        "{second}"
+    );
     let answers = [&rebuilt[..], &[answered(A), rejected("no\n")]].concat();
     let (script, _) = run(Limits::of_rounds(4), &answers);
-    let seen: Vec<_> = script.requests.iter().filter(|request| request.0 == "apply").collect();
+    let seen: Vec<_> = script
+        .requests
+        .iter()
+        .filter(|request| request.0 == "apply")
+        .collect();
     assert_eq!(seen[0].1.get("seen"), None);
     let formatted = text("formatted\n").stored.sha256;
     assert_eq!(seen[1].1["seen"], serde_json::json!({ "a": formatted }));
@@ -231,10 +310,18 @@ fn a_build_that_passes_at_once_ends_the_run() {
 
 #[test]
 fn no_model_is_asked_to_repair_a_machine() {
-    let facts = [answered(A), applied(), lacking("tool-missing"), baseline(Some("tool-missing"))];
+    let facts = [
+        answered(A),
+        applied(),
+        lacking("tool-missing"),
+        baseline(Some("tool-missing")),
+    ];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → unfit(1, tool-missing)");
     let restored = Says::Restore(Restored { paths: Vec::new() });
-    let limits = Limits { on_failure: OnFailure::Restore, ..Limits::of_rounds(4) };
+    let limits = Limits {
+        on_failure: OnFailure::Restore,
+        ..Limits::of_rounds(4)
+    };
     insta::assert_snapshot!(check(limits, &[&facts[..], &[restored]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → restore → unfit(1, tool-missing)");
 }
 
@@ -242,7 +329,13 @@ fn no_model_is_asked_to_repair_a_machine() {
 fn what_is_lacking_only_with_the_changes_is_for_the_model_to_repair() {
     let round = [answered(A), applied(), lacking("no-network")];
     for before in [baseline(None), baseline(Some("tool-missing"))] {
-        let facts = [&round[..], &[before], &round[..], &[answered(A), applied(), built(0, "")]].concat();
+        let facts = [
+            &round[..],
+            &[before],
+            &round[..],
+            &[answered(A), applied(), built(0, "")],
+        ]
+        .concat();
         insta::allow_duplicates! {
             insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → done(3)");
         }
@@ -251,8 +344,18 @@ fn what_is_lacking_only_with_the_changes_is_for_the_model_to_repair() {
 
 #[test]
 fn who_wants_to_go_on_without_a_fit_machine_may() {
-    let facts = [answered(A), applied(), lacking("tool-missing"), answered(A), applied(), built(0, "")];
-    let limits = Limits { on_unfit: OnUnfit::GoOn, ..Limits::of_rounds(4) };
+    let facts = [
+        answered(A),
+        applied(),
+        lacking("tool-missing"),
+        answered(A),
+        applied(),
+        built(0, ""),
+    ];
+    let limits = Limits {
+        on_unfit: OnUnfit::GoOn,
+        ..Limits::of_rounds(4)
+    };
     insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → done(2)");
 }
 
@@ -265,7 +368,12 @@ fn there_are_three_repairs_and_no_fourth() {
 
 #[test]
 fn a_reply_that_is_refused_counts_as_a_failed_build() {
-    let facts = [answered(A), rejected("no such thing"), answered(A), applied()];
+    let facts = [
+        answered(A),
+        rejected("no such thing"),
+        answered(A),
+        applied(),
+    ];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → ask 2 → apply 2 → build 2");
 }
 
@@ -283,7 +391,11 @@ fn an_answer_that_a_filter_kept_back_ends_the_run() {
 
 #[test]
 fn a_failed_run_puts_the_tree_back_only_where_that_is_asked_for() {
-    let limits = Limits { rounds: 1, on_failure: OnFailure::Restore, ..Limits::of_rounds(4) };
+    let limits = Limits {
+        rounds: 1,
+        on_failure: OnFailure::Restore,
+        ..Limits::of_rounds(4)
+    };
     let restored = Says::Restore(Restored { paths: Vec::new() });
     let facts = [answered(A), applied(), built(1, "no\n"), restored];
     insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → restore → used up(1)");
@@ -318,9 +430,15 @@ fn a_reply_that_was_refused_is_not_among_the_replacements() {
 fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_is_on_disk() {
     for reply in [TOUCHES_GIT, A, "I would change a.\n"] {
         let used = [answered(A), applied(), built(1, "no type `B`\n")];
-        let prompt = prompt(3, &[&used[..], &[answered(reply), rejected("the refusal")]].concat());
-        let told = "\nthe refusal\n\nBefore that reply, build.sh had printed:\nno type `B`\n\nQ\n\nC\n\n";
-        let (_, replacements) = prompt.split_once(told).unwrap_or_else(|| panic!("{prompt}"));
+        let prompt = prompt(
+            3,
+            &[&used[..], &[answered(reply), rejected("the refusal")]].concat(),
+        );
+        let told =
+            "\nthe refusal\n\nBefore that reply, build.sh had printed:\nno type `B`\n\nQ\n\nC\n\n";
+        let (_, replacements) = prompt
+            .split_once(told)
+            .unwrap_or_else(|| panic!("{prompt}"));
         assert_eq!(replacements, "--- FILE REPLACEMENT a ---\none\n");
     }
 }
@@ -328,7 +446,10 @@ fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_
 #[test]
 fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_for() {
     let round = [answered(A), applied(), built(1, "line 7: no\n")];
-    let limits = Limits { same_failures: Some(2), ..Limits::of_rounds(4) };
+    let limits = Limits {
+        same_failures: Some(2),
+        ..Limits::of_rounds(4)
+    };
     let twice = [round.clone(), round].concat();
     insta::assert_snapshot!(check(limits, &twice), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → stuck(2, 2, false)");
     let prompt = prompt(3, &twice);
@@ -348,7 +469,14 @@ fn a_model_whose_replies_cannot_be_used_is_not_told_that_a_change_of_its_did_not
 fn a_model_that_changed_nothing_is_not_told_that_its_change_did_not_help() {
     let told = |reply: &str, second: Says| {
         let no = built(1, "no\n");
-        let rounds = [answered(A), written("0", "1"), no.clone(), answered(reply), second, no];
+        let rounds = [
+            answered(A),
+            written("0", "1"),
+            no.clone(),
+            answered(reply),
+            second,
+            no,
+        ];
         let prompt = prompt(3, &rounds);
         let (_, notice) = prompt.split_once("no\n[code-commit] ").unwrap();
         notice.lines().next().unwrap().to_owned()
@@ -365,41 +493,72 @@ fn a_model_that_changed_nothing_is_not_told_that_its_change_did_not_help() {
 
 #[test]
 fn a_build_that_breaks_the_seal_does_not_pass() {
-    let Says::Build(passed) = built(0, "ok\n") else { unreachable!() };
-    let answers = [answered(A), applied(), Says::Build(Built { seal_broken: true, ..passed })];
+    let Says::Build(passed) = built(0, "ok\n") else {
+        unreachable!()
+    };
+    let answers = [
+        answered(A),
+        applied(),
+        Says::Build(Built {
+            seal_broken: true,
+            ..passed
+        }),
+    ];
     insta::assert_snapshot!(check(Limits::of_rounds(4), &answers), @"ask 1 → apply 1 → build 1 → ask 2");
 }
 
 /// A whole replacement is in the reply itself; of an edit only the world knows what became of the file.
 #[test]
 fn a_repair_prompt_shows_an_edited_file_whole() {
-    let reply =
-        "^^^edit a.rs\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n^^^end\n^^^b.rs\nb\n^^^end\n";
-    let Says::Apply(ApplyAnswer::Applied(applied)) = applied() else { unreachable!() };
-    let edited = vec![Present { path: "a.rs".to_owned(), text: text("before\nnew\n") }];
+    let reply = "^^^edit a.rs\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n^^^end\n^^^b.rs\nb\n^^^end\n";
+    let Says::Apply(ApplyAnswer::Applied(applied)) = applied() else {
+        unreachable!()
+    };
+    let edited = vec![Present {
+        path: "a.rs".to_owned(),
+        text: text("before\nnew\n"),
+    }];
     let applied = Says::Apply(ApplyAnswer::Applied(Applied { edited, ..applied }));
-    let (script, _) = run(Limits::of_rounds(4), &[answered(reply), applied, built(1, "no")]);
+    let (script, _) = run(
+        Limits::of_rounds(4),
+        &[answered(reply), applied, built(1, "no")],
+    );
     let asked = script.last_text();
     let shown = "--- FILE REPLACEMENT a.rs ---\nbefore\nnew\n--- FILE REPLACEMENT b.rs ---\nb\n";
     assert!(asked.ends_with(shown), "{asked}");
 }
 
 fn earned() -> Limits {
-    Limits { earned: true, ..Limits::of_rounds(4) }
+    Limits {
+        earned: true,
+        ..Limits::of_rounds(4)
+    }
 }
 
 #[test]
 fn a_green_build_is_looked_at_without_the_change_once_and_doubted_if_that_is_green_too() {
     let green = [answered(A), applied(), built(0, "")];
-    let doubted = Says::Doubt(Doubted { doubt: Problem::new("green-before", "") });
+    let doubted = Says::Doubt(Doubted {
+        doubt: Problem::new("green-before", ""),
+    });
     let after = |limits, more: &[Says]| check(limits, &[&green[..], more].concat());
     insta::assert_snapshot!(after(earned(), &[baseline(None), doubted.clone()]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → doubt → done(1)");
     insta::assert_snapshot!(after(earned(), &[baseline(Some("tool-missing"))]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → done(1)");
     insta::assert_snapshot!(after(Limits { on_unfit: OnUnfit::GoOn, ..earned() }, &[]), @"ask 1 → apply 1 → build 1 → done(1)");
-    let known = [answered(A), applied(), lacking("no-network"), baseline(None)];
+    let known = [
+        answered(A),
+        applied(),
+        lacking("no-network"),
+        baseline(None),
+    ];
     insta::assert_snapshot!(check(earned(), &[&known[..], &green, &[doubted]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → doubt → done(2)");
-    let Says::Build(slow) = built(0, "") else { unreachable!() };
-    let slow = Says::Build(Built { elapsed_ms: QUICK_BUILD_MS + 1, ..slow });
+    let Says::Build(slow) = built(0, "") else {
+        unreachable!()
+    };
+    let slow = Says::Build(Built {
+        elapsed_ms: QUICK_BUILD_MS + 1,
+        ..slow
+    });
     insta::assert_snapshot!(check(earned(), &[answered(A), applied(), slow]), @"ask 1 → apply 1 → build 1 → done(1)");
 }
 
@@ -408,7 +567,11 @@ fn two_identical_proposals_to_prompts_that_say_the_same_end_the_run() {
     let round = |reply: &str, output: &str| [answered(reply), applied(), built(1, output)];
     let said = format!("&&&start\nI think.\n&&&end\n{A}");
     let rounds = |rounds: &[[Says; 3]]| check(earned(), &rounds.concat());
-    let [one, same, other] = [round(A, "no\n"), round(&said, "no\n"), round("^^^a\ntwo\n^^^end\n", "no\n")];
+    let [one, same, other] = [
+        round(A, "no\n"),
+        round(&said, "no\n"),
+        round("^^^a\ntwo\n^^^end\n", "no\n"),
+    ];
     insta::assert_snapshot!(rounds(&[one.clone(), same.clone(), one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
     insta::assert_snapshot!(rounds(&[other.clone(), one.clone(), same]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
     insta::assert_snapshot!(rounds(&[one.clone(), other, one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4");

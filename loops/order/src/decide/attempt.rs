@@ -1,8 +1,8 @@
 //! One attempt and its artifacts (S2 §7).
 
 use code_commit_engine::{
-    Answered, Ask, AskAnswer, Broke, Cause, Condition, Doubt, Ended, Harness, Keep, Look, Measure, Ran, Run,
-    Unanswered, Write, WriteAnswer,
+    Answered, Ask, AskAnswer, Broke, Cause, Condition, Doubt, Ended, Harness, Keep, Look, Measure,
+    Ran, Run, Unanswered, Write, WriteAnswer,
 };
 use code_commit_parser::proposal::{self, Limits, normalized_path};
 use code_commit_prompt::order::Prompt;
@@ -29,7 +29,11 @@ const VERIFICATION: [&[&str]; 3] = [
 
 /// The commands that verify an attempt, whatever the order says (S2 §6.5).
 pub fn verification(has_script: bool) -> &'static [&'static [&'static str]] {
-    if has_script { &[RUN_SCRIPT] } else { &VERIFICATION }
+    if has_script {
+        &[RUN_SCRIPT]
+    } else {
+        &VERIFICATION
+    }
 }
 
 const PROPOSAL: &str = "proposed_writes.json";
@@ -57,7 +61,10 @@ pub(super) struct Attempt {
 
 impl Attempt {
     pub(super) fn number(number: u32) -> Self {
-        Self { number, ..Self::default() }
+        Self {
+            number,
+            ..Self::default()
+        }
     }
 
     /// Asks, writes, verifies, runs the acceptance commands and checks the postconditions; returns
@@ -69,16 +76,28 @@ impl Attempt {
         prompt: Prompt,
     ) -> Result<String, Halt<H::Stop>>
     where
-        H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure> + Harness<Doubt>,
+        H: Harness<Ask>
+            + Harness<Write>
+            + Harness<Run>
+            + Harness<Look>
+            + Harness<Measure>
+            + Harness<Doubt>,
     {
         let order = &inputs.order;
         self.ask(harness, prompt)?;
         let has_script = self.write(harness, inputs)?;
         for (number, words) in (1..).zip(verification(has_script)) {
             let argv: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let result = CmdResult::of(&self.run(harness, inputs, &format!("verify_{number}"), argv)?);
-            let failed = (result.exit_code != 0)
-                .then(|| brief::of_command(Stage::VerifyFailed, &result.command.join(" "), &result, order));
+            let result =
+                CmdResult::of(&self.run(harness, inputs, &format!("verify_{number}"), argv)?);
+            let failed = (result.exit_code != 0).then(|| {
+                brief::of_command(
+                    Stage::VerifyFailed,
+                    &result.command.join(" "),
+                    &result,
+                    order,
+                )
+            });
             self.verify.push(result);
             failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
         }
@@ -91,17 +110,41 @@ impl Attempt {
             failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
         }
         self.made_inert(harness, inputs)?;
-        conditions(harness, Stage::AcceptanceFailed, &order.postconditions, order)?;
+        conditions(
+            harness,
+            Stage::AcceptanceFailed,
+            &order.postconditions,
+            order,
+        )?;
         let measured = harness.perform(Measure).map_err(Halt::Stop)?;
-        Ok(measured.done().map_err(|broke| Halt::broke(broke, order))?.tree_sha256)
+        Ok(measured
+            .done()
+            .map_err(|broke| Halt::broke(broke, order))?
+            .tree_sha256)
     }
 
-    fn ask<H: Harness<Ask>>(&mut self, harness: &mut H, prompt: Prompt) -> Result<(), Halt<H::Stop>> {
-        let Prompt { text, stable, system } = prompt;
-        let ask = Ask { round: self.number, prompt: text.into(), stable, system };
+    fn ask<H: Harness<Ask>>(
+        &mut self,
+        harness: &mut H,
+        prompt: Prompt,
+    ) -> Result<(), Halt<H::Stop>> {
+        let Prompt {
+            text,
+            stable,
+            system,
+        } = prompt;
+        let ask = Ask {
+            round: self.number,
+            prompt: text.into(),
+            stable,
+            system,
+        };
         match harness.perform(ask).map_err(Halt::Stop)? {
             AskAnswer::Unanswered(Unanswered { cause, .. })
-            | AskAnswer::Answered(Answered { for_person: Some(cause), .. }) => Err(Halt::Unavailable(cause)),
+            | AskAnswer::Answered(Answered {
+                for_person: Some(cause),
+                ..
+            }) => Err(Halt::Unavailable(cause)),
             AskAnswer::Answered(answered) => {
                 self.answer = Some(answered);
                 Ok(())
@@ -110,21 +153,43 @@ impl Attempt {
     }
 
     /// Whether the project now has its own verification script.
-    fn write<H: Harness<Write>>(&mut self, harness: &mut H, inputs: &Inputs) -> Result<bool, Halt<H::Stop>> {
-        let Some(reply) = self.answer.as_ref().map(Answered::reply) else { return Ok(false) };
+    fn write<H: Harness<Write>>(
+        &mut self,
+        harness: &mut H,
+        inputs: &Inputs,
+    ) -> Result<bool, Halt<H::Stop>> {
+        let Some(reply) = self.answer.as_ref().map(Answered::reply) else {
+            return Ok(false);
+        };
         let [shown_whole, shown_in_part] = shown(&inputs.context);
-        let write = Write { attempt: self.number, reply, shown_whole, shown_in_part };
+        let write = Write {
+            attempt: self.number,
+            reply,
+            shown_whole,
+            shown_in_part,
+        };
         let written = harness.perform(write).map_err(Halt::Stop)?;
-        match written.done().map_err(|broke| Halt::broke(broke, &inputs.order))? {
+        match written
+            .done()
+            .map_err(|broke| Halt::broke(broke, &inputs.order))?
+        {
             WriteAnswer::Written(written) => {
                 self.touched = written.touched;
                 self.write_ok = true;
                 Ok(written.verify_script)
             }
             WriteAnswer::Refused(refused) => {
-                self.errors = refused.problems.iter().map(|problem| problem.message.clone()).collect();
+                self.errors = refused
+                    .problems
+                    .iter()
+                    .map(|problem| problem.message.clone())
+                    .collect();
                 self.touched = refused.touched;
-                Err(Halt::Failed(brief::refused(refused.why, &refused.problems, &inputs.order)))
+                Err(Halt::Failed(brief::refused(
+                    refused.why,
+                    &refused.problems,
+                    &inputs.order,
+                )))
             }
         }
     }
@@ -136,17 +201,34 @@ impl Attempt {
         log: &str,
         argv: Vec<String>,
     ) -> Result<Ran, Halt<H::Stop>> {
-        let ran = harness.perform(Run { log: self.file(log), argv }).map_err(Halt::Stop)?;
-        ran.done().map_err(|broke| Halt::broke(broke, &inputs.order))
+        let ran = harness
+            .perform(Run {
+                log: self.file(log),
+                argv,
+            })
+            .map_err(Halt::Stop)?;
+        ran.done()
+            .map_err(|broke| Halt::broke(broke, &inputs.order))
     }
 
     /// Names the commands that passed because the change has replaced their script by one that cannot
     /// fail. With `--strict`, that is a failure.
-    fn made_inert<H: Harness<Doubt>>(&self, harness: &mut H, inputs: &Inputs) -> Result<(), Halt<H::Stop>> {
-        let writes = self.proposal().map(|proposal| proposal.writes).unwrap_or_default();
+    fn made_inert<H: Harness<Doubt>>(
+        &self,
+        harness: &mut H,
+        inputs: &Inputs,
+    ) -> Result<(), Halt<H::Stop>> {
+        let writes = self
+            .proposal()
+            .map(|proposal| proposal.writes)
+            .unwrap_or_default();
         let text = |path: &str, _| {
             let path = normalized_path(path);
-            writes.iter().find(|write| normalized_path(&write.path) == path)?.content.clone()
+            writes
+                .iter()
+                .find(|write| normalized_path(&write.path) == path)?
+                .content
+                .clone()
         };
         for CmdResult { command, .. } in self.verify.iter().chain(&self.acceptance) {
             let is_made = cannot_fail(command, text) && !cannot_fail(command, |_, _| None);
@@ -155,9 +237,15 @@ impl Attempt {
             }
             let message = message(&command.join(" "));
             if inputs.strict {
-                return Err(Halt::Failed(brief::plain(Stage::AcceptanceFailed, &message, &inputs.order)));
+                return Err(Halt::Failed(brief::plain(
+                    Stage::AcceptanceFailed,
+                    &message,
+                    &inputs.order,
+                )));
             }
-            harness.perform(Doubt::new("cannot-fail", message)).map_err(Halt::Stop)?;
+            harness
+                .perform(Doubt::new("cannot-fail", message))
+                .map_err(Halt::Stop)?;
         }
         Ok(())
     }
@@ -169,7 +257,12 @@ impl Attempt {
 
     pub(super) fn keep<H: Harness<Keep>>(&self, harness: &mut H) -> Result<(), H::Stop> {
         let mut keep = |name: &str, json: String| {
-            harness.perform(Keep { file: self.file(name), text: json.into() }).map(drop)
+            harness
+                .perform(Keep {
+                    file: self.file(name),
+                    text: json.into(),
+                })
+                .map(drop)
         };
         if let Some(proposal) = self.proposal() {
             keep(PROPOSAL, json(&proposal))?;
@@ -182,14 +275,19 @@ impl Attempt {
         keep("write_result.json", json(&write_result))?;
         keep("verify_result.json", json(&self.verify))?;
         keep("acceptance_result.json", json(&self.acceptance))?;
-        self.brief.as_ref().map_or(Ok(()), |brief| keep("failure_brief.json", json(brief)))
+        self.brief
+            .as_ref()
+            .map_or(Ok(()), |brief| keep("failure_brief.json", json(brief)))
     }
 
     pub(super) fn record(&self, baseline_commit: &str) -> AttemptRecord {
         AttemptRecord {
             attempt_index: self.number,
             baseline_commit: baseline_commit.to_owned(),
-            proposal_path: self.proposal().map(|_| self.file(PROPOSAL)).unwrap_or_default(),
+            proposal_path: self
+                .proposal()
+                .map(|_| self.file(PROPOSAL))
+                .unwrap_or_default(),
             touched_files: self.touched.clone(),
             write_ok: self.write_ok,
             verify: self.verify.clone(),
@@ -202,7 +300,10 @@ impl Attempt {
         let reply = self.answer.as_ref()?.reply.share();
         let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
         let writes = proposal.writes.iter().map(FileWrite::from);
-        Some(WriteProposal { summary: proposal.summary.to_string(), writes: writes.collect() })
+        Some(WriteProposal {
+            summary: proposal.summary.to_string(),
+            writes: writes.collect(),
+        })
     }
 
     fn file(&self, name: &str) -> String {
@@ -220,9 +321,20 @@ pub(super) fn conditions<H: Harness<Look>>(
     if conditions.is_empty() {
         return Ok(());
     }
-    let looked = harness.perform(Look { conditions: conditions.to_vec() }).map_err(Halt::Stop)?;
-    let failed = looked.done().map_err(|broke| Halt::broke(broke, order))?.failed;
-    if failed.is_empty() { Ok(()) } else { Err(Halt::Failed(brief::conditions(stage, &failed, order))) }
+    let looked = harness
+        .perform(Look {
+            conditions: conditions.to_vec(),
+        })
+        .map_err(Halt::Stop)?;
+    let failed = looked
+        .done()
+        .map_err(|broke| Halt::broke(broke, order))?
+        .failed;
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Halt::Failed(brief::conditions(stage, &failed, order)))
+    }
 }
 
 impl<S> Halt<S> {
@@ -243,7 +355,11 @@ impl CmdResult {
     pub(super) fn of(ran: &Ran) -> Self {
         Self {
             command: ran.argv.clone(),
-            exit_code: if ran.seal_broken { -1 } else { exit_code(ran.ended) },
+            exit_code: if ran.seal_broken {
+                -1
+            } else {
+                exit_code(ran.ended)
+            },
             stdout_trunc: ran.stdout.text.clone(),
             stderr_trunc: ran.stderr.text.clone(),
             stdout_path: ran.stdout.file.clone(),
@@ -253,7 +369,10 @@ impl CmdResult {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a command runs for less than 10⁵ years")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a command runs for less than 10⁵ years"
+)]
 fn seconds(millis: u64) -> f64 {
     millis as f64 / 1e3
 }

@@ -26,12 +26,21 @@ where
         match on_base(harness, format!("{PROBES}{number}"), command, inputs)? {
             Ok(result) if result.exit_code != 0 => {}
             Ok(result) => {
-                return Ok(Some(brief::passes_before("must_fail_before", &command.text, &result, order)));
+                return Ok(Some(brief::passes_before(
+                    "must_fail_before",
+                    &command.text,
+                    &result,
+                    order,
+                )));
             }
             Err(brief) => return Ok(Some(brief)),
         }
     }
-    if inputs.tries_base { green(harness, inputs) } else { Ok(None) }
+    if inputs.tries_base {
+        green(harness, inputs)
+    } else {
+        Ok(None)
+    }
 }
 
 /// Names the other acceptance commands that pass before the change, and those that cannot fail. With
@@ -53,7 +62,8 @@ where
             Ok(result) if result.exit_code != 0 => all_are_green = false,
             Ok(result) => {
                 let text = &command.text;
-                let message = "passes without the change, so that it passes afterwards proves nothing";
+                let message =
+                    "passes without the change, so that it passes afterwards proves nothing";
                 harness.perform(Doubt::new("already-green", format!("`{text}` {message}")))?;
                 let brief = || brief::passes_before("--strict", text, &result, order);
                 refusal = refusal.or_else(|| inputs.strict.then(brief));
@@ -62,7 +72,8 @@ where
         }
     }
     if all_are_green {
-        let message = "no acceptance command fails without the change, so a PASS does not show that it works";
+        let message =
+            "no acceptance command fails without the change, so a PASS does not show that it works";
         harness.perform(Doubt::new("already-green", message))?;
     }
     Ok(refusal)
@@ -78,7 +89,12 @@ fn on_base<H>(
 where
     H: Harness<Run> + Harness<RollBack>,
 {
-    let ran = harness.perform(Run { log, argv: command.argv.clone() })?.done();
+    let ran = harness
+        .perform(Run {
+            log,
+            argv: command.argv.clone(),
+        })?
+        .done();
     harness.perform(RollBack)?;
     let broke = |Broke { message }| brief::plain(Stage::Exception, &message, &inputs.order);
     Ok(ran.map(|ran| CmdResult::of(&ran)).map_err(broke))

@@ -42,18 +42,32 @@ fn engineer_tool_runner_and_judge_follow_each_other() {
     keep run_summary.json
     ");
     let summary = finished.summary;
-    assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Pass, "success"));
+    assert_eq!(
+        (summary.verdict, summary.ended_stage.as_str()),
+        (Verdict::Pass, "success")
+    );
     assert_eq!(summary.repo_tree_hash_after.as_deref(), Some("t1"));
 }
 
 #[test]
 fn what_has_passed_is_committed_last_of_all_and_what_has_failed_is_not() {
-    for (failing, last) in
-        [(&[][..], "commit by the line Run: id"), (&["accept one"], "keep run_summary.json")]
-    {
-        let (_, steps) = run(failing, &Inputs { commit: true, ..inputs(&json!({})) });
+    for (failing, last) in [
+        (&[][..], "commit by the line Run: id"),
+        (&["accept one"], "keep run_summary.json"),
+    ] {
+        let (_, steps) = run(
+            failing,
+            &Inputs {
+                commit: true,
+                ..inputs(&json!({}))
+            },
+        );
         assert_eq!(steps.lines().next_back(), Some(last), "{steps}");
-        assert_eq!(steps.matches("commit").count(), usize::from(failing.is_empty()), "{steps}");
+        assert_eq!(
+            steps.matches("commit").count(),
+            usize::from(failing.is_empty()),
+            "{steps}"
+        );
     }
 }
 
@@ -62,7 +76,10 @@ fn the_proposal_is_kept_as_the_model_wrote_it() {
     let (_, world) = World::failing(&[]).run(&inputs(&json!({})));
     let kept: serde_json::Value =
         serde_json::from_str(&world.kept["attempt_1/proposed_writes.json"]).unwrap();
-    assert_eq!(kept, serde_json::from_str::<serde_json::Value>(world::REPLY).unwrap());
+    assert_eq!(
+        kept,
+        serde_json::from_str::<serde_json::Value>(world::REPLY).unwrap()
+    );
 }
 
 #[test]
@@ -98,22 +115,35 @@ fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() 
     keep run_summary.json
     ");
     let summary = finished.summary;
-    assert_eq!((summary.verdict, summary.ended_stage.as_str()), (Verdict::Fail, "acceptance_failed"));
-    assert_eq!((summary.attempts.len(), summary.repo_tree_hash_after), (2, None));
+    assert_eq!(
+        (summary.verdict, summary.ended_stage.as_str()),
+        (Verdict::Fail, "acceptance_failed")
+    );
+    assert_eq!(
+        (summary.attempts.len(), summary.repo_tree_hash_after),
+        (2, None)
+    );
 }
 
 #[test]
 fn a_proposal_that_was_not_written_needs_no_rollback() {
-    let world = World { reply: "no", ..World::failing(&[]) };
+    let world = World {
+        reply: "no",
+        ..World::failing(&[])
+    };
     let (finished, steps) = finish(world, &inputs(&json!({})));
     let (_, after) = steps.split_once("ask 1").unwrap();
-    assert!(!after.contains("roll back") && !after.contains("proposed_writes"), "{steps}");
+    assert!(
+        !after.contains("roll back") && !after.contains("proposed_writes"),
+        "{steps}"
+    );
     assert_eq!(finished.summary.ended_stage, "llm_output_invalid");
 }
 
 #[test]
 fn the_baseline_is_probed_and_restored_before_the_first_call() {
-    let over = json!({ "must_fail_before": ["accept two"], "preconditions": [{ "file_exists": "a" }] });
+    let over =
+        json!({ "must_fail_before": ["accept two"], "preconditions": [{ "file_exists": "a" }] });
     let (_, steps) = run(&["accept two"], &inputs(&over));
     let before: Vec<&str> = steps.lines().take_while(|line| *line != "ask 1").collect();
     assert_eq!(
@@ -132,14 +162,21 @@ fn the_baseline_is_probed_and_restored_before_the_first_call() {
 /// What is performed before the model is asked.
 fn before(world: World, inputs: &Inputs) -> (Finished, Vec<String>) {
     let (finished, steps) = finish(world, inputs);
-    let before = steps.lines().take_while(|line| *line != "ask 1").map(str::to_owned).collect();
+    let before = steps
+        .lines()
+        .take_while(|line| *line != "ask 1")
+        .map(str::to_owned)
+        .collect();
     (finished, before)
 }
 
 #[test]
 fn what_passes_before_the_change_is_named_and_runs_once() {
     let over = json!({ "must_fail_before": ["accept two"] });
-    let world = World { green: vec!["accept one"], ..World::failing(&["accept two"]) };
+    let world = World {
+        green: vec!["accept one"],
+        ..World::failing(&["accept two"])
+    };
     let (_, steps) = before(world, &inputs(&over));
     insta::assert_snapshot!(steps.join("\n"), @"
     stamp
@@ -149,7 +186,10 @@ fn what_passes_before_the_change_is_named_and_runs_once() {
     roll back
     doubt already-green: `accept one` passes without the change, so that it passes afterwards proves nothing
     ");
-    let all = World { green: vec!["accept"], ..World::failing(&[]) };
+    let all = World {
+        green: vec!["accept"],
+        ..World::failing(&[])
+    };
     let (finished, steps) = before(all, &inputs(&json!({})));
     insta::assert_snapshot!(steps.join("\n"), @"
     stamp
@@ -166,18 +206,30 @@ fn what_passes_before_the_change_is_named_and_runs_once() {
 
 #[test]
 fn a_strict_order_that_passes_before_the_change_is_not_begun() {
-    let strict = Inputs { strict: true, ..inputs(&json!({})) };
+    let strict = Inputs {
+        strict: true,
+        ..inputs(&json!({}))
+    };
     let (finished, _) = before(World::failing(&[]), &strict);
     assert_eq!(finished.summary.verdict, Verdict::Pass);
-    let world = World { green: vec!["accept two"], ..World::failing(&[]) };
+    let world = World {
+        green: vec!["accept two"],
+        ..World::failing(&[])
+    };
     let (finished, steps) = before(world, &strict);
-    assert!(steps.contains(&"keep preflight/failure_brief.json".to_owned()), "{steps:?}");
+    assert!(
+        steps.contains(&"keep preflight/failure_brief.json".to_owned()),
+        "{steps:?}"
+    );
     assert_eq!(finished.summary.ended_stage, "preflight");
 }
 
 #[test]
 fn a_command_that_cannot_fail_is_named_and_does_not_run_before_the_change() {
-    let inputs = Inputs { cannot_fail: vec!["accept one".to_owned()], ..inputs(&json!({})) };
+    let inputs = Inputs {
+        cannot_fail: vec!["accept one".to_owned()],
+        ..inputs(&json!({}))
+    };
     let (_, steps) = before(World::failing(&[]), &inputs);
     insta::assert_snapshot!(steps.join("\n"), @"
     stamp
@@ -189,20 +241,41 @@ fn a_command_that_cannot_fail_is_named_and_does_not_run_before_the_change() {
 
 #[test]
 fn a_run_of_an_older_version_goes_on_as_it_began() {
-    let older = Inputs { tries_base: false, ..inputs(&json!({})) };
-    let (_, steps) = before(World { green: vec!["accept"], ..World::failing(&[]) }, &older);
+    let older = Inputs {
+        tries_base: false,
+        ..inputs(&json!({}))
+    };
+    let (_, steps) = before(
+        World {
+            green: vec!["accept"],
+            ..World::failing(&[])
+        },
+        &older,
+    );
     assert_eq!(steps, ["stamp"]);
 }
 
 #[test]
 fn a_change_that_makes_its_own_test_unable_to_fail_is_named_and_fails_a_strict_order() {
     let over = json!({ "acceptance_commands": ["sh a", "true"] });
-    let world = World { reply: world::INERT, ..World::failing(&[]) };
+    let world = World {
+        reply: world::INERT,
+        ..World::failing(&[])
+    };
     let (finished, steps) = finish(world.clone(), &inputs(&over));
     let named = "doubt cannot-fail: `sh a` cannot fail, so that it passes proves nothing";
     assert_eq!(steps.matches("doubt").count(), 1, "{steps}");
-    assert!(steps.contains(named) && finished.summary.verdict == Verdict::Pass, "{steps}");
-    let (finished, _) = finish(world, &Inputs { strict: true, ..inputs(&over) });
+    assert!(
+        steps.contains(named) && finished.summary.verdict == Verdict::Pass,
+        "{steps}"
+    );
+    let (finished, _) = finish(
+        world,
+        &Inputs {
+            strict: true,
+            ..inputs(&over)
+        },
+    );
     assert_eq!(finished.summary.ended_stage, "acceptance_failed");
 }
 
@@ -221,7 +294,10 @@ fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
     assert_eq!(finished.summary.ended_stage, "preflight");
 
     let over = json!({ "preconditions": [{ "file_exists": "a" }] });
-    let world = World { conditions_hold: false, ..World::failing(&[]) };
+    let world = World {
+        conditions_hold: false,
+        ..World::failing(&[])
+    };
     let (finished, steps) = finish(world, &inputs(&over));
     assert!(!steps.contains("ask"));
     assert_eq!(finished.summary.ended_stage, "preflight");
@@ -229,19 +305,36 @@ fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
 
 #[test]
 fn a_model_that_gives_no_answer_is_not_asked_again() {
-    let world = World { has_model: false, ..World::failing(&[]) };
+    let world = World {
+        has_model: false,
+        ..World::failing(&[])
+    };
     let (finished, steps) = finish(world, &inputs(&json!({})));
     assert_eq!(steps.matches("ask").count(), 1, "{steps}");
-    assert!(matches!(finished.outcome, Outcome::ModelUnavailable { round: 1, .. }));
+    assert!(matches!(
+        finished.outcome,
+        Outcome::ModelUnavailable { round: 1, .. }
+    ));
     assert_eq!(finished.summary.ended_stage, "exception");
 }
 
 #[test]
 fn a_model_that_gave_no_answer_is_asked_again_by_a_run_that_goes_on() {
     let inputs = inputs(&json!({}));
-    let (_, mut world) = World { has_model: false, ..World::failing(&[]) }.run(&inputs);
+    let (_, mut world) = World {
+        has_model: false,
+        ..World::failing(&[])
+    }
+    .run(&inputs);
     world.journal.truncate(still_holds(&world.journal));
-    let (finished, steps) = finish(World { has_model: true, steps: Vec::new(), ..world }, &inputs);
+    let (finished, steps) = finish(
+        World {
+            has_model: true,
+            steps: Vec::new(),
+            ..world
+        },
+        &inputs,
+    );
     assert!(steps.starts_with("ask 1\n"), "{steps}");
     assert_eq!(finished.outcome, Outcome::Done { rounds: 1 });
 }
@@ -249,16 +342,26 @@ fn a_model_that_gave_no_answer_is_asked_again_by_a_run_that_goes_on() {
 #[test]
 fn a_step_that_breaks_ends_the_run_with_the_tree_as_it_was() {
     for (breaks, last) in [("attempt_1", "verify_1"), ("preflight", "base_1")] {
-        let world = World { breaks: Some(breaks), ..World::failing(&[]) };
+        let world = World {
+            breaks: Some(breaks),
+            ..World::failing(&[])
+        };
         let (finished, steps) = finish(world, &inputs(&json!({})));
-        assert!(steps.contains(&format!("{last}\nroll back")) && !steps.contains("ask 2"), "{steps}");
+        assert!(
+            steps.contains(&format!("{last}\nroll back")) && !steps.contains("ask 2"),
+            "{steps}"
+        );
         assert_eq!(finished.summary.ended_stage, "exception");
     }
 }
 
 /// The failure briefs among these files.
 fn briefs(world: &World) -> BTreeSet<&String> {
-    world.kept.keys().filter(|file| file.ends_with("/failure_brief.json")).collect()
+    world
+        .kept
+        .keys()
+        .filter(|file| file.ends_with("/failure_brief.json"))
+        .collect()
 }
 
 /// Wherever a run was stopped and its tree rolled back, it ends as if it had not been, and a reply
@@ -269,21 +372,43 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
         "must_fail_before": ["probe"], "acceptance_commands": ["probe", "accept"],
         "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_exists": "a" }],
     });
-    let inputs = Inputs { commit: true, ..inputs(&all) };
+    let inputs = Inputs {
+        commit: true,
+        ..inputs(&all)
+    };
     for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
         let (whole, never_stopped) = World::failing(failing).run(&inputs);
         for stop in 0..never_stopped.journal.len() {
-            let (none, mut world) = World { stop_after: stop, ..World::failing(failing) }.run(&inputs);
+            let (none, mut world) = World {
+                stop_after: stop,
+                ..World::failing(failing)
+            }
+            .run(&inputs);
             assert_eq!(none, None, "{failing:?} stopped after {stop}");
             let gone = world.journal.split_off(still_holds(&world.journal));
             // Artifacts of what is repeated are gone.
-            for file in gone.iter().filter_map(|entry| entry.request["file"].as_str()) {
+            for file in gone
+                .iter()
+                .filter_map(|entry| entry.request["file"].as_str())
+            {
                 world.kept.remove(file);
             }
-            let (finished, world) = World { stop_after: usize::MAX, ..world }.run(&inputs);
+            let (finished, world) = World {
+                stop_after: usize::MAX,
+                ..world
+            }
+            .run(&inputs);
             assert_eq!(finished, whole, "{failing:?} stopped after {stop}");
-            assert_eq!(briefs(&world), briefs(&never_stopped), "{failing:?} stopped after {stop}");
-            let asked = world.steps.iter().filter(|step| step.starts_with("ask")).count();
+            assert_eq!(
+                briefs(&world),
+                briefs(&never_stopped),
+                "{failing:?} stopped after {stop}"
+            );
+            let asked = world
+                .steps
+                .iter()
+                .filter(|step| step.starts_with("ask"))
+                .count();
             let attempts = whole.as_ref().unwrap().summary.attempts.len();
             assert_eq!(asked, attempts, "{failing:?} stopped after {stop}");
         }
@@ -293,7 +418,10 @@ fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
 #[test]
 fn conditions_are_named_in_the_brief() {
     let order = inputs(&json!({})).order;
-    let failed = [Condition::FileExists("a".to_owned()), Condition::FileAbsent("b".to_owned())];
+    let failed = [
+        Condition::FileExists("a".to_owned()),
+        Condition::FileAbsent("b".to_owned()),
+    ];
     insta::assert_snapshot!(brief::conditions(Stage::Preflight, &failed, &order).primary_error_excerpt, @"
     file_exists: a is no file
     file_absent: b is there

@@ -21,7 +21,11 @@ fn parse(over: &Value) -> Result<WorkOrder, Vec<FieldProblem>> {
 /// All problems, one per line.
 fn check(over: &Value) -> String {
     let problems = parse(over).unwrap_err();
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -72,8 +76,12 @@ fn an_acceptance_command_that_only_a_shell_would_expand_is_refused() {
     acceptance_commands[2]: has an unquoted `[`, but no shell expands it: quote the word, or run the line with sh -c '…'
     "
     );
-    let spelled = parse(&json!({ "acceptance_commands": [r#"sh -c 'test -n "$(grep DONE a.txt)"'"#] }));
-    assert_eq!(spelled.unwrap().acceptance_commands[0].argv[2], r#"test -n "$(grep DONE a.txt)""#);
+    let spelled =
+        parse(&json!({ "acceptance_commands": [r#"sh -c 'test -n "$(grep DONE a.txt)"'"#] }));
+    assert_eq!(
+        spelled.unwrap().acceptance_commands[0].argv[2],
+        r#"test -n "$(grep DONE a.txt)""#
+    );
 }
 
 #[test]
@@ -100,7 +108,11 @@ fn a_mistake_keeps_its_number_behind_another_one() {
 fn a_document_that_is_no_object_is_named_as_a_whole() {
     for json in ["", "[]", "{", "\"x\"", "{}{}", r#"{"id": "1", "id": "2"}"#] {
         let problems = WorkOrder::parse(json.as_bytes()).unwrap_err();
-        assert_eq!((problems.len(), problems[0].field.as_str()), (1, ""), "{json}");
+        assert_eq!(
+            (problems.len(), problems[0].field.as_str()),
+            (1, ""),
+            "{json}"
+        );
     }
 }
 
@@ -108,7 +120,10 @@ fn a_document_that_is_no_object_is_named_as_a_whole() {
 fn the_hash_depends_on_what_is_said_and_not_on_how() {
     let hash = |over: Value| parse(&over).unwrap().hash;
     let plain = hash(json!({}));
-    assert_eq!(hash(json!({ "notes": null, "max_cost": null, "preconditions": null })), plain);
+    assert_eq!(
+        hash(json!({ "notes": null, "max_cost": null, "preconditions": null })),
+        plain
+    );
     let spaced = serde_json::to_string_pretty(&order(&json!({}))).unwrap();
     assert_eq!(WorkOrder::parse(spaced.as_bytes()).unwrap().hash, plain);
     for over in [
@@ -130,18 +145,31 @@ fn fields_beyond_the_seed_are_read() {
     .unwrap();
     assert_eq!(order.max_cost, Some(0.5));
     assert_eq!(order.preconditions, [Condition::FileExists("a".to_owned())]);
-    assert_eq!(order.postconditions, [Condition::FileAbsent("x".to_owned())]);
+    assert_eq!(
+        order.postconditions,
+        [Condition::FileAbsent("x".to_owned())]
+    );
     assert_eq!(order.must_fail_before, order.acceptance_commands);
 }
 
 #[test]
 fn the_template_is_a_valid_order_until_somebody_says_what_is_wanted() {
     let template = WorkOrder::parse(TEMPLATE.as_bytes()).unwrap();
-    assert_eq!((template.max_cost, template.must_fail_before.len()), (None, 0));
-    for (from, to, is_template) in [("order-1", "order-2", true), ("What is wanted", "More tea", false)] {
+    assert_eq!(
+        (template.max_cost, template.must_fail_before.len()),
+        (None, 0)
+    );
+    for (from, to, is_template) in [
+        ("order-1", "order-2", true),
+        ("What is wanted", "More tea", false),
+    ] {
         let changed = TEMPLATE.replacen(from, to, 1);
         assert_ne!(changed, TEMPLATE);
-        assert_eq!(WorkOrder::parse(changed.as_bytes()).unwrap().is_template(), is_template, "{changed}");
+        assert_eq!(
+            WorkOrder::parse(changed.as_bytes()).unwrap().is_template(),
+            is_template,
+            "{changed}"
+        );
     }
 }
 

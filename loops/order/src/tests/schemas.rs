@@ -20,19 +20,39 @@ pub(crate) const RUN_ID: &str = "^[0-9a-f]{12}$";
 fn all() -> Vec<(&'static str, Value)> {
     vec![
         ("work_order", work_order()),
-        ("proposed_writes", of::<WriteProposal>("proposed_writes.json: what the model proposed")),
-        ("write_result", of::<WriteResult>("write_result.json: what came of the proposal")),
-        ("verify_result", of::<Vec<CmdResult>>("verify_result.json: the commands of the verification")),
-        ("acceptance_result", of::<Vec<CmdResult>>("acceptance_result.json: the acceptance commands")),
-        ("failure_brief", of::<FailureBrief>("failure_brief.json: why an attempt failed")),
-        ("run_summary", of::<RunSummary>("run_summary.json: the whole run")),
+        (
+            "proposed_writes",
+            of::<WriteProposal>("proposed_writes.json: what the model proposed"),
+        ),
+        (
+            "write_result",
+            of::<WriteResult>("write_result.json: what came of the proposal"),
+        ),
+        (
+            "verify_result",
+            of::<Vec<CmdResult>>("verify_result.json: the commands of the verification"),
+        ),
+        (
+            "acceptance_result",
+            of::<Vec<CmdResult>>("acceptance_result.json: the acceptance commands"),
+        ),
+        (
+            "failure_brief",
+            of::<FailureBrief>("failure_brief.json: why an attempt failed"),
+        ),
+        (
+            "run_summary",
+            of::<RunSummary>("run_summary.json: the whole run"),
+        ),
     ]
 }
 
 /// Written objects always contain all of their keys, even those that may be null.
 fn of<T: JsonSchema>(title: &str) -> Value {
-    let schema: Schema =
-        SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>();
+    let schema: Schema = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<T>();
     let mut schema = schema.to_value();
     schema["title"] = json!(title);
     unfold(&mut schema);
@@ -98,12 +118,17 @@ fn work_order() -> Value {
 }
 
 fn file(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/order").join(format!("{name}.schema.json"))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/schemas/order")
+        .join(format!("{name}.schema.json"))
 }
 
 /// `SCHEMAS_UPDATE=1` writes them.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "this is what publishes the schemas")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is what publishes the schemas"
+)]
 fn the_published_schemas_are_those_of_the_types() {
     let update = std::env::var_os("SCHEMAS_UPDATE").is_some();
     for (name, schema) in all() {
@@ -123,21 +148,36 @@ fn the_published_schemas_are_those_of_the_types() {
 #[test]
 fn a_service_is_asked_for_the_published_proposal() {
     let names = |schema: &Value| {
-        let rule = |rule: &Value| (rule["required"].clone(), rule["additionalProperties"].clone());
+        let rule = |rule: &Value| {
+            (
+                rule["required"].clone(),
+                rule["additionalProperties"].clone(),
+            )
+        };
         let item = schema.pointer("/properties/writes/items").unwrap();
-        let item = item.get("$ref").map_or(item, |_| &schema["$defs"]["FileWrite"]);
+        let item = item
+            .get("$ref")
+            .map_or(item, |_| &schema["$defs"]["FileWrite"]);
         (rule(schema), item.clone())
     };
     let (published, file) = names(&of::<WriteProposal>(""));
     let (asked, whole) = names(&proposal_schema(Form::Files));
     let (asked_edits, either) = names(&proposal_schema(Form::Edits));
     assert_eq!((&asked, &asked_edits), (&published, &published));
-    let [first, edited] = either["anyOf"].as_array().unwrap().as_slice() else { panic!("{either}") };
+    let [first, edited] = either["anyOf"].as_array().unwrap().as_slice() else {
+        panic!("{either}")
+    };
     assert_eq!(first, &whole, "only a second form is added");
     for (asked, only) in [(&whole, &file["oneOf"][0]), (edited, &file["oneOf"][1])] {
-        let keys = [file["required"].as_array().unwrap().as_slice(), only["required"].as_array().unwrap()];
+        let keys = [
+            file["required"].as_array().unwrap().as_slice(),
+            only["required"].as_array().unwrap(),
+        ];
         assert_eq!(asked["required"], json!(keys.concat()));
         assert_eq!(asked["additionalProperties"], file["additionalProperties"]);
     }
-    assert_eq!(edited["properties"]["edits"]["items"]["required"], json!(["search", "replace"]));
+    assert_eq!(
+        edited["properties"]["edits"]["items"]["required"],
+        json!(["search", "replace"])
+    );
 }

@@ -43,7 +43,11 @@ impl<H> Work<'_, H> {
             .built_for
             .iter()
             .filter_map(|(number, before)| {
-                Some(SpecChange { number: *number, before, now: &now(number)?.text })
+                Some(SpecChange {
+                    number: *number,
+                    before,
+                    now: &now(number)?.text,
+                })
             })
             .collect();
         let turn = Turn {
@@ -79,6 +83,9 @@ mod tests {
         let cut = short(&long);
         assert!(cut.len() <= MAP_BYTES + 40);
         let shown = cut.lines().count() - 1;
-        assert!(cut.ends_with(&format!("\n… and {} files more\n", 10_000 - shown)), "{shown}");
+        assert!(
+            cut.ends_with(&format!("\n… and {} files more\n", 10_000 - shown)),
+            "{shown}"
+        );
     }
 }

@@ -14,23 +14,40 @@ impl<H> Work<'_, H> {
                 1 => "contracts still fail after 1 verification".to_owned(),
                 times => format!("contracts still fail after {times} verifications"),
             },
-            remedy: Some("make the specs say what is meant, then: code-commit phase run".to_owned()),
+            remedy: Some(
+                "make the specs say what is meant, then: code-commit phase run".to_owned(),
+            ),
         }
     }
 
     /// A phase whose work is not committed has not passed.
     pub(super) fn not_committed<S>(&self, message: String) -> Halt<S> {
         let remedy = Some("make the commit possible, then: code-commit phase run".to_owned());
-        let cause = Cause { code: "not-committed".to_owned(), message, remedy };
-        Halt::End(Outcome::NeedsPerson { round: self.iteration, cause })
+        let cause = Cause {
+            code: "not-committed".to_owned(),
+            message,
+            remedy,
+        };
+        Halt::End(Outcome::NeedsPerson {
+            round: self.iteration,
+            cause,
+        })
     }
 
     /// Only `--strict` asks for it: the verifier was asked twice, and the builder can do nothing about it.
     pub(super) fn untested<S>(&self, missing: &[String]) -> Halt<S> {
-        let remedy =
-            Some("make the verifier test them, or drop --strict: code-commit phase run --new".to_owned());
-        let cause = Cause { code: "untested".to_owned(), message: without_test(missing), remedy };
-        Halt::End(Outcome::NeedsPerson { round: self.iteration, cause })
+        let remedy = Some(
+            "make the verifier test them, or drop --strict: code-commit phase run --new".to_owned(),
+        );
+        let cause = Cause {
+            code: "untested".to_owned(),
+            message: without_test(missing),
+            remedy,
+        };
+        Halt::End(Outcome::NeedsPerson {
+            round: self.iteration,
+            cause,
+        })
     }
 
     pub(super) fn end_at<S>(&self, limit: Cause) -> Halt<S> {
@@ -39,16 +56,35 @@ impl<H> Work<'_, H> {
     }
 
     pub(super) fn stopped<S>(&self, role: Role, turned: &Turned, message: &str) -> Halt<S> {
-        self.give_up(role, if turned.end.is_ok() { "no-report" } else { &turned.end.how }, message)
+        self.give_up(
+            role,
+            if turned.end.is_ok() {
+                "no-report"
+            } else {
+                &turned.end.how
+            },
+            message,
+        )
     }
 
     pub(super) fn give_up<S>(&self, role: Role, code: &str, message: &str) -> Halt<S> {
         let message = format!("the {} {message}", role.name());
-        self.end(code.to_owned(), message, "mend what stands in the way, then: code-commit phase run")
+        self.end(
+            code.to_owned(),
+            message,
+            "mend what stands in the way, then: code-commit phase run",
+        )
     }
 
     fn end<S>(&self, code: String, message: String, hint: &str) -> Halt<S> {
-        let cause = Cause { code, message, remedy: Some(hint.to_owned()) };
-        Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
+        let cause = Cause {
+            code,
+            message,
+            remedy: Some(hint.to_owned()),
+        };
+        Halt::End(Outcome::ModelUnavailable {
+            round: self.iteration,
+            cause,
+        })
     }
 }

@@ -57,7 +57,10 @@ pub fn specs_sha256<'s>(
 
 /// What decided: the verifier, and its tests if they are known.
 pub fn decider(verifier: &str, tests: Option<&str>) -> String {
-    tests.map_or_else(|| verifier.to_owned(), |tests| Digest::of(&format!("{verifier} {tests}")).sha256)
+    tests.map_or_else(
+        || verifier.to_owned(),
+        |tests| Digest::of(&format!("{verifier} {tests}")).sha256,
+    )
 }
 
 /// What a role is told about itself.
@@ -85,7 +88,10 @@ pub struct Limits {
 impl Default for Limits {
     /// Five verifications (S3 §The Loop); a turn that ends badly is tried once more.
     fn default() -> Self {
-        Self { iterations: 5, tries: 2 }
+        Self {
+            iterations: 5,
+            tries: 2,
+        }
     }
 }
 

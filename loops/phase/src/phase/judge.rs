@@ -18,7 +18,10 @@ pub(super) enum Verdict {
 #[must_use]
 pub fn has_report(turned: &Turned) -> bool {
     let folder = reports(&turned.role);
-    turned.changed.iter().any(|path| path.starts_with(&folder) && !turned.gone.contains(path))
+    turned
+        .changed
+        .iter()
+        .any(|path| path.starts_with(&folder) && !turned.gone.contains(path))
 }
 
 /// A turn counts if it ended well and its report exists. An answer that was cut off looks like a
@@ -26,7 +29,9 @@ pub fn has_report(turned: &Turned) -> bool {
 pub(super) fn judge(turned: &Turned, role: Role) -> Verdict {
     match turned.end.then {
         TurnAdvice::Use if has_report(turned) => Verdict::Good,
-        TurnAdvice::Use => Verdict::Again(format!("wrote no report into `{}`.", reports(role.name()))),
+        TurnAdvice::Use => {
+            Verdict::Again(format!("wrote no report into `{}`.", reports(role.name())))
+        }
         TurnAdvice::Retry => Verdict::Again(turned.end.to_string()),
         TurnAdvice::Renew
         | TurnAdvice::WaitUntil(_)
@@ -40,7 +45,10 @@ pub(super) fn judge(turned: &Turned, role: Role) -> Verdict {
 /// if the run was killed before it was read.
 pub(super) fn left_failures(turned: &Turned) -> bool {
     let is_it = |path: &String| path.split('/').next() == Some(FAILED_SPECS);
-    turned.changed.iter().any(|path| is_it(path) && !turned.gone.contains(path))
+    turned
+        .changed
+        .iter()
+        .any(|path| is_it(path) && !turned.gone.contains(path))
 }
 
 /// What the verifier has to correct in `failed_specs.md`, if anything.
@@ -48,7 +56,11 @@ pub(super) fn verification(report: &Report) -> Option<String> {
     if report.problems.is_empty() {
         return None;
     }
-    let problems: String = report.problems.iter().map(|problem| format!("- {problem}\n")).collect();
+    let problems: String = report
+        .problems
+        .iter()
+        .map(|problem| format!("- {problem}\n"))
+        .collect();
     Some(format!(
         "`failed_specs.md` has entries that nobody can act on. Write each as the three lines SPEC:, INPUT:, OBSERVED:\n\n{problems}"
     ))

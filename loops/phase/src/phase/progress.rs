@@ -10,18 +10,30 @@ use crate::state::{Current, State, Status};
 impl<H> Work<'_, H> {
     pub(super) fn state(&self, status: Status) -> State {
         let phase = self.inputs.phase;
-        let done =
-            |spec: &&PhaseSpec| spec.completed || (status == Status::Completed && spec.number == phase);
-        let titles: BTreeMap<u32, String> =
-            self.specs.iter().map(|spec| (spec.number, spec.title.clone())).collect();
-        let (mut passes, mut tests) = (self.inputs.start.passes.clone(), self.inputs.start.tests.clone());
+        let done = |spec: &&PhaseSpec| {
+            spec.completed || (status == Status::Completed && spec.number == phase)
+        };
+        let titles: BTreeMap<u32, String> = self
+            .specs
+            .iter()
+            .map(|spec| (spec.number, spec.title.clone()))
+            .collect();
+        let (mut passes, mut tests) = (
+            self.inputs.start.passes.clone(),
+            self.inputs.start.tests.clone(),
+        );
         if status == Status::Completed {
             passes.insert(phase, self.verified());
             tests.remove(&phase);
             tests.extend(self.tests.clone().map(|tests| (phase, tests)));
         }
         State {
-            phases_completed: self.specs.iter().filter(done).map(|spec| spec.number).collect(),
+            phases_completed: self
+                .specs
+                .iter()
+                .filter(done)
+                .map(|spec| spec.number)
+                .collect(),
             passes,
             tests,
             stuck_on: (status == Status::Stuck).then(|| self.verified()),
@@ -39,7 +51,10 @@ impl<H> Work<'_, H> {
 
     /// What the last verification holds for.
     fn verified(&self) -> HoldsFor {
-        let specs = self.specs.iter().map(|spec| (spec.number, spec.text.as_str()));
+        let specs = self
+            .specs
+            .iter()
+            .map(|spec| (spec.number, spec.text.as_str()));
         let start = &self.inputs.start;
         let project = self.inputs.project.as_deref().filter(|_| start.earned);
         HoldsFor {

@@ -24,15 +24,24 @@ fn inputs() -> Inputs {
         project: None,
         builder: role("src"),
         verifier: role("tests"),
-        limits: Limits { iterations: 2, tries: 2 },
-        start: Start { specs: vec![spec(1, "A"), spec(2, "B")], ..Start::default() },
+        limits: Limits {
+            iterations: 2,
+            tries: 2,
+        },
+        start: Start {
+            specs: vec![spec(1, "A"), spec(2, "B")],
+            ..Start::default()
+        },
     }
 }
 
 /// Runs a phase; returns its requests and how it ended, one per line, and the final world.
 fn run(turns: &[TurnAnswer], left: &[Left]) -> (String, World) {
     let (outcome, world) = World::new(turns, left).run(&inputs());
-    (format!("{}\n{:?}\n", world.steps.join("\n"), outcome.unwrap()), world)
+    (
+        format!("{}\n{:?}\n", world.steps.join("\n"), outcome.unwrap()),
+        world,
+    )
 }
 
 fn ends(role: Role, end: TurnEnd) -> TurnAnswer {
@@ -47,15 +56,25 @@ fn good(role: Role) -> TurnAnswer {
 /// Ended well, and wrote a file that is not a report.
 fn no_report(role: Role) -> TurnAnswer {
     let turned = turned(role, ended("ok", "answered", TurnAdvice::Use));
-    TurnAnswer::Turned(Box::new(Turned { changed: vec!["main.rs".to_owned()], ..turned }))
+    TurnAnswer::Turned(Box::new(Turned {
+        changed: vec!["main.rs".to_owned()],
+        ..turned
+    }))
 }
 
 fn no_result(role: Role) -> TurnAnswer {
-    ends(role, ended("no-result", "ended without a result", TurnAdvice::Retry))
+    ends(
+        role,
+        ended("no-result", "ended without a result", TurnAdvice::Retry),
+    )
 }
 
 fn limit(code: &str) -> Cause {
-    Cause { code: code.to_owned(), message: "the run has used what it may".to_owned(), remedy: None }
+    Cause {
+        code: code.to_owned(),
+        message: "the run has used what it may".to_owned(),
+        remedy: None,
+    }
 }
 
 const FAILS: Left = Left::Text("SPEC: a → b\nINPUT: c\nOBSERVED: d\n");
@@ -106,17 +125,31 @@ fn at_the_last_iteration_a_person_is_needed() {
     let (log, world) = run(&[], &[FAILS, FAILS]);
     let end: Vec<&str> = log.lines().rev().take(3).collect();
     assert!(end[0].starts_with("NeedsPerson"), "{log}");
-    assert_eq!(end[1..], ["state Stuck 2", "commit tests phase1/verify/step-2"]);
-    assert_eq!(world.state.stuck_on.and_then(|stuck| stuck.tree).as_deref(), Some("tree"));
+    assert_eq!(
+        end[1..],
+        ["state Stuck 2", "commit tests phase1/verify/step-2"]
+    );
+    assert_eq!(
+        world.state.stuck_on.and_then(|stuck| stuck.tree).as_deref(),
+        Some("tree")
+    );
 }
 
 #[test]
 fn a_phase_that_was_built_already_begins_with_its_verification() {
-    let start =
-        Start { iteration: 2, builder_done: true, failures: Some("as it stands".into()), ..inputs().start };
+    let start = Start {
+        iteration: 2,
+        builder_done: true,
+        failures: Some("as it stands".into()),
+        ..inputs().start
+    };
     let (outcome, world) = World::default().run(&Inputs { start, ..inputs() });
     assert_eq!(world.steps[..2], ["state Verifying 2", "identify src"]);
-    assert!(world.prompts[0].1.contains("as it stands"), "{:?}", world.prompts);
+    assert!(
+        world.prompts[0].1.contains("as it stands"),
+        "{:?}",
+        world.prompts
+    );
     assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }));
 }
 
@@ -124,19 +157,33 @@ const EDITED: &str = "# Phase 1: A\n\n- a → b\n";
 
 #[test]
 fn specs_that_are_edited_while_the_builder_works_are_built_before_they_are_verified() {
-    let world = World { edits: vec![(2, EDITED)], ..World::default() };
+    let world = World {
+        edits: vec![(2, EDITED)],
+        ..World::default()
+    };
     let (outcome, world) = world.run(&inputs());
     assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
     let roles: Vec<Role> = world.prompts.iter().map(|(role, _)| *role).collect();
-    assert_eq!(roles, [Role::Builder, Role::Builder, Role::Verifier], "{:#?}", world.steps);
-    assert!(
-        world.steps.contains(&r#"{"event":"SpecsChanged","phases":[1]}"#.to_owned()),
+    assert_eq!(
+        roles,
+        [Role::Builder, Role::Builder, Role::Verifier],
         "{:#?}",
         world.steps
     );
-    assert!(world.prompts[0].1.contains("This is a first build") && !world.prompts[0].1.contains("- a → b"));
     assert!(
-        world.prompts[1].1.contains("What changed in the specs") && world.prompts[1].1.contains("+- a → b")
+        world
+            .steps
+            .contains(&r#"{"event":"SpecsChanged","phases":[1]}"#.to_owned()),
+        "{:#?}",
+        world.steps
+    );
+    assert!(
+        world.prompts[0].1.contains("This is a first build")
+            && !world.prompts[0].1.contains("- a → b")
+    );
+    assert!(
+        world.prompts[1].1.contains("What changed in the specs")
+            && world.prompts[1].1.contains("+- a → b")
     );
     assert!(world.prompts[2].1.contains("- a → b") && !world.prompts[2].1.contains("What changed"));
 }
@@ -144,21 +191,44 @@ fn specs_that_are_edited_while_the_builder_works_are_built_before_they_are_verif
 #[test]
 fn a_turn_that_was_cut_off_is_not_repeated_for_specs_that_were_edited_meanwhile() {
     let turns = [cut_off("t1", None, false)];
-    let (outcome, world) = World { edits: vec![(2, EDITED)], ..World::new(&turns, &[]) }.run(&inputs());
+    let (outcome, world) = World {
+        edits: vec![(2, EDITED)],
+        ..World::new(&turns, &[])
+    }
+    .run(&inputs());
     assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
-    let old = world.prompts.iter().filter(|(_, prompt)| !prompt.contains("- a → b")).count();
+    let old = world
+        .prompts
+        .iter()
+        .filter(|(_, prompt)| !prompt.contains("- a → b"))
+        .count();
     assert_eq!((old, world.prompts.len()), (1, 3), "{:#?}", world.steps);
 }
 
 #[test]
 fn a_verdict_by_specs_that_were_edited_meanwhile_is_void() {
     for left in [&[][..], &[FAILS]] {
-        let world = World { edits: vec![(3, EDITED)], ..World::new(&[], left) };
+        let world = World {
+            edits: vec![(3, EDITED)],
+            ..World::new(&[], left)
+        };
         let (outcome, world) = world.run(&inputs());
-        assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }), "{:#?}", world.steps);
+        assert_eq!(
+            outcome,
+            Some(Outcome::Done { rounds: 1 }),
+            "{:#?}",
+            world.steps
+        );
         assert_eq!(world.prompts.len(), 4, "{:#?}", world.steps);
-        assert!(!world.prompts[2].1.contains("OBSERVED"), "failures by the old specs are nobody's business");
-        let commits = world.steps.iter().filter(|step| step.starts_with("commit")).count();
+        assert!(
+            !world.prompts[2].1.contains("OBSERVED"),
+            "failures by the old specs are nobody's business"
+        );
+        let commits = world
+            .steps
+            .iter()
+            .filter(|step| step.starts_with("commit"))
+            .count();
         assert_eq!(commits, 3, "{:#?}", world.steps);
         let pass = &world.state.passes[&1];
         let specs = [(1, EDITED), (2, "# Phase 2: B\n")];
@@ -172,7 +242,9 @@ fn a_spec_that_is_gone_is_a_persons_business() {
     let mut inputs = inputs();
     inputs.start.specs_identity = Some("before".to_owned());
     let (outcome, world) = World::default().run(&inputs);
-    let Some(Outcome::NeedsPerson { cause, .. }) = outcome else { panic!("{outcome:?}") };
+    let Some(Outcome::NeedsPerson { cause, .. }) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert_eq!((cause.code.as_str(), world.prompts.len()), ("spec-gone", 0));
 }
 
@@ -181,18 +253,31 @@ fn a_phase_that_is_taken_up_again_tells_the_builder_what_changed_until_it_is_bui
     let mut inputs = inputs();
     inputs.start.built_for = [(1, "# Phase 1: Old\n".to_owned())].into();
     let (_, world) = World::new(&[], &[FAILS]).run(&inputs);
-    let told: Vec<bool> =
-        world.prompts.iter().map(|(_, prompt)| prompt.contains("-# Phase 1: Old")).collect();
+    let told: Vec<bool> = world
+        .prompts
+        .iter()
+        .map(|(_, prompt)| prompt.contains("-# Phase 1: Old"))
+        .collect();
     assert_eq!(told, [true, false, false, false]);
 }
 
 #[test]
 fn a_phase_whose_work_is_not_committed_has_not_passed() {
-    let start = Start { iteration: 1, builder_done: true, ..inputs().start };
-    let world = World { git_fails: true, ..World::default() };
+    let start = Start {
+        iteration: 1,
+        builder_done: true,
+        ..inputs().start
+    };
+    let world = World {
+        git_fails: true,
+        ..World::default()
+    };
     let (outcome, world) = world.run(&Inputs { start, ..inputs() });
     assert_eq!(world.steps.last().unwrap(), "commit src phase1/passed");
-    assert!(matches!(outcome, Some(Outcome::NeedsPerson { round: 1, .. })), "{outcome:?}");
+    assert!(
+        matches!(outcome, Some(Outcome::NeedsPerson { round: 1, .. })),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -200,7 +285,12 @@ fn a_malformed_entry_goes_back_once_and_then_counts_as_a_failure() {
     let malformed = Left::Text("SPEC: a → b\nOBSERVED: d\n");
     let (log, world) = run(&[], &[malformed, malformed]);
     assert_eq!(world.prompts.len(), 5, "{log}");
-    assert!(world.prompts[2].1.contains("`failed_specs.md` has entries that nobody can act on"), "{log}");
+    assert!(
+        world.prompts[2]
+            .1
+            .contains("`failed_specs.md` has entries that nobody can act on"),
+        "{log}"
+    );
     assert!(log.contains("commit tests phase1/verify/step-1"), "{log}");
 }
 
@@ -208,29 +298,58 @@ fn a_malformed_entry_goes_back_once_and_then_counts_as_a_failure() {
 fn failures_that_nobody_can_make_sense_of_are_never_a_pass_and_never_deleted() {
     for odd in ["FAILED SPEC: GET / -> 404\n", "INPUT: a\nOBSERVED: b\n"] {
         let (log, world) = run(&[], &[Left::Text(odd); 4]);
-        assert!(log.lines().last().unwrap().starts_with("NeedsPerson"), "{log}");
-        assert!(log.contains("commit tests phase1/verify/step-2") && !log.contains("passed"), "{log}");
-        assert_eq!(log.matches("delete").count(), 2, "only before each verification begins: {log}");
-        let is_told =
-            |(role, prompt): &&(Role, String)| *role == Role::Builder && prompt.contains(odd.trim_end());
+        assert!(
+            log.lines().last().unwrap().starts_with("NeedsPerson"),
+            "{log}"
+        );
+        assert!(
+            log.contains("commit tests phase1/verify/step-2") && !log.contains("passed"),
+            "{log}"
+        );
+        assert_eq!(
+            log.matches("delete").count(),
+            2,
+            "only before each verification begins: {log}"
+        );
+        let is_told = |(role, prompt): &&(Role, String)| {
+            *role == Role::Builder && prompt.contains(odd.trim_end())
+        };
         let told = world.prompts.iter().filter(is_told).count();
-        assert_eq!(told, 1, "the builder is told of it in the second iteration: {odd}");
+        assert_eq!(
+            told, 1,
+            "the builder is told of it in the second iteration: {odd}"
+        );
     }
 }
 
 #[test]
 fn an_odd_file_of_failures_is_removed_and_never_a_pass() {
     let (log, _) = run(&[], &[Left::Odd]);
-    assert!(log.contains("read tests/failed_specs.md\ndelete tests/failed_specs.md\nlist verifier"), "{log}");
-    assert!(log.ends_with("Done { rounds: 1 }\n"), "the second try left none: {log}");
+    assert!(
+        log.contains("read tests/failed_specs.md\ndelete tests/failed_specs.md\nlist verifier"),
+        "{log}"
+    );
+    assert!(
+        log.ends_with("Done { rounds: 1 }\n"),
+        "the second try left none: {log}"
+    );
     let (log, _) = run(&[], &[Left::Odd, Left::Odd]);
-    assert!(log.contains("odd-failures") && !log.contains("passed"), "{log}");
+    assert!(
+        log.contains("odd-failures") && !log.contains("passed"),
+        "{log}"
+    );
     // The run was killed before the file was read, and the file was removed.
     let turned = turned(Role::Verifier, ended("ok", "answered", TurnAdvice::Use));
-    let changed = vec!["verifier_reports/1.md".to_owned(), "failed_specs.md/x".to_owned()];
+    let changed = vec![
+        "verifier_reports/1.md".to_owned(),
+        "failed_specs.md/x".to_owned(),
+    ];
     let left = TurnAnswer::Turned(Box::new(Turned { changed, ..turned }));
     let (log, _) = run(&[good(Role::Builder), left.clone(), left], &[]);
-    assert!(log.contains("odd-failures") && !log.contains("passed"), "{log}");
+    assert!(
+        log.contains("odd-failures") && !log.contains("passed"),
+        "{log}"
+    );
 }
 
 #[test]
@@ -242,10 +361,18 @@ fn a_builder_without_a_report_is_asked_again_and_then_verified_all_the_same() {
 
 #[test]
 fn a_builder_that_never_reported_hears_of_it_in_its_next_iteration() {
-    let (_, world) = run(&[no_report(Role::Builder), no_report(Role::Builder)], &[FAILS]);
-    let heard = |(_, prompt): &(Role, String)| prompt.contains("wrote no report into `builder_reports/`");
+    let (_, world) = run(
+        &[no_report(Role::Builder), no_report(Role::Builder)],
+        &[FAILS],
+    );
+    let heard =
+        |(_, prompt): &(Role, String)| prompt.contains("wrote no report into `builder_reports/`");
     let heard: Vec<bool> = world.prompts.iter().map(heard).collect();
-    assert_eq!(heard, [false, true, false, true, false], "builder twice, verifier, builder, verifier");
+    assert_eq!(
+        heard,
+        [false, true, false, true, false],
+        "builder twice, verifier, builder, verifier"
+    );
 }
 
 #[test]
@@ -258,18 +385,35 @@ fn a_report_that_was_only_removed_is_no_report() {
 
 #[test]
 fn a_verifier_without_a_report_never_passes_a_phase() {
-    let turns = [good(Role::Builder), no_report(Role::Verifier), no_report(Role::Verifier)];
+    let turns = [
+        good(Role::Builder),
+        no_report(Role::Verifier),
+        no_report(Role::Verifier),
+    ];
     let (log, _) = run(&turns, &[]);
-    assert!(!log.contains("passed") && log.contains("no-report"), "{log}");
+    assert!(
+        !log.contains("passed") && log.contains("no-report"),
+        "{log}"
+    );
 }
 
 #[test]
 fn what_cannot_pass_is_not_tried_again() {
-    for then in [TurnAdvice::WaitUntil(TOO_LONG), TurnAdvice::Renew, TurnAdvice::Stop] {
-        let (log, world) = run(&[ends(Role::Builder, ended("quota", "is used up", then))], &[]);
+    for then in [
+        TurnAdvice::WaitUntil(TOO_LONG),
+        TurnAdvice::Renew,
+        TurnAdvice::Stop,
+    ] {
+        let (log, world) = run(
+            &[ends(Role::Builder, ended("quota", "is used up", then))],
+            &[],
+        );
         assert_eq!(world.prompts.len(), 1, "{log}");
         assert!(!log.contains("\ncommit "), "{log}");
-        assert!(log.contains(r#"code: "quota", message: "the builder is used up""#), "{log}");
+        assert!(
+            log.contains(r#"code: "quota", message: "the builder is used up""#),
+            "{log}"
+        );
     }
 }
 
@@ -278,9 +422,16 @@ fn a_limit_is_waited_out_in_the_session_that_it_cut_off_and_others_work_before()
     let limited = |session: Option<&str>| {
         let end = TurnEnd {
             asks_for_another: true,
-            ..ended("rate-limited", "was rate limited", TurnAdvice::WaitUntil(99))
+            ..ended(
+                "rate-limited",
+                "was rate limited",
+                TurnAdvice::WaitUntil(99),
+            )
         };
-        let turned = Turned { session: session.map(str::to_owned), ..turned(Role::Builder, end) };
+        let turned = Turned {
+            session: session.map(str::to_owned),
+            ..turned(Role::Builder, end)
+        };
         TurnAnswer::Turned(Box::new(turned))
     };
     let turns = [limited(Some("s-1")), limited(None), good(Role::Builder)];
@@ -288,7 +439,13 @@ fn a_limit_is_waited_out_in_the_session_that_it_cut_off_and_others_work_before()
     let steps = |inputs: &Inputs| {
         let (outcome, world) = World::new(&turns, &[]).run(inputs);
         assert_eq!(outcome, Some(Outcome::Done { rounds: 1 }));
-        world.steps.iter().filter(builder).cloned().collect::<Vec<_>>().join("\n")
+        world
+            .steps
+            .iter()
+            .filter(builder)
+            .cloned()
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     insta::assert_snapshot!(steps(&inputs()), @"
     turn builder
@@ -323,12 +480,18 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_phase_at_its_limit() {
     ModelUnavailable { round: 1, cause: Cause { code: "limit-time", message: "the run has used what it may", remedy: Some("look at what is there, raise the limit, then: code-commit phase run") } }
     "#);
     let log = out_of_time(TurnAdvice::Retry);
-    assert!(log.contains(r#"code: "timed-out", message: "the builder ran out of time""#), "{log}");
+    assert!(
+        log.contains(r#"code: "timed-out", message: "the builder ran out of time""#),
+        "{log}"
+    );
 }
 
 /// A turn of the builder that was cut off.
 fn cut_off(at: &str, session: Option<&str>, is_counted: bool) -> TurnAnswer {
-    let mut turned = turned(Role::Builder, ended("interrupted", "was interrupted", TurnAdvice::Repeat));
+    let mut turned = turned(
+        Role::Builder,
+        ended("interrupted", "was interrupted", TurnAdvice::Repeat),
+    );
     (turned.at, turned.session) = (at.to_owned(), session.map(str::to_owned));
     turned.usage.retain(|_| is_counted);
     TurnAnswer::Turned(Box::new(turned))
@@ -344,10 +507,19 @@ fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
     ];
     let (log, world) = run(&turns, &[]);
     let (again, row) = ("turn builder\n", "append abl/logs/tokens.csv 1\n");
-    let (anew, went_on) =
-        (format!("{again}{row}").repeat(3), format!("turn builder where s was cut off\n{row}").repeat(2));
-    assert!(log.contains(&format!("{anew}{went_on}commit src")), "no try is used up: {log}");
-    assert!(world.prompts[..5].iter().all(|prompt| *prompt == world.prompts[0]));
+    let (anew, went_on) = (
+        format!("{again}{row}").repeat(3),
+        format!("turn builder where s was cut off\n{row}").repeat(2),
+    );
+    assert!(
+        log.contains(&format!("{anew}{went_on}commit src")),
+        "no try is used up: {log}"
+    );
+    assert!(
+        world.prompts[..5]
+            .iter()
+            .all(|prompt| *prompt == world.prompts[0])
+    );
     insta::assert_snapshot!(world.rows, @"
     t1,1,1,builder,m (no usage reported),,,,,
     t2,1,1,builder,m (no usage reported),,,,,
@@ -360,10 +532,14 @@ fn every_turn_that_was_cut_off_leaves_a_row_before_it_is_made_again() {
 
 #[test]
 fn a_turn_that_was_cut_off_leaves_its_row_also_where_a_limit_ends_the_run() {
-    let reached = TurnAnswer::LimitReached(LimitReached { cause: limit("limit-tokens") });
+    let reached = TurnAnswer::LimitReached(LimitReached {
+        cause: limit("limit-tokens"),
+    });
     let (log, world) = run(&[cut_off("t1", None, false), reached], &[]);
     assert!(world.rows.starts_with("t1,"), "{}", world.rows);
-    let (_, end) = log.split_once("append abl/logs/tokens.csv 1\nturn builder\n").unwrap();
+    let (_, end) = log
+        .split_once("append abl/logs/tokens.csv 1\nturn builder\n")
+        .unwrap();
     insta::assert_snapshot!(end, @r#"ModelUnavailable { round: 1, cause: Cause { code: "limit-tokens", message: "the run has used what it may", remedy: Some("look at what is there, raise the limit, then: code-commit phase run") } }"#);
 }
 
@@ -378,7 +554,9 @@ fn earned(strict: bool) -> Inputs {
 /// A verifier's turn that changed these files besides its report.
 fn wrote(files: &[&str]) -> TurnAnswer {
     let mut turned = turned(Role::Verifier, ended("ok", "answered", TurnAdvice::Use));
-    turned.changed.extend(files.iter().map(|&file| file.to_owned()));
+    turned
+        .changed
+        .extend(files.iter().map(|&file| file.to_owned()));
     TurnAnswer::Turned(Box::new(turned))
 }
 
@@ -387,9 +565,18 @@ const BOTH: &str = "TESTED: a → b → t1\nTESTED: c → d → t2\n";
 
 #[test]
 fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
-    let turns = [good(Role::Builder), wrote(&["x/Failed_Specs.txt"]), good(Role::Builder), wrote(&[])];
+    let turns = [
+        good(Role::Builder),
+        wrote(&["x/Failed_Specs.txt"]),
+        good(Role::Builder),
+        wrote(&[]),
+    ];
     let world = World {
-        files: [("verifier_reports/1.md", [BOTH].into()), ("x/Failed_Specs.txt", [ENTRY].into())].into(),
+        files: [
+            ("verifier_reports/1.md", [BOTH].into()),
+            ("x/Failed_Specs.txt", [ENTRY].into()),
+        ]
+        .into(),
         ..World::new(&turns, &[])
     };
     let (outcome, world) = world.run(&earned(false));
@@ -406,7 +593,9 @@ fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
     commit tests phase1/verify/step-1
     state ContractsFailed 1
     ");
-    let (_, second) = second.split_once("read tests/verifier_reports/1.md\n").unwrap();
+    let (_, second) = second
+        .split_once("read tests/verifier_reports/1.md\n")
+        .unwrap();
     insta::assert_snapshot!(second, @"
     delete tests/failed_specs.md
     identify tests
@@ -416,7 +605,10 @@ fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
     ");
     assert!(world.prompts[2].1.contains(ENTRY), "the builder is told");
     assert_eq!(world.state.tests[&1], "tree");
-    assert_eq!(world.state.passes[&1].decider, Some(decider("", Some("tree"))));
+    assert_eq!(
+        world.state.passes[&1].decider,
+        Some(decider("", Some("tree")))
+    );
 }
 
 #[test]
@@ -427,9 +619,16 @@ fn a_report_that_grows_fails_no_later_iteration_by_what_it_said_in_an_earlier_on
         ..World::new(&[], &[FAILS])
     };
     let (outcome, world) = world.run(&earned(false));
-    assert_eq!(outcome, Some(Outcome::Done { rounds: 2 }), "{:#?}", world.steps);
-    let world =
-        World { files: [("verifier_reports/1.md", [ENTRY].into())].into(), ..World::new(&[], &[FAILS]) };
+    assert_eq!(
+        outcome,
+        Some(Outcome::Done { rounds: 2 }),
+        "{:#?}",
+        world.steps
+    );
+    let world = World {
+        files: [("verifier_reports/1.md", [ENTRY].into())].into(),
+        ..World::new(&[], &[FAILS])
+    };
     let (outcome, world) = world.run(&earned(false));
     assert!(
         matches!(outcome, Some(Outcome::NeedsPerson { .. })),
@@ -440,31 +639,63 @@ fn a_report_that_grows_fails_no_later_iteration_by_what_it_said_in_an_earlier_on
 
 #[test]
 fn what_a_try_that_did_not_count_has_left_counts() {
-    let TurnAnswer::Turned(first) = wrote(&["notes.md"]) else { panic!() };
-    let first = Turned { changed: vec!["notes.md".to_owned()], ..*first };
+    let TurnAnswer::Turned(first) = wrote(&["notes.md"]) else {
+        panic!()
+    };
+    let first = Turned {
+        changed: vec!["notes.md".to_owned()],
+        ..*first
+    };
     let turns = [good(Role::Builder), TurnAnswer::Turned(Box::new(first))];
-    let world = World { files: [("notes.md", [ENTRY].into())].into(), ..World::new(&turns, &[]) };
+    let world = World {
+        files: [("notes.md", [ENTRY].into())].into(),
+        ..World::new(&turns, &[])
+    };
     let (_, world) = world.run(&earned(false));
-    assert!(world.steps.contains(&"commit tests phase1/verify/step-1".to_owned()), "{:#?}", world.steps);
+    assert!(
+        world
+            .steps
+            .contains(&"commit tests phase1/verify/step-1".to_owned()),
+        "{:#?}",
+        world.steps
+    );
 }
 
 #[test]
 fn contracts_that_no_line_names_are_a_doubt_and_fail_a_strict_phase() {
     let run = |strict: bool, texts: &[&'static str]| {
         let report = texts.iter().copied().collect();
-        let world = World { files: [("verifier_reports/1.md", report)].into(), ..World::default() };
+        let world = World {
+            files: [("verifier_reports/1.md", report)].into(),
+            ..World::default()
+        };
         let (outcome, world) = world.run(&earned(strict));
-        (outcome.unwrap(), world.prompts.len(), world.steps.join("\n"))
+        (
+            outcome.unwrap(),
+            world.prompts.len(),
+            world.steps.join("\n"),
+        )
     };
     let doubt = "doubt untested: the verifier named no test for 1 contract: c → d";
     let (outcome, turns, log) = run(false, &["TESTED: a → b → t1\n"]);
-    assert!((outcome, turns) == (Outcome::Done { rounds: 1 }, 2) && log.contains(doubt), "{log}");
+    assert!(
+        (outcome, turns) == (Outcome::Done { rounds: 1 }, 2) && log.contains(doubt),
+        "{log}"
+    );
     let (outcome, turns, log) = run(true, &["TESTED: a → b → t1\n", BOTH]);
-    assert!((outcome, turns) == (Outcome::Done { rounds: 1 }, 3) && !log.contains("doubt"), "{log}");
+    assert!(
+        (outcome, turns) == (Outcome::Done { rounds: 1 }, 3) && !log.contains("doubt"),
+        "{log}"
+    );
     let (outcome, turns, log) = run(true, &["", "TESTED: a → b → t1\n"]);
-    let Outcome::NeedsPerson { cause, .. } = outcome else { panic!("{log}") };
+    let Outcome::NeedsPerson { cause, .. } = outcome else {
+        panic!("{log}")
+    };
     assert_eq!((cause.code.as_str(), turns), ("untested", 3), "{log}");
-    assert_eq!(cause.message, "the verifier named no test for 1 contract: c → d");
+    assert_eq!(
+        cause.message,
+        "the verifier named no test for 1 contract: c → d"
+    );
 }
 
 #[test]
@@ -472,14 +703,24 @@ fn from_any_prefix_of_the_answers_the_loop_goes_on_with_the_same_requests() {
     let turns = [cut_off("t1", None, false), no_result(Role::Builder)];
     let left = [Left::Text("INPUT: a\n"), Left::Odd, FAILS];
     for left in [&left[..], &[FAILS, FAILS], &[Left::Odd, Left::Odd]] {
-        let world = World { edits: vec![(3, EDITED)], ..World::new(&turns, left) };
+        let world = World {
+            edits: vec![(3, EDITED)],
+            ..World::new(&turns, left)
+        };
         let (whole, never_stopped) = world.run(&inputs());
         for stop in 0..never_stopped.journal.len() {
-            let world =
-                World { stop_after: Some(stop), edits: vec![(3, EDITED)], ..World::new(&turns, left) };
+            let world = World {
+                stop_after: Some(stop),
+                edits: vec![(3, EDITED)],
+                ..World::new(&turns, left)
+            };
             let (none, world) = world.run(&inputs());
             assert_eq!(none, None, "stopped after {stop}");
-            let (outcome, world) = World { stop_after: None, ..world }.run(&inputs());
+            let (outcome, world) = World {
+                stop_after: None,
+                ..world
+            }
+            .run(&inputs());
             assert_eq!(outcome, whole, "stopped after {stop}");
             assert_eq!(world.steps, never_stopped.steps, "stopped after {stop}");
             assert_eq!(world.prompts, never_stopped.prompts, "stopped after {stop}");

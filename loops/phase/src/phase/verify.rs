@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, Delete, Doubt, Harness, Identify, List, Read, Replace, Turn, Turned,
-    Wait, WasRead,
+    Announce, Append, At, CommitAll, Delete, Doubt, Harness, Identify, List, Read, Replace, Turn,
+    Turned, Wait, WasRead,
 };
 
 use super::evidence::{failures, is_list, may_list, tests_wanted, untested, without_test};
@@ -15,7 +15,8 @@ use crate::state::Status;
 use crate::{FAILED_SPECS, Phases, Place, Role, spec};
 
 /// Why a verifier's turn does not count.
-const ODD_FAILURES: &str = "made a `failed_specs.md` that is not a regular file of less than 16 MiB.";
+const ODD_FAILURES: &str =
+    "made a `failed_specs.md` that is not a regular file of less than 16 MiB.";
 
 /// What a verifier has written, with the tries that did not count.
 #[derive(Debug, Default)]
@@ -41,7 +42,9 @@ impl Writings {
     fn added(&mut self, path: &str, text: Arc<str>) -> Arc<str> {
         let before = self.read.insert(path.to_owned(), Arc::clone(&text));
         let added = before.and_then(|before| Some(text.strip_prefix(&*before)?.into()));
-        added.filter(|added: &Arc<str>| !added.is_empty()).unwrap_or(text)
+        added
+            .filter(|added: &Arc<str>| !added.is_empty())
+            .unwrap_or(text)
     }
 }
 
@@ -61,7 +64,10 @@ impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
     H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
-    H: Harness<Read<Phases>> + Harness<Replace<Phases>> + Harness<Append<Phases>> + Harness<Delete<Phases>>,
+    H: Harness<Read<Phases>>
+        + Harness<Replace<Phases>>
+        + Harness<Append<Phases>>
+        + Harness<Delete<Phases>>,
 {
     /// Whether every contract holds.
     pub(super) fn verify(&mut self) -> Result<bool, Halt<H::Stop>> {
@@ -81,7 +87,11 @@ where
     }
 
     /// Whether every contract holds, or why the verifier has to try again, which it may not always.
-    fn judged(&mut self, turned: &Turned, may_try: bool) -> Result<Result<bool, String>, Halt<H::Stop>> {
+    fn judged(
+        &mut self,
+        turned: &Turned,
+        may_try: bool,
+    ) -> Result<Result<bool, String>, Halt<H::Stop>> {
         match judge(turned, Role::Verifier) {
             Verdict::Good => {}
             Verdict::Again(why) if may_try => return Ok(Err(why)),
@@ -118,19 +128,34 @@ where
     }
 
     /// Weighs what the turn has left: failures in the wrong place count like those in the right one.
-    fn weigh(&mut self, list: Arc<str>, is_pass: bool) -> Result<Result<bool, Untested>, Halt<H::Stop>> {
+    fn weigh(
+        &mut self,
+        list: Arc<str>,
+        is_pass: bool,
+    ) -> Result<Result<bool, Untested>, Halt<H::Stop>> {
         let written = self.read_writings()?;
         if !(is_pass && self.inputs.start.earned) {
             return self.decide(list, is_pass).map(Ok);
         }
-        let specs =
-            || self.specs.iter().filter(|spec| spec.number <= self.inputs.phase).map(|spec| &*spec.text);
+        let specs = || {
+            self.specs
+                .iter()
+                .filter(|spec| spec.number <= self.inputs.phase)
+                .map(|spec| &*spec.text)
+        };
         let contracts: Vec<&str> = specs().flat_map(spec::contracts).collect();
-        let known: Vec<&str> =
-            specs().chain([&*self.inputs.verifier.prompt]).chain(self.inputs.project.as_deref()).collect();
-        let in_each =
-            written.iter().map(|it| (it, failures(it.path.as_deref(), &it.added, &known, &contracts)));
-        let found: Vec<(&Written, Vec<String>)> = in_each.filter(|(_, found)| !found.is_empty()).collect();
+        let known: Vec<&str> = specs()
+            .chain([&*self.inputs.verifier.prompt])
+            .chain(self.inputs.project.as_deref())
+            .collect();
+        let in_each = written.iter().map(|it| {
+            (
+                it,
+                failures(it.path.as_deref(), &it.added, &known, &contracts),
+            )
+        });
+        let found: Vec<(&Written, Vec<String>)> =
+            in_each.filter(|(_, found)| !found.is_empty()).collect();
         if !found.is_empty() {
             return self.misplaced(&found).map(Ok);
         }
@@ -140,7 +165,9 @@ where
             return Ok(Err(missing));
         }
         if !missing.is_empty() {
-            self.harness.perform(Doubt::new("untested", without_test(&missing))).map_err(Halt::Stop)?;
+            self.harness
+                .perform(Doubt::new("untested", without_test(&missing)))
+                .map_err(Halt::Stop)?;
         }
         self.decide(list, true).map(Ok)
     }
@@ -148,15 +175,24 @@ where
     /// What this verification has written, but for the list itself.
     fn read_writings(&mut self) -> Result<Vec<Written>, Halt<H::Stop>> {
         let answers = self.writings.answers.iter().map(Arc::clone);
-        let mut written: Vec<Written> =
-            answers.map(|text| Written { path: None, added: Arc::clone(&text), whole: text }).collect();
+        let mut written: Vec<Written> = answers
+            .map(|text| Written {
+                path: None,
+                added: Arc::clone(&text),
+                whole: text,
+            })
+            .collect();
         let mut files = self.writings.files.clone();
         files.retain(|path| self.inputs.start.earned && path != FAILED_SPECS && may_list(path));
         for path in files {
             let read = Read(At::new(Place::Tests, path.as_str()));
             if let Some(text) = self.harness.perform(read).map_err(Halt::Stop)?.text {
                 let (whole, added) = (text.share(), self.writings.added(&path, text.share()));
-                written.push(Written { path: Some(path), whole, added });
+                written.push(Written {
+                    path: Some(path),
+                    whole,
+                    added,
+                });
             }
         }
         Ok(written)
@@ -164,17 +200,34 @@ where
 
     /// Puts failures into the place where the builder, the next run and a person look for them.
     fn misplaced(&mut self, found: &[(&Written, Vec<String>)]) -> Result<bool, Halt<H::Stop>> {
-        let places = found.iter().map(|(it, _)| it.path.as_deref().unwrap_or("its reply"));
+        let places = found
+            .iter()
+            .map(|(it, _)| it.path.as_deref().unwrap_or("its reply"));
         let places = places.collect::<Vec<_>>().join(", ");
-        let said = format!("the verifier listed failures in {places} instead of {FAILED_SPECS}: they count");
-        self.harness.perform(Doubt::new("misplaced-failures", said)).map_err(Halt::Stop)?;
-        let entries: BTreeSet<&str> = found.iter().flat_map(|(_, it)| it).map(String::as_str).collect();
+        let said = format!(
+            "the verifier listed failures in {places} instead of {FAILED_SPECS}: they count"
+        );
+        self.harness
+            .perform(Doubt::new("misplaced-failures", said))
+            .map_err(Halt::Stop)?;
+        let entries: BTreeSet<&str> = found
+            .iter()
+            .flat_map(|(_, it)| it)
+            .map(String::as_str)
+            .collect();
         let entries: Vec<&str> = entries.into_iter().collect();
         let text: Arc<str> = (entries.join("\n\n") + "\n").into();
-        let replace = Replace { at: At::new(Place::Tests, FAILED_SPECS), text: Arc::clone(&text) };
+        let replace = Replace {
+            at: At::new(Place::Tests, FAILED_SPECS),
+            text: Arc::clone(&text),
+        };
         self.harness.perform(replace).map_err(Halt::Stop)?;
         // Left as it is, the same list would be no change of the next turn.
-        for path in found.iter().filter_map(|(it, _)| it.path.as_deref()).filter(|path| is_list(path)) {
+        for path in found
+            .iter()
+            .filter_map(|(it, _)| it.path.as_deref())
+            .filter(|path| is_list(path))
+        {
             self.remove(path)?;
         }
         self.decide(text, false)
@@ -194,6 +247,9 @@ where
     }
 
     fn remove(&mut self, file: &str) -> Result<(), Halt<H::Stop>> {
-        self.harness.perform(Delete(At::new(Place::Tests, file))).map_err(Halt::Stop).map(drop)
+        self.harness
+            .perform(Delete(At::new(Place::Tests, file)))
+            .map_err(Halt::Stop)
+            .map(drop)
     }
 }

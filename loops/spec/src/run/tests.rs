@@ -30,7 +30,11 @@ fn done(inputs: &Inputs, turns: &[Says]) -> (Outcome, World) {
 /// Likewise; returns everything that was done, except to files, and the outcome.
 fn play(inputs: &Inputs, turns: &[Says]) -> String {
     let (outcome, mut world) = done(inputs, turns);
-    let is_of_a_file = |line: &str| ["read ", "write ", "delete "].iter().any(|verb| line.starts_with(verb));
+    let is_of_a_file = |line: &str| {
+        ["read ", "write ", "delete "]
+            .iter()
+            .any(|verb| line.starts_with(verb))
+    };
     world.steps.retain(|line| !is_of_a_file(line));
     world.steps.push(match &outcome {
         Outcome::ModelUnavailable { cause, .. } => format!("= {}: {}", cause.code, cause.message),
@@ -96,8 +100,13 @@ fn setup_runs_after_planning_and_check_before_everything_else() {
 
 #[test]
 fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
-    let (outcome, world) =
-        done(&Inputs { check: Some("npm test".into()), ..inputs() }, &[PLANNED, DONE_ALL, APPROVED]);
+    let (outcome, world) = done(
+        &Inputs {
+            check: Some("npm test".into()),
+            ..inputs()
+        },
+        &[PLANNED, DONE_ALL, APPROVED],
+    );
     let steps = world.steps.join("\n").replace(ID, "ID");
     insta::assert_snapshot!(steps, @"
     (IterationStart)
@@ -122,16 +131,32 @@ fn the_plan_becomes_the_session_file_and_the_files_go_with_the_session() {
     (LoopApproved)
     ");
     assert_eq!(outcome, Outcome::Done { rounds: 1 });
-    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.md")], "# Plan\n\n# Progress Log\n\n");
-    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.check.txt")], "printed");
+    assert_eq!(
+        world.files[&format!(".cuggino/wip/{ID}.md")],
+        "# Plan\n\n# Progress Log\n\n"
+    );
+    assert_eq!(
+        world.files[&format!(".cuggino/wip/{ID}.check.txt")],
+        "printed"
+    );
 }
 
 #[test]
 fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
     // A spec issue stops the agent.
-    let (outcome, world) = done(&inputs(), &[PLANNED, ("permission-denied", &["SPEC_ISSUE A or B?"])]);
-    let end = world.steps.iter().skip_while(|step| *step != "implementing");
-    let steps = end.cloned().collect::<Vec<_>>().join("\n").replace(ID, "ID");
+    let (outcome, world) = done(
+        &inputs(),
+        &[PLANNED, ("permission-denied", &["SPEC_ISSUE A or B?"])],
+    );
+    let end = world
+        .steps
+        .iter()
+        .skip_while(|step| *step != "implementing");
+    let steps = end
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace(ID, "ID");
     insta::assert_snapshot!(steps, @"
     implementing
     write .cuggino/spec-issues/ID.md
@@ -141,15 +166,32 @@ fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
     delete .cuggino/wip/ID.check.txt
     (LoopSpecIssue)
     ");
-    assert_eq!(world.files[&format!(".cuggino/spec-issues/{ID}.md")], "A or B?\n");
-    let Outcome::NeedsPerson { round: 1, cause } = outcome else { panic!("{outcome:?}") };
-    assert_eq!((cause.code.as_str(), cause.message.as_str()), ("spec-issue", "A or B?"));
+    assert_eq!(
+        world.files[&format!(".cuggino/spec-issues/{ID}.md")],
+        "A or B?\n"
+    );
+    let Outcome::NeedsPerson { round: 1, cause } = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert_eq!(
+        (cause.code.as_str(), cause.message.as_str()),
+        ("spec-issue", "A or B?")
+    );
 }
 
 #[test]
 fn five_tasks_that_change_nothing_are_the_reviewers_turn() {
     let nothing: Says = ("idle", &["PROGRESS x"]);
-    let turns = [PLANNED, nothing, nothing, ("ok", &["PROGRESS x"]), nothing, nothing, nothing, nothing];
+    let turns = [
+        PLANNED,
+        nothing,
+        nothing,
+        ("ok", &["PROGRESS x"]),
+        nothing,
+        nothing,
+        nothing,
+        nothing,
+    ];
     let told = play(&inputs(), &[&turns[..], &[nothing, APPROVED]].concat());
     assert_eq!(told.matches("\nimplementing").count(), 8, "{told}");
 }
@@ -185,10 +227,18 @@ fn a_quota_is_waited_for_or_ends_the_run() {
 
 #[test]
 fn another_agent_works_where_one_cannot_and_a_stronger_one_repairs() {
-    let two = Inputs { agents: Agents { others: 1, stronger: 1 }, ..inputs() };
+    let two = Inputs {
+        agents: Agents {
+            others: 1,
+            stronger: 1,
+        },
+        ..inputs()
+    };
     let (used_up, out): (Says, Says) = (("daily-quota", &[]), ("overloaded", &[]));
     let rejected: Says = ("ok", &["REQUEST_CHANGES more"]);
-    let turns = [used_up, PLANNED, out, DONE_ALL, rejected, PLANNED, DONE_ALL, used_up, out, APPROVED];
+    let turns = [
+        used_up, PLANNED, out, DONE_ALL, rejected, PLANNED, DONE_ALL, used_up, out, APPROVED,
+    ];
     insta::assert_snapshot!(play(&two, &turns), @"
     (IterationStart)
     (PlanningStart)
@@ -232,7 +282,12 @@ fn another_agent_works_where_one_cannot_and_a_stronger_one_repairs() {
 
 #[test]
 fn a_lost_session_is_tried_once_more_in_a_fresh_one() {
-    let turns = [PLANNED, ("ok", &[]), ("lost-session", &[]), ("lost-session", &[])];
+    let turns = [
+        PLANNED,
+        ("ok", &[]),
+        ("lost-session", &[]),
+        ("lost-session", &[]),
+    ];
     insta::assert_snapshot!(play(&inputs(), &turns), @"
     (IterationStart)
     (PlanningStart)
@@ -261,10 +316,18 @@ fn what_another_try_cannot_help_ends_the_run_at_once() {
 fn a_turn_that_was_cut_off_is_made_again_and_is_not_a_try() {
     let cut_off: Says = ("interrupted", &["DONE all"]);
     let silent: Says = ("ok", &[]);
-    let turns = [PLANNED, cut_off, silent, cut_off, silent, cut_off, cut_off, DONE_ALL, APPROVED];
+    let turns = [
+        PLANNED, cut_off, silent, cut_off, silent, cut_off, cut_off, DONE_ALL, APPROVED,
+    ];
     let (outcome, world) = done(&inputs(), &turns);
-    let implementing = |line: &&String| line.starts_with("implementing") || line.starts_with("(Retry");
-    let steps: Vec<&str> = world.steps.iter().filter(implementing).map(String::as_str).collect();
+    let implementing =
+        |line: &&String| line.starts_with("implementing") || line.starts_with("(Retry");
+    let steps: Vec<&str> = world
+        .steps
+        .iter()
+        .filter(implementing)
+        .map(String::as_str)
+        .collect();
     insta::assert_snapshot!(steps.join("\n"), @"
     implementing
     implementing where session-2 was cut off
@@ -283,8 +346,14 @@ fn a_turn_that_was_cut_off_is_made_again_and_is_not_a_try() {
 
 #[test]
 fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
-    let inputs = Inputs { check: Some("npm test".into()), ..inputs() };
-    for ends in [&[("bad-key", &[][..])][..], &[("ok", &[]), ("no-result", &[]), ("no-result", &[])]] {
+    let inputs = Inputs {
+        check: Some("npm test".into()),
+        ..inputs()
+    };
+    for ends in [
+        &[("bad-key", &[][..])][..],
+        &[("ok", &[]), ("no-result", &[]), ("no-result", &[])],
+    ] {
         let (outcome, mut world) = done(&inputs, &[&[PLANNED], ends].concat());
         assert!(matches!(outcome, Outcome::ModelUnavailable { .. }));
         world.journal.truncate(still_holds(&world.journal));
@@ -299,21 +368,49 @@ fn a_run_that_ended_for_want_of_an_agent_asks_for_the_turn_that_had_no_end() {
 #[test]
 fn a_persons_review_is_what_the_first_plan_answers_and_no_later_one() {
     let review = Some("mine\n\n".to_owned());
-    let inputs = Inputs { review, commit: Some(CommitScope::Run), ..inputs() };
+    let inputs = Inputs {
+        review,
+        commit: Some(CommitScope::Run),
+        ..inputs()
+    };
     let (_, world) = done(&inputs, &[PLANNED, DONE_ALL, APPROVED]);
-    assert_eq!(world.steps[..2], [format!("write .cuggino/wip/{ID}.review.md"), "survey".to_owned()]);
-    assert_eq!(world.files[&format!(".cuggino/wip/{ID}.review.md")], "mine\n");
+    assert_eq!(
+        world.steps[..2],
+        [
+            format!("write .cuggino/wip/{ID}.review.md"),
+            "survey".to_owned()
+        ]
+    );
+    assert_eq!(
+        world.files[&format!(".cuggino/wip/{ID}.review.md")],
+        "mine\n"
+    );
     let has_review = |prompt: &String| prompt.contains("# Review\n");
-    assert_eq!(world.prompts.iter().map(has_review).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(
+        world.prompts.iter().map(has_review).collect::<Vec<_>>(),
+        [true, false, false]
+    );
 }
 
 #[test]
 fn the_last_review_is_told_where_the_iterations_are_used_up() {
     let turns = [PLANNED, DONE_ALL, ("ok", &["REQUEST_CHANGES no"][..])];
-    let (outcome, world) = done(&Inputs { max_iterations: 1, ..inputs() }, &turns);
+    let (outcome, world) = done(
+        &Inputs {
+            max_iterations: 1,
+            ..inputs()
+        },
+        &turns,
+    );
     // The content of the file takes precedence over that of the marker.
-    let told = PhaseEvent::LoopMaxIterations { iteration: 1, review: "# Plan".to_owned() };
-    assert_eq!((world.told.last(), outcome), (Some(&told), Outcome::AttemptsUsedUp { rounds: 1 }));
+    let told = PhaseEvent::LoopMaxIterations {
+        iteration: 1,
+        review: "# Plan".to_owned(),
+    };
+    assert_eq!(
+        (world.told.last(), outcome),
+        (Some(&told), Outcome::AttemptsUsedUp { rounds: 1 })
+    );
 }
 
 fn end() -> impl Strategy<Value = &'static str> {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_engine::{
-    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Next, Outcome, Pace, Read, Replace,
-    Session, Shell, Survey, Turn, TurnAnswer, Turned, Wait,
+    Announce, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Next, Outcome, Pace, Read,
+    Replace, Session, Shell, Survey, Turn, TurnAnswer, Turned, Wait,
 };
 use code_commit_prompt::spec::{self, Turn as Told};
 
@@ -15,12 +15,10 @@ use crate::marker::APPROVED;
 use crate::{Files, PhaseEvent, Place, Role, Specs};
 
 /// Why an approval does not count. What was reviewed is not the tree that the run would end with.
-const VOID: &str =
-    "the approval does not count, because files that the reviewing agent may not change had to be restored";
+const VOID: &str = "the approval does not count, because files that the reviewing agent may not change had to be restored";
 
 /// Why an approval does not count if somebody else changed specs or files.
-const STALE: &str =
-    "the approval does not count, because specs or files were changed while the reviewing agent worked";
+const STALE: &str = "the approval does not count, because specs or files were changed while the reviewing agent worked";
 
 /// The code of specs that a review did not look at.
 const UNOPENED: &str = "unopened";
@@ -91,7 +89,9 @@ where
             let turned = self.attempts(task)?;
             let verdict = judge(task.role, &turned);
             task.pace = self.pace(task.role);
-            if let Verdict::Said { marker: APPROVED, .. } = verdict
+            if let Verdict::Said {
+                marker: APPROVED, ..
+            } = verdict
                 && !self.counts(task, &turned)?
             {
                 continue;
@@ -101,7 +101,11 @@ where
                     return Err(Halt::End(self.end_for_person(task.role, &content)?));
                 }
                 Verdict::Said { marker, content } => {
-                    return Ok(Said { marker, content, changed_nothing: turned.changed.is_empty() });
+                    return Ok(Said {
+                        marker,
+                        content,
+                        changed_nothing: turned.changed.is_empty(),
+                    });
                 }
                 Verdict::Silent(why) => self.again(task, &why)?,
                 Verdict::Lost(why) => self.afresh(task, &why)?,
@@ -113,7 +117,11 @@ where
 
     /// For repairs of what a review found, stronger agents implement.
     fn pace(&self, role: Role) -> Pace {
-        let repairs = if role == Role::Implementing { self.iteration.saturating_sub(1) } else { 0 };
+        let repairs = if role == Role::Implementing {
+            self.iteration.saturating_sub(1)
+        } else {
+            0
+        };
         Pace::new(self.inputs.agents, repairs)
     }
 
@@ -127,7 +135,10 @@ where
                 Next::Other => (task.prompt, task.session) = (self.prompt(task.role), Session::New),
                 Next::Wait(wait) => {
                     let (iteration, until_unix) = (self.iteration, wait.until_unix);
-                    self.announce(&PhaseEvent::QuotaWaitStart { iteration, until_unix })?;
+                    self.announce(&PhaseEvent::QuotaWaitStart {
+                        iteration,
+                        until_unix,
+                    })?;
                     if self.ask(wait)?.is_too_long {
                         return Ok(turned);
                     }
@@ -143,7 +154,12 @@ where
             task.judged = Some(self.judged()?);
         }
         let system = Some(spec::system(task.role.who(), &self.inputs.specs));
-        let turn = Turn::new(task.role, task.prompt.as_str().into(), system, task.session.clone());
+        let turn = Turn::new(
+            task.role,
+            task.prompt.as_str().into(),
+            system,
+            task.session.clone(),
+        );
         let turn = task.pace.lead(turn);
         let turned = match self.ask(turn)? {
             TurnAnswer::LimitReached(limit) => return Err(self.stop_at(limit.cause)),
@@ -161,7 +177,11 @@ where
         if !turned.put_back.is_empty() {
             self.put_back.push((task.role, turned.put_back.clone()));
         }
-        if turned.changed.iter().any(|path| Path::new(path).starts_with(&self.inputs.specs)) {
+        if turned
+            .changed
+            .iter()
+            .any(|path| Path::new(path).starts_with(&self.inputs.specs))
+        {
             self.specs = None;
         }
         Ok(turned)
@@ -169,17 +189,34 @@ where
 
     /// Agents read the specs themselves; a person hears that they are others from here on.
     fn heed_specs(&mut self) -> Result<(), Halt<H::Stop>> {
-        let now = self.ask(Identify { place: Place::Specs })?.sha256.unwrap_or_default();
+        let now = self
+            .ask(Identify {
+                place: Place::Specs,
+            })?
+            .sha256
+            .unwrap_or_default();
         let before = self.specs.replace(now.clone());
         if before.is_some_and(|before| before != now) {
-            self.announce(&PhaseEvent::SpecsChanged { iteration: self.iteration })?;
+            self.announce(&PhaseEvent::SpecsChanged {
+                iteration: self.iteration,
+            })?;
         }
         Ok(())
     }
 
     fn judged(&mut self) -> Result<Judged, Halt<H::Stop>> {
-        let specs = self.ask(Identify { place: Place::Specs })?.sha256;
-        Ok((specs, self.ask(Identify { place: Place::Project })?.sha256))
+        let specs = self
+            .ask(Identify {
+                place: Place::Specs,
+            })?
+            .sha256;
+        Ok((
+            specs,
+            self.ask(Identify {
+                place: Place::Project,
+            })?
+            .sha256,
+        ))
     }
 
     /// An approval counts only for what was reviewed.
@@ -220,7 +257,12 @@ where
             return self.void(task, why).map(|()| false);
         }
         let is_unopened = |path: &&str| !task.opened.contains(*path);
-        let unopened: Vec<&str> = turned.unopened.iter().map(String::as_str).filter(is_unopened).collect();
+        let unopened: Vec<&str> = turned
+            .unopened
+            .iter()
+            .map(String::as_str)
+            .filter(is_unopened)
+            .collect();
         if task.opened.is_empty() && !unopened.is_empty() {
             return self.unread(task).map(|()| false);
         }
@@ -233,8 +275,10 @@ where
 
     /// Nobody approves by specs that they have not seen.
     fn unread(&mut self, task: &mut Task) -> Result<(), Halt<H::Stop>> {
-        let why =
-            format!("the approval does not count, because no spec in `{}` was opened", self.inputs.specs);
+        let why = format!(
+            "the approval does not count, because no spec in `{}` was opened",
+            self.inputs.specs
+        );
         task.bad_end = Some(UNOPENED.to_owned());
         task.unread += 1;
         if task.unread > 1 {
@@ -259,29 +303,46 @@ where
     }
 
     fn stop(&self, task: &Task, why: &str) -> Halt<H::Stop> {
-        let code = task.bad_end.clone().unwrap_or_else(|| "no-marker".to_owned());
+        let code = task
+            .bad_end
+            .clone()
+            .unwrap_or_else(|| "no-marker".to_owned());
         let message = format!("{}: {why}", task.role.name());
         let hint = "mend what stands in the way, then: code-commit spec run --resume";
-        self.unavailable(Cause { code, message, remedy: Some(hint.to_owned()) })
+        self.unavailable(Cause {
+            code,
+            message,
+            remedy: Some(hint.to_owned()),
+        })
     }
 
     /// Keeps what was done so far.
     fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
         let hint = "look at what is there, raise the limit, then: code-commit spec run --resume";
-        self.unavailable(Cause { remedy: Some(hint.to_owned()), ..limit })
+        self.unavailable(Cause {
+            remedy: Some(hint.to_owned()),
+            ..limit
+        })
     }
 
     /// Keeps the session files, so that the run can be resumed.
     fn unavailable(&self, cause: Cause) -> Halt<H::Stop> {
-        Halt::End(Outcome::ModelUnavailable { round: self.iteration, cause })
+        Halt::End(Outcome::ModelUnavailable {
+            round: self.iteration,
+            cause,
+        })
     }
 }
 
 impl<H> Run<'_, H> {
     pub(super) fn prompt(&self, role: Role) -> String {
-        let [session, plan, review, check] =
-            [self.files.session(), self.files.plan(), self.files.review(), self.files.check()]
-                .map(|file| Files::path(&file));
+        let [session, plan, review, check] = [
+            self.files.session(),
+            self.files.plan(),
+            self.files.review(),
+            self.files.check(),
+        ]
+        .map(|file| Files::path(&file));
         let put_back = self.put_back.iter().find(|(of, _)| *of == role);
         let told = Told {
             focus: &self.inputs.focus,
@@ -292,7 +353,9 @@ impl<H> Run<'_, H> {
             has_review: self.has_review,
             check: self.check.as_deref().map(|ended| (ended, check.as_str())),
             initial_commit: self.head.as_deref(),
-            put_back: put_back.map(|(_, paths)| paths.as_slice()).unwrap_or_default(),
+            put_back: put_back
+                .map(|(_, paths)| paths.as_slice())
+                .unwrap_or_default(),
         };
         match role {
             Role::Planning => spec::planning(&told),

@@ -7,19 +7,30 @@ use super::*;
 const SETTLE: u64 = SETTLE_MS;
 
 fn item(name: &str, sha256: &str) -> Item {
-    Item { name: name.to_owned(), sha256: sha256.to_owned() }
+    Item {
+        name: name.to_owned(),
+        sha256: sha256.to_owned(),
+    }
 }
 
 fn backlog(names: &[&str]) -> Listing {
-    Listing { issues: Vec::new(), backlog: names.iter().map(|name| item(name, name)).collect() }
+    Listing {
+        issues: Vec::new(),
+        backlog: names.iter().map(|name| item(name, name)).collect(),
+    }
 }
 
 fn issues(names: &[&str]) -> Listing {
-    Listing { issues: names.iter().map(|name| (*name).to_owned()).collect(), ..backlog(&["a"]) }
+    Listing {
+        issues: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..backlog(&["a"])
+    }
 }
 
 fn wait(until_ms: u64) -> Act {
-    Act::Wait { until_ms: Some(until_ms) }
+    Act::Wait {
+        until_ms: Some(until_ms),
+    }
 }
 
 const IDLE: Act = Act::Wait { until_ms: None };
@@ -32,20 +43,45 @@ fn watch() -> Watch {
 fn what_lies_there_at_the_start_is_worked_on_at_once_in_the_order_of_names() {
     let (events, act) = watch().look(0, &backlog(&["a", "b"]));
     assert_eq!(act, Act::Work(item("a", "a")));
-    assert_eq!(events, [WatchEvent::ProcessingItem { filename: "a".into() }]);
+    assert_eq!(
+        events,
+        [WatchEvent::ProcessingItem {
+            filename: "a".into()
+        }]
+    );
 }
 
 #[test]
 fn files_that_appear_in_bursts_wait_for_thirty_quiet_seconds() {
     assert_eq!(SETTLE, 30_000);
     let mut watch = watch();
-    assert_eq!(watch.look(0, &backlog(&[])), (vec![WatchEvent::BacklogEmpty], IDLE));
-    assert_eq!(watch.look(1_000, &backlog(&["b"])), (vec![WatchEvent::ChangeDetected], wait(31_000)));
-    assert_eq!(watch.look(20_000, &backlog(&["a", "b"])), (vec![], wait(50_000)));
-    assert_eq!(watch.look(49_999, &backlog(&["a", "b"])), (vec![], wait(50_000)));
+    assert_eq!(
+        watch.look(0, &backlog(&[])),
+        (vec![WatchEvent::BacklogEmpty], IDLE)
+    );
+    assert_eq!(
+        watch.look(1_000, &backlog(&["b"])),
+        (vec![WatchEvent::ChangeDetected], wait(31_000))
+    );
+    assert_eq!(
+        watch.look(20_000, &backlog(&["a", "b"])),
+        (vec![], wait(50_000))
+    );
+    assert_eq!(
+        watch.look(49_999, &backlog(&["a", "b"])),
+        (vec![], wait(50_000))
+    );
     let (events, act) = watch.look(50_000, &backlog(&["a", "b"]));
     assert_eq!(act, Act::Work(item("a", "a")));
-    assert_eq!(events, [WatchEvent::DebounceComplete, WatchEvent::ProcessingItem { filename: "a".into() }]);
+    assert_eq!(
+        events,
+        [
+            WatchEvent::DebounceComplete,
+            WatchEvent::ProcessingItem {
+                filename: "a".into()
+            }
+        ]
+    );
 }
 
 #[test]
@@ -58,11 +94,19 @@ fn a_state_is_told_once() {
 #[test]
 fn a_spec_issue_stops_everything_until_the_folder_is_empty() {
     let mut watch = watch();
-    let waiting = WatchEvent::SpecIssueWaiting { filenames: vec!["x.md".into()] };
+    let waiting = WatchEvent::SpecIssueWaiting {
+        filenames: vec!["x.md".into()],
+    };
     assert_eq!(watch.look(0, &issues(&["x.md"])), (vec![waiting], IDLE));
     assert_eq!(watch.look(10, &issues(&["x.md"])), (vec![], IDLE));
-    assert_eq!(watch.look(20, &backlog(&["a"])), (vec![WatchEvent::ChangeDetected], wait(30_020)));
-    assert_eq!(watch.look(30_020, &backlog(&["a"])).1, Act::Work(item("a", "a")));
+    assert_eq!(
+        watch.look(20, &backlog(&["a"])),
+        (vec![WatchEvent::ChangeDetected], wait(30_020))
+    );
+    assert_eq!(
+        watch.look(30_020, &backlog(&["a"])).1,
+        Act::Work(item("a", "a"))
+    );
 }
 
 #[test]
@@ -71,13 +115,27 @@ fn a_file_is_deleted_only_as_it_was_when_work_began() {
     for end in [End::Approved, End::UsedUp] {
         assert_eq!(watch().worked(0, &a, end, Some("1")).1, Fate::Delete);
         let (event, fate) = watch().worked(0, &a, end, Some("2"));
-        assert_eq!((fate, matches!(event, WatchEvent::ItemRetained { .. })), (Fate::Keep, true));
+        assert_eq!(
+            (fate, matches!(event, WatchEvent::ItemRetained { .. })),
+            (Fate::Keep, true)
+        );
         let (event, fate) = watch().worked(0, &a, end, None);
-        assert_eq!((fate, event), (Fate::Keep, WatchEvent::ItemCompleted { filename: "a".into() }));
+        assert_eq!(
+            (fate, event),
+            (
+                Fate::Keep,
+                WatchEvent::ItemCompleted {
+                    filename: "a".into()
+                }
+            )
+        );
     }
     for end in [End::SpecIssue, End::Stale] {
         let (event, fate) = watch().worked(0, &a, end, Some("1"));
-        assert_eq!((fate, matches!(event, WatchEvent::ItemRetained { .. })), (Fate::Keep, true));
+        assert_eq!(
+            (fate, matches!(event, WatchEvent::ItemRetained { .. })),
+            (Fate::Keep, true)
+        );
     }
 }
 
@@ -86,9 +144,15 @@ fn the_next_file_follows_at_once_unless_something_changed_meanwhile() {
     let mut watch = watch();
     watch.look(0, &backlog(&["a", "b"]));
     watch.worked(500, &item("a", "a"), End::Approved, Some("a"));
-    assert_eq!(watch.look(500, &backlog(&["b"])).1, Act::Work(item("b", "b")));
+    assert_eq!(
+        watch.look(500, &backlog(&["b"])).1,
+        Act::Work(item("b", "b"))
+    );
     watch.worked(900, &item("b", "b"), End::Approved, Some("b"));
-    assert_eq!(watch.look(900, &backlog(&["c"])), (vec![WatchEvent::ChangeDetected], wait(30_900)));
+    assert_eq!(
+        watch.look(900, &backlog(&["c"])),
+        (vec![WatchEvent::ChangeDetected], wait(30_900))
+    );
 }
 
 #[test]
@@ -111,13 +175,22 @@ fn a_file_that_fails_for_the_third_time_is_parked_and_the_next_one_follows_at_on
     for (times, listing) in [(1, &both), (2, &both), (3, &backlog(&["b"]))] {
         watch.look(0, &both);
         let (event, fate) = watch.worked(0, &a, End::Failed { times }, Some("a"));
-        assert!(matches!(event, WatchEvent::ItemRetained { .. }) && fate == Fate::Keep, "{event:?}");
-        assert_eq!(watch.look(1, listing), (vec![processing("b")], Act::Work(item("b", "b"))), "{times}");
+        assert!(
+            matches!(event, WatchEvent::ItemRetained { .. }) && fate == Fate::Keep,
+            "{event:?}"
+        );
+        assert_eq!(
+            watch.look(1, listing),
+            (vec![processing("b")], Act::Work(item("b", "b"))),
+            "{times}"
+        );
     }
 }
 
 fn processing(name: &str) -> WatchEvent {
-    WatchEvent::ProcessingItem { filename: name.to_owned() }
+    WatchEvent::ProcessingItem {
+        filename: name.to_owned(),
+    }
 }
 
 #[test]
@@ -127,7 +200,11 @@ fn a_file_that_fails_waits_aside_for_a_growing_time_while_others_are_worked_on()
     watch.worked(0, &item("a", "a"), End::Failed { times: 1 }, Some("a"));
     assert_eq!(watch.look(0, &both).1, Act::Work(item("b", "b")));
     watch.worked(10, &item("b", "b"), End::Failed { times: 2 }, Some("b"));
-    assert_eq!(watch.look(10, &both).1, wait(60_000), "of those that wait, the first");
+    assert_eq!(
+        watch.look(10, &both).1,
+        wait(60_000),
+        "of those that wait, the first"
+    );
     assert_eq!(watch.look(60_000, &both).1, Act::Work(item("a", "a")));
     watch.worked(60_000, &item("a", "a"), End::Approved, Some("a"));
     assert_eq!(watch.look(60_000, &backlog(&["b"])).1, wait(240_010));
@@ -143,20 +220,33 @@ fn a_verdict_about_another_tree_deletes_nothing_and_is_not_sought_for_ever() {
     assert!(
         matches!(event, WatchEvent::ItemRetained { reason, .. } if reason.contains("files of the project"))
     );
-    assert_eq!(watch.look(0, &listing).1, wait(60_000), "each try is paid for");
+    assert_eq!(
+        watch.look(0, &listing).1,
+        wait(60_000),
+        "each try is paid for"
+    );
     watch.worked(0, &a, End::OtherTree { times: 3 }, Some("a"));
-    assert_eq!(watch.look(0, &backlog(&[])).1, IDLE, "it is parked, and that is no change to wait for");
+    assert_eq!(
+        watch.look(0, &backlog(&[])).1,
+        IDLE,
+        "it is parked, and that is no change to wait for"
+    );
 }
 
 #[test]
 fn an_audit_is_made_once_after_each_change_and_only_in_idle_time() {
     let mut watch = Watch::new(SETTLE, Auditing::On);
     let (events, act) = watch.look(0, &backlog(&[]));
-    assert_eq!((events.last(), act), (Some(&WatchEvent::AuditStarted), Act::Audit));
+    assert_eq!(
+        (events.last(), act),
+        (Some(&WatchEvent::AuditStarted), Act::Audit)
+    );
     assert_eq!(watch.look(1, &backlog(&[])), (vec![], IDLE));
     assert!(backlog(&["a"]).is_work() && issues(&["x"]).is_work() && !backlog(&[]).is_work());
     watch.look(2, &backlog(&["a"]));
-    let Act::Work(a) = watch.look(SETTLE + 2, &backlog(&["a"])).1 else { panic!("there is work") };
+    let Act::Work(a) = watch.look(SETTLE + 2, &backlog(&["a"])).1 else {
+        panic!("there is work")
+    };
     watch.worked(SETTLE + 3, &a, End::Approved, Some("a"));
     assert_eq!(watch.look(SETTLE + 3, &backlog(&[])).1, Act::Audit);
 }

@@ -15,14 +15,19 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
         6 => Just("start"), 6 => Just("end"), 2 => Just("delete"), 2 => Just(""),
         1 => Just("start x"), 1 => Just("end.")
     ];
-    let thought =
-        (prop_oneof![Just("&&&"), Just("%%%"), Just("$$$")], word).prop_map(|(f, w)| format!("{f}{w}"));
+    let thought = (prop_oneof![Just("&&&"), Just("%%%"), Just("$$$")], word)
+        .prop_map(|(f, w)| format!("{f}{w}"));
     let name = "[abc]|a b|start|b [(]new[)]|edit c| \\^";
     let file =
         prop_oneof![4 => name, 3 => Just("end".into()), 1 => Just("delete".into()), 1 => Just(String::new())]
             .prop_map(|word| format!("^^^{word}"));
     let marker = (" ?", prop_oneof![thought, file], "[ \r]?").prop_map(|(a, m, b)| a + &m + &b);
-    let noise = prop_oneof![Just(String::new()), Just("^^^^^".into()), Just("x^^^end".into()), "[x ]{0,3}"];
+    let noise = prop_oneof![
+        Just(String::new()),
+        Just("^^^^^".into()),
+        Just("x^^^end".into()),
+        "[x ]{0,3}"
+    ];
     let line = prop_oneof![5 => marker, 1 => noise];
     // Whole blocks among the lines, so that a good part of the texts is right.
     let block = prop_oneof![
@@ -70,24 +75,44 @@ type Found = (Span, String, Option<String>);
 
 /// The blocks of a reply, or nothing if it has any error.
 pub(crate) fn read(text: &str) -> Option<Blocks> {
-    let [user, debug, no_change] =
-        [pass(text, "&&&", &[])?, pass(text, "%%%", &[])?, pass(text, "$$$", &[])?];
-    let thoughts: Vec<Span> =
-        [&user, &debug, &no_change].into_iter().flatten().map(|found| found.0.clone()).collect();
+    let [user, debug, no_change] = [
+        pass(text, "&&&", &[])?,
+        pass(text, "%%%", &[])?,
+        pass(text, "$$$", &[])?,
+    ];
+    let thoughts: Vec<Span> = [&user, &debug, &no_change]
+        .into_iter()
+        .flatten()
+        .map(|found| found.0.clone())
+        .collect();
     let files = pass(text, "^^^", &thoughts)?;
-    let mut spans: Vec<&Span> =
-        [&files, &user, &debug, &no_change].into_iter().flatten().map(|found| &found.0).collect();
+    let mut spans: Vec<&Span> = [&files, &user, &debug, &no_change]
+        .into_iter()
+        .flatten()
+        .map(|found| &found.0)
+        .collect();
     spans.sort_by_key(|span| span.start);
-    let overlap = spans.iter().zip(spans.iter().skip(1)).any(|(one, next)| one.end > next.start);
+    let overlap = spans
+        .iter()
+        .zip(spans.iter().skip(1))
+        .any(|(one, next)| one.end > next.start);
     let mut names = HashSet::new();
     let twice = !files.iter().all(|(_, name, _)| names.insert(name.clone()));
     let bad_name = files.iter().any(|(_, name, _)| check_name(name).is_err());
     if overlap || twice || bad_name || files.is_empty() == no_change.is_empty() {
         return None;
     }
-    let contents = |found: Vec<Found>| found.into_iter().filter_map(|(_, _, content)| content).collect();
+    let contents = |found: Vec<Found>| {
+        found
+            .into_iter()
+            .filter_map(|(_, _, content)| content)
+            .collect()
+    };
     Some(Blocks {
-        files: files.into_iter().map(|(_, name, content)| (name, content)).collect(),
+        files: files
+            .into_iter()
+            .map(|(_, name, content)| (name, content))
+            .collect(),
         user: contents(user),
         debug: contents(debug),
         no_change: contents(no_change),
@@ -103,13 +128,25 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
     for line in text.split_inclusive('\n') {
         let (start, end) = (at, at + line.len());
         at = end;
-        let word = line.trim().strip_prefix(fence).filter(|word| !word.starts_with(&fence[..1]));
-        let behind = line.trim_end().strip_suffix("end").and_then(|said| said.trim_end().strip_suffix(fence));
+        let word = line
+            .trim()
+            .strip_prefix(fence)
+            .filter(|word| !word.starts_with(&fence[..1]));
+        let behind = line
+            .trim_end()
+            .strip_suffix("end")
+            .and_then(|said| said.trim_end().strip_suffix(fence));
         let Some(word) = word else {
             // An end behind text. Another end behind it, with no marker between them, is the end of the same thought.
             let said = behind.filter(|said| !is_file && !said.ends_with(&fence[..1]));
-            if let (Some(said), Some((from, content, name))) = (said, open.take_if(|_| said.is_some())) {
-                found.push((from..end, name, Some(text[content..start + said.len()].to_owned())));
+            if let (Some(said), Some((from, content, name))) =
+                (said, open.take_if(|_| said.is_some()))
+            {
+                found.push((
+                    from..end,
+                    name,
+                    Some(text[content..start + said.len()].to_owned()),
+                ));
             } else if let (Some(said), true) = (said, goes_on(text, &found, start)) {
                 extend(text, &mut found, start + said.len(), end);
             }
@@ -120,23 +157,39 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
         let is_underline = word.trim_matches(['^', ' ']).is_empty()
             || line.starts_with(' ') && word.contains(' ') && !is_edit;
         let is_content = is_underline || thoughts.iter().any(|thought| thought.contains(&start));
-        if is_file && is_content && (open.is_none() || word.is_empty()) && !matches!(word, "end" | "delete") {
+        if is_file
+            && is_content
+            && (open.is_none() || word.is_empty())
+            && !matches!(word, "end" | "delete")
+        {
             continue;
         }
         if !is_file && word.starts_with("start") && open.is_none() {
             let said = word["start".len()..].trim();
-            let whole = said.strip_suffix("end").and_then(|said| said.trim_end().strip_suffix(fence));
+            let whole = said
+                .strip_suffix("end")
+                .and_then(|said| said.trim_end().strip_suffix(fence));
             if has_fence(whole.unwrap_or(said)) {
                 return None;
             }
-            let content = if said.is_empty() { end } else { end - line.len() + line.find(said).unwrap_or(0) };
+            let content = if said.is_empty() {
+                end
+            } else {
+                end - line.len() + line.find(said).unwrap_or(0)
+            };
             match whole {
-                Some(whole) => found.push((start..end, "start".to_owned(), Some(whole.trim().to_owned()))),
+                Some(whole) => found.push((
+                    start..end,
+                    "start".to_owned(),
+                    Some(whole.trim().to_owned()),
+                )),
                 None => open = Some((start, content, "start".to_owned())),
             }
             continue;
         }
-        let crowded = ["start", "end"].iter().any(|begin| word.starts_with(begin) && word != *begin);
+        let crowded = ["start", "end"]
+            .iter()
+            .any(|begin| word.starts_with(begin) && word != *begin);
         let closes = crowded && word.starts_with("end") && !has_fence(word) && open.is_some();
         if !is_file && crowded && !closes {
             return None;
@@ -146,13 +199,19 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
             ("end", Some((from, content, name))) => {
                 found.push((from..end, name, Some(text[content..start].to_owned())));
             }
-            ("delete", Some((from, content, name))) if is_file && text[content..start].trim().is_empty() => {
+            ("delete", Some((from, content, name)))
+                if is_file && text[content..start].trim().is_empty() =>
+            {
                 found.push((from..end, name, None));
             }
-            ("end", None) if !is_file && goes_on(text, &found, start) => extend(text, &mut found, start, end),
+            ("end", None) if !is_file && goes_on(text, &found, start) => {
+                extend(text, &mut found, start, end)
+            }
             ("end", None) => return None,
             ("delete", _) if is_file => return None,
-            (name, None) if is_file || name == "start" => open = Some((start, end, name.to_owned())),
+            (name, None) if is_file || name == "start" => {
+                open = Some((start, end, name.to_owned()))
+            }
             (name, Some(_)) if is_file || name == "start" => return None,
             (_, as_it_was) => open = as_it_was,
         }
@@ -161,13 +220,21 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
 }
 
 fn has_fence(text: &str) -> bool {
-    ["^^^", "&&&", "%%%", "$$$"].iter().any(|fence| text.contains(fence))
+    ["^^^", "&&&", "%%%", "$$$"]
+        .iter()
+        .any(|fence| text.contains(fence))
 }
 
 /// Whether the last thought ended behind text, with no marker between it and the line at `start`.
 fn goes_on(text: &str, found: &[Found], start: usize) -> bool {
-    let Some((span, ..)) = found.last() else { return false };
-    let last = text[span.clone()].trim_end().rsplit('\n').next().unwrap_or_default();
+    let Some((span, ..)) = found.last() else {
+        return false;
+    };
+    let last = text[span.clone()]
+        .trim_end()
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default();
     let is_marker = |line: &str| {
         let begins = line.trim_start().starts_with("^^^")
             || has_fence(line) && !line.trim().ends_with(['&', '%', '$']);
@@ -180,7 +247,11 @@ fn goes_on(text: &str, found: &[Found], start: usize) -> bool {
 
 fn extend(text: &str, found: &mut [Found], content: usize, end: usize) {
     if let Some((span, _, said)) = found.last_mut() {
-        let from = said.as_deref().and_then(|said| text[span.clone()].find(said)).unwrap_or(0) + span.start;
+        let from = said
+            .as_deref()
+            .and_then(|said| text[span.clone()].find(said))
+            .unwrap_or(0)
+            + span.start;
         (span.end, *said) = (end, Some(text[from..content].to_owned()));
     }
 }

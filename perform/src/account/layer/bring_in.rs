@@ -60,7 +60,15 @@ impl Layer<'_> {
         attic: &mut Attic<'_>,
     ) -> io::Result<BroughtIn> {
         let (modes, brought) = (Vec::new(), BroughtIn::default());
-        let mut moved = Move { layer: self, incoming, attic, out: None, taken_out: 0, modes, brought };
+        let mut moved = Move {
+            layer: self,
+            incoming,
+            attic,
+            out: None,
+            taken_out: 0,
+            modes,
+            brought,
+        };
         self.walk(|level, entry| moved.entry(level, entry))?;
         for (folder, name, mode) in moved.modes.iter().rev() {
             code_commit_dir::reach::set_mode(folder.as_fd(), name, Mode::from_raw_mode(*mode))?;
@@ -76,7 +84,11 @@ impl Layer<'_> {
 impl Move<'_, '_> {
     /// Moves one entry; whether its content has to be moved one by one.
     fn entry(&mut self, level: &Level, entry: &Entry) -> io::Result<bool> {
-        let Some(tree) = level.tree.as_ref().filter(|_| entry.belongs != Belongs::Ours) else {
+        let Some(tree) = level
+            .tree
+            .as_ref()
+            .filter(|_| entry.belongs != Belongs::Ours)
+        else {
             return Ok(false);
         };
         // The contents of a repository are not judged, so none of them come in: git runs what its configuration names.
@@ -91,14 +103,22 @@ impl Move<'_, '_> {
                 self.remove_hidden(tree, level, entry)?;
             }
             if entry.belongs == Belongs::Unaccounted
-                && entry.tree.is_some_and(|tree| tree.st_mode != entry.upper.st_mode)
+                && entry
+                    .tree
+                    .is_some_and(|tree| tree.st_mode != entry.upper.st_mode)
             {
-                self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
+                self.modes.push((
+                    tree.try_clone()?,
+                    entry.name.clone(),
+                    entry.upper.st_mode & 0o7777,
+                ));
             }
             return Ok(true);
         }
         if is_whiteout(&entry.upper) {
-            entry.tree.map_or(Ok(()), |was| self.remove(tree, &entry.name, &entry.path, was))?;
+            entry.tree.map_or(Ok(()), |was| {
+                self.remove(tree, &entry.name, &entry.path, was)
+            })?;
             return Ok(false);
         }
         if self.is_unchanged(level, entry) {
@@ -107,10 +127,16 @@ impl Move<'_, '_> {
         }
         let was_folder = entry.tree.as_ref().is_some_and(is_folder);
         if (was_folder || is_folder(&entry.upper)) && self.refuses_below(&entry.path) {
-            entry.tree.map_or(Ok(()), |was| self.remove(tree, &entry.name, &entry.path, was))?;
+            entry.tree.map_or(Ok(()), |was| {
+                self.remove(tree, &entry.name, &entry.path, was)
+            })?;
             if is_folder(&entry.upper) {
                 tree.make_folder(&entry.name, 0o700)?;
-                self.modes.push((tree.try_clone()?, entry.name.clone(), entry.upper.st_mode & 0o7777));
+                self.modes.push((
+                    tree.try_clone()?,
+                    entry.name.clone(),
+                    entry.upper.st_mode & 0o7777,
+                ));
             }
             return Ok(is_folder(&entry.upper));
         }
@@ -130,7 +156,9 @@ impl Move<'_, '_> {
 
     fn difference(&self, path: &Path) -> Option<&Difference> {
         let all = self.incoming.differences;
-        let at = all.binary_search_by(|one| one.path.as_os_str().cmp(path.as_os_str())).ok()?;
+        let at = all
+            .binary_search_by(|one| one.path.as_os_str().cmp(path.as_os_str()))
+            .ok()?;
         all.get(at)
     }
 
@@ -141,7 +169,8 @@ impl Move<'_, '_> {
             // A folder without permissions can be listed by its owner no more, nor get another parent.
             let open = Mode::from_raw_mode(mode) | code_commit_dir::reach::CHANGE;
             code_commit_dir::reach::set_mode(level.upper.as_fd(), name, open)?;
-            self.modes.push((tree.try_clone()?, entry.name.clone(), mode));
+            self.modes
+                .push((tree.try_clone()?, entry.name.clone(), mode));
         }
         let bytes = untag(&level.upper, name, &entry.upper)?;
         if entry.belongs == Belongs::Unaccounted {
@@ -165,10 +194,16 @@ impl Move<'_, '_> {
         if !is_folder(&was) || !self.refuses_below(path) {
             return self.take_out(tree, name, path, was);
         }
-        let survey =
-            self.layer.guard.survey_below(path, self.layer.tracked, &|_| false).map_err(io::Error::other)?;
+        let survey = self
+            .layer
+            .guard
+            .survey_below(path, self.layer.tracked, &|_| false)
+            .map_err(io::Error::other)?;
         for (path, seen) in survey.iter() {
-            let (folder, name) = (self.layer.tree.folder_of(path)?, path.file_name().unwrap_or_default());
+            let (folder, name) = (
+                self.layer.tree.folder_of(path)?,
+                path.file_name().unwrap_or_default(),
+            );
             let is_going = !seen.kind().is_dir() && self.incoming.refused.over(path).is_none();
             if let Some(was) = folder.stat(name)?.filter(|_| is_going) {
                 self.take_out(&folder, name, path, was)?;
@@ -179,14 +214,19 @@ impl Move<'_, '_> {
 
     /// Removes what an opaque folder hides.
     fn remove_hidden(&mut self, tree: &Folder, level: &Level, entry: &Entry) -> io::Result<()> {
-        let (hidden, shown) = (tree.open_in(&entry.name)?, level.upper.open_in(&entry.name)?);
+        let (hidden, shown) = (
+            tree.open_in(&entry.name)?,
+            level.upper.open_in(&entry.name)?,
+        );
         for (name, _) in hidden.entries()? {
             let name = OsString::from_vec(name);
             let path = entry.path.join(&name);
             if shown.stat(&name)?.is_some() || self.incoming.refused.over(&path).is_some() {
                 continue;
             }
-            hidden.stat(&name)?.map_or(Ok(()), |was| self.remove(&hidden, &name, &path, was))?;
+            hidden
+                .stat(&name)?
+                .map_or(Ok(()), |was| self.remove(&hidden, &name, &path, was))?;
         }
         Ok(())
     }
@@ -223,11 +263,20 @@ impl Move<'_, '_> {
         path: &Path,
         was: Option<Stat>,
     ) -> io::Result<()> {
-        let mut todo = vec![(Arc::new(folder.try_clone()?), name.to_owned(), path.to_owned(), was)];
+        let mut todo = vec![(
+            Arc::new(folder.try_clone()?),
+            name.to_owned(),
+            path.to_owned(),
+            was,
+        )];
         while let Some((folder, name, path, was)) = todo.pop() {
-            let Some(found) = unless_closed(folder.stat(&name))?.flatten() else { continue };
+            let Some(found) = unless_closed(folder.stat(&name))?.flatten() else {
+                continue;
+            };
             if is_folder(&found) {
-                let Some(inner) = unless_closed(folder.open_in(&name))?.map(Arc::new) else { continue };
+                let Some(inner) = unless_closed(folder.open_in(&name))?.map(Arc::new) else {
+                    continue;
+                };
                 for (name, _) in unless_closed(inner.entries())?.into_iter().flatten() {
                     let name = OsString::from_vec(name);
                     todo.push((Arc::clone(&inner), name.clone(), path.join(name), None));
@@ -270,11 +319,15 @@ fn untag(folder: &Folder, name: &OsStr, stat: &Stat) -> io::Result<u64> {
     let mut todo = vec![(Arc::new(folder.try_clone()?), name.to_owned())];
     while let Some((above, name)) = todo.pop() {
         // One that the command closed to itself only keeps the attributes.
-        let Ok(folder) = above.open_in(&name).map(Arc::new) else { continue };
+        let Ok(folder) = above.open_in(&name).map(Arc::new) else {
+            continue;
+        };
         for (name, _) in unless_closed(folder.entries())?.into_iter().flatten() {
             let name = OsString::from_vec(name);
             strip(&folder, &name);
-            let Some(stat) = unless_closed(folder.stat(&name))?.flatten() else { continue };
+            let Some(stat) = unless_closed(folder.stat(&name))?.flatten() else {
+                continue;
+            };
             if is_folder(&stat) {
                 todo.push((Arc::clone(&folder), name));
             } else {
@@ -288,8 +341,14 @@ fn untag(folder: &Folder, name: &OsStr, stat: &Stat) -> io::Result<u64> {
 fn strip(folder: &Folder, name: &OsStr) {
     let path = through(folder, name);
     let mut names = vec![0_u8; 1 << 10];
-    let Ok(len) = rustix::fs::llistxattr(&path, &mut names[..]) else { return };
-    for name in names.get(..len).unwrap_or_default().split(|byte| *byte == 0) {
+    let Ok(len) = rustix::fs::llistxattr(&path, &mut names[..]) else {
+        return;
+    };
+    for name in names
+        .get(..len)
+        .unwrap_or_default()
+        .split(|byte| *byte == 0)
+    {
         if name.starts_with(b"user.overlay.") {
             // It is only untidy if it stays.
             let _ = rustix::fs::lremovexattr(&path, name);

@@ -16,12 +16,16 @@ impl Layer<'_> {
         }
         let (mut level, mut place) = (self.top()?, None);
         for name in path {
-            let Some(entry) = unless_closed(self.entry(&level, name.to_owned()))?.flatten() else { break };
+            let Some(entry) = unless_closed(self.entry(&level, name.to_owned()))?.flatten() else {
+                break;
+            };
             place = Some((level.upper.try_clone()?, name));
             if !is_folder(&entry.upper) || entry.covers_folder(&level) {
                 break;
             }
-            let Some(inner) = unless_closed(level.enter(name, Belongs::Accounted))? else { break };
+            let Some(inner) = unless_closed(level.enter(name, Belongs::Accounted))? else {
+                break;
+            };
             level = inner;
         }
         let (folder, name) = place.ok_or(io::ErrorKind::PermissionDenied)?;
@@ -36,7 +40,9 @@ impl Layer<'_> {
         let exists = || stat_below(&self.tree, path).is_ok_and(|found| found.is_some());
         let mut names = path.iter().peekable();
         while let Some(name) = names.next() {
-            let Some(entry) = self.entry(&level, name.to_owned())? else { return Ok(is_hidden && exists()) };
+            let Some(entry) = self.entry(&level, name.to_owned())? else {
+                return Ok(is_hidden && exists());
+            };
             if names.peek().is_none() {
                 return Ok(!entry.is_unchanged(&level, code_commit_dir::NEVER));
             }

@@ -12,7 +12,14 @@ use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat};
 pub(super) fn work(tree: &Path, upper: &Path, command: impl FnOnce(&Path)) {
     let scratch = tempfile::tempdir().unwrap();
     let copy = scratch.path().join("copy");
-    assert!(Command::new("cp").arg("-a").args([tree, &copy]).status().unwrap().success());
+    assert!(
+        Command::new("cp")
+            .arg("-a")
+            .args([tree, &copy])
+            .status()
+            .unwrap()
+            .success()
+    );
     command(&copy);
     let mode = copy.metadata().unwrap().permissions();
     close(&copy, 0o700);
@@ -21,7 +28,10 @@ pub(super) fn work(tree: &Path, upper: &Path, command: impl FnOnce(&Path)) {
 }
 
 fn compare(tree: &Path, copy: &Path, upper: &Path) {
-    for name in names(tree).into_iter().filter(|name| stat(&copy.join(name)).is_none()) {
+    for name in names(tree)
+        .into_iter()
+        .filter(|name| stat(&copy.join(name)).is_none())
+    {
         whiteout(&upper.join(name));
     }
     for name in names(copy) {
@@ -55,7 +65,10 @@ fn compare(tree: &Path, copy: &Path, upper: &Path) {
             });
             if !is_same {
                 fs::copy(&is, &to).unwrap();
-                fs::File::open(&to).unwrap().set_modified(new.modified().unwrap()).unwrap();
+                fs::File::open(&to)
+                    .unwrap()
+                    .set_modified(new.modified().unwrap())
+                    .unwrap();
             }
         } else {
             mknodat(CWD, &to, FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -64,7 +77,10 @@ fn compare(tree: &Path, copy: &Path, upper: &Path) {
 }
 
 fn names(folder: &Path) -> Vec<std::ffi::OsString> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect()
 }
 
 fn stat(path: &Path) -> Option<Metadata> {

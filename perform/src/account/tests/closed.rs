@@ -10,7 +10,9 @@ fn as_a_user(test: fn()) {
             let nobody = rustix::fs::Uid::from_raw(65534);
             let is_root = rustix::process::geteuid().is_root();
             if is_root && rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() {
-                return eprintln!("SKIPPED: modes of folders because this user cannot become another");
+                return eprintln!(
+                    "SKIPPED: modes of folders because this user cannot become another"
+                );
             }
             if tempfile::tempdir().is_err() {
                 return eprintln!(
@@ -29,8 +31,9 @@ const MODES: [u32; 4] = [0o000, 0o300, 0o400, 0o644];
 #[test]
 fn what_is_in_a_closed_folder_is_not_brought_in() {
     as_a_user(|| {
-        for (place, mode) in
-            [Where::Tree, Where::View].into_iter().flat_map(|place| MODES.map(|mode| (place, mode)))
+        for (place, mode) in [Where::Tree, Where::View]
+            .into_iter()
+            .flat_map(|place| MODES.map(|mode| (place, mode)))
         {
             let mut project = Project::new(&[("a", "a\n"), ("there/b", "b\n")]).works(place);
             let before = project.all();
@@ -57,8 +60,9 @@ fn what_is_in_a_closed_folder_is_not_brought_in() {
 #[test]
 fn a_folder_that_a_command_closes_is_open_again() {
     as_a_user(|| {
-        for (place, mode) in
-            [Where::Tree, Where::View].into_iter().flat_map(|place| MODES.map(|mode| (place, mode)))
+        for (place, mode) in [Where::Tree, Where::View]
+            .into_iter()
+            .flat_map(|place| MODES.map(|mode| (place, mode)))
         {
             for closed in ["there", ""] {
                 let mut project = Project::new(&[("a", "a\n"), ("there/b", "b\n")]).works(place);
@@ -76,7 +80,8 @@ fn a_folder_that_a_command_closes_is_open_again() {
 fn closed_folders_among_ignored_files_come_into_the_tree() {
     as_a_user(|| {
         for mode in MODES {
-            let mut project = Project::new(&[(".gitignore", "out/\n"), ("a", "a\n")]).works(Where::View);
+            let mut project =
+                Project::new(&[(".gitignore", "out/\n"), ("a", "a\n")]).works(Where::View);
             let accounted = project.command(|root| {
                 fs::create_dir_all(root.join("out/deep")).unwrap();
                 fs::write(root.join("out/deep/x"), "x\n").unwrap();
@@ -109,7 +114,10 @@ fn a_sealed_file_in_a_closed_folder_counts_as_changed() {
 #[test]
 fn a_sealed_file_in_a_closed_folder_of_the_tree_is_restored() {
     as_a_user(|| {
-        for (mode, is_removed) in MODES.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        for (mode, is_removed) in MODES
+            .into_iter()
+            .flat_map(|mode| [(mode, false), (mode, true)])
+        {
             let project = Project::new(&[("deep/er/sealed", "old\n")]);
             let (before, sealed) = (project.all(), project.root().join("deep/er/sealed"));
             let seal = Seal::take(&project.root(), &["deep/er/sealed".into()]).unwrap();
@@ -119,7 +127,11 @@ fn a_sealed_file_in_a_closed_folder_of_the_tree_is_restored() {
             by_hand::close(&project.root().join("deep/er"), mode);
             by_hand::close(&project.root().join("deep"), mode);
             let mut attic = Attic::of(project.run.path());
-            assert_eq!(seal.restore(&mut attic).unwrap(), ["deep/er/sealed"], "{mode:o} {is_removed}");
+            assert_eq!(
+                seal.restore(&mut attic).unwrap(),
+                ["deep/er/sealed"],
+                "{mode:o} {is_removed}"
+            );
             assert_eq!(project.all(), before, "{mode:o} {is_removed}");
             assert!(seal.restore(&mut attic).unwrap().is_empty());
         }

@@ -4,7 +4,13 @@ use super::*;
 
 fn git(root: &Path, args: &[&str]) {
     let mut git = std::process::Command::new("git");
-    assert!(git.args(["-C", root.to_str().unwrap()]).args(args).status().unwrap().success());
+    assert!(
+        git.args(["-C", root.to_str().unwrap()])
+            .args(args)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
@@ -39,8 +45,15 @@ fn a_folder_of_which_git_would_track_a_file_does_not_vanish() {
 #[test]
 fn undo_restores_tracked_files_that_an_ignore_pattern_matches() {
     for place in [Where::Tree, Where::View] {
-        let tracked =
-            ["a.o", "gone.o", "out/deep/keep", "out/gone", "all/gone", "anew.o/keep", "same.o/keep"];
+        let tracked = [
+            "a.o",
+            "gone.o",
+            "out/deep/keep",
+            "out/gone",
+            "all/gone",
+            "anew.o/keep",
+            "same.o/keep",
+        ];
         let mut project = Project::new(&[(".gitignore", "*.o\nout/\nall/\n")]).works(place);
         for path in tracked {
             project.write(path, "old\n");
@@ -76,7 +89,9 @@ fn undo_restores_tracked_files_that_an_ignore_pattern_matches() {
         project.undo();
         let mut now = project.all();
         for (path, text) in [("cache.o", "built\n"), ("out/cache", "built\n")] {
-            let cache = now.insert(path.into(), before[Path::new(path)].clone()).unwrap();
+            let cache = now
+                .insert(path.into(), before[Path::new(path)].clone())
+                .unwrap();
             assert_eq!(cache.1, text.as_bytes(), "{place:?}");
         }
         now.insert("all/cache".into(), before[Path::new("all/cache")].clone());
@@ -84,7 +99,11 @@ fn undo_restores_tracked_files_that_an_ignore_pattern_matches() {
         // Everything, after a kill.
         project.begin(|root| fs::write(root.join("out/deep/keep"), "built\n").unwrap());
         project.settle();
-        assert_eq!(fs::read_to_string(project.root().join("out/deep/keep")).unwrap(), "old\n", "{place:?}");
+        assert_eq!(
+            fs::read_to_string(project.root().join("out/deep/keep")).unwrap(),
+            "old\n",
+            "{place:?}"
+        );
     }
 }
 

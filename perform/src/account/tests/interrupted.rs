@@ -16,10 +16,17 @@ fn an_account_that_is_interrupted_leaves_the_tree_as_it_was_and_all_changes_in_o
         let (run, undo) = (project.run.clone(), project.undo_folder());
         let over = || Err(io::Error::other("over"));
         let accounted = project.account.close(&guard, &run, &undo, &over).unwrap();
-        assert!(accounted.is_interrupted && accounted.changes.is_empty(), "{place:?}: {accounted:?}");
+        assert!(
+            accounted.is_interrupted && accounted.changes.is_empty(),
+            "{place:?}: {accounted:?}"
+        );
         let read = |path: &str| fs::read_to_string(project.root().join(path)).ok();
         let tree = ["a.txt", "gone.txt", "made/b.txt"].map(read);
-        assert_eq!(tree, [Some("old\n".into()), Some("mine\n".into()), None], "{place:?}");
+        assert_eq!(
+            tree,
+            [Some("old\n".into()), Some("mine\n".into()), None],
+            "{place:?}"
+        );
         let message = &accounted.warnings[0].message;
         let kept = Path::new(message.split("they are whole in ").nth(1).unwrap());
         let kept = match place {
@@ -38,9 +45,17 @@ fn what_could_not_be_restored_is_restored_once_it_can_be_even_if_that_failed_twi
     let tries_again: [fn(&mut Project, &Guard); 2] = [
         |project, guard| {
             let run = project.run.clone();
-            project.account.reset(guard, &run, &mut Attic::of(run.path())).unwrap();
+            project
+                .account
+                .reset(guard, &run, &mut Attic::of(run.path()))
+                .unwrap();
         },
-        |project, _| assert_eq!(project.settle(), ["a.txt", "fresh", "fresh/.gitignore", "fresh/evil"]),
+        |project, _| {
+            assert_eq!(
+                project.settle(),
+                ["a.txt", "fresh", "fresh/.gitignore", "fresh/evil"]
+            )
+        },
     ];
     for try_again in tries_again {
         let mut project = Project::new(&[("a.txt", "old\n")]);
@@ -55,7 +70,10 @@ fn what_could_not_be_restored_is_restored_once_it_can_be_even_if_that_failed_twi
         let (run, nowhere) = (project.run.clone(), project.scratch.path().join("nowhere"));
         fs::write(&nowhere, "no folder\n").unwrap();
         for _ in 0..2 {
-            let failed = project.account.reset(&guard, &run, &mut Attic::of(&nowhere)).unwrap_err();
+            let failed = project
+                .account
+                .reset(&guard, &run, &mut Attic::of(&nowhere))
+                .unwrap_err();
             assert!(matches!(failed, Fault::Seal { .. }), "{failed}");
         }
         try_again(&mut project, &guard);
@@ -65,12 +83,18 @@ fn what_could_not_be_restored_is_restored_once_it_can_be_even_if_that_failed_twi
 
 #[test]
 fn of_paths_the_topmost_covers_what_is_below_it_and_nothing_beside_it() {
-    let tops: triage::Tops = ["b/c", "b-c/d", "b", "a/x"].map(Path::new).into_iter().collect();
+    let tops: triage::Tops = ["b/c", "b-c/d", "b", "a/x"]
+        .map(Path::new)
+        .into_iter()
+        .collect();
     let over = |path: &str| tops.over(Path::new(path)).map(Path::to_owned);
     assert_eq!(over("b/c/d"), Some("b".into()));
     assert_eq!(over("b/d"), Some("b".into()));
     assert_eq!(over("b-c/d/e"), Some("b-c/d".into()));
-    assert_eq!([over("b-c"), over("a"), over("c"), over("b.c")], [None, None, None, None]);
+    assert_eq!(
+        [over("b-c"), over("a"), over("c"), over("b.c")],
+        [None, None, None, None]
+    );
     assert!(tops.has_below(Path::new("a")) && tops.has_below(Path::new("b")));
     assert!(!tops.has_below(Path::new("a/x/y")) && !tops.has_below(Path::new("c")));
 }

@@ -21,8 +21,12 @@ fn there<'p>(project: &Project, paths: &[&'p str]) -> Vec<&'p str> {
 #[test]
 fn a_bare_repository_is_not_completed_in_a_folder_that_exists_whoever_made_its_parts() {
     for place in [Where::Tree, Where::View] {
-        let files =
-            [("data/page", "p\n"), ("parts/config", EVIL), ("parts/refs/x", "x"), ("parts/HEAD", HEAD)];
+        let files = [
+            ("data/page", "p\n"),
+            ("parts/config", EVIL),
+            ("parts/refs/x", "x"),
+            ("parts/HEAD", HEAD),
+        ];
         let mut project = Project::new(&files).works(place);
         let accounted = project.command(|root| {
             write(root, "data/HEAD", HEAD);
@@ -32,8 +36,19 @@ fn a_bare_repository_is_not_completed_in_a_folder_that_exists_whoever_made_its_p
             }
             write(root, "data/new", "new");
         });
-        let paths = ["data/HEAD", "data/config", "data/objects", "data/refs", "data/new", "parts/objects"];
-        assert_eq!(there(&project, &paths), ["data/new"], "{place:?}: {accounted:?}");
+        let paths = [
+            "data/HEAD",
+            "data/config",
+            "data/objects",
+            "data/refs",
+            "data/new",
+            "parts/objects",
+        ];
+        assert_eq!(
+            there(&project, &paths),
+            ["data/new"],
+            "{place:?}: {accounted:?}"
+        );
         assert_eq!(accounted.changes.len(), 1, "{place:?}: {accounted:?}");
     }
 }
@@ -59,7 +74,12 @@ const IGNORED: [(&str, &str); 5] = [
 ];
 
 fn check_ignored(project: &Project, place: Where) {
-    let paths = ["plain/.git/config", "evil/.git/config", "old/.git/hooks/post-index-change", "product"];
+    let paths = [
+        "plain/.git/config",
+        "evil/.git/config",
+        "old/.git/hooks/post-index-change",
+        "product",
+    ];
     let paths = paths.map(|path| format!("ignored/{path}"));
     let paths = paths.each_ref().map(String::as_str);
     let stays = ["ignored/plain/.git/config", "ignored/product"];
@@ -85,7 +105,10 @@ fn nor_does_it_keep_more_after_an_attempt_that_failed() {
         project.begin(in_ignored_folders);
         let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
         let run = project.run.clone();
-        project.account.reset(&guard, &run, &mut crate::attic::Attic::of(run.path())).unwrap();
+        project
+            .account
+            .reset(&guard, &run, &mut crate::attic::Attic::of(run.path()))
+            .unwrap();
         check_ignored(&project, place);
     }
 }
@@ -94,7 +117,12 @@ fn nor_does_it_keep_more_after_an_attempt_that_failed() {
 fn an_ignored_repository_that_a_command_removes_stays_removed() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&IGNORED).works(place);
-        let accounted = project.command(|root| fs::remove_dir_all(root.join("ignored/old")).unwrap());
-        assert_eq!(there(&project, &["ignored/old"]), [""; 0], "{place:?}: {accounted:?}");
+        let accounted =
+            project.command(|root| fs::remove_dir_all(root.join("ignored/old")).unwrap());
+        assert_eq!(
+            there(&project, &["ignored/old"]),
+            [""; 0],
+            "{place:?}: {accounted:?}"
+        );
     }
 }

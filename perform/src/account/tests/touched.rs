@@ -10,7 +10,12 @@ fn inode(path: &Path) -> u64 {
 }
 
 fn touch(path: &Path, time: SystemTime) {
-    fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
+    fs::File::options()
+        .append(true)
+        .open(path)
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
 }
 
 /// A project, its layer, and the guard.
@@ -24,7 +29,12 @@ fn in_layer(files: &[(&str, &str)]) -> (Project, PathBuf, Guard) {
 
 #[test]
 fn a_file_that_a_command_only_touched_is_never_moved() {
-    let files = [(".gitignore", "*.o\n"), ("notes", "mine\n"), ("deep/notes", "mine\n"), ("a.o", "mine\n")];
+    let files = [
+        (".gitignore", "*.o\n"),
+        ("notes", "mine\n"),
+        ("deep/notes", "mine\n"),
+        ("a.o", "mine\n"),
+    ];
     let (mut project, upper, guard) = in_layer(&files);
     let touched = ["notes", "deep/notes", "a.o"];
     let root = project.root();
@@ -36,11 +46,22 @@ fn a_file_that_a_command_only_touched_is_never_moved() {
         touch(&upper.join(path), later);
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap();
-    assert_eq!(touched.map(|path| inode(&root.join(path))), before, "another file has the name");
+    let accounted = project
+        .account
+        .close(&guard, &run, &undo, code_commit_dir::NEVER)
+        .unwrap();
+    assert_eq!(
+        touched.map(|path| inode(&root.join(path))),
+        before,
+        "another file has the name"
+    );
     assert_eq!(accounted, Accounted::default());
     for path in touched {
-        assert_eq!(fs::metadata(root.join(path)).unwrap().modified().unwrap(), later, "{path}");
+        assert_eq!(
+            fs::metadata(root.join(path)).unwrap().modified().unwrap(),
+            later,
+            "{path}"
+        );
     }
 }
 
@@ -67,7 +88,11 @@ fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
     }
     while let Some((top, path)) = todo.pop() {
         if path.is_dir() {
-            todo.extend(fs::read_dir(path).unwrap().map(|entry| (top.clone(), entry.unwrap().path())));
+            todo.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| (top.clone(), entry.unwrap().path())),
+            );
         } else {
             let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
             found.insert(path.strip_prefix(&top).unwrap().to_owned(), text);
@@ -77,13 +102,21 @@ fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 fn texts<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> BTreeMap<PathBuf, String> {
-    files.into_iter().map(|(path, text)| (path.into(), text.to_owned())).collect()
+    files
+        .into_iter()
+        .map(|(path, text)| (path.into(), text.to_owned()))
+        .collect()
 }
 
 #[test]
 fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named() {
-    let files =
-        [(".gitignore", "*.o\n"), ("a", "old\n"), ("a.o", "old\n"), ("d/a", "old\n"), ("e.o/a", "old\n")];
+    let files = [
+        (".gitignore", "*.o\n"),
+        ("a", "old\n"),
+        ("a.o", "old\n"),
+        ("d/a", "old\n"),
+        ("e.o/a", "old\n"),
+    ];
     let (mut project, upper, guard) = in_layer(&files);
     for path in ["a", "a.o"] {
         fs::write(upper.join(path), "built\n").unwrap();
@@ -96,12 +129,27 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named()
         project.write(path, "theirs\n");
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo, code_commit_dir::NEVER).unwrap();
+    let accounted = project
+        .account
+        .close(&guard, &run, &undo, code_commit_dir::NEVER)
+        .unwrap();
     let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
-    assert_eq!(attic(run.path()), texts(theirs.map(|path| (path, "theirs\n"))));
-    let [warning] = accounted.warnings.as_slice() else { panic!("{accounted:?}") };
-    assert!(theirs.iter().all(|path| warning.message.contains(path)), "{}", warning.message);
-    assert_eq!(fs::read_to_string(project.root().join("a")).unwrap(), "built\n");
+    assert_eq!(
+        attic(run.path()),
+        texts(theirs.map(|path| (path, "theirs\n")))
+    );
+    let [warning] = accounted.warnings.as_slice() else {
+        panic!("{accounted:?}")
+    };
+    assert!(
+        theirs.iter().all(|path| warning.message.contains(path)),
+        "{}",
+        warning.message
+    );
+    assert_eq!(
+        fs::read_to_string(project.root().join("a")).unwrap(),
+        "built\n"
+    );
 }
 
 #[test]
@@ -114,9 +162,17 @@ fn an_edit_after_a_kill_is_in_the_folder_of_the_run_when_the_changes_are_taken_b
         });
         project.write("a", "theirs\n");
         assert_eq!(project.settle(), ["a", "b"], "{place:?}");
-        assert_eq!(fs::read_to_string(project.root().join("a")).unwrap(), "old\n", "{place:?}");
+        assert_eq!(
+            fs::read_to_string(project.root().join("a")).unwrap(),
+            "old\n",
+            "{place:?}"
+        );
         let kept = attic(project.run.path());
-        assert_eq!(kept.get(Path::new("a")).map(String::as_str), Some("theirs\n"), "{place:?} {kept:?}");
+        assert_eq!(
+            kept.get(Path::new("a")).map(String::as_str),
+            Some("theirs\n"),
+            "{place:?} {kept:?}"
+        );
     }
 }
 
@@ -124,7 +180,12 @@ fn an_edit_after_a_kill_is_in_the_folder_of_the_run_when_the_changes_are_taken_b
 #[test]
 fn after_a_kill_no_product_in_the_place_of_a_file_keeps_the_tree_from_coming_back() {
     for place in [Where::Tree, Where::View] {
-        let files = [(".gitignore", "*.o\n"), ("a", "old\n"), ("b", "old\n"), ("c", "old\n")];
+        let files = [
+            (".gitignore", "*.o\n"),
+            ("a", "old\n"),
+            ("b", "old\n"),
+            ("c", "old\n"),
+        ];
         let mut project = Project::new(&files).works(place);
         let before = project.all();
         project.command(|root| {
@@ -136,7 +197,9 @@ fn after_a_kill_no_product_in_the_place_of_a_file_keeps_the_tree_from_coming_bac
         });
         project.settle();
         assert_eq!(project.all(), before, "{place:?}");
-        let kept = code_commit_dir::list(project.run.path()).unwrap().map(|entry| entry.unwrap().path());
+        let kept = code_commit_dir::list(project.run.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         let is_product =
             |folder: PathBuf| fs::read(folder.join("b/x.o")).is_ok_and(|text| text == b"product\n");
         assert!(kept.into_iter().any(is_product), "{place:?}");
@@ -150,7 +213,9 @@ fn a_killed_harness_that_had_taken_something_out_of_the_tree_leaves_it_in_the_fo
     fs::write(upper.join("a"), "came out\n").unwrap();
     project.settle();
     assert_eq!(
-        attic(project.run.path()).get(Path::new("view/upper/a")).map(String::as_str),
+        attic(project.run.path())
+            .get(Path::new("view/upper/a"))
+            .map(String::as_str),
         Some("came out\n")
     );
     assert!(!upper.exists());
@@ -164,7 +229,10 @@ fn nothing_is_removed_that_could_not_be_taken_in() {
         fs::create_dir_all(root.join("new/deep")).unwrap();
         fs::write(root.join("new/deep/file"), "theirs\n").unwrap();
     });
-    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    let (guard, run) = (
+        Guard::open(&project.root(), Policy::commit()).unwrap(),
+        project.run.clone(),
+    );
     // No room for an attic.
     let aside = project.scratch.path().join("aside");
     fs::rename(run.path(), &aside).unwrap();
@@ -174,7 +242,11 @@ fn nothing_is_removed_that_could_not_be_taken_in() {
     let blocked = RunFolder::open(run.path().join("x"), Redactor::default());
     project.account.abandon(&guard, &blocked).unwrap_err();
     for path in ["a", "new/deep/file"] {
-        assert_eq!(fs::read_to_string(project.root().join(path)).unwrap(), "theirs\n", "{path}");
+        assert_eq!(
+            fs::read_to_string(project.root().join(path)).unwrap(),
+            "theirs\n",
+            "{path}"
+        );
     }
 }
 
@@ -189,11 +261,22 @@ fn what_is_taken_out_is_kept_whole_on_another_disk_whatever_its_size() {
     }
     project.run = RunFolder::create(other.path(), "run", Redactor::default()).unwrap();
     let len = (64 << 20) + 1;
-    project.begin(|root| fs::File::create(root.join("a")).unwrap().set_len(len).unwrap());
-    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    project.begin(|root| {
+        fs::File::create(root.join("a"))
+            .unwrap()
+            .set_len(len)
+            .unwrap()
+    });
+    let (guard, run) = (
+        Guard::open(&project.root(), Policy::commit()).unwrap(),
+        project.run.clone(),
+    );
     project.account.abandon(&guard, &run).unwrap();
     let kept = attic(run.path());
-    assert_eq!(kept.get(Path::new("a")).map(|text| text.len() as u64), Some(len));
+    assert_eq!(
+        kept.get(Path::new("a")).map(|text| text.len() as u64),
+        Some(len)
+    );
 }
 
 #[test]
@@ -205,7 +288,10 @@ fn what_is_taken_out_is_no_repository_any_more_and_replaces_nothing() {
         fs::create_dir_all(root.join("bare/objects")).unwrap();
         fs::write(root.join("bare/HEAD"), "ref\n").unwrap();
     });
-    let (guard, run) = (Guard::open(&project.root(), Policy::commit()).unwrap(), project.run.clone());
+    let (guard, run) = (
+        Guard::open(&project.root(), Policy::commit()).unwrap(),
+        project.run.clone(),
+    );
     project.account.abandon(&guard, &run).unwrap();
     let expected = [("d/dot-git/config", "[core]\n"), ("bare/dot-HEAD", "ref\n")];
     assert_eq!(attic(run.path()), texts(expected));
@@ -213,14 +299,23 @@ fn what_is_taken_out_is_no_repository_any_more_and_replaces_nothing() {
     let root = code_commit_dir::Folder::open(&project.root()).unwrap();
     for text in ["1\n", "2\n", "3\n"] {
         project.write("x/y", text);
-        attic_of_run.take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("x/y")).unwrap();
+        attic_of_run
+            .take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("x/y"))
+            .unwrap();
     }
     // Where the attic has a symlink by now.
     project.write("x/y", "4\n");
     symlink("/etc", project.root().join("z")).unwrap();
-    attic_of_run.take_in(&root, "z".as_ref(), Path::new("z")).unwrap();
-    attic_of_run.take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("z/y")).unwrap();
+    attic_of_run
+        .take_in(&root, "z".as_ref(), Path::new("z"))
+        .unwrap();
+    attic_of_run
+        .take_in(&root.open_in("x").unwrap(), "y".as_ref(), Path::new("z/y"))
+        .unwrap();
     let folder = attic_of_run.folder().unwrap();
     let read = |path: &str| fs::read_to_string(folder.join(path)).unwrap();
-    assert_eq!([read("x/y"), read("2/x/y"), read("3/x/y"), read("2/z/y")], ["1\n", "2\n", "3\n", "4\n"]);
+    assert_eq!(
+        [read("x/y"), read("2/x/y"), read("3/x/y"), read("2/z/y")],
+        ["1\n", "2\n", "3\n", "4\n"]
+    );
 }

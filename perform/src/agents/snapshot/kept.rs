@@ -25,7 +25,13 @@ pub struct Kept {
 
 impl Default for Kept {
     fn default() -> Self {
-        Self { root: PathBuf::new(), folder: None, files: BTreeMap::new(), is_needed: false, clock: now }
+        Self {
+            root: PathBuf::new(),
+            folder: None,
+            files: BTreeMap::new(),
+            is_needed: false,
+            clock: now,
+        }
     }
 }
 
@@ -73,8 +79,16 @@ impl Kept {
             forget(folder)?;
             (self.folder, self.root) = (Some(folder.to_owned()), root.to_owned());
         }
-        self.files.retain(|path, stamp| tree.files.get(path).is_some_and(|found| found.stamp == *stamp));
-        for (path, found) in tree.files.iter().filter(|(path, found)| wanted(path, found)) {
+        self.files.retain(|path, stamp| {
+            tree.files
+                .get(path)
+                .is_some_and(|found| found.stamp == *stamp)
+        });
+        for (path, found) in tree
+            .files
+            .iter()
+            .filter(|(path, found)| wanted(path, found))
+        {
             if self.files.contains_key(path) {
                 continue;
             }
@@ -89,7 +103,10 @@ impl Kept {
     }
 
     /// From now on the copies are needed, even if this process dies.
-    pub(super) fn hold(&mut self, note: &Noted<&Tree, &Option<BTreeSet<String>>>) -> io::Result<()> {
+    pub(super) fn hold(
+        &mut self,
+        note: &Noted<&Tree, &Option<BTreeSet<String>>>,
+    ) -> io::Result<()> {
         if let Some(folder) = &self.folder {
             // Not synced: a power cut may lose the copies as well.
             let note = serde_json::to_vec(note)?;
@@ -134,8 +151,13 @@ pub fn forget(folder: &Path) -> io::Result<()> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "file systems stamp their files by this clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "file systems stamp their files by this clock"
+)]
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

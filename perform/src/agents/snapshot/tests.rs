@@ -23,10 +23,16 @@ impl Scene {
         for file in ["plan.md", "src/main.rs", "src/.git/HEAD"] {
             fs::write(root.join(file), file).unwrap();
         }
-        let may_touch = may_touch.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let may_touch =
+            may_touch.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         Self {
             folder,
-            watched: Watched { root, skip: vec![".git".into()], may_touch, ..Watched::default() },
+            watched: Watched {
+                root,
+                skip: vec![".git".into()],
+                may_touch,
+                ..Watched::default()
+            },
             kept: RefCell::default(),
         }
     }
@@ -42,7 +48,13 @@ impl Scene {
     fn after(&self, turn: impl FnOnce()) -> Result<Changes, NotPutBack> {
         let before = {
             let at = |name: &str| self.folder.path().join(name);
-            Before::take(&self.watched, &mut self.kept.borrow_mut(), &at("kept"), &at("taken")).unwrap()
+            Before::take(
+                &self.watched,
+                &mut self.kept.borrow_mut(),
+                &at("kept"),
+                &at("taken"),
+            )
+            .unwrap()
         };
         turn();
         before.compare(&mut self.kept.borrow_mut())
@@ -62,7 +74,10 @@ fn what_a_role_may_not_touch_is_put_back_and_the_rest_stays() {
     });
     assert_eq!(changes.allowed, ["notes/a", "plan.md"]);
     assert_eq!(changes.put_back, ["src/main.rs", "src/new.rs"]);
-    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+    assert_eq!(
+        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
+        "src/main.rs"
+    );
     assert!(!scene.at("src/new.rs").exists() && scene.at("notes/a").exists());
 }
 
@@ -76,9 +91,16 @@ fn what_is_in_the_place_of_a_restored_file_or_of_its_folder_is_kept() {
         fs::remove_dir_all(scene.at("src")).unwrap();
         fs::write(scene.at("src"), "mine, too").unwrap();
     });
-    assert_eq!(changes.put_back, ["plan.md", "plan.md/inner", "src/main.rs"]);
-    let taken = |path: &str| fs::read_to_string(scene.folder.path().join("taken").join(path)).unwrap();
-    assert_eq!((taken("plan.md/inner"), taken("src")), ("mine".to_owned(), "mine, too".to_owned()));
+    assert_eq!(
+        changes.put_back,
+        ["plan.md", "plan.md/inner", "src/main.rs"]
+    );
+    let taken =
+        |path: &str| fs::read_to_string(scene.folder.path().join("taken").join(path)).unwrap();
+    assert_eq!(
+        (taken("plan.md/inner"), taken("src")),
+        ("mine".to_owned(), "mine, too".to_owned())
+    );
     for file in ["plan.md", "src/main.rs"] {
         assert_eq!(fs::read_to_string(scene.at(file)).unwrap(), file);
     }
@@ -94,7 +116,10 @@ fn what_was_put_back_is_kept_and_the_last_entry_that_fits_counts() {
     });
     assert_eq!(changes.allowed, ["plan.md", "src/open.rs"]);
     assert_eq!(changes.put_back, ["src/main.rs"]);
-    assert_eq!(fs::read_to_string(scene.folder.path().join("taken/src/main.rs")).unwrap(), "changed");
+    assert_eq!(
+        fs::read_to_string(scene.folder.path().join("taken/src/main.rs")).unwrap(),
+        "changed"
+    );
 }
 
 #[test]
@@ -102,9 +127,17 @@ fn what_cannot_be_kept_stays_and_is_said_to() {
     let scene = Scene::new(Some(&["plan.md"]));
     fs::write(scene.folder.path().join("taken"), "no folder").unwrap();
     let files = ["src/main.rs", "src/new.rs"];
-    let left = scene.after(|| files.iter().for_each(|file| fs::write(scene.at(file), "mine").unwrap()));
+    let left = scene.after(|| {
+        files
+            .iter()
+            .for_each(|file| fs::write(scene.at(file), "mine").unwrap())
+    });
     assert!(left.unwrap_err().left.keys().eq(files));
-    assert!(files.iter().all(|file| fs::read_to_string(scene.at(file)).unwrap() == "mine"));
+    assert!(
+        files
+            .iter()
+            .all(|file| fs::read_to_string(scene.at(file)).unwrap() == "mine")
+    );
 }
 
 #[test]
@@ -126,28 +159,45 @@ fn what_git_ignores_is_nobodys_concern() {
     fs::write(root.join(".gitignore"), "target/\n").unwrap();
     fs::write(root.join("target/old"), "old").unwrap();
     code_commit_repo::init(&root).unwrap();
-    let watched =
-        Watched { root, skip: vec![".git".into()], may_touch: Some(Vec::new()), ..Watched::default() };
-    let scene = Scene { folder, watched, kept: RefCell::default() };
+    let watched = Watched {
+        root,
+        skip: vec![".git".into()],
+        may_touch: Some(Vec::new()),
+        ..Watched::default()
+    };
+    let scene = Scene {
+        folder,
+        watched,
+        kept: RefCell::default(),
+    };
     let changes = scene.during(|| {
         fs::write(scene.at("target/old"), "new").unwrap();
         fs::write(scene.at("target/new"), "new").unwrap();
         fs::write(scene.at("lib.rs"), "new").unwrap();
     });
-    assert_eq!((changes.allowed.len(), changes.put_back), (0, vec!["lib.rs".to_owned()]));
+    assert_eq!(
+        (changes.allowed.len(), changes.put_back),
+        (0, vec!["lib.rs".to_owned()])
+    );
     assert!(scene.at("target/new").exists() && !scene.at("lib.rs").exists());
 }
 
 #[test]
 fn a_folder_that_became_a_file_or_a_link_is_a_folder_again() {
-    for trick in [|place: &Path| fs::write(place, "x"), |place: &Path| symlink("/etc", place)] {
+    for trick in [
+        |place: &Path| fs::write(place, "x"),
+        |place: &Path| symlink("/etc", place),
+    ] {
         let scene = Scene::new(Some(&[]));
         scene.during(|| {
             fs::remove_dir_all(scene.at("src")).unwrap();
             trick(&scene.at("src")).unwrap();
         });
         assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
-        assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+        assert_eq!(
+            fs::read_to_string(scene.at("src/main.rs")).unwrap(),
+            "src/main.rs"
+        );
     }
 }
 
@@ -155,11 +205,25 @@ fn a_folder_that_became_a_file_or_a_link_is_a_folder_again() {
 fn a_write_that_keeps_length_and_time_is_seen() {
     let scene = Scene::new(None);
     let changes = scene.during(|| {
-        let time = fs::metadata(scene.at("plan.md")).unwrap().modified().unwrap();
+        let time = fs::metadata(scene.at("plan.md"))
+            .unwrap()
+            .modified()
+            .unwrap();
         fs::write(scene.at("plan.md"), "PLAN.MD").unwrap();
-        fs::File::options().write(true).open(scene.at("plan.md")).unwrap().set_modified(time).unwrap();
+        fs::File::options()
+            .write(true)
+            .open(scene.at("plan.md"))
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
     });
-    assert_eq!(changes, Changes { allowed: vec!["plan.md".into()], ..Changes::default() });
+    assert_eq!(
+        changes,
+        Changes {
+            allowed: vec!["plan.md".into()],
+            ..Changes::default()
+        }
+    );
 }
 
 /// Only files older than a second are trusted, so advance the clock.
@@ -179,7 +243,10 @@ fn what_has_not_changed_is_copied_once_and_the_copies_go_with_the_shop() {
     assert_eq!(inode(), first);
     fs::write(scene.at("src/main.rs"), "by a person").unwrap();
     scene.during(|| fs::write(scene.at("src/main.rs"), "by the role").unwrap());
-    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "by a person");
+    assert_eq!(
+        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
+        "by a person"
+    );
     scene.kept.take();
     assert!(!scene.folder.path().join("kept").exists());
 }
@@ -189,9 +256,15 @@ fn a_write_through_a_second_name_with_the_old_time_is_put_back() {
     let scene = Scene::new(Some(&[]));
     age(&scene);
     let changes = scene.during(|| {
-        let time = fs::metadata(scene.at("plan.md")).unwrap().modified().unwrap();
+        let time = fs::metadata(scene.at("plan.md"))
+            .unwrap()
+            .modified()
+            .unwrap();
         fs::hard_link(scene.at("plan.md"), scene.folder.path().join("second")).unwrap();
-        let second = fs::File::options().write(true).open(scene.folder.path().join("second")).unwrap();
+        let second = fs::File::options()
+            .write(true)
+            .open(scene.folder.path().join("second"))
+            .unwrap();
         std::io::Write::write_all(&mut &second, b"PLAN.MD").unwrap();
         second.set_modified(time).unwrap();
     });
@@ -208,7 +281,10 @@ fn nothing_is_put_back_through_a_link_that_git_ignores() {
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("main.rs"), "not ours").unwrap();
     let scene = Scene {
-        watched: Watched { protected: Some(protect("src/main.rs")), ..scene.watched.clone() },
+        watched: Watched {
+            protected: Some(protect("src/main.rs")),
+            ..scene.watched.clone()
+        },
         ..scene
     };
     let changes = scene.during(|| {
@@ -216,8 +292,14 @@ fn nothing_is_put_back_through_a_link_that_git_ignores() {
         symlink(&outside, scene.at("src")).unwrap();
     });
     assert!(changes.put_back.contains(&"src/main.rs".to_owned()));
-    assert_eq!(fs::read_to_string(outside.join("main.rs")).unwrap(), "not ours");
-    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+    assert_eq!(
+        fs::read_to_string(outside.join("main.rs")).unwrap(),
+        "not ours"
+    );
+    assert_eq!(
+        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
+        "src/main.rs"
+    );
     assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
 }
 
@@ -229,7 +311,13 @@ fn protect(pattern: &str) -> code_commit_guard::Policy {
 fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
     let scene = Scene::new(Some(&[]));
     fs::create_dir(scene.at("odd")).unwrap();
-    fs::write(scene.at("odd").join(std::ffi::OsStr::from_bytes(b"old\xff")), "old").unwrap();
+    fs::write(
+        scene
+            .at("odd")
+            .join(std::ffi::OsStr::from_bytes(b"old\xff")),
+        "old",
+    )
+    .unwrap();
     code_commit_repo::init(&scene.watched.root).unwrap();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "*\n").unwrap();
@@ -239,7 +327,10 @@ fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
         fs::write(scene.at(".cache/.gitignore"), "*\n").unwrap();
         fs::write(scene.at(".cache/product"), "new").unwrap();
     });
-    assert_eq!(changes.put_back, [".gitignore", "hidden.rs", "odd/.gitignore"]);
+    assert_eq!(
+        changes.put_back,
+        [".gitignore", "hidden.rs", "odd/.gitignore"]
+    );
     assert!(!scene.at("hidden.rs").exists() && scene.at(".cache/product").exists());
 }
 

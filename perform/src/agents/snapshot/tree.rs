@@ -29,7 +29,12 @@ pub(super) struct Stamp {
 impl Stamp {
     fn of(data: &Stat) -> Self {
         let changed = (data.st_ctime, data.st_ctime_nsec);
-        Self { inode: data.st_ino, bytes: data.st_size, mode: data.st_mode, changed }
+        Self {
+            inode: data.st_ino,
+            bytes: data.st_size,
+            mode: data.st_mode,
+            changed,
+        }
     }
 
     pub(super) fn bytes(&self) -> i64 {
@@ -95,7 +100,9 @@ impl From<Written> for Place {
 
 impl From<Place> for Written {
     fn from(Place(path): Place) -> Self {
-        path.into_os_string().into_string().map_or_else(|odd| Self::Bytes(odd.into_vec()), Self::Text)
+        path.into_os_string()
+            .into_string()
+            .map_or_else(|odd| Self::Bytes(odd.into_vec()), Self::Text)
     }
 }
 
@@ -141,7 +148,10 @@ impl Tree {
     /// When anything was last changed, in seconds and nanoseconds since 1970.
     fn last_changed(&self) -> (i64, u64) {
         let files = self.files.values().map(|found| found.stamp.changed);
-        files.chain(self.ages.values().copied()).max().unwrap_or_default()
+        files
+            .chain(self.ages.values().copied())
+            .max()
+            .unwrap_or_default()
     }
 
     pub(in crate::agents) fn paths(&self) -> impl Iterator<Item = &str> {
@@ -186,7 +196,10 @@ impl Tree {
             let place = folder.join(&name);
             let path = name_as_text(&place).into_owned();
             let is_at = |skipped: &String| skipped.strip_prefix('/').unwrap_or(skipped) == path;
-            if let Some(skipped) = skip.iter().find(|skipped| is_at(skipped) || name == ***skipped) {
+            if let Some(skipped) = skip
+                .iter()
+                .find(|skipped| is_at(skipped) || name == ***skipped)
+            {
                 if skipped.get(1..).is_some_and(|path| path.contains('/')) {
                     self.ages.remove(folder);
                 }
@@ -198,7 +211,13 @@ impl Tree {
                     folders.push(name);
                 }
                 Ok(Some(data)) => {
-                    self.files.insert(path, Found { stamp: Stamp::of(&data), place: Place(place) });
+                    self.files.insert(
+                        path,
+                        Found {
+                            stamp: Stamp::of(&data),
+                            place: Place(place),
+                        },
+                    );
                 }
                 // Gone since it was listed.
                 Ok(None) => {}
@@ -212,8 +231,12 @@ impl Tree {
 /// Whether nothing below a folder was changed after this file was written last.
 pub(in crate::agents) fn is_untouched_since(root: &Path, skip: &[String], file: &Path) -> bool {
     let tree = Tree::whole(root, skip);
-    let written =
-        file.metadata().map(|data| (data.mtime(), u64::try_from(data.mtime_nsec()).unwrap_or_default()));
+    let written = file.metadata().map(|data| {
+        (
+            data.mtime(),
+            u64::try_from(data.mtime_nsec()).unwrap_or_default(),
+        )
+    });
     tree.is_ok_and(|tree| written.is_ok_and(|written| tree.last_changed() <= written))
 }
 

@@ -28,16 +28,24 @@ impl<C> AgentWorld<'_, C> {
         let steps = past.steps();
         let open = steps.calls().last().filter(|call| call.turned.is_none());
         let begun = open.and_then(|call| call.begun.as_ref());
-        let Some(begun) = begun else { return Ok((Vec::new(), None)) };
-        let Some(role) = role_of(&begun.role) else { return Ok((Vec::new(), None)) };
+        let Some(begun) = begun else {
+            return Ok((Vec::new(), None));
+        };
+        let Some(role) = role_of(&begun.role) else {
+            return Ok((Vec::new(), None));
+        };
         let folder = self.record.folder().path().to_owned();
         let watched = &self.cast.role(role).watched;
         let worker = self.cast.role(role).worker(choice(begun));
         let heard = folder.join(file(begun.number, &begun.role, "output.jsonl"));
         let heard = std::fs::File::open(heard).ok();
-        let session =
-            heard.and_then(|file| code_commit_agent::session_in(worker.cli.kind, BufReader::new(file)));
-        let put_back = put_back_after(watched, &folder.join(COPIES), &folder.join(taken(begun.number)))?;
+        let session = heard
+            .and_then(|file| code_commit_agent::session_in(worker.cli.kind, BufReader::new(file)));
+        let put_back = put_back_after(
+            watched,
+            &folder.join(COPIES),
+            &folder.join(taken(begun.number)),
+        )?;
         let end = TurnEnd {
             how: "lost".to_owned(),
             said: "was cut off with the harness".to_owned(),
@@ -61,27 +69,44 @@ impl<C> AgentWorld<'_, C> {
             opened: Vec::new(),
             unopened: Vec::new(),
             went_on: false,
-            elapsed_ms: lasted(&folder.join(file("query.txt")), &folder.join(file("output.jsonl"))),
+            elapsed_ms: lasted(
+                &folder.join(file("query.txt")),
+                &folder.join(file("output.jsonl")),
+            ),
             at: begun.at.clone(),
         };
         self.used.add(&turned, begun.remaining);
         let answer = serde_json::to_value(TurnAnswer::Turned(Box::new(turned))).unwrap_or_default();
         let kind = Turn::<P>::KIND.to_owned();
-        let entry = Recorded { kind, request: begun.request.clone(), answer };
+        let entry = Recorded {
+            kind,
+            request: begun.request.clone(),
+            answer,
+        };
         Ok((put_back, Some(entry)))
     }
 }
 
 /// The agent that worked, by its number.
 pub(super) fn choice(begun: &TurnBegins) -> u32 {
-    let choice = begun.request.get("choice").and_then(serde_json::Value::as_u64);
-    choice.and_then(|choice| choice.try_into().ok()).unwrap_or_default()
+    let choice = begun
+        .request
+        .get("choice")
+        .and_then(serde_json::Value::as_u64);
+    choice
+        .and_then(|choice| choice.try_into().ok())
+        .unwrap_or_default()
 }
 
 /// From the prompt of a turn to its last event, in milliseconds: nothing later is known of a turn that was cut
 /// off with the harness.
 fn lasted(prompt: &Path, events: &Path) -> u64 {
     let modified = |file: &Path| file.metadata().and_then(|found| found.modified());
-    let lasted = modified(prompt).ok().zip(modified(events).ok()).map(|(from, to)| to.duration_since(from));
-    lasted.and_then(Result::ok).map_or(0, code_commit_logging::millis)
+    let lasted = modified(prompt)
+        .ok()
+        .zip(modified(events).ok())
+        .map(|(from, to)| to.duration_since(from));
+    lasted
+        .and_then(Result::ok)
+        .map_or(0, code_commit_logging::millis)
 }

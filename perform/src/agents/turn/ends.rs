@@ -25,13 +25,31 @@ pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
         TurnAdvice::Stop
     };
     let asks_for_another = !was_cut_off && end.asks_for_another();
-    TurnEnd { how: end.code().to_owned(), said: end.to_string(), then, asks_for_another }
+    TurnEnd {
+        how: end.code().to_owned(),
+        said: end.to_string(),
+        then,
+        asks_for_another,
+    }
 }
 
 /// When its service can be asked again, in seconds since 1970.
-#[expect(clippy::disallowed_methods, reason = "a quota is renewed at a time of the calendar")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a quota is renewed at a time of the calendar"
+)]
 fn renewed(end: &End) -> Option<u64> {
-    let End::Service { code, resets_unix, .. } = end else { return None };
-    let soon = || (SystemTime::now() + A_MINUTE).duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs());
+    let End::Service {
+        code, resets_unix, ..
+    } = end
+    else {
+        return None;
+    };
+    let soon = || {
+        (SystemTime::now() + A_MINUTE)
+            .duration_since(UNIX_EPOCH)
+            .ok()
+            .map(|since| since.as_secs())
+    };
     resets_unix.or_else(|| (*code == ErrorCode::RateLimited).then(soon).flatten())
 }

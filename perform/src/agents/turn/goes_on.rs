@@ -27,17 +27,30 @@ impl<C> AgentWorld<'_, C> {
         past: &Past,
     ) -> Result<Option<&'t str>, AgentFault> {
         let (steps, name) = (past.steps(), turn.role.name());
-        let last =
-            steps.calls().filter_map(|call| Some((call.begun.as_ref()?, call.turned.as_ref()?))).last();
-        let Some((begun, before)) = last.filter(|(begun, _)| begun.role == name) else { return Ok(None) };
+        let last = steps
+            .calls()
+            .filter_map(|call| Some((call.begun.as_ref()?, call.turned.as_ref()?)))
+            .last();
+        let Some((begun, before)) = last.filter(|(begun, _)| begun.role == name) else {
+            return Ok(None);
+        };
         let is_other = choice(begun) != turn.choice;
         if before.end.asks_for_another && is_other {
-            let message =
-                format!("{name}: the agent {}; {} works instead", before.end, role.worker(turn.choice));
+            let message = format!(
+                "{name}: the agent {}; {} works instead",
+                before.end,
+                role.worker(turn.choice)
+            );
             self.record.warn(Problem::new(OTHER_MODEL, message))?;
         }
-        let Some(session) = turn.goes_on.as_deref() else { return Ok(None) };
-        let heard = self.record.folder().path().join(file(before.number, name, "output.jsonl"));
+        let Some(session) = turn.goes_on.as_deref() else {
+            return Ok(None);
+        };
+        let heard = self
+            .record
+            .folder()
+            .path()
+            .join(file(before.number, name, "output.jsonl"));
         if !is_other && is_untouched_since(&role.watched.root, &role.watched.skip, &heard) {
             return Ok(Some(session));
         }

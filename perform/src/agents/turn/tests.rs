@@ -85,7 +85,10 @@ fn role(top: &Path) -> Role {
         permissions: Permissions::Skip,
         timeout: None,
         idle_timeout: None,
-        watched: Watched { root: work, ..Watched::default() },
+        watched: Watched {
+            root: work,
+            ..Watched::default()
+        },
         log: None,
     }
 }
@@ -102,8 +105,13 @@ fn turns(
     for session in sessions {
         let request = ask(session.clone());
         turns.push(world.perform(&request).map(|answer| {
-            world.record.answer(&Recorded::of(&request, &answer).unwrap(), true).unwrap();
-            let TurnAnswer::Turned(turned) = answer else { panic!("{answer:?}") };
+            world
+                .record
+                .answer(&Recorded::of(&request, &answer).unwrap(), true)
+                .unwrap();
+            let TurnAnswer::Turned(turned) = answer else {
+                panic!("{answer:?}")
+            };
             *turned
         }));
     }
@@ -115,42 +123,75 @@ fn used(sessions: &[code_commit_engine::Session]) -> Vec<(Option<u64>, Option<u6
     let folder = tempfile::tempdir().unwrap();
     let turns = turns(folder.path(), role(folder.path()), sessions);
     let usage = turns.into_iter().flat_map(|turned| turned.unwrap().usage);
-    usage.map(|used| (used.usage.input_tokens, used.usage.output_tokens)).collect()
+    usage
+        .map(|used| (used.usage.input_tokens, used.usage.output_tokens))
+        .collect()
 }
 
 #[test]
 fn each_turn_of_a_session_of_codex_counts_what_it_used_itself() {
     let goes_on = || code_commit_engine::Session::Resume("t-1".into());
-    assert_eq!(used(&[code_commit_engine::Session::None, goes_on(), goes_on()]), [(Some(100), Some(10)); 3]);
+    assert_eq!(
+        used(&[code_commit_engine::Session::None, goes_on(), goes_on()]),
+        [(Some(100), Some(10)); 3]
+    );
 }
 
 #[test]
 fn what_another_session_had_used_is_not_taken_off() {
-    let sessions = [code_commit_engine::Session::None, code_commit_engine::Session::Resume("t-0".into())];
-    assert_eq!(used(&sessions), [(Some(100), Some(10)), (Some(200), Some(20))]);
+    let sessions = [
+        code_commit_engine::Session::None,
+        code_commit_engine::Session::Resume("t-0".into()),
+    ];
+    assert_eq!(
+        used(&sessions),
+        [(Some(100), Some(10)), (Some(200), Some(20))]
+    );
 }
 
 #[test]
 fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twice() {
     let folder = tempfile::tempdir().unwrap();
-    let (role, journal) = (role(folder.path()), folder.path().join("run").join(crate::JOURNAL));
-    fs::write(&role.worker.cli.program, format!("{CODEX}echo junk >> '{}'\n", journal.display())).unwrap();
+    let (role, journal) = (
+        role(folder.path()),
+        folder.path().join("run").join(crate::JOURNAL),
+    );
+    fs::write(
+        &role.worker.cli.program,
+        format!("{CODEX}echo junk >> '{}'\n", journal.display()),
+    )
+    .unwrap();
     let turns = turns(
         folder.path(),
         role,
-        &[code_commit_engine::Session::None, code_commit_engine::Session::Resume("t-1".into())],
+        &[
+            code_commit_engine::Session::None,
+            code_commit_engine::Session::Resume("t-1".into()),
+        ],
     );
-    assert!(matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]), "{turns:?}");
+    assert!(
+        matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]),
+        "{turns:?}"
+    );
 }
 
 #[test]
 fn the_output_of_the_last_turn_is_not_written_through_a_link() {
     let folder = tempfile::tempdir().unwrap();
-    let (log, theirs) = (folder.path().join("builder.log"), folder.path().join("theirs"));
+    let (log, theirs) = (
+        folder.path().join("builder.log"),
+        folder.path().join("theirs"),
+    );
     fs::write(&theirs, "theirs").unwrap();
     std::os::unix::fs::symlink(&theirs, &log).unwrap();
-    let role = Role { log: Some(log.clone()), ..role(folder.path()) };
-    turns(folder.path(), role, &[code_commit_engine::Session::None]).pop().unwrap().unwrap();
+    let role = Role {
+        log: Some(log.clone()),
+        ..role(folder.path())
+    };
+    turns(folder.path(), role, &[code_commit_engine::Session::None])
+        .pop()
+        .unwrap()
+        .unwrap();
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
     assert!(fs::read_to_string(&log).unwrap().contains("thread.started"));
 }
@@ -165,7 +206,10 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     role.watched.may_touch = Some(Vec::new());
     // A folder in place of the log: the turn ends with an error.
     role.log = Some(folder.path().join("home"));
-    turns(folder.path(), role, &[code_commit_engine::Session::None]).pop().unwrap().unwrap_err();
+    turns(folder.path(), role, &[code_commit_engine::Session::None])
+        .pop()
+        .unwrap()
+        .unwrap_err();
     assert_eq!(fs::read_to_string(&not_its_own).unwrap(), "theirs");
 }
 
@@ -185,18 +229,40 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
         }],
         cost_usd: None,
         session: Some(key()),
-        denials: vec![code_commit_agent::Denial { tool: key(), argument: Some(key()) }],
+        denials: vec![code_commit_agent::Denial {
+            tool: key(),
+            argument: Some(key()),
+        }],
         elapsed_ms: 1,
         stderr: key(),
     };
-    let changes = Changes { allowed: vec![key()], gone: vec![key()], put_back: vec![key()] };
-    let markers = vec![Marked { name: "NOTE".to_owned(), content: key() }];
+    let changes = Changes {
+        allowed: vec![key()],
+        gone: vec![key()],
+        put_back: vec![key()],
+    };
+    let markers = vec![Marked {
+        name: "NOTE".to_owned(),
+        content: key(),
+    }];
     let request = serde_json::to_value(ask(code_commit_engine::Session::None)).unwrap();
     let (role, session) = (Builder.name(), Session::None);
     let remaining = code_commit_engine::Amount::default();
-    let asked = Asked { number: 1, role, prompt: "go", system: None, session, choice: 0, request, remaining };
+    let asked = Asked {
+        number: 1,
+        role,
+        prompt: "go",
+        system: None,
+        session,
+        choice: 0,
+        request,
+        remaining,
+    };
     let turned = world.turned(&asked, outcome, markers, changes).unwrap();
-    assert!(!format!("{turned:?}").contains("secret-key-77"), "{turned:?}");
+    assert!(
+        !format!("{turned:?}").contains("secret-key-77"),
+        "{turned:?}"
+    );
 }
 
 #[test]
@@ -206,12 +272,19 @@ fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
     let cast = role(folder.path());
     let mut world = world(folder.path(), run, cast);
     world.limits.max_time_ms = Some(7000);
-    world.perform(&ask(code_commit_engine::Session::None)).unwrap();
+    world
+        .perform(&ask(code_commit_engine::Session::None))
+        .unwrap();
     // The answer of the turn was not recorded.
     let at = |what: &str| folder.path().join("run").join(file(1, "builder", what));
     let begun = fs::metadata(at("query.txt")).unwrap().modified().unwrap();
-    let events = fs::File::options().append(true).open(at("output.jsonl")).unwrap();
-    events.set_modified(begun + std::time::Duration::from_secs(7)).unwrap();
+    let events = fs::File::options()
+        .append(true)
+        .open(at("output.jsonl"))
+        .unwrap();
+    events
+        .set_modified(begun + std::time::Duration::from_secs(7))
+        .unwrap();
     world.used = crate::AgentUsage::default();
     let past = Past::read(&folder.path().join("run")).unwrap();
     let (_, answer) = world.cut_off::<One>(&past, |_| Some(Builder)).unwrap();

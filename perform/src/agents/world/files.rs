@@ -3,7 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_engine::{Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote};
+use code_commit_engine::{
+    Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote,
+};
 
 use super::{AgentWorld, Cast};
 use crate::agents::fault::{AgentFault, fault};
@@ -26,21 +28,29 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
         // A role has chosen the file's own name: it may be long, or one of the harness's.
         let name = format!("{}-file.txt", at.place.name());
         let keep = |bytes: Vec<u8>| self.store(&name, &String::from_utf8_lossy(&bytes));
-        Ok(WasRead { place: shown(at), text: read.flatten().map(keep).transpose()?, odd })
+        Ok(WasRead {
+            place: shown(at),
+            text: read.flatten().map(keep).transpose()?,
+            odd,
+        })
     }
 }
 
 impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
-        self.change(at, "write", |path| code_commit_dir::replace(path, text.as_bytes()))
+        self.change(at, "write", |path| {
+            code_commit_dir::replace(path, text.as_bytes())
+        })
     }
 }
 
 impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, C> {
     /// Also after Ctrl-C: the lines report what happened.
     fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
-        self.change(at, "write", |path| code_commit_dir::append_once(path, head, text))
+        self.change(at, "write", |path| {
+            code_commit_dir::append_once(path, head, text)
+        })
     }
 }
 

@@ -1,4 +1,7 @@
-#![expect(clippy::disallowed_methods, reason = "the tests make the locks of another git with plain writes")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests make the locks of another git with plain writes"
+)]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::SystemTime;
@@ -29,10 +32,15 @@ fn a_lock_that_a_killed_rollback_has_left_is_no_obstacle() {
         fs::write(scratch.path().join(".git/index.code-commit.lock"), "half").unwrap();
         roll_back(&scratch.hardened(&[])).unwrap();
         assert_eq!(
-            (scratch.read("kept").as_str(), scratch.git(&["status", "--porcelain"]).as_str()),
+            (
+                scratch.read("kept").as_str(),
+                scratch.git(&["status", "--porcelain"]).as_str()
+            ),
             ("one\n", "")
         );
-        assert!(!lock(&scratch).exists() && !scratch.path().join(".git/index.code-commit").exists());
+        assert!(
+            !lock(&scratch).exists() && !scratch.path().join(".git/index.code-commit").exists()
+        );
     }
 }
 
@@ -48,7 +56,11 @@ fn a_git_that_is_dead_but_not_yet_reaped_is_not_waited_for() {
     while !stat().contains(" (git) Z") {
         std::thread::yield_now();
     }
-    fs::write(lock(&scratch), LEFT.replace("4194304", &dead.id().to_string())).unwrap();
+    fs::write(
+        lock(&scratch),
+        LEFT.replace("4194304", &dead.id().to_string()),
+    )
+    .unwrap();
     roll_back(&scratch.hardened(&[])).unwrap();
     assert_eq!(scratch.read("kept"), "one\n");
     dead.wait().unwrap();
@@ -68,13 +80,25 @@ PATH='[PATH]' exec git \"$@\"
 fn each_git_that_works_for_a_rollback_is_noted_in_its_lock() {
     let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
     scratch.write("kept", "two\n");
-    let (here, path) = (beside.path().display().to_string(), std::env::var("PATH").unwrap());
-    let (words, git) =
-        (WAITS.replace("[LOCK]", &lock(&scratch).display().to_string()), beside.path().join("git"));
-    fs::write(&git, words.replace("[HERE]", &here).replace("[PATH]", &path)).unwrap();
+    let (here, path) = (
+        beside.path().display().to_string(),
+        std::env::var("PATH").unwrap(),
+    );
+    let (words, git) = (
+        WAITS.replace("[LOCK]", &lock(&scratch).display().to_string()),
+        beside.path().join("git"),
+    );
+    fs::write(
+        &git,
+        words.replace("[HERE]", &here).replace("[PATH]", &path),
+    )
+    .unwrap();
     fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
     roll_back(&scratch.hardened(&[("PATH", &format!("{here}:{path}"))])).unwrap();
-    assert_eq!(fs::read_to_string(beside.path().join("said")).unwrap(), "noted\nnoted\n");
+    assert_eq!(
+        fs::read_to_string(beside.path().join("said")).unwrap(),
+        "noted\nnoted\n"
+    );
     assert_eq!(scratch.read("kept"), "one\n");
 }
 
@@ -96,7 +120,12 @@ fn a_file_that_was_changed_in_the_moment_of_the_last_commit_is_reset() {
     let scratch = Scratch::with_files();
     let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let set = |name: &str| {
-        fs::File::options().append(true).open(scratch.path().join(name)).unwrap().set_modified(then).unwrap();
+        fs::File::options()
+            .append(true)
+            .open(scratch.path().join(name))
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
     };
     // Inodes and the times of metadata, which nobody can set, do not count.
     scratch.git(&["config", "core.checkStat", "minimal"]);
@@ -117,10 +146,18 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
     for content in ["", "DIRC", "code-commit is rolling back"] {
         fs::write(lock(&scratch), content).unwrap();
         let error = roll_back(&scratch.hardened(&[])).unwrap_err();
-        assert!(error.to_string().contains(&lock(&scratch).display().to_string()), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains(&lock(&scratch).display().to_string()),
+            "{error}"
+        );
         assert!(error.to_string().contains("remove that file"), "{error}");
         assert_eq!(
-            (fs::read_to_string(lock(&scratch)).unwrap().as_str(), scratch.read("kept").as_str()),
+            (
+                fs::read_to_string(lock(&scratch)).unwrap().as_str(),
+                scratch.read("kept").as_str()
+            ),
             (content, "two\n")
         );
     }
@@ -130,6 +167,11 @@ fn a_lock_of_another_git_is_never_removed_and_named_with_a_hint() {
 fn a_rollback_that_fails_leaves_no_lock() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);
-    git.roll_back(&git.head().unwrap(), &commit_without_its_file(&scratch), &mut moved).unwrap_err();
+    git.roll_back(
+        &git.head().unwrap(),
+        &commit_without_its_file(&scratch),
+        &mut moved,
+    )
+    .unwrap_err();
     assert!(!lock(&scratch).exists());
 }

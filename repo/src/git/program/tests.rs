@@ -25,13 +25,20 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     scratch.write("new", "x\n");
     assert_eq!(git.dirty().unwrap(), ["kept", "new"]);
     // A file is not committed without the filter that keeps its secret out of the history.
-    for refused in [git.commit_paths(&["new"], "m", ME), git.commit_all(NONE, "m", ME)] {
+    for refused in [
+        git.commit_paths(&["new"], "m", ME),
+        git.commit_all(NONE, "m", ME),
+    ] {
         let said = refused.unwrap_err().to_string();
-        assert!(said.contains("no filter that the repository's own configuration names is run"), "{said}");
+        assert!(
+            said.contains("no filter that the repository's own configuration names is run"),
+            "{said}"
+        );
     }
     assert_eq!(git.commit_of("HEAD").unwrap().as_ref(), Some(&commit));
     scratch.write(".gitattributes", "new filter=trap=odd.name\n");
-    git.commit_paths(&["kept", ".gitattributes"], "m", ME).unwrap();
+    git.commit_paths(&["kept", ".gitattributes"], "m", ME)
+        .unwrap();
     git.roll_back(&head, &commit, &mut moved).unwrap();
     assert!(!sprung.exists());
     assert_eq!(scratch.read("kept"), "one\n");
@@ -45,39 +52,69 @@ fn a_filter_is_run_where_the_users_configuration_names_it_and_the_repositorys_do
     let filter = |clean| format!("[filter \"loud\"]\n\tclean = {clean}\n\trequired = true\n");
     let of_user = |clean| scratch.write(&configuration, &filter(clean));
     let git = scratch.hardened(&[("HOME", home.path().to_str().unwrap())]);
-    let commit = || git.commit_paths(&["new"], "m", ME).map_err(|refused| refused.to_string());
+    let commit = || {
+        git.commit_paths(&["new"], "m", ME)
+            .map_err(|refused| refused.to_string())
+    };
     scratch.write(".gitattributes", "new filter=loud\n");
     scratch.commit();
     scratch.write("new", "x\n");
     of_user("tr a-z A-Z");
     scratch.git(&["config", "filter.loud.clean", "cat"]);
-    assert!(commit().unwrap_err().ends_with("(git config --global) and not in the repository's"));
+    assert!(
+        commit()
+            .unwrap_err()
+            .ends_with("(git config --global) and not in the repository's")
+    );
     scratch.git(&["config", "--remove-section", "filter.loud"]);
     of_user("false");
     let failed = commit().unwrap_err();
-    assert!(failed.contains("clean filter 'loud' failed") && !failed.contains("configuration"), "{failed}");
+    assert!(
+        failed.contains("clean filter 'loud' failed") && !failed.contains("configuration"),
+        "{failed}"
+    );
     of_user("tr a-z A-Z");
     commit().unwrap();
     assert_eq!(scratch.git(&["show", "HEAD:new"]), "X\n");
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a git of the test's own stands in front of the real one")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a git of the test's own stands in front of the real one"
+)]
 fn nothing_is_committed_without_a_filter_that_only_the_system_names() {
     let (scratch, beside) = (Scratch::with_files(), tempfile::tempdir().unwrap());
     let at = |name: &str| beside.path().join(name).display().to_string();
-    scratch.write(&at("system"), "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n");
+    scratch.write(
+        &at("system"),
+        "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n",
+    );
     let (here, path) = (at(""), std::env::var("PATH").unwrap());
-    let words = format!("#!/bin/sh\nGIT_CONFIG_SYSTEM='{}' PATH='{path}' exec git \"$@\"\n", at("system"));
+    let words = format!(
+        "#!/bin/sh\nGIT_CONFIG_SYSTEM='{}' PATH='{path}' exec git \"$@\"\n",
+        at("system")
+    );
     scratch.write(&at("git"), &words);
-    std::fs::set_permissions(at("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        at("git"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
     let git = scratch.hardened(&[("PATH", &format!("{here}:{path}")), ("HOME", &here)]);
     scratch.write(".gitattributes", "new filter=loud.er\n");
     scratch.write("new", "x\n");
-    git.commit_paths(&[".gitattributes", "kept"], "m", ME).unwrap();
+    git.commit_paths(&[".gitattributes", "kept"], "m", ME)
+        .unwrap();
     let refused = git.commit_paths(&["new"], "m", ME).unwrap_err().to_string();
-    assert!(refused.contains("no filter that only the system's configuration names is run"), "{refused}");
-    scratch.write(&at(".gitconfig"), "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n");
+    assert!(
+        refused.contains("no filter that only the system's configuration names is run"),
+        "{refused}"
+    );
+    scratch.write(
+        &at(".gitconfig"),
+        "[filter \"loud.er\"]\n\tclean = tr a-z A-Z\n",
+    );
     git.commit_paths(&["new"], "m", ME).unwrap();
     assert_eq!(scratch.git(&["show", "HEAD:new"]), "X\n");
 }
@@ -95,7 +132,8 @@ fn no_git_is_started_in_a_submodule_that_a_command_has_made() {
     inner(&["add", "-A"]);
     inner(&["commit", "-qm", "c"]);
     inner(&["config", "filter.trap.clean", &command]);
-    git.commit_all(NONE, "the nested repository is a submodule now", ME).unwrap();
+    git.commit_all(NONE, "the nested repository is a submodule now", ME)
+        .unwrap();
     scratch.write("sub/file", "two\n");
     git.dirty().unwrap();
     git.commit_all(NONE, "again", ME).unwrap();
@@ -135,10 +173,14 @@ fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_abo
         } else {
             std::fs::remove_file(at).unwrap();
         }
-        for refused in [git.commit_all(NONE, "m", ME), git.commit_paths(&["file"], "m", ME)] {
+        for refused in [
+            git.commit_all(NONE, "m", ME),
+            git.commit_paths(&["file"], "m", ME),
+        ] {
             refused.unwrap_err();
         }
-        git.roll_back(&crate::Head::Detached, "HEAD", &mut moved).unwrap_err();
+        git.roll_back(&crate::Head::Detached, "HEAD", &mut moved)
+            .unwrap_err();
         assert!(folder.join("file").exists());
         assert_eq!(scratch.hardened(&[]).commit_of("HEAD").unwrap(), commit);
         std::fs::remove_dir_all(&folder).unwrap();
@@ -157,7 +199,10 @@ fn a_submodule_that_moves_or_goes_is_committed() {
     git.commit_all(NONE, "a submodule", ME).unwrap();
     inner(&["commit", "-qm", "further", "--allow-empty"]);
     git.commit_paths(&["sub"], "it moves", ME).unwrap();
-    assert_eq!(scratch.git(&["rev-parse", "HEAD:sub"]), inner(&["rev-parse", "HEAD"]));
+    assert_eq!(
+        scratch.git(&["rev-parse", "HEAD:sub"]),
+        inner(&["rev-parse", "HEAD"])
+    );
     std::fs::remove_dir_all(scratch.path().join("sub")).unwrap();
     git.commit_all(NONE, "it goes", ME).unwrap();
     assert!(git.submodules().unwrap().is_empty());
@@ -167,7 +212,15 @@ fn a_submodule_that_moves_or_goes_is_committed() {
 fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     let (scratch, inner) = (Scratch::with_files(), Scratch::with_files());
     let from = inner.path().to_str().unwrap();
-    scratch.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "sub"]);
+    scratch.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        from,
+        "sub",
+    ]);
     scratch.commit();
     let git = scratch.hardened(&[]);
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
@@ -179,20 +232,47 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     assert_eq!(scratch.read("sub/kept"), "one\n");
 
     scratch.write("ignored/theirs", "");
-    scratch.git(&["clone", "--quiet", "--bare", ".git/modules/sub", "ignored/git"]);
-    scratch.git(&["config", "--file", "ignored/git/config", "core.bare", "false"]);
+    scratch.git(&[
+        "clone",
+        "--quiet",
+        "--bare",
+        ".git/modules/sub",
+        "ignored/git",
+    ]);
+    scratch.git(&[
+        "config",
+        "--file",
+        "ignored/git/config",
+        "core.bare",
+        "false",
+    ]);
     std::fs::create_dir(scratch.path().join("ignored/git/logs")).unwrap();
-    std::os::unix::fs::symlink("../../theirs", scratch.path().join("ignored/git/logs/HEAD")).unwrap();
+    std::os::unix::fs::symlink("../../theirs", scratch.path().join("ignored/git/logs/HEAD"))
+        .unwrap();
     scratch.write("sub/.git", "gitdir: ../ignored/git\n");
     let error = roll_back().unwrap_err();
-    assert!(matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]), "{error}");
+    assert!(
+        matches!(&error, GitError::StillDirty { paths } if *paths == ["sub"]),
+        "{error}"
+    );
     // Nor into a folder that it created.
     std::fs::remove_file(scratch.path().join("sub/.git")).unwrap();
-    std::fs::rename(scratch.path().join("ignored/git"), scratch.path().join("sub/.git")).unwrap();
-    assert!(matches!(roll_back().unwrap_err(), GitError::StillDirty { .. }));
+    std::fs::rename(
+        scratch.path().join("ignored/git"),
+        scratch.path().join("sub/.git"),
+    )
+    .unwrap();
+    assert!(matches!(
+        roll_back().unwrap_err(),
+        GitError::StillDirty { .. }
+    ));
     scratch.write("sub-git", "gitdir: ../.git\n");
     std::fs::remove_dir_all(scratch.path().join("sub/.git")).unwrap();
-    std::fs::rename(scratch.path().join("sub-git"), scratch.path().join("sub/.git")).unwrap();
+    std::fs::rename(
+        scratch.path().join("sub-git"),
+        scratch.path().join("sub/.git"),
+    )
+    .unwrap();
     roll_back().unwrap_err();
     assert_eq!(scratch.read("ignored/theirs"), "");
 }

@@ -5,7 +5,12 @@ use crate::Rung;
 
 /// The system's messages if a file system is full, or a file is as large as it may be.
 const FULL: [&str; 3] = ["No space left on device", "ENOSPC", "os error 28"];
-const TOO_LARGE: [&str; 4] = ["File size limit exceeded", "File too large", "EFBIG", "os error 27"];
+const TOO_LARGE: [&str; 4] = [
+    "File size limit exceeded",
+    "File too large",
+    "EFBIG",
+    "os error 27",
+];
 
 /// The system's messages if a process has as many files open as it may.
 const TOO_MANY: [&str; 3] = ["Too many open files", "EMFILE", "os error 24"];

@@ -11,7 +11,8 @@ fn check(rung: Rung, line: &str) -> String {
         home: Some("/var/cache".into()),
         ..Access::default()
     };
-    let hint = explain(&output(line), &Confinement { rung, access }).unwrap_or_else(|| "nothing".into());
+    let hint =
+        explain(&output(line), &Confinement { rung, access }).unwrap_or_else(|| "nothing".into());
     assert!(is_harmless(&hint), "{line}: {hint}");
     hint
 }
@@ -19,13 +20,23 @@ fn check(rung: Rung, line: &str) -> String {
 /// Whether what a hint names is there, is of the kind that the flag takes, and holds no secret; and the whole network is
 /// offered only where no host is known.
 fn is_harmless(hint: &str) -> bool {
-    let flags: Vec<(&str, &str)> = hint.split('`').filter_map(|part| part.split_once(' ')).collect();
+    let flags: Vec<(&str, &str)> = hint
+        .split('`')
+        .filter_map(|part| part.split_once(' '))
+        .collect();
     let is_fine = |(flag, value): &(&str, &str)| {
         let path = Path::new(value);
         match *flag {
             _ if value.contains("FOLDER") => true,
             "--readable" => {
-                path.exists() && !is_secret(path, &Access { tree: "/work tree".into(), ..Access::default() })
+                path.exists()
+                    && !is_secret(
+                        path,
+                        &Access {
+                            tree: "/work tree".into(),
+                            ..Access::default()
+                        },
+                    )
             }
             // In the tree, the folder is made.
             "--writable" if path.is_absolute() && !path.starts_with("/work tree") => {
@@ -34,7 +45,9 @@ fn is_harmless(hint: &str) -> bool {
             _ => true,
         }
     };
-    let names_host = flags.iter().any(|(flag, value)| *flag == "--allow-host" && *value != "HOST");
+    let names_host = flags
+        .iter()
+        .any(|(flag, value)| *flag == "--allow-host" && *value != "HOST");
     flags.iter().all(is_fine) && !(names_host && hint.contains("allow it with `--network`"))
 }
 
@@ -43,7 +56,10 @@ fn output(line: &str) -> Output {
     let head = format!("compiling\n{line}\nmake: *** [all] Error 1\n").into_bytes();
     Output {
         ended: Ended::Exited(1),
-        captured: Captured { head, ..Captured::default() },
+        captured: Captured {
+            head,
+            ..Captured::default()
+        },
         apart: None,
         elapsed: Duration::ZERO,
         survivors_killed: 0,
@@ -54,7 +70,10 @@ fn output(line: &str) -> Output {
 }
 
 fn table(lines: &[(Rung, &str)]) -> String {
-    lines.iter().map(|(rung, line)| format!("{line}\n  {}\n", check(*rung, line))).collect()
+    lines
+        .iter()
+        .map(|(rung, line)| format!("{line}\n  {}\n", check(*rung, line)))
+        .collect()
 }
 
 /// An unrelated program's message about an unreadable file comes first.
@@ -68,34 +87,82 @@ PermissionError: [Errno 1] Operation not permitted";
 fn each_cause_gets_its_sentence() {
     let lines = [
         (Rung::Bwrap, "curl: (6) Could not resolve host: crates.io"),
-        (Rung::Bwrap, "error: no matching package named `rand` found, --offline was specified"),
-        (Rung::Bwrap, "touch: cannot touch '/var/lib/x/y': Read-only file system"),
-        (Rung::Bwrap, "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system"),
-        (Rung::Bwrap, "/usr/bin/rm: cannot remove '.git': Read-only file system"),
+        (
+            Rung::Bwrap,
+            "error: no matching package named `rand` found, --offline was specified",
+        ),
+        (
+            Rung::Bwrap,
+            "touch: cannot touch '/var/lib/x/y': Read-only file system",
+        ),
+        (
+            Rung::Bwrap,
+            "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system",
+        ),
+        (
+            Rung::Bwrap,
+            "/usr/bin/rm: cannot remove '.git': Read-only file system",
+        ),
         (Rung::Bwrap, "Error: EROFS"),
         (Rung::Bwrap, "cat: /var/log: No such file or directory"),
-        (Rung::Landlock, "mkdir: cannot create directory './target': Permission denied"),
-        (Rung::Landlock, "cat: ./agent-config/gemini-key.txt: Permission denied"),
+        (
+            Rung::Landlock,
+            "mkdir: cannot create directory './target': Permission denied",
+        ),
+        (
+            Rung::Landlock,
+            "cat: ./agent-config/gemini-key.txt: Permission denied",
+        ),
         (Rung::Landlock, "cat: /var/log: Permission denied"),
-        (Rung::Landlock, "./build.sh: 2: cannot create /var/log: Permission denied"),
-        (Rung::Bwrap, "cat: /var/cache/.ssh/id: No such file or directory"),
-        (Rung::Bwrap, "cat: /var/cache/apt: No such file or directory"),
+        (
+            Rung::Landlock,
+            "./build.sh: 2: cannot create /var/log: Permission denied",
+        ),
+        (
+            Rung::Bwrap,
+            "cat: /var/cache/.ssh/id: No such file or directory",
+        ),
+        (
+            Rung::Bwrap,
+            "cat: /var/cache/apt: No such file or directory",
+        ),
         (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
-        (Rung::Landlock, "cat: /tmp/code-commit-RlOZoN/home/.sdk/lib: No such file or directory"),
+        (
+            Rung::Landlock,
+            "cat: /tmp/code-commit-RlOZoN/home/.sdk/lib: No such file or directory",
+        ),
         (Rung::Landlock, PYTHON),
-        (Rung::Landlock, "./x: Permission denied\nError: connect EPERM 127.0.0.1:80"),
-        (Rung::Landlock, "PermissionError: [Errno 1] Operation not permitted: 'x'"),
+        (
+            Rung::Landlock,
+            "./x: Permission denied\nError: connect EPERM 127.0.0.1:80",
+        ),
+        (
+            Rung::Landlock,
+            "PermissionError: [Errno 1] Operation not permitted: 'x'",
+        ),
         (
             Rung::Bwrap,
             "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server",
         ),
         (Rung::Bwrap, "cat: /etc/passwd: No such file or directory"),
-        (Rung::Bwrap, "cat: /var/log/../cache/apt: No such file or directory"),
-        (Rung::Bwrap, "touch: cannot touch '/new': Read-only file system"),
-        (Rung::Bwrap, "touch: cannot touch '/etc/new': Read-only file system"),
+        (
+            Rung::Bwrap,
+            "cat: /var/log/../cache/apt: No such file or directory",
+        ),
+        (
+            Rung::Bwrap,
+            "touch: cannot touch '/new': Read-only file system",
+        ),
+        (
+            Rung::Bwrap,
+            "touch: cannot touch '/etc/new': Read-only file system",
+        ),
         (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
         (Rung::Bwrap, "src/main.rs: Permission denied"),
-        (Rung::Bwrap, "error[E0425]: cannot find value `x` in this scope"),
+        (
+            Rung::Bwrap,
+            "error[E0425]: cannot find value `x` in this scope",
+        ),
         (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
     ];
     insta::assert_snapshot!(table(&lines), @r#"
@@ -164,12 +231,30 @@ fn each_cause_gets_its_sentence() {
 #[test]
 fn under_landlock_the_file_is_meant_and_not_the_script_that_speaks() {
     let lines = [
-        (Rung::Landlock, "./build.sh: line 2: report.xml: Permission denied"),
-        (Rung::Landlock, "./build.sh: 2: ./build.sh: cannot create report.xml: Permission denied"),
-        (Rung::Landlock, "/usr/bin/ld: cannot open output file a.out: Permission denied"),
-        (Rung::Landlock, "PermissionError: [Errno 13] Permission denied: 'report.xml'"),
-        (Rung::Landlock, "Error: EACCES: permission denied, open 'report.xml'"),
-        (Rung::Landlock, "sh: 1: cannot create src/new: Permission denied"),
+        (
+            Rung::Landlock,
+            "./build.sh: line 2: report.xml: Permission denied",
+        ),
+        (
+            Rung::Landlock,
+            "./build.sh: 2: ./build.sh: cannot create report.xml: Permission denied",
+        ),
+        (
+            Rung::Landlock,
+            "/usr/bin/ld: cannot open output file a.out: Permission denied",
+        ),
+        (
+            Rung::Landlock,
+            "PermissionError: [Errno 13] Permission denied: 'report.xml'",
+        ),
+        (
+            Rung::Landlock,
+            "Error: EACCES: permission denied, open 'report.xml'",
+        ),
+        (
+            Rung::Landlock,
+            "sh: 1: cannot create src/new: Permission denied",
+        ),
         (Rung::Landlock, "fatal: could not open: Permission denied"),
     ];
     insta::assert_snapshot!(table(&lines), @r#"
@@ -194,7 +279,10 @@ fn under_landlock_the_file_is_meant_and_not_the_script_that_speaks() {
 fn a_success_is_not_explained() {
     let output = Output {
         ended: Ended::Exited(0),
-        captured: Captured { head: b"warning: Could not resolve host".to_vec(), ..Captured::default() },
+        captured: Captured {
+            head: b"warning: Could not resolve host".to_vec(),
+            ..Captured::default()
+        },
         apart: None,
         elapsed: Duration::ZERO,
         survivors_killed: 0,
@@ -202,20 +290,34 @@ fn a_success_is_not_explained() {
         denied: Vec::new(),
         refused: Vec::new(),
     };
-    let confinement = Confinement { rung: Rung::Bwrap, access: Access::default() };
+    let confinement = Confinement {
+        rung: Rung::Bwrap,
+        access: Access::default(),
+    };
     assert_eq!(explain(&output, &confinement), None);
 }
 
 #[test]
 fn of_many_lines_the_sandbox_is_looked_at_once() {
     let tools = tempfile::tempdir().unwrap();
-    let path: Vec<_> = (0..300).map(|number| tools.path().join(number.to_string())).collect();
-    path.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
-    let access = Access { tree: "/work tree".into(), path, ..Access::default() };
+    let path: Vec<_> = (0..300)
+        .map(|number| tools.path().join(number.to_string()))
+        .collect();
+    path.iter()
+        .for_each(|folder| std::fs::create_dir(folder).unwrap());
+    let access = Access {
+        tree: "/work tree".into(),
+        path,
+        ..Access::default()
+    };
     let text = "a.c:1: fatal error: x/y.h: No such file or directory\n".repeat(3000);
     let output = Output {
         ended: Ended::Exited(1),
-        captured: Captured { total_bytes: text.len() as u64, head: text.into_bytes(), ..Captured::default() },
+        captured: Captured {
+            total_bytes: text.len() as u64,
+            head: text.into_bytes(),
+            ..Captured::default()
+        },
         apart: None,
         elapsed: Duration::ZERO,
         survivors_killed: 0,
@@ -224,8 +326,21 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
         refused: Vec::new(),
     };
     let begun = crate::wait::now();
-    assert_eq!(explain(&output, &Confinement { rung: Rung::Bwrap, access }), None);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    assert_eq!(
+        explain(
+            &output,
+            &Confinement {
+                rung: Rung::Bwrap,
+                access
+            }
+        ),
+        None
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -244,15 +359,24 @@ fn no_hint_offers_a_secret_or_a_file_of_ours() {
         std::fs::File::create(at(file)).unwrap();
     }
     let mut table = String::new();
-    for (rung, message) in [(Rung::Bwrap, "No such file or directory"), (Rung::Landlock, "Permission denied")]
-    {
+    for (rung, message) in [
+        (Rung::Bwrap, "No such file or directory"),
+        (Rung::Landlock, "Permission denied"),
+    ] {
         for file in files {
             let output = output(&format!("cat: {}: {message}", at(file).display()));
             let masked = vec![at("tree/agent-config"), at("tree/.git/code-commit/runs")];
-            let access = Access { tree: at("tree"), masked, ..Access::default() };
-            let hint = explain(&output, &Confinement { rung, access }).unwrap_or("no hint".to_owned());
-            table
-                .push_str(&format!("{file}\n  {}\n", hint.replace(&folder.path().display().to_string(), "")));
+            let access = Access {
+                tree: at("tree"),
+                masked,
+                ..Access::default()
+            };
+            let hint =
+                explain(&output, &Confinement { rung, access }).unwrap_or("no hint".to_owned());
+            table.push_str(&format!(
+                "{file}\n  {}\n",
+                hint.replace(&folder.path().display().to_string(), "")
+            ));
         }
     }
     insta::assert_snapshot!(table, @r#"
@@ -282,8 +406,17 @@ fn no_hint_offers_a_secret_or_a_file_of_ours() {
 #[test]
 fn a_refused_host_is_named_also_where_the_code_was_judged() {
     let host = "example.com:8443".to_owned();
-    let refused = vec![crate::RefusedHost { host, why: crate::Refusal::NotAllowed }];
-    let output = Output { refused, ..output("1 failed in 0.02s") };
-    let confinement = Confinement { rung: Rung::Namespaces, access: Access::default() };
+    let refused = vec![crate::RefusedHost {
+        host,
+        why: crate::Refusal::NotAllowed,
+    }];
+    let output = Output {
+        refused,
+        ..output("1 failed in 0.02s")
+    };
+    let confinement = Confinement {
+        rung: Rung::Namespaces,
+        access: Access::default(),
+    };
     insta::assert_snapshot!(explain(&output, &confinement).unwrap(), @r#"the command did not reach example.com:8443 (not an allowed host): allow the host with `--allow-host example.com:8443` or `[sandbox] hosts = ["example.com:8443"]`"#);
 }

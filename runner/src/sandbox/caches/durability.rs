@@ -31,7 +31,10 @@ pub(crate) struct Held {
 /// outcome. Then throws them away if they may be incomplete.
 pub(super) fn hold(layers: &Path) -> io::Result<Held> {
     fs::create_dir_all(layers)?;
-    let held = Held { folder: File::open(layers)?.into(), mark: layers.join(MARK) };
+    let held = Held {
+        folder: File::open(layers)?.into(),
+        mark: layers.join(MARK),
+    };
     flock(&held.folder, FlockOperation::LockExclusive)?;
     let boot = fs::read(THIS_BOOT)?;
     let marked = fs::read(&held.mark).ok();
@@ -64,7 +67,9 @@ fn has_later(path: &Path, time: (i64, i64)) -> bool {
         } else {
             Vec::new()
         };
-        Ok(entries.drain(..).any(|entry| has_later(&entry.path(), time)))
+        Ok(entries
+            .drain(..)
+            .any(|entry| has_later(&entry.path(), time)))
     };
     has_later().unwrap_or_else(|error: io::Error| error.kind() != io::ErrorKind::NotFound)
 }
@@ -73,7 +78,9 @@ impl Drop for Held {
     fn drop(&mut self) {
         // The next command need not wait, either.
         let _ = flock(&self.folder, FlockOperation::Unlock);
-        let (Ok(folder), mark) = (self.folder.try_clone(), mem::take(&mut self.mark)) else { return };
+        let (Ok(folder), mark) = (self.folder.try_clone(), mem::take(&mut self.mark)) else {
+            return;
+        };
         // If it fails, or the program ends before, less is known to be on the disk.
         let _ = thread::Builder::new().spawn(move || write_back(&folder, &mark));
     }
@@ -81,11 +88,18 @@ impl Drop for Held {
 
 /// Writes back what commands have written, while nobody waits for it, and then says so by the mark.
 fn write_back(folder: &OwnedFd, mark: &Path) -> io::Result<()> {
-    #[expect(clippy::disallowed_methods, reason = "compared with the times of files")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "compared with the times of files"
+    )]
     let until = SystemTime::now() - LAG;
     syncfs(folder)?;
     let mark = File::options().write(true).open(mark)?;
-    if mark.metadata()?.modified()? < until { mark.set_modified(until) } else { Ok(()) }
+    if mark.metadata()?.modified()? < until {
+        mark.set_modified(until)
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]

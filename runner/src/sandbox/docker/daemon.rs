@@ -45,9 +45,22 @@ pub struct Containers {
 pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String> {
     let format = format!("{{{{.Names}}}} {{{{.Label \"{RUN_MARKER}\"}}}}");
     let filter = format!("label={RUN_MARKER}");
-    let list = ask(host, &["ps", "--all", "--no-trunc", "--filter", &filter, "--format", &format])?;
-    let orphans =
-        list.lines().filter_map(|line| line.split_once(' ')).filter(|(_, marker)| owner::is_gone(marker));
+    let list = ask(
+        host,
+        &[
+            "ps",
+            "--all",
+            "--no-trunc",
+            "--filter",
+            &filter,
+            "--format",
+            &format,
+        ],
+    )?;
+    let orphans = list
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(_, marker)| owner::is_gone(marker));
     let mut containers = Containers::default();
     for (name, _) in orphans {
         match ask(host, &["rm", "--force", name]) {
@@ -61,7 +74,10 @@ pub(crate) fn remove_orphans(host: Option<&OsStr>) -> Result<Containers, String>
 /// The client, with no environment except the address of the daemon.
 pub(super) fn client(host: Option<&OsStr>) -> Result<std::process::Command, String> {
     let mut client = program(system_program("docker")?);
-    client.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", "/nonexistent");
+    client
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", "/nonexistent");
     if let Some(host) = host {
         client.arg("--host").arg(host);
     }
@@ -70,12 +86,17 @@ pub(super) fn client(host: Option<&OsStr>) -> Result<std::process::Command, Stri
 
 /// Sends one request to the daemon. The error is the first line of the client's output.
 pub(super) fn ask(host: Option<&OsStr>, words: &[&str]) -> Result<String, String> {
-    let file =
-        || in_temporary(std::env::temp_dir(), tempfile::tempfile_in).map_err(|error| error.to_string());
+    let file = || {
+        in_temporary(std::env::temp_dir(), tempfile::tempfile_in).map_err(|error| error.to_string())
+    };
     let (mut answer, mut said) = (file()?, file()?);
     let mut client = client(host)?;
     let copy = |file: &std::fs::File| file.try_clone().map_err(|error| error.to_string());
-    client.args(words).stdin(Stdio::null()).stdout(copy(&answer)?).stderr(copy(&said)?);
+    client
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(copy(&answer)?)
+        .stderr(copy(&said)?);
     let mut child = client.spawn().map_err(|error| error.to_string())?;
     wait(&child);
     match child.try_wait() {
@@ -104,5 +125,8 @@ fn text_of(file: &mut std::fs::File) -> String {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or("docker failed and said nothing").to_owned()
+    text.lines()
+        .next()
+        .unwrap_or("docker failed and said nothing")
+        .to_owned()
 }

@@ -14,7 +14,8 @@ const LONGEST_LINE: usize = 60 << 10;
 
 /// The client's arguments, and the file that one of them names; the client must inherit it.
 pub(super) fn variables(env: &Env) -> io::Result<(Vec<OsString>, OwnedFd)> {
-    let (lines, others): (Vec<_>, Vec<_>) = env.iter().partition(|(name, value)| is_a_line(name, value));
+    let (lines, others): (Vec<_>, Vec<_>) =
+        env.iter().partition(|(name, value)| is_a_line(name, value));
     let pair = |(name, value): (&OsStr, &OsStr)| [name, value].join(OsStr::new("="));
     let mut text = Vec::new();
     for line in lines.into_iter().map(pair) {
@@ -22,8 +23,15 @@ pub(super) fn variables(env: &Env) -> io::Result<(Vec<OsString>, OwnedFd)> {
         text.push(b'\n');
     }
     let file = memory_file("variables", &text)?;
-    let mut arguments = vec!["--env-file".into(), format!("/proc/self/fd/{}", number(&file)).into()];
-    arguments.extend(others.into_iter().flat_map(|other| ["--env".into(), pair(other)]));
+    let mut arguments = vec![
+        "--env-file".into(),
+        format!("/proc/self/fd/{}", number(&file)).into(),
+    ];
+    arguments.extend(
+        others
+            .into_iter()
+            .flat_map(|other| ["--env".into(), pair(other)]),
+    );
     Ok((arguments, file))
 }
 
@@ -31,11 +39,19 @@ pub(super) fn variables(env: &Env) -> io::Result<(Vec<OsString>, OwnedFd)> {
 /// begin with `#`, and strips leading white space and a trailing `\r`; newer versions also strip
 /// quotes around a value.
 fn is_a_line(name: &OsStr, value: &OsStr) -> bool {
-    let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { return false };
-    let is_plain =
-        !name.is_empty() && !name.starts_with('#') && name.bytes().all(|byte| byte.is_ascii_graphic());
-    let is_quoted = ['"', '\''].iter().any(|quote| value.starts_with(*quote) && value.ends_with(*quote));
-    is_plain && !is_quoted && !value.contains(['\n', '\r']) && name.len() + value.len() < LONGEST_LINE
+    let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
+        return false;
+    };
+    let is_plain = !name.is_empty()
+        && !name.starts_with('#')
+        && name.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_quoted = ['"', '\'']
+        .iter()
+        .any(|quote| value.starts_with(*quote) && value.ends_with(*quote));
+    is_plain
+        && !is_quoted
+        && !value.contains(['\n', '\r'])
+        && name.len() + value.len() < LONGEST_LINE
 }
 
 #[cfg(test)]
@@ -52,7 +68,9 @@ mod tests {
         }
         let (arguments, file) = variables(&env).unwrap();
         let words: Vec<_> = arguments.iter().map(|word| format!("{word:?}")).collect();
-        let words = words.join("\n").replace(&format!("fd/{}\"", number(&file)), "fd/N\"");
+        let words = words
+            .join("\n")
+            .replace(&format!("fd/{}\"", number(&file)), "fd/N\"");
         let mut text = String::new();
         File::from(file).read_to_string(&mut text).unwrap();
         (words, text)

@@ -23,17 +23,25 @@ impl Fence {
         self,
         start: impl FnOnce() -> io::Result<std::process::Child> + Send,
     ) -> Result<io::Result<std::process::Child>, RunError> {
-        let fault = |message| RunError::Sandbox { rung: Rung::Landlock, message };
+        let fault = |message| RunError::Sandbox {
+            rung: Rung::Landlock,
+            message,
+        };
         let thread = || {
-            self.rules.restrict_self().map_err(|error| fault(error.to_string()))?;
+            self.rules
+                .restrict_self()
+                .map_err(|error| fault(error.to_string()))?;
             drop_rights_of_root().map_err(|error| fault(error.to_string()))?;
             seccomp::install(&self.filters).map_err(fault)?;
             Ok(start())
         };
         std::thread::scope(|scope| {
             let started = std::thread::Builder::new().spawn_scoped(scope, thread);
-            let started = started.map_err(|error| fault(format!("cannot start a thread: {error}")))?;
-            started.join().unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
+            let started =
+                started.map_err(|error| fault(format!("cannot start a thread: {error}")))?;
+            started
+                .join()
+                .unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
         })
     }
 }
@@ -41,15 +49,28 @@ impl Fence {
 /// As root, a process can affect every other process of the machine in ways that Landlock does not
 /// cover. Keeps only the capabilities needed to build in a tree that belongs to another user.
 fn drop_rights_of_root() -> rustix::io::Result<()> {
-    let files =
-        CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
+    let files = CapabilitySet::CHOWN
+        | CapabilitySet::DAC_OVERRIDE
+        | CapabilitySet::FOWNER
+        | CapabilitySet::FSETID;
     let kept = capabilities(None)?.permitted & files;
     let inheritable = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable })
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: kept,
+            permitted: kept,
+            inheritable,
+        },
+    )
 }
 
 /// Keeps this thread and all that it starts from the abstract unix sockets of other processes, such as the
 /// X server's: only a network namespace of its own would hide them. Has no effect before Linux 6.12.
 pub(in crate::sandbox) fn leave_abstract_sockets() -> Result<(), RulesetError> {
-    Ruleset::default().scope(Scope::AbstractUnixSocket)?.create()?.restrict_self().map(drop)
+    Ruleset::default()
+        .scope(Scope::AbstractUnixSocket)?
+        .create()?
+        .restrict_self()
+        .map(drop)
 }

@@ -21,30 +21,53 @@ pub(super) const WANTED: ABI = ABI::V6;
 const OTHERS: [&str; 3] = ["/proc", "/etc/passwd", "/etc/group"];
 
 /// Devices that are only a source or a sink.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+const DEVICES: [&str; 5] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+];
 
 /// Only names a file: neither gives the right to read it nor needs it.
 const NAMED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Takes a file, or a folder with everything in it, and the rights to grant.
-pub(super) type Give<'g> = dyn FnMut(BorrowedFd<'_>, BitFlags<AccessFs>) -> Result<(), RulesetError> + 'g;
+pub(super) type Give<'g> =
+    dyn FnMut(BorrowedFd<'_>, BitFlags<AccessFs>) -> Result<(), RulesetError> + 'g;
 
 /// Grants all rights of the command. Entries that disappeared since they were listed need none.
-pub(super) fn grants(access: &Access, private: &Path, give: &mut Give<'_>) -> Result<(), RulesetError> {
+pub(super) fn grants(
+    access: &Access,
+    private: &Path,
+    give: &mut Give<'_>,
+) -> Result<(), RulesetError> {
     let read = AccessFs::from_read(WANTED);
-    let change =
-        AccessFs::from_all(WANTED) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let change = AccessFs::from_all(WANTED)
+        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
     seen.extend(plan::etc(access).into_iter().chain(plan::tools(access)));
 
-    let mut bare = Walk { held: Vec::new(), hidden: plan::masked(access), give };
-    seen.iter().try_for_each(|path| bare.grant_by_name(path, read))?;
+    let mut bare = Walk {
+        held: Vec::new(),
+        hidden: plan::masked(access),
+        give,
+    };
+    seen.iter()
+        .try_for_each(|path| bare.grant_by_name(path, read))?;
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    DEVICES.iter().try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
+    DEVICES
+        .iter()
+        .try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
     bare.grant_by_name(private, change)?;
 
-    let mut walk = Walk { held: plan::read_only(access), hidden: plan::masked(access), give: bare.give };
-    plan::outside_the_tree(access, &access.readable).try_for_each(|path| walk.grant_by_name(&path, read))?;
+    let mut walk = Walk {
+        held: plan::read_only(access),
+        hidden: plan::masked(access),
+        give: bare.give,
+    };
+    plan::outside_the_tree(access, &access.readable)
+        .try_for_each(|path| walk.grant_by_name(&path, read))?;
     plan::outside_the_tree(access, &access.writable)
         .try_for_each(|path| walk.grant_by_name(&path, change))?;
     plan::open_in_read_only(access)
@@ -62,19 +85,32 @@ struct Walk<'w, 'g> {
 
 impl Walk<'_, '_> {
     /// Follows symlinks in the name.
-    fn grant_by_name(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+    fn grant_by_name(
+        &mut self,
+        path: &Path,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), RulesetError> {
         let file = openat(CWD, path, NAMED, Mode::empty());
         file.map_or(Ok(()), |file| self.grant(path, &file, access))
     }
 
     /// Grants `access` to a folder and everything in it or, if something in it is protected, to
     /// each entry separately. `path` is how `file` was found.
-    fn grant(&mut self, path: &Path, file: &OwnedFd, access: BitFlags<AccessFs>) -> Result<(), RulesetError> {
+    fn grant(
+        &mut self,
+        path: &Path,
+        file: &OwnedFd,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), RulesetError> {
         if self.hidden.iter().any(|hidden| hidden == path) {
             return Ok(());
         }
         let is_held = self.held.iter().any(|held| held == path);
-        let access = if is_held { access & AccessFs::from_read(WANTED) } else { access };
+        let access = if is_held {
+            access & AccessFs::from_read(WANTED)
+        } else {
+            access
+        };
         let mut protected = self.held.iter().chain(&self.hidden);
         if !protected.any(|inner| inner != path && inner.starts_with(path)) {
             return self.give(file, access);
@@ -96,13 +132,22 @@ impl Walk<'_, '_> {
             Ok(_) => access & AccessFs::from_file(WANTED),
         };
         // The kernel rejects a rule that allows nothing.
-        if access.is_empty() { Ok(()) } else { (self.give)(file.as_fd(), access) }
+        if access.is_empty() {
+            Ok(())
+        } else {
+            (self.give)(file.as_fd(), access)
+        }
     }
 }
 
 /// Opens the entry itself; never follows a symlink.
 fn open_entry(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
-    Ok(openat(folder, name, NAMED | OFlags::NOFOLLOW, Mode::empty())?)
+    Ok(openat(
+        folder,
+        name,
+        NAMED | OFlags::NOFOLLOW,
+        Mode::empty(),
+    )?)
 }
 
 /// Opens an absolute path that was found to contain no symlink, step by step, and makes sure that
@@ -122,7 +167,12 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
 }
 
 fn names_in(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
-    let list = openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let list = openat(
+        folder,
+        ".",
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let mut names = Vec::new();
     for entry in Dir::new(list)? {
         let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();

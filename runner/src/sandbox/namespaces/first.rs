@@ -10,15 +10,17 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitCode, ExitStatus};
 
 use rustix::fs::{fstat, stat};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, Signal, WaitOptions, getrlimit, set_dumpable_behavior,
     set_parent_process_death_signal, setrlimit, setsid, wait,
 };
 use rustix::system::sethostname;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, remove_capability_from_bounding_set,
-    set_capabilities,
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities,
 };
 
 use super::task::{Report, Task};
@@ -67,8 +69,9 @@ fn set_up(outer: Option<i32>) -> Result<(Task, File, OwnedFd), Report> {
     if task.has_network {
         leave_abstract_sockets().map_err(io::Error::other)?;
     } else {
-        bring_up_loopback()
-            .map_err(|error| io::Error::new(error.kind(), format!("cannot make a loopback: {error}")))?;
+        bring_up_loopback().map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot make a loopback: {error}"))
+        })?;
     }
     if let Some(socket) = proxy {
         listen_for_proxy(&mut task, &socket)?;
@@ -78,9 +81,14 @@ fn set_up(outer: Option<i32>) -> Result<(Task, File, OwnedFd), Report> {
         // No terminal, so that nothing can type into it from inside.
         setsid().map_err(during("leave the terminal"))?;
     }
-    std::env::set_current_dir(&task.cwd)
-        .map_err(|error| io::Error::other(format!("cannot work in {}: {error}", task.cwd.display())))?;
-    let stdin = if is_nothing(&stdin)? { File::open(NOTHING)?.into() } else { stdin };
+    std::env::set_current_dir(&task.cwd).map_err(|error| {
+        io::Error::other(format!("cannot work in {}: {error}", task.cwd.display()))
+    })?;
+    let stdin = if is_nothing(&stdin)? {
+        File::open(NOTHING)?.into()
+    } else {
+        stdin
+    };
     drop_rights()?;
     if !task.is_watched {
         // Otherwise the command itself does that: the filters let nobody trace.
@@ -99,7 +107,12 @@ const UP: u32 = 1;
 
 /// Asks the kernel to bring the loopback up, in 32 bytes: `nlmsghdr` and `ifinfomsg` (rtnetlink(7)).
 fn bring_up_loopback() -> io::Result<()> {
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let socket = socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
     let mut message = Vec::with_capacity(32);
     message.extend(32_u32.to_ne_bytes());
     message.extend(RTM_NEWLINK.to_ne_bytes());
@@ -113,8 +126,15 @@ fn bring_up_loopback() -> io::Result<()> {
     let mut answer = [0; 64];
     recv(&socket, &mut answer, RecvFlags::empty())?;
     // Behind the header: zero, or the error as a negative number.
-    let code = answer.get(16..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, i32::from_ne_bytes);
-    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }
+    let code = answer
+        .get(16..20)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map_or(0, i32::from_ne_bytes);
+    if code == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(-code))
+    }
 }
 
 /// The device that is empty. The harness's descriptor of it is not on a read-only mount: through that, root could
@@ -135,8 +155,8 @@ fn receive() -> io::Result<(Task, File, OwnedFd, Option<OwnedFd>)> {
     let mut bytes = Vec::new();
     let mut file = File::from(task);
     file.read_to_end(&mut bytes)?;
-    let task =
-        Task::decode(&bytes).ok_or_else(|| io::Error::other("the program was replaced while it ran"))?;
+    let task = Task::decode(&bytes)
+        .ok_or_else(|| io::Error::other("the program was replaced while it ran"))?;
     Ok((task, file, stdin, received.next()))
 }
 
@@ -154,7 +174,10 @@ fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
         let options = format!("-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort={port}");
         task.env.add_option("JAVA_TOOL_OPTIONS", &options);
     }
-    task.env.add_option("JAVA_TOOL_OPTIONS", "-Daether.connector.http.useSystemProperties=true");
+    task.env.add_option(
+        "JAVA_TOOL_OPTIONS",
+        "-Daether.connector.http.useSystemProperties=true",
+    );
     for name in ["NO_PROXY", "no_proxy"] {
         task.env.set(name, "localhost,127.0.0.1,::1");
     }
@@ -167,8 +190,18 @@ fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
 fn limit_tasks(processes: u64) -> io::Result<()> {
     let most = processes.saturating_mul(8);
     let now = getrlimit(Resource::Nproc);
-    let most = [Some(most), now.current, now.maximum].into_iter().flatten().min();
-    setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most }).map_err(during("limit processes"))
+    let most = [Some(most), now.current, now.maximum]
+        .into_iter()
+        .flatten()
+        .min();
+    setrlimit(
+        Resource::Nproc,
+        Rlimit {
+            current: most,
+            maximum: most,
+        },
+    )
+    .map_err(during("limit processes"))
 }
 
 /// As root, what a process may do depends on its capabilities and on its user ID. The first are all given up
@@ -183,15 +216,31 @@ fn drop_rights() -> io::Result<()> {
         }
     }
     let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
-        .map_err(during("drop rights"))?;
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: none,
+            permitted: none,
+            inheritable: none,
+        },
+    )
+    .map_err(during("drop rights"))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(during("hide the helper"))
 }
 
 fn start(task: &Task, stdin: OwnedFd) -> io::Result<Child> {
     let (name, arguments) = task.argv.split_first().ok_or(io::ErrorKind::NotFound)?;
-    let mut command = if task.is_watched { trace::around(name) } else { program(name) };
-    command.args(arguments).env_clear().envs(task.env.iter()).stdin(stdin).spawn()
+    let mut command = if task.is_watched {
+        trace::around(name)
+    } else {
+        program(name)
+    };
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(task.env.iter())
+        .stdin(stdin)
+        .spawn()
 }
 
 fn follow(child: &Child) -> Report {

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setpgid};
 use rustix::thread::{
-    CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set, set_capabilities,
+    CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set,
+    set_capabilities,
 };
 
 use super::first::tell;
@@ -20,8 +21,10 @@ use crate::sandbox::view::{during, own_namespaces};
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.
 pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let harness = words.next().and_then(|word| word.to_str()?.parse().ok());
-    let (has_network, is_attended) =
-        (words.next() == Some("network".into()), words.next() == Some("attended".into()));
+    let (has_network, is_attended) = (
+        words.next() == Some("network".into()),
+        words.next() == Some("attended".into()),
+    );
     match follow(harness, has_network, is_attended) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -33,7 +36,11 @@ pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> Ex
 
 /// The exit code of the first process, or 128 + the signal that ended it.
 fn follow(harness: Option<i32>, has_network: bool, is_attended: bool) -> io::Result<u8> {
-    let network = if has_network { UnshareFlags::empty() } else { UnshareFlags::NEWNET };
+    let network = if has_network {
+        UnshareFlags::empty()
+    } else {
+        UnshareFlags::NEWNET
+    };
     own_namespaces(
         UnshareFlags::NEWPID
             | UnshareFlags::NEWIPC
@@ -58,13 +65,26 @@ fn follow(harness: Option<i32>, has_network: bool, is_attended: bool) -> io::Res
         setpgid(None, None).map_err(during("leave the terminal"))?;
     }
     let status = child.wait()?;
-    let signal = status.signal().and_then(|signal| u8::try_from(128 + signal).ok());
-    Ok(signal.or(status.code().and_then(|code| u8::try_from(code).ok())).unwrap_or(u8::MAX))
+    let signal = status
+        .signal()
+        .and_then(|signal| u8::try_from(128 + signal).ok());
+    Ok(signal
+        .or(status.code().and_then(|code| u8::try_from(code).ok()))
+        .unwrap_or(u8::MAX))
 }
 
 /// A user who is not root loses all capabilities by starting a program, unless they are ambient.
 fn keep_rights() -> rustix::io::Result<()> {
     let permitted = capabilities(None)?.permitted;
-    set_capabilities(None, CapabilitySets { effective: permitted, permitted, inheritable: permitted })?;
-    permitted.iter().try_for_each(|one| configure_capability_in_ambient_set(one, true))
+    set_capabilities(
+        None,
+        CapabilitySets {
+            effective: permitted,
+            permitted,
+            inheritable: permitted,
+        },
+    )?;
+    permitted
+        .iter()
+        .try_for_each(|one| configure_capability_in_ambient_set(one, true))
 }

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_string, fsmount, fsopen, move_mount, open_tree, unmount,
 };
 use rustix::process::{fchdir, pivot_root};
 
@@ -49,7 +49,10 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
     root.private(Path::new(SHARED_MEMORY))?;
     let files: HashSet<&Path> = task.files.iter().map(|(path, _)| path.as_path()).collect();
     let is_made = |mount: &&Mount| !files.contains(mount.place());
-    task.mounts.iter().filter(is_made).try_for_each(|mount| root.add(mount))?;
+    task.mounts
+        .iter()
+        .filter(is_made)
+        .try_for_each(|mount| root.add(mount))?;
     for (path, content) in &task.files {
         root.write(path, content)?;
     }
@@ -58,7 +61,11 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
     root.attach(&in_memory("proc", &[])?, Path::new("/proc"))?;
     root.become_root()?;
     no_more_user_namespaces()?;
-    let plan = task.mounts.iter().map(|mount| (mount.place(), mount)).collect();
+    let plan = task
+        .mounts
+        .iter()
+        .map(|mount| (mount.place(), mount))
+        .collect();
     restrict(|place| rights(&plan, place))
 }
 
@@ -67,15 +74,20 @@ fn rights(plan: &HashMap<&Path, &Mount>, place: &Path) -> Rights {
     if place == Path::new(TERMINALS) {
         return Rights::Same;
     }
-    if DEVICES.iter().chain(&[CONSOLE]).any(|device| Path::new(device) == place) {
+    if DEVICES
+        .iter()
+        .chain(&[CONSOLE])
+        .any(|device| Path::new(device) == place)
+    {
         return Rights::Device;
     }
     match place.ancestors().find_map(|above| plan.get(above)) {
         _ if place == Path::new(SHARED_MEMORY) => Rights::Write,
         Some(Mount::Writable(_) | Mount::At(..) | Mount::Private(_)) => Rights::Write,
-        Some(Mount::ReadOnly(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_) | Mount::Link(..)) | None => {
-            Rights::Read
-        }
+        Some(
+            Mount::ReadOnly(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_) | Mount::Link(..),
+        )
+        | None => Rights::Read,
     }
 }
 
@@ -90,14 +102,29 @@ struct Root {
 
 impl Root {
     fn new(temporary_bytes: Option<u64>) -> io::Result<Self> {
-        let stdout = fs::read_link("/proc/self/fd/1").ok().filter(|device| device.starts_with(TERMINALS));
+        let stdout = fs::read_link("/proc/self/fd/1")
+            .ok()
+            .filter(|device| device.starts_with(TERMINALS));
         let terminal = stdout.and_then(|device| clone_of(CWD, &device).ok());
         let root = in_memory("tmpfs", &[("mode", "0755")])?;
-        move_mount(&root, "", CWD, SITE, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
-            .map_err(during("mount a new root"))?;
-        let folder =
-            rustix::fs::open(SITE, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let root = Self { folder, count: 0, terminal };
+        move_mount(
+            &root,
+            "",
+            CWD,
+            SITE,
+            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
+        )
+        .map_err(during("mount a new root"))?;
+        let folder = rustix::fs::open(
+            SITE,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        let root = Self {
+            folder,
+            count: 0,
+            terminal,
+        };
         let size = temporary_bytes.map(|bytes| bytes.to_string());
         let size = size.iter().map(|size| ("size", size.as_str()));
         let options: Vec<(&str, &str)> = size.chain([("mode", "0755")]).collect();
@@ -154,8 +181,8 @@ impl Root {
     /// Mounts a private file or folder in its place.
     fn show(&self, name: &Path, path: &Path) -> io::Result<()> {
         let source = self.open(name).map_err(at("open", name))?;
-        let source =
-            open_tree(&source, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH).map_err(at("show", path))?;
+        let source = open_tree(&source, "", CLONE | OpenTreeFlags::AT_EMPTY_PATH)
+            .map_err(at("show", path))?;
         self.attach(&source, path)
     }
 
@@ -175,7 +202,13 @@ impl Root {
 
     /// Opens a path of the new root. No symlink leads out of it.
     fn open(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
-        openat2(&self.folder, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT)
+        openat2(
+            &self.folder,
+            path,
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::IN_ROOT,
+        )
     }
 
     /// Opens a folder of the new root, which is created with its parents if it does not exist.
@@ -200,7 +233,13 @@ impl Root {
             Ok(()) => move_mount(mount, "", parent, name, flags),
             Err(Errno::EXIST) => {
                 let place = self.open(path).map_err(at("open", path))?;
-                move_mount(mount, "", place, "", flags | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH)
+                move_mount(
+                    mount,
+                    "",
+                    place,
+                    "",
+                    flags | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH,
+                )
             }
             Err(error) => Err(error),
         };
@@ -236,11 +275,17 @@ fn clone_of(folder: rustix::fd::BorrowedFd<'_>, path: &Path) -> io::Result<Owned
 fn in_memory(kind: &str, options: &[(&str, &str)]) -> io::Result<OwnedFd> {
     let make = || {
         let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-        options.iter().try_for_each(|(key, value)| fsconfig_set_string(&context, *key, *value))?;
+        options
+            .iter()
+            .try_for_each(|(key, value)| fsconfig_set_string(&context, *key, *value))?;
         fsconfig_create(&context)?;
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         // Terminals are devices.
-        let flags = if kind == "devpts" { MountAttrFlags::MOUNT_ATTR_NOSUID } else { flags };
+        let flags = if kind == "devpts" {
+            MountAttrFlags::MOUNT_ATTR_NOSUID
+        } else {
+            flags
+        };
         fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)
     };
     make().map_err(at("mount", Path::new(kind)))

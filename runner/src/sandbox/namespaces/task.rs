@@ -34,7 +34,12 @@ impl Task {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut words = Writer::default();
         words.count(self.overlays.len());
-        for Overlay { place, lower, layer } in &self.overlays {
+        for Overlay {
+            place,
+            lower,
+            layer,
+        } in &self.overlays
+        {
             words.paths([place, lower, &layer.upper, &layer.work]);
         }
         words.count(self.mounts.len());
@@ -189,7 +194,14 @@ impl Reader<'_> {
 
     fn overlay(&mut self) -> Option<Overlay> {
         let (place, lower) = (self.path()?, self.path()?);
-        Some(Overlay { place, lower, layer: View { upper: self.path()?, work: self.path()? } })
+        Some(Overlay {
+            place,
+            lower,
+            layer: View {
+                upper: self.path()?,
+                work: self.path()?,
+            },
+        })
     }
 
     fn mount(&mut self) -> Option<Mount> {
@@ -271,7 +283,10 @@ mod tests {
             overlays: vec![Overlay {
                 place: path("/t"),
                 lower: path("/l"),
-                layer: View { upper: path("/u"), work: path("/w") },
+                layer: View {
+                    upper: path("/u"),
+                    work: path("/w"),
+                },
             }],
             mounts: vec![
                 Mount::ReadOnly(path("/usr")),
@@ -298,7 +313,11 @@ mod tests {
     fn a_task_arrives_as_it_was_sent() {
         let sent = task();
         assert_eq!(Task::decode(&sent.encode()), Some(sent));
-        let sent = Task { overlays: Vec::new(), mounts: Vec::new(), ..task() };
+        let sent = Task {
+            overlays: Vec::new(),
+            mounts: Vec::new(),
+            ..task()
+        };
         assert_eq!(Task::decode(&sent.encode()), Some(sent));
     }
 

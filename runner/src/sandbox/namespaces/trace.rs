@@ -42,7 +42,9 @@ const MOST: usize = 20_000;
 
 /// A program that waits to be traced, and becomes the command.
 pub(in crate::sandbox) fn traced(mut words: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(name) = words.next() else { return ExitCode::FAILURE };
+    let Some(name) = words.next() else {
+        return ExitCode::FAILURE;
+    };
     let ready = || {
         let filters = seccomp::filters(Sockets::Allowed)?;
         kill_process(getpid(), rustix::process::Signal::STOP).map_err(|error| error.to_string())?;
@@ -68,7 +70,10 @@ pub(super) fn around(name: &OsStr) -> std::process::Command {
 pub(super) fn follow(child: &Child, file: &File) -> Report {
     let mut trace = Trace::default();
     let report = trace.follow(child).and_then(|report| {
-        let words = trace.denied.iter().flat_map(|(mark, what)| [&[*mark], what.as_bytes(), &[0]].concat());
+        let words = trace
+            .denied
+            .iter()
+            .flat_map(|(mark, what)| [&[*mark], what.as_bytes(), &[0]].concat());
         file.set_len(0)?;
         file.write_all_at(&[MARK, &words.collect::<Vec<_>>()].concat(), 0)?;
         Ok(report)
@@ -105,18 +110,25 @@ struct Trace {
 impl Trace {
     fn follow(&mut self, child: &Child) -> io::Result<Report> {
         let pid = Pid::from_raw(child.id().cast_signed());
-        waitpid(rustix::process::Pid::from_raw(pid.as_raw()), WaitOptions::UNTRACED)?;
+        waitpid(
+            rustix::process::Pid::from_raw(pid.as_raw()),
+            WaitOptions::UNTRACED,
+        )?;
         ptrace::seize(pid, Options::all() & following())?;
         nix::sys::signal::kill(pid, Signal::SIGCONT)?;
         // Threads are children, too.
         let all = WaitOptions::from_bits_retain(libc::__WALL.cast_unsigned());
         loop {
-            let Some((thread, status)) = wait(all).or_else(again)? else { continue };
+            let Some((thread, status)) = wait(all).or_else(again)? else {
+                continue;
+            };
             let thread = Pid::from_raw(thread.as_raw_pid());
             if !status.stopped() {
                 self.open.remove(&thread.as_raw());
                 if thread == pid {
-                    return Ok(Report::Ended(plainly(ExitStatus::from_raw(status.as_raw()))));
+                    return Ok(Report::Ended(plainly(ExitStatus::from_raw(
+                        status.as_raw(),
+                    ))));
                 }
                 continue;
             }
@@ -126,7 +138,10 @@ impl Trace {
     }
 
     fn stopped(&mut self, thread: Pid, status: WaitStatus) -> nix::Result<()> {
-        let (event, signal) = (status.as_raw() >> 16, status.stopping_signal().unwrap_or_default());
+        let (event, signal) = (
+            status.as_raw() >> 16,
+            status.stopping_signal().unwrap_or_default(),
+        );
         if event == libc::PTRACE_EVENT_SECCOMP {
             if let Some((number, arguments, _)) = registers(thread)
                 && let Some(call) = calls().find(|(known, ..)| *known == number)
@@ -141,7 +156,8 @@ impl Trace {
                 && self.denied.len() < MOST
             {
                 self.denied.extend(
-                    registers(thread).and_then(|(.., result)| denied(thread, call, arguments, result)),
+                    registers(thread)
+                        .and_then(|(.., result)| denied(thread, call, arguments, result)),
                 );
             }
             return ptrace::cont(thread, None);
@@ -165,7 +181,11 @@ fn following() -> Options {
 }
 
 fn again<T>(error: rustix::io::Errno) -> rustix::io::Result<Option<T>> {
-    if error == rustix::io::Errno::INTR { Ok(None) } else { Err(error) }
+    if error == rustix::io::Errno::INTR {
+        Ok(None)
+    } else {
+        Err(error)
+    }
 }
 
 /// The number of the call, its arguments, and its result.
@@ -179,7 +199,11 @@ fn registers(thread: Pid) -> Option<(c_long, [u64; 6], i64)> {
 #[cfg(target_arch = "aarch64")]
 fn registers(thread: Pid) -> Option<(c_long, [u64; 6], i64)> {
     let all = ptrace::getregs(thread).ok()?.regs;
-    Some((all[8].cast_signed(), [all[0], all[1], all[2], all[3], all[4], all[5]], all[0].cast_signed()))
+    Some((
+        all[8].cast_signed(),
+        [all[0], all[1], all[2], all[3], all[4], all[5]],
+        all[0].cast_signed(),
+    ))
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -188,12 +212,21 @@ fn registers(_: Pid) -> Option<(c_long, [u64; 6], i64)> {
 }
 
 /// What the call named, if the sandbox may be why it failed.
-fn denied(thread: Pid, (_, names, does): Call, arguments: [u64; 6], result: i64) -> Option<(u8, OsString)> {
+fn denied(
+    thread: Pid,
+    (_, names, does): Call,
+    arguments: [u64; 6],
+    result: i64,
+) -> Option<(u8, OsString)> {
     let error = i32::try_from(-result).ok()?;
     let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
     let of_address = |at| {
         let bytes = memory(thread, argument(at), LONGEST_ADDRESS)?;
-        matches!(error, libc::ENETUNREACH | libc::ECONNREFUSED | libc::EPERM | libc::EACCES).then_some(())?;
+        matches!(
+            error,
+            libc::ENETUNREACH | libc::ECONNREFUSED | libc::EPERM | libc::EACCES
+        )
+        .then_some(())?;
         Some((b'c', address(&bytes)?.into()))
     };
     let (at, folder) = match names {
@@ -204,7 +237,9 @@ fn denied(thread: Pid, (_, names, does): Call, arguments: [u64; 6], result: i64)
     let writes = match does {
         Reads => false,
         Writes => true,
-        Opens(flags) => argument(flags) & u64::from((libc::O_ACCMODE | libc::O_CREAT).cast_unsigned()) != 0,
+        Opens(flags) => {
+            argument(flags) & u64::from((libc::O_ACCMODE | libc::O_CREAT).cast_unsigned()) != 0
+        }
     };
     let mark = match error {
         libc::ENOENT | libc::EACCES if !writes => b'r',
@@ -213,13 +248,19 @@ fn denied(thread: Pid, (_, names, does): Call, arguments: [u64; 6], result: i64)
         libc::EACCES | libc::EPERM if writes => b'w',
         _ => return None,
     };
-    Some((mark, absolute(thread, &path(thread, argument(at))?, folder)?.into()))
+    Some((
+        mark,
+        absolute(thread, &path(thread, argument(at))?, folder)?.into(),
+    ))
 }
 
 /// What is in the memory of a stopped thread; less at the end of a mapping.
 fn memory(thread: Pid, at: u64, most: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; most];
-    let count = File::open(format!("/proc/{thread}/mem")).ok()?.read_at(&mut bytes, at).ok()?;
+    let count = File::open(format!("/proc/{thread}/mem"))
+        .ok()?
+        .read_at(&mut bytes, at)
+        .ok()?;
     bytes.truncate(count);
     Some(bytes)
 }
@@ -238,7 +279,11 @@ fn absolute(thread: Pid, path: &Path, folder: Option<u64>) -> Option<PathBuf> {
         None => "cwd".to_owned(),
     };
     let base = || std::fs::read_link(format!("/proc/{thread}/{here}"));
-    let whole = if path.is_absolute() { path.to_owned() } else { base().ok()?.join(path) };
+    let whole = if path.is_absolute() {
+        path.to_owned()
+    } else {
+        base().ok()?.join(path)
+    };
     let is_plain = !whole.components().any(|part| part == Component::ParentDir);
     (is_plain && whole.is_absolute()).then_some(whole)
 }

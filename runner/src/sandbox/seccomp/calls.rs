@@ -319,8 +319,12 @@ const OF_THIS_MACHINE: Calls = calls![
 ];
 /// What `libc` does not name.
 #[cfg(not(target_arch = "x86_64"))]
-const OF_THIS_MACHINE: Calls =
-    &[("SYS_getrlimit", 163), ("SYS_renameat", 38), ("SYS_setrlimit", 164), ("SYS_sync_file_range", 84)];
+const OF_THIS_MACHINE: Calls = &[
+    ("SYS_getrlimit", 163),
+    ("SYS_renameat", 38),
+    ("SYS_setrlimit", 164),
+    ("SYS_sync_file_range", 84),
+];
 
 /// Refused with EPERM, as programs expect it. Debugging and reading other processes; mounting, and entering namespaces;
 /// kernel keys, programs and modules; I/O rings, which bypass the filter; opening files by handle, which bypasses
@@ -395,7 +399,10 @@ mod tests {
     #[test]
     fn the_tables_are_sorted_and_nothing_is_both_allowed_and_forbidden() {
         for table in ALLOWED.into_iter().chain([FORBIDDEN, SHARED]) {
-            assert!(table.is_sorted_by(|(one, _), (next, _)| one < next), "{table:?}");
+            assert!(
+                table.is_sorted_by(|(one, _), (next, _)| one < next),
+                "{table:?}"
+            );
         }
         let mut allowed = ALLOWED.into_iter().flatten();
         assert!(allowed.all(|(_, call)| FORBIDDEN.iter().all(|(_, forbidden)| call != forbidden)));

@@ -10,7 +10,10 @@ use super::{Rules, condition};
 const SET_USER_ID: u64 = 0o4000;
 
 /// Flags of `open` that make a file, so that its mode counts.
-const MAKING: [u64; 2] = [0o100 /* O_CREAT */, 0o20_000_000 /* part of O_TMPFILE */];
+const MAKING: [u64; 2] = [
+    0o100,        /* O_CREAT */
+    0o20_000_000, /* part of O_TMPFILE */
+];
 
 /// A call that gives a file its mode, and the places of the mode and of flags among its arguments: with flags, only
 /// if they make a file.
@@ -42,17 +45,20 @@ const GIVING_MODES_HERE: Giving = &[];
 /// rights of the user who built it.
 pub(super) fn set_user_id() -> Result<Rules, BackendError> {
     let has = |argument, bit| condition(argument, SeccompCmpOp::MaskedEq(bit), bit);
-    let calls = GIVING_MODES.into_iter().flatten().map(|&(call, mode, flags)| {
-        let mode = has(mode, SET_USER_ID)?;
-        let rules = match flags {
-            None => vec![SeccompRule::new(vec![mode])?],
-            Some(flags) => MAKING
-                .into_iter()
-                .map(|making| SeccompRule::new(vec![mode.clone(), has(flags, making)?]))
-                .collect::<Result<_, _>>()?,
-        };
-        Ok((call, rules))
-    });
+    let calls = GIVING_MODES
+        .into_iter()
+        .flatten()
+        .map(|&(call, mode, flags)| {
+            let mode = has(mode, SET_USER_ID)?;
+            let rules = match flags {
+                None => vec![SeccompRule::new(vec![mode])?],
+                Some(flags) => MAKING
+                    .into_iter()
+                    .map(|making| SeccompRule::new(vec![mode.clone(), has(flags, making)?]))
+                    .collect::<Result<_, _>>()?,
+            };
+            Ok((call, rules))
+        });
     calls.collect()
 }
 

@@ -18,9 +18,15 @@ pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> 
     let output = over.output;
     report_end(project, phase, over.ended, output);
     output.report(&format!("log: {}", over.run.path().display()));
-    let members =
-        [("phase", json!(phase)), ("outcome", json!(over.ended)), ("holds_for", json!(over.holds_for))];
-    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let members = [
+        ("phase", json!(phase)),
+        ("outcome", json!(over.ended)),
+        ("holds_for", json!(over.holds_for)),
+    ];
+    members
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// Nothing has changed since the last verification, so another one would only cost.
@@ -33,7 +39,10 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
                 .to_owned(),
         ),
     };
-    let outcome = Outcome::NeedsPerson { round: project.state.current.verifier_iteration, cause };
+    let outcome = Outcome::NeedsPerson {
+        round: project.state.current.verifier_iteration,
+        cause,
+    };
     output.object(&json!({
         "event": "summary",
         "phase": phase,
@@ -47,9 +56,13 @@ pub(super) fn still_stuck(project: &Project, phase: u32, output: &Output) -> Exi
 /// The summary of a phase that has passed before: no model is called.
 pub(super) fn say_again(project: &Project, phase: u32, output: &Output) {
     let run = past::newest(&project.root.join(ABL).join(past::LOGS), phase);
-    let recorded = run.and_then(|run| Past::read(&run).ok()).and_then(|past| past.outcome().cloned());
+    let recorded = run
+        .and_then(|run| Past::read(&run).ok())
+        .and_then(|past| past.outcome().cloned());
     // A person may have adopted a pass that no run here found.
-    let adopted = Outcome::Done { rounds: project.state.current.verifier_iteration.max(1) };
+    let adopted = Outcome::Done {
+        rounds: project.state.current.verifier_iteration.max(1),
+    };
     let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Done { .. });
     output.object(&json!({
         "event": "summary",
@@ -63,16 +76,22 @@ pub(super) fn say_again(project: &Project, phase: u32, output: &Output) {
 fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output) -> Exit {
     match outcome {
         Outcome::Done { rounds } => {
-            output.report(&output.paint(GOOD, &format!("Phase {phase} passed in iteration {rounds}.")));
+            output.report(&output.paint(
+                GOOD,
+                &format!("Phase {phase} passed in iteration {rounds}."),
+            ));
         }
         Outcome::NeedsPerson { cause, .. } => {
-            output.report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
+            output
+                .report(&output.paint(BAD, &format!("Phase {phase} is stuck: {}.", cause.message)));
             let failed = read(&project.tests().join(FAILED_SPECS)).unwrap_or(None);
             output.report(printable(failed.as_deref().unwrap_or_default()).trim_end());
         }
         Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
-            output
-                .report(&output.paint(BAD, &format!("Phase {phase} stopped: {}", printable(&cause.message))));
+            output.report(&output.paint(
+                BAD,
+                &format!("Phase {phase} stopped: {}", printable(&cause.message)),
+            ));
         }
         Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
     }
@@ -80,7 +99,10 @@ fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output)
     | Outcome::Unfit { cause, .. }
     | Outcome::ModelUnavailable { cause, .. } = outcome
     {
-        output.report(&format!("help: {}", cause.remedy.as_deref().unwrap_or_default()));
+        output.report(&format!(
+            "help: {}",
+            cause.remedy.as_deref().unwrap_or_default()
+        ));
     }
     Exit::from(outcome)
 }

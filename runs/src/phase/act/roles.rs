@@ -70,11 +70,15 @@ impl Cast<Phases> for Team {
     }
 
     fn counted(&self, place: Place) -> Counted {
-        let without = |repository: &Repository| Counted::NotIgnored { without: repository.exclude.clone() };
+        let without = |repository: &Repository| Counted::NotIgnored {
+            without: repository.exclude.clone(),
+        };
         match place {
             // Whatever the project ignores, the specs count.
             Place::Abl | Place::Specs => Counted::All,
-            Place::Tests => Counted::NotIgnored { without: self.no_tests.clone() },
+            Place::Tests => Counted::NotIgnored {
+                without: self.no_tests.clone(),
+            },
             Place::Src => without(&self.src_repository),
         }
     }
@@ -103,7 +107,11 @@ impl Phase<'_> {
             let sandbox = sandbox.clone().filter(|_| !commands.is_empty());
             if let Some(sandbox) = sandbox {
                 let is_verifiers = name == Who::Verifier.name();
-                counter.confine(if is_verifiers { self.without_changes(sandbox) } else { sandbox });
+                counter.confine(if is_verifiers {
+                    self.without_changes(sandbox)
+                } else {
+                    sandbox
+                });
             }
             Ok((name, counter))
         };
@@ -113,7 +121,11 @@ impl Phase<'_> {
     /// The sandbox of the commands, if there is any: like the roles', but for containers, which give no view.
     fn around_commands(&self) -> Result<Option<Confinement>, Failure> {
         let project = self.project;
-        let mut commands = [&project.config.builder_commands, &project.config.verifier_commands].into_iter();
+        let mut commands = [
+            &project.config.builder_commands,
+            &project.config.verifier_commands,
+        ]
+        .into_iter();
         if self.probed.rung == Rung::Off || commands.all(BTreeMap::is_empty) {
             return Ok(None);
         }
@@ -131,7 +143,11 @@ impl Phase<'_> {
         let inside = access::dot_gits(root, src, tests)?;
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
-        let other = if self.probed.rung == Rung::Docker { access::with_views() } else { None };
+        let other = if self.probed.rung == Rung::Docker {
+            access::with_views()
+        } else {
+            None
+        };
         let probed = other.map_or_else(|| self.probed.clone(), |(_, probed)| probed);
         sandbox::hosts_can_be_opened(&self.settings, probed.rung)?;
         Ok(Some(probed.confine(access)))
@@ -140,11 +156,17 @@ impl Phase<'_> {
     /// What commands of the verifier change in the source is gone after the turn: the builder builds.
     fn without_changes(&self, mut sandbox: Confinement) -> Confinement {
         let src = self.project.src();
-        let is_ours = || src.metadata().is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw());
+        let is_ours = || {
+            src.metadata()
+                .is_ok_and(|it| it.uid() == rustix::process::geteuid().as_raw())
+        };
         let is_possible = sandbox.rung.has_views() && self.state != src.join(STATE) && is_ours();
         if is_possible {
             let layers = self.state.join(LAYERS);
-            sandbox.access.view = Some(View { upper: layers.join("upper"), work: layers.join("work") });
+            sandbox.access.view = Some(View {
+                upper: layers.join("upper"),
+                work: layers.join("work"),
+            });
         } else {
             self.site.host.output.warn(desk::READ_ONLY);
             sandbox.access.read_only.push(src.to_owned());
@@ -157,7 +179,10 @@ impl Phase<'_> {
         let role = |who: Who, crew: &Crew| self.role(who, crew, self.desks.get(who.name()), &logs);
         let repository = |git: &code_commit_repo::Git| {
             let exclude = self.project.never_committed(git.folder());
-            Repository { git: git.clone(), exclude }
+            Repository {
+                git: git.clone(),
+                exclude,
+            }
         };
         Ok(Team {
             builder: role(Who::Builder, &self.builder)?,
@@ -179,14 +204,23 @@ impl Phase<'_> {
             commands: commands.clone(),
             specs: self.project.specs.clone(),
             cwd: self.project.root.clone(),
-            env: env.iter().filter_map(|(name, value)| Some((text(name)?, text(value)?))).collect(),
+            env: env
+                .iter()
+                .filter_map(|(name, value)| Some((text(name)?, text(value)?)))
+                .collect(),
             timeout_seconds: self.args.command_timeout.as_secs().max(1),
             confinement: None,
             side: Side::Open,
         }
     }
 
-    fn role(&self, who: Who, crew: &Crew, desk: Option<&Counter>, logs: &Path) -> Result<Role, Failure> {
+    fn role(
+        &self,
+        who: Who,
+        crew: &Crew,
+        desk: Option<&Counter>,
+        logs: &Path,
+    ) -> Result<Role, Failure> {
         let project = self.project;
         let (own, other) = if who == Who::Builder {
             (project.src(), project.tests())
@@ -195,27 +229,47 @@ impl Phase<'_> {
         };
         let name = who.name();
         let mut env = Env::allowed(self.site.host.environment.all().clone(), &[]);
-        let visible = desk.map(Counter::visible).map(Vec::from).unwrap_or_default();
+        let visible = desk
+            .map(Counter::visible)
+            .map(Vec::from)
+            .unwrap_or_default();
         // The harness's own folder is read-only or hidden if it is in the role's.
         let state = self.state.join("agents").join(name);
-        let home = desk.filter(|_| state.starts_with(own)).map_or(state, |desk| desk.home(name));
+        let home = desk
+            .filter(|_| state.starts_with(own))
+            .map_or(state, |desk| desk.home(name));
         let inside = access::dot_gits(&project.root, own, other)?;
         let access = access::around(&project.root, (own, &inside), other, &visible, &env);
         if let Some(desk) = desk {
-            let path = env.get("PATH").map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
+            let path = env
+                .get("PATH")
+                .map_or_else(|| "/usr/local/bin:/usr/bin:/bin".into(), OsString::from);
             let folders = [desk.bin()].into_iter().chain(std::env::split_paths(&path));
-            env.set("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
+            env.set(
+                "PATH",
+                std::env::join_paths(folders).unwrap_or(path.clone()),
+            );
             env.set(SOCKET, desk.socket());
         }
         Ok(Role {
             worker: self.worker(&crew.first),
-            others: crew.others.iter().map(|chosen| self.worker(chosen)).collect(),
+            others: crew
+                .others
+                .iter()
+                .map(|chosen| self.worker(chosen))
+                .collect(),
             cwd: own.to_owned(),
             confinement: self.probed.confine(access),
             env,
             home: Some(home),
             permissions: Permissions::Skip,
-            timeout: self.settings.max_time.value.into_iter().chain([self.args.turn_timeout]).min(),
+            timeout: self
+                .settings
+                .max_time
+                .value
+                .into_iter()
+                .chain([self.args.turn_timeout])
+                .min(),
             idle_timeout: Some(self.args.idle_timeout),
             watched: self.watched(own),
             log: Some(logs.join(format!("{name}.log"))),
@@ -227,7 +281,10 @@ impl Phase<'_> {
         Worker {
             cli: chosen.cli.clone(),
             model: Some(chosen.model.clone()),
-            extra_env: agents::passed(self.site.host.environment).into_iter().chain(address).collect(),
+            extra_env: agents::passed(self.site.host.environment)
+                .into_iter()
+                .chain(address)
+                .collect(),
             key: Some(chosen.key.clone()),
         }
     }
@@ -235,7 +292,10 @@ impl Phase<'_> {
     /// Everything that the sandbox lets it change, except what the configuration protects.
     fn watched(&self, own: &Path) -> Watched {
         let root = &self.project.root;
-        let below = own.strip_prefix(root).map(|below| below.display().to_string()).unwrap_or_default();
+        let below = own
+            .strip_prefix(root)
+            .map(|below| below.display().to_string())
+            .unwrap_or_default();
         let protected = protected(&self.settings);
         let mut skip = access::skipped();
         // A verifier may take its folder for the project, and put its failures into `.abl/tests` there.
@@ -255,8 +315,12 @@ impl Phase<'_> {
 
 /// Commands come with the project, and run code that a model wrote.
 pub(super) fn warn_of_commands(config: &Config, output: &Output) {
-    let mut names: Vec<&str> =
-        config.builder_commands.keys().chain(config.verifier_commands.keys()).map(String::as_str).collect();
+    let mut names: Vec<&str> = config
+        .builder_commands
+        .keys()
+        .chain(config.verifier_commands.keys())
+        .map(String::as_str)
+        .collect();
     names.sort_unstable();
     names.dedup();
     if !names.is_empty() {
@@ -271,9 +335,18 @@ pub(super) fn warn_of_commands(config: &Config, output: &Output) {
 /// A role's relative path to the specs: they have the same path inside and outside its sandbox.
 fn way(own: &Path, root: &Path) -> String {
     let specs = root.join(SPECS);
-    let common = own.ancestors().find(|folder| specs.starts_with(folder)).unwrap_or(root);
-    let up = own.strip_prefix(common).map_or(0, |down| down.components().count());
-    format!("{}{}", "../".repeat(up), specs.strip_prefix(common).unwrap_or(&specs).display())
+    let common = own
+        .ancestors()
+        .find(|folder| specs.starts_with(folder))
+        .unwrap_or(root);
+    let up = own
+        .strip_prefix(common)
+        .map_or(0, |down| down.components().count());
+    format!(
+        "{}{}",
+        "../".repeat(up),
+        specs.strip_prefix(common).unwrap_or(&specs).display()
+    )
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@ pub(super) fn uses_arguments(line: &str) -> bool {
         let after = match rest {
             [] => return false,
             [b'$', name @ ..] if is_argument(name) => return true,
-            [b'f', b'o', b'r', b' ' | b'\t', name @ ..] if is_word_start && has_no_list(name) => return true,
+            [b'f', b'o', b'r', b' ' | b'\t', name @ ..] if is_word_start && has_no_list(name) => {
+                return true;
+            }
             // A here-document may contain any quotes.
             [b'<', b'<', text @ ..] if !is_quoted => return names_argument(text),
             [b'#', comment @ ..] if is_word_start && !is_quoted => past(b'\n', comment),
@@ -29,7 +31,10 @@ pub(super) fn uses_arguments(line: &str) -> bool {
                 after
             }),
         };
-        let before = rest.len().checked_sub(after.len() + 1).and_then(|last| rest.get(last));
+        let before = rest
+            .len()
+            .checked_sub(after.len() + 1)
+            .and_then(|last| rest.get(last));
         is_word_start = before.is_some_and(|byte| b" \t\n;&|(".contains(byte));
         rest = after;
     }
@@ -51,7 +56,10 @@ fn is_argument(name: &[u8]) -> bool {
     match name {
         [b'@' | b'*' | b'1'..=b'9', ..] => true,
         [b'{', name @ ..] => {
-            let name = name.strip_prefix(b"#").or(name.strip_prefix(b"!")).unwrap_or(name);
+            let name = name
+                .strip_prefix(b"#")
+                .or(name.strip_prefix(b"!"))
+                .unwrap_or(name);
             let mut digits = name.iter().take_while(|byte| byte.is_ascii_digit());
             matches!(name, [b'@' | b'*', ..]) || digits.any(|digit| *digit != b'0')
         }
@@ -73,9 +81,15 @@ fn has_no_list(name: &[u8]) -> bool {
         rest = after;
     }
     let rest = rest.trim_ascii_start();
-    rest.strip_prefix(b";").unwrap_or(rest).trim_ascii_start().starts_with(b"do")
+    rest.strip_prefix(b";")
+        .unwrap_or(rest)
+        .trim_ascii_start()
+        .starts_with(b"do")
 }
 
 fn past(end: u8, text: &[u8]) -> &[u8] {
-    text.iter().position(|byte| *byte == end).and_then(|at| text.get(at + 1..)).unwrap_or_default()
+    text.iter()
+        .position(|byte| *byte == end)
+        .and_then(|at| text.get(at + 1..))
+        .unwrap_or_default()
 }

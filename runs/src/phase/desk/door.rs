@@ -70,7 +70,10 @@ impl Door {
     fn attend(&self, mut stream: &UnixStream) {
         let mut answer = match self.request(stream) {
             Ok(request) => self.desk.answer(&request.argv, &self.cancel),
-            Err(_) => Answer { code: 125, output: "abl-cmd: that was no request\n".to_owned() },
+            Err(_) => Answer {
+                code: 125,
+                output: "abl-cmd: that was no request\n".to_owned(),
+            },
         };
         if let Some(ports) = &self.ports {
             ports.follow();
@@ -99,15 +102,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("desk");
         let specs = [(1, "# Phase 1: A\n".to_owned())].into();
-        let desk = Desk { socket: socket.clone(), specs, ..Desk::default() };
-        Door { patience, ..Door::new(desk, Cancel::new().unwrap()).unwrap() }.open().unwrap();
+        let desk = Desk {
+            socket: socket.clone(),
+            specs,
+            ..Desk::default()
+        };
+        Door {
+            patience,
+            ..Door::new(desk, Cancel::new().unwrap()).unwrap()
+        }
+        .open()
+        .unwrap();
         (folder, socket)
     }
 
     /// A caller with a timeout.
     fn caller(socket: &PathBuf) -> UnixStream {
         let stream = UnixStream::connect(socket).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
         stream
     }
 
@@ -126,7 +140,10 @@ mod tests {
     #[test]
     fn a_caller_that_says_nothing_is_sent_away() {
         let (_folder, socket) = door(Duration::from_millis(50));
-        assert_eq!(answer(&caller(&socket)), (125, "abl-cmd: that was no request\n".to_owned()));
+        assert_eq!(
+            answer(&caller(&socket)),
+            (125, "abl-cmd: that was no request\n".to_owned())
+        );
     }
 
     #[test]
@@ -146,7 +163,10 @@ mod tests {
     #[test]
     fn where_the_system_gives_no_caller_the_desk_waits_until_it_is_closed() {
         let folder = tempfile::tempdir().unwrap();
-        let desk = Desk { socket: folder.path().join("desk"), ..Desk::default() };
+        let desk = Desk {
+            socket: folder.path().join("desk"),
+            ..Desk::default()
+        };
         let cancel = Cancel::new().unwrap();
         let door = Door::new(desk, cancel.clone()).unwrap();
         // Without a caller, each accept fails at once.

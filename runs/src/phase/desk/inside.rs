@@ -40,13 +40,26 @@ pub(super) fn serve_around(
     symlink(std::env::current_exe()?, bin.join(DESK))?;
     confinement.access.readable.push(bin.clone());
     confinement.access.writable.push(own.clone());
-    let inner = Desk { socket: own.join("desk"), side: Side::Inside, ..desk.clone() };
+    let inner = Desk {
+        socket: own.join("desk"),
+        side: Side::Inside,
+        ..desk.clone()
+    };
     code_commit_dir::replace(&orders, &serde_json::to_vec(&inner)?)?;
-    let command = Command { input: Some(orders), ..Command::new([bin.join(DESK)], &desk.cwd, desk.env()) };
+    let command = Command {
+        input: Some(orders),
+        ..Command::new([bin.join(DESK)], &desk.cwd, desk.env())
+    };
     // With the machine's network, the role finds servers without help.
-    let ports = (!confinement.access.network).then(|| Arc::new(Ports::new(own.join(ports::SOCKET))));
-    let outside = Desk { side: Side::Outside(inner.socket), ..desk };
-    Door::new(outside, cancel.clone())?.with_ports(ports.clone()).open()?;
+    let ports =
+        (!confinement.access.network).then(|| Arc::new(Ports::new(own.join(ports::SOCKET))));
+    let outside = Desk {
+        side: Side::Outside(inner.socket),
+        ..desk
+    };
+    Door::new(outside, cancel.clone())?
+        .with_ports(ports.clone())
+        .open()?;
     thread::scope(|scope| {
         if let Some(ports) = &ports {
             scope.spawn(|| {
@@ -62,7 +75,10 @@ pub(super) fn serve_around(
         let mut served = serve(&command, &confinement, &cancel, &mut answer);
         if matches!(served, Err(RunError::View { .. })) {
             confinement.access.view = None;
-            confinement.access.read_only.push(confinement.access.tree.clone());
+            confinement
+                .access
+                .read_only
+                .push(confinement.access.tree.clone());
             writeln!(answer, "{WITHOUT_VIEW}")?;
             served = serve(&command, &confinement, &cancel, &mut answer);
         }
@@ -92,13 +108,19 @@ fn serve(
 
 /// Has the desk inside run a command.
 pub(super) fn ask(socket: &Path, argv: &[String]) -> Answer {
-    try_ask(socket, argv)
-        .unwrap_or_else(|error| Answer { code: 125, output: format!("abl-cmd: no answer: {error}\n") })
+    try_ask(socket, argv).unwrap_or_else(|error| Answer {
+        code: 125,
+        output: format!("abl-cmd: no answer: {error}\n"),
+    })
 }
 
 /// Commands may have put anything in the place of the socket: a symlink would lead to a daemon of the machine.
 pub(super) fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let handle = rustix::fs::open(socket, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let handle = rustix::fs::open(
+        socket,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     if FileType::from_raw_mode(fstat(&handle)?.st_mode) != FileType::Socket {
         return Err(io::Error::other("its socket is gone"));
     }
@@ -107,7 +129,12 @@ pub(super) fn connect(socket: &Path) -> io::Result<UnixStream> {
 
 fn try_ask(socket: &Path, argv: &[String]) -> io::Result<Answer> {
     let mut stream = connect(socket)?;
-    serde_json::to_writer(&mut stream, &Request { argv: argv.to_vec() })?;
+    serde_json::to_writer(
+        &mut stream,
+        &Request {
+            argv: argv.to_vec(),
+        },
+    )?;
     stream.shutdown(Shutdown::Write)?;
     let mut text = Vec::new();
     stream.take(LONGEST_ANSWER).read_to_end(&mut text)?;

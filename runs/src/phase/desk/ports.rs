@@ -44,7 +44,9 @@ fn attend(mut stream: UnixStream) -> io::Result<()> {
     let mut port = [0; 2];
     stream.read_exact(&mut port)?;
     match u16::from_be_bytes(port) {
-        LIST => listening().iter().try_for_each(|port| stream.write_all(&port.to_be_bytes())),
+        LIST => listening()
+            .iter()
+            .try_for_each(|port| stream.write_all(&port.to_be_bytes())),
         port => {
             let server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
                 .or_else(|_| TcpStream::connect((Ipv6Addr::LOCALHOST, port)))?;
@@ -56,7 +58,11 @@ fn attend(mut stream: UnixStream) -> io::Result<()> {
 /// The ports on which somebody in this network listens (`proc_net_tcp(5)`).
 fn listening() -> BTreeSet<u16> {
     let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/self/net/{name}")));
-    tables.iter().flatten().flat_map(|table| table.lines().skip(1).filter_map(listener)).collect()
+    tables
+        .iter()
+        .flatten()
+        .flat_map(|table| table.lines().skip(1).filter_map(listener))
+        .collect()
 }
 
 /// `  0: 0100007F:1F90 00000000:0000 0A …`: number, own address, the other's, state.
@@ -84,7 +90,10 @@ struct State {
 
 impl Ports {
     pub(super) fn new(socket: PathBuf) -> Self {
-        Self { socket, state: Mutex::default() }
+        Self {
+            socket,
+            state: Mutex::default(),
+        }
     }
 
     /// Opens the ports of new servers and closes those of servers that have ended.
@@ -129,15 +138,26 @@ impl Ports {
         stream.write_all(&LIST.to_be_bytes())?;
         let mut bytes = Vec::new();
         stream.take(1 << 17).read_to_end(&mut bytes)?;
-        let ports = bytes.as_chunks().0.iter().map(|bytes| u16::from_be_bytes(*bytes));
-        Ok(ports.filter(|port| *port >= LOWEST).take(MOST_PORTS).collect())
+        let ports = bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|bytes| u16::from_be_bytes(*bytes));
+        Ok(ports
+            .filter(|port| *port >= LOWEST)
+            .take(MOST_PORTS)
+            .collect())
     }
 
     fn open(&self, port: u16, connections: &Weak<()>) -> io::Result<Vec<Open>> {
-        let open = |ip: IpAddr| Open::new((ip, port).into(), self.socket.clone(), connections.clone());
+        let open =
+            |ip: IpAddr| Open::new((ip, port).into(), self.socket.clone(), connections.clone());
         let first = open(Ipv4Addr::LOCALHOST.into())?;
         // A machine need not have IPv6.
-        Ok([first].into_iter().chain(open(Ipv6Addr::LOCALHOST.into())).collect())
+        Ok([first]
+            .into_iter()
+            .chain(open(Ipv6Addr::LOCALHOST.into()))
+            .collect())
     }
 }
 
@@ -158,7 +178,9 @@ impl Open {
             loop {
                 match accepts.accept() {
                     Ok((caller, _)) => {
-                        let Some(held) = connections.upgrade() else { return };
+                        let Some(held) = connections.upgrade() else {
+                            return;
+                        };
                         let pass_on = Arc::clone(&pass_on);
                         // At the limit, the connection is closed.
                         if Arc::strong_count(&held) <= MOST_CONNECTIONS {
@@ -220,7 +242,11 @@ mod tests {
                 let (mut stream, mut port) = (stream.unwrap(), [0; 2]);
                 stream.read_exact(&mut port).unwrap();
                 let bytes: Vec<u8> = ports.iter().flat_map(|port| port.to_be_bytes()).collect();
-                let answer = if port == [0; 2] { bytes } else { b"inside".to_vec() };
+                let answer = if port == [0; 2] {
+                    bytes
+                } else {
+                    b"inside".to_vec()
+                };
                 stream.write_all(&answer).unwrap();
             }
         });
@@ -229,7 +255,9 @@ mod tests {
 
     fn said(port: u16) -> io::Result<String> {
         let mut said = String::new();
-        TcpStream::connect((Ipv4Addr::LOCALHOST, port))?.read_to_string(&mut said).map(|_| said)
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port))?
+            .read_to_string(&mut said)
+            .map(|_| said)
     }
 
     /// A port that is free for now.
@@ -241,7 +269,8 @@ mod tests {
     fn a_port_is_open_as_long_as_its_server_listens_and_no_port_of_the_system_ever_is() {
         let taken = free();
         let port = free().local_addr().unwrap().port();
-        let ports: &'static [u16] = Box::leak(Box::new([22, taken.local_addr().unwrap().port(), port]));
+        let ports: &'static [u16] =
+            Box::leak(Box::new([22, taken.local_addr().unwrap().port(), port]));
         let (folder, outside) = inside(ports);
         outside.follow();
         outside.follow();
@@ -250,8 +279,21 @@ mod tests {
             "abl-cmd: another program of this machine uses port {}: the server of a command there cannot be reached\n",
             ports[1]
         );
-        assert_eq!((outside.unreachable(), outside.unreachable()), (expected, String::new()));
-        assert_eq!(outside.state.lock().unwrap().open.keys().copied().collect::<Vec<_>>(), [port]);
+        assert_eq!(
+            (outside.unreachable(), outside.unreachable()),
+            (expected, String::new())
+        );
+        assert_eq!(
+            outside
+                .state
+                .lock()
+                .unwrap()
+                .open
+                .keys()
+                .copied()
+                .collect::<Vec<_>>(),
+            [port]
+        );
         // The desk inside answers no more: what was open stays.
         fs::remove_file(folder.path().join(SOCKET)).unwrap();
         outside.follow();

@@ -4,15 +4,25 @@ use super::*;
 
 fn ask(argv: &[&str]) -> (u8, String) {
     answer(
-        &[("plain", "printf '%s|'"), ("placed", "printf '<%s>' \"$@\"; exit 3"), ("slow", "sleep 60")],
+        &[
+            ("plain", "printf '%s|'"),
+            ("placed", "printf '<%s>' \"$@\"; exit 3"),
+            ("slow", "sleep 60"),
+        ],
         argv,
     )
 }
 
 fn answer(commands: &[(&str, &str)], argv: &[&str]) -> (u8, String) {
-    let entry = |command: &str| Entry { command: command.to_owned(), description: "does it".to_owned() };
+    let entry = |command: &str| Entry {
+        command: command.to_owned(),
+        description: "does it".to_owned(),
+    };
     let desk = Desk {
-        commands: commands.iter().map(|(name, line)| ((*name).to_owned(), entry(line))).collect(),
+        commands: commands
+            .iter()
+            .map(|(name, line)| ((*name).to_owned(), entry(line)))
+            .collect(),
         specs: [(1, "# Phase 1: A\n".to_owned())].into(),
         cwd: "/tmp".into(),
         env: [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into(),
@@ -26,7 +36,10 @@ fn answer(commands: &[(&str, &str)], argv: &[&str]) -> (u8, String) {
 
 #[test]
 fn arguments_are_never_a_part_of_the_shell_line() {
-    assert_eq!(ask(&["plain", "a b", "$(id)", ";exit 9"]), (0, "a b|$(id)|;exit 9|".to_owned()));
+    assert_eq!(
+        ask(&["plain", "a b", "$(id)", ";exit 9"]),
+        (0, "a b|$(id)|;exit 9|".to_owned())
+    );
     assert_eq!(ask(&["placed", "'\"", "x"]), (3, "<'\"><x>".to_owned()));
 }
 
@@ -91,13 +104,21 @@ fn only_names_of_the_configuration_run() {
     assert_eq!(ask(&["printf '%s|'"]).0, 127);
     let (code, list) = ask(&[]);
     assert_eq!(code, 0);
-    assert!(list.contains("plain\tdoes it") && !list.contains("printf"), "{list}");
+    assert!(
+        list.contains("plain\tdoes it") && !list.contains("printf"),
+        "{list}"
+    );
 }
 
 #[test]
 fn a_spec_is_printed_by_its_number_alone() {
     assert_eq!(ask(&["get-spec", "1"]), (0, "# Phase 1: A\n".to_owned()));
-    for bad in [&["get-spec"][..], &["get-spec", "2"], &["get-spec", "../../.env"], &["get-spec", "1", "2"]] {
+    for bad in [
+        &["get-spec"][..],
+        &["get-spec", "2"],
+        &["get-spec", "../../.env"],
+        &["get-spec", "1", "2"],
+    ] {
         assert_eq!(ask(bad).0, 1, "{bad:?}");
     }
 }

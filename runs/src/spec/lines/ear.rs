@@ -33,12 +33,18 @@ pub(crate) struct Ear {
 impl Ear {
     /// For the session with these files; for an audit without.
     pub(crate) fn new(lines: Lines, root: &Path, files: Option<&Files>) -> Self {
-        Self { lines, root: root.to_owned(), session: files.map(Files::session) }
+        Self {
+            lines,
+            root: root.to_owned(),
+            session: files.map(Files::session),
+        }
     }
 
     /// At the end of the session file, as they are emitted (S4 §Session File).
     fn append(&self, marker: &Marked) -> io::Result<()> {
-        let Some(session) = &self.session else { return Ok(()) };
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
         let mut file = project::open_below(&self.root, session.place.name(), &session.file, flags)?;
         io::Write::write_all(&mut file, in_session(marker).as_bytes())
@@ -53,7 +59,10 @@ impl Ear {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let mut file = project::open_below(&self.root, TBD, &filename, flags)?;
         io::Write::write_all(&mut file, format!("{content}\n").as_bytes())?;
-        self.lines.watch(&WatchEvent::TbdItemFound { filename, content: content.to_owned() });
+        self.lines.watch(&WatchEvent::TbdItemFound {
+            filename,
+            content: content.to_owned(),
+        });
         Ok(())
     }
 }
@@ -72,7 +81,9 @@ impl AgentWatch for Ear {
 
     fn left_out(&mut self, _repository: &str, folder: &str) {
         let folder = printable(folder);
-        self.lines.output.warn(&format!("{folder} is a repository of its own: it is not committed"));
+        self.lines.output.warn(&format!(
+            "{folder} is a repository of its own: it is not committed"
+        ));
     }
 
     fn listens_for(&self, role: &str) -> &[&'static str] {
@@ -86,7 +97,8 @@ impl AgentWatch for Ear {
     fn marked(&mut self, role: &str, marker: &Marked) -> io::Result<()> {
         self.lines.end_of_text();
         self.lines.output.object(&events::marker(role, marker));
-        self.lines.verbose(&format!("[{}] {}", marker.name, printable(&marker.content)));
+        self.lines
+            .verbose(&format!("[{}] {}", marker.name, printable(&marker.content)));
         match Role::named(role) {
             Some(Role::Implementing) => self.append(marker),
             Some(Role::Audit) => self.finding(&marker.content),

@@ -27,8 +27,18 @@ impl Workspace<'_> {
         let mut access = self.access(Mailboxes::Held);
         if self.holds_specs(role, focus) {
             let specs = self.root.join(&self.config.specs);
-            let above = specs.ancestors().skip(1).take_while(|above| *above != self.root);
-            access.pinned.splice(..0, above.map(Path::to_owned).collect::<Vec<_>>().into_iter().rev());
+            let above = specs
+                .ancestors()
+                .skip(1)
+                .take_while(|above| *above != self.root);
+            access.pinned.splice(
+                ..0,
+                above
+                    .map(Path::to_owned)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .rev(),
+            );
             access.read_only.push(specs);
         }
         if role != Role::Audit || !self.audit_is_held() {
@@ -36,7 +46,10 @@ impl Workspace<'_> {
         }
         let is_elsewhere = |path: &PathBuf| !path.starts_with(&self.root);
         Access {
-            read_only: [self.root.clone()].into_iter().chain(access.read_only).collect(),
+            read_only: [self.root.clone()]
+                .into_iter()
+                .chain(access.read_only)
+                .collect(),
             // In a tree that nobody can change nothing can be moved away.
             pinned: Vec::new(),
             writable: access.writable.into_iter().filter(is_elsewhere).collect(),
@@ -69,8 +82,24 @@ impl Workspace<'_> {
     }
 
     fn ground(&self) -> Ground<'_> {
-        let Self { root, config, settings, runs, dot_gits, trusted, .. } = self;
-        Ground { root, tree: trusted.tree(), config, settings, runs, dot_gits, env: self.env() }
+        let Self {
+            root,
+            config,
+            settings,
+            runs,
+            dot_gits,
+            trusted,
+            ..
+        } = self;
+        Ground {
+            root,
+            tree: trusted.tree(),
+            config,
+            settings,
+            runs,
+            dot_gits,
+            env: self.env(),
+        }
     }
 }
 
@@ -89,8 +118,12 @@ pub(in crate::spec) struct Ground<'g> {
 impl Ground<'_> {
     /// The tree is open, the network too: the agent has to reach its service. The mailboxes are a person's and ours.
     fn access(&self, mailboxes: Mailboxes) -> Access {
-        let held = [".git", SPEC_CONFIG, STATE].map(|name| self.root.join(name)).into_iter();
-        let store = [self.root.join(STORE)].into_iter().filter(|_| mailboxes == Mailboxes::Held);
+        let held = [".git", SPEC_CONFIG, STATE]
+            .map(|name| self.root.join(name))
+            .into_iter();
+        let store = [self.root.join(STORE)]
+            .into_iter()
+            .filter(|_| mailboxes == Mailboxes::Held);
         let wip = project::folder(self.root, WIP);
         let set = |places: &[code_commit_settings::Setting<PathBuf>]| -> Vec<PathBuf> {
             places.iter().map(|place| place.value.clone()).collect()
@@ -98,7 +131,11 @@ impl Ground<'_> {
         let dot_gits = sandbox::held_dot_gits(self.root, self.dot_gits);
         let git_elsewhere = self.tree.into_iter().flat_map(WorkTree::git_elsewhere);
         Access {
-            read_only: held.chain(store).chain(dot_gits).filter(|path| path.exists()).collect(),
+            read_only: held
+                .chain(store)
+                .chain(dot_gits)
+                .filter(|path| path.exists())
+                .collect(),
             pinned: sandbox::ways(self.root, self.dot_gits),
             masked: keys::hidden_from_agents(self.root)
                 .into_iter()
@@ -107,8 +144,14 @@ impl Ground<'_> {
                 .chain([self.runs.to_owned()])
                 .collect(),
             network: true,
-            writable: set(&self.settings.writable).into_iter().chain([wip]).collect(),
-            readable: set(&self.settings.readable).into_iter().chain(git_elsewhere).collect(),
+            writable: set(&self.settings.writable)
+                .into_iter()
+                .chain([wip])
+                .collect(),
+            readable: set(&self.settings.readable)
+                .into_iter()
+                .chain(git_elsewhere)
+                .collect(),
             ..Access::new(self.root, &self.env)
         }
     }
@@ -116,9 +159,11 @@ impl Ground<'_> {
     /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
     pub(in crate::spec) fn shell_access(&self) -> Access {
         let mut access = self.access(Mailboxes::Held);
-        access
-            .read_only
-            .extend([self.root.join(&self.config.specs)].into_iter().filter(|specs| specs.exists()));
+        access.read_only.extend(
+            [self.root.join(&self.config.specs)]
+                .into_iter()
+                .filter(|specs| specs.exists()),
+        );
         access
     }
 }

@@ -14,7 +14,9 @@ use crate::spec::workspace::Workspace;
 /// What no agent may change, whatever its role.
 fn ours() -> impl Iterator<Item = String> {
     let folders = [STORE, STATE, AGENT_CONFIG].map(|name| format!("!{name}/"));
-    folders.into_iter().chain([SPEC_CONFIG, PROJECT_FILE].map(|name| format!("!{name}")))
+    folders
+        .into_iter()
+        .chain([SPEC_CONFIG, PROJECT_FILE].map(|name| format!("!{name}")))
 }
 
 /// What a person is told of a change that was restored. Only who implements can be asked for one of the specs.
@@ -39,14 +41,21 @@ impl Workspace<'_> {
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
         let session = [Files::path(&files.session())];
         let specs = format!("/{}", self.config.specs.trim_matches('/'));
-        let specs = [specs].into_iter().filter(|_| self.holds_specs(role, focus));
-        let skip = [".git".to_owned(), STATE.to_owned()].into_iter().chain(folders).chain(session);
+        let specs = [specs]
+            .into_iter()
+            .filter(|_| self.holds_specs(role, focus));
+        let skip = [".git".to_owned(), STATE.to_owned()]
+            .into_iter()
+            .chain(folders)
+            .chain(session);
         Watched {
             root: self.root.clone(),
             tree: self.trusted.tree().cloned(),
             skip: skip.chain(specs).chain(self.products()).collect(),
             may_touch,
-            protected: (role == Role::Implementing).then(|| agents::protected(&self.settings)).flatten(),
+            protected: (role == Role::Implementing)
+                .then(|| agents::protected(&self.settings))
+                .flatten(),
             must_read: (role == Role::Reviewing).then(|| self.config.specs.clone().into()),
             ..Watched::default()
         }
@@ -59,7 +68,10 @@ impl Workspace<'_> {
         Watched {
             root: self.root.clone(),
             tree: self.trusted.tree().cloned(),
-            skip: [".git".to_owned(), STATE.to_owned()].into_iter().chain(self.products()).collect(),
+            skip: [".git".to_owned(), STATE.to_owned()]
+                .into_iter()
+                .chain(self.products())
+                .collect(),
             may_touch: Some(folders.into_iter().chain(own).collect()),
             ..Watched::default()
         }
@@ -77,6 +89,9 @@ impl Workspace<'_> {
     /// Folders that are not looked into where there is no git to say what counts.
     fn products(&self) -> Vec<String> {
         let without = self.trusted.tree().is_none();
-        code_commit_names::left_out(By::Spec).filter(|_| without).map(str::to_owned).collect()
+        code_commit_names::left_out(By::Spec)
+            .filter(|_| without)
+            .map(str::to_owned)
+            .collect()
     }
 }

@@ -8,11 +8,16 @@ use crate::stream::Stream;
 /// long, such as paths, stay whole. Continuation lines begin at column `hang` or, without one,
 /// below the text after the first two spaces of the line.
 pub(super) fn fold(text: &str, stream: &Stream, hang: Option<usize>) -> String {
-    stream.columns().map_or_else(|| text.to_owned(), |columns| fold_at(text, columns, hang))
+    stream
+        .columns()
+        .map_or_else(|| text.to_owned(), |columns| fold_at(text, columns, hang))
 }
 
 fn fold_at(text: &str, columns: usize, hang: Option<usize>) -> String {
-    let lines: Vec<String> = text.split('\n').map(|line| fold_line(line, columns, hang)).collect();
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| fold_line(line, columns, hang))
+        .collect();
     lines.join("\n")
 }
 
@@ -20,7 +25,10 @@ fn fold_line(line: &str, columns: usize, hang: Option<usize>) -> String {
     if textwrap::core::display_width(line) <= columns {
         return line.to_owned();
     }
-    let hang = hang.or_else(|| text_begins(line)).filter(|hang| *hang < columns / 2).unwrap_or(0);
+    let hang = hang
+        .or_else(|| text_begins(line))
+        .filter(|hang| *hang < columns / 2)
+        .unwrap_or(0);
     let indent = " ".repeat(hang);
     let text = line.trim_start_matches(' ');
     let lead = " ".repeat(line.len() - text.len());

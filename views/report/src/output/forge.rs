@@ -40,15 +40,23 @@ impl Annotation {
             Level::Error => "error",
             Level::Warning => "warning",
         };
-        let file = self.path.iter().map(|path| format!("file={}", property(path)));
+        let file = self
+            .path
+            .iter()
+            .map(|path| format!("file={}", property(path)));
         let line = self.line.iter().map(|line| format!("line={line}"));
-        let properties: Vec<String> = file.chain(line).chain(["title=code-commit".to_owned()]).collect();
+        let properties: Vec<String> = file
+            .chain(line)
+            .chain(["title=code-commit".to_owned()])
+            .collect();
         format!("::{name} {}::{}", properties.join(","), data(&self.message))
     }
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -70,13 +78,20 @@ fn inert_line(line: &str) -> String {
     let sign = if text.starts_with("::") { "> " } else { "" };
     let blanks = line.strip_suffix(text).unwrap_or_default();
     // In JSON, which holds this only in strings, the escape means the same.
-    let bracket = if text.starts_with('{') { "##\\u005b" } else { "## [" };
+    let bracket = if text.starts_with('{') {
+        "##\\u005b"
+    } else {
+        "## ["
+    };
     format!("{blanks}{sign}{}", text.replace("##[", bracket))
 }
 
 /// `title` becomes a line that folds everything up to [`section_end`].
 pub(super) fn section_start(name: &str, title: &str, now: u64) -> String {
-    format!("\x1b[0Ksection_start:{now}:{}\r\x1b[0K{title}\n", section_name(name))
+    format!(
+        "\x1b[0Ksection_start:{now}:{}\r\x1b[0K{title}\n",
+        section_name(name)
+    )
 }
 
 /// The end of the section of this name.
@@ -85,7 +100,15 @@ pub(super) fn section_end(name: &str, now: u64) -> String {
 }
 
 fn section_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -101,13 +124,19 @@ mod tests {
             message: "100%: see\r\n::set-env name=A::b".to_owned(),
         };
         insta::assert_snapshot!(hostile.command(), @"::error file=a%2Cline=9%3A%3Ab%250A.rs,line=3,title=code-commit::100%25: see%0D%0A::set-env name=A::b");
-        let bare = Annotation { level: Level::Warning, path: None, line: None, message: "x".to_owned() };
+        let bare = Annotation {
+            level: Level::Warning,
+            path: None,
+            line: None,
+            message: "x".to_owned(),
+        };
         assert_eq!(bare.command(), "::warning title=code-commit::x");
     }
 
     #[test]
     fn no_line_from_outside_is_a_command() {
-        let text = "a::b\n::error::x\n \u{a0}\t::add-mask::e\nsee ##[add-matcher]m.json\n:: ##[error]";
+        let text =
+            "a::b\n::error::x\n \u{a0}\t::add-mask::e\nsee ##[add-matcher]m.json\n:: ##[error]";
         insta::assert_snapshot!(inert(text).replace('\t', "<tab>").replace('\u{a0}', "<nbsp>"), @"
         a::b
         > ::error::x
@@ -117,7 +146,10 @@ mod tests {
         ");
         let json = inert(r#"{"text":"::x ##[error]"}"#);
         let back: serde_json::Value = serde_json::from_str(&json).unwrap();
-        assert!(!json.contains("##[") && back["text"] == "::x ##[error]", "{json}");
+        assert!(
+            !json.contains("##[") && back["text"] == "::x ##[error]",
+            "{json}"
+        );
     }
 
     #[test]
@@ -126,6 +158,9 @@ mod tests {
             section_start("a run:1", "round 1", 7),
             "\x1b[0Ksection_start:7:a_run_1\r\x1b[0Kround 1\n"
         );
-        assert_eq!(section_end("a run:1", 9), "\x1b[0Ksection_end:9:a_run_1\r\x1b[0K\n");
+        assert_eq!(
+            section_end("a run:1", 9),
+            "\x1b[0Ksection_end:9:a_run_1\r\x1b[0K\n"
+        );
     }
 }

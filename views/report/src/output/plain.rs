@@ -24,12 +24,19 @@ pub fn printable_name(name: &str) -> String {
 /// characters occur only in strings, where an escape means the same character.
 pub(super) fn json(value: &serde_json::Value) -> String {
     let text = value.to_string();
-    if text.chars().all(is_seen) { text } else { escaped(&text, utf16, is_seen) }
+    if text.chars().all(is_seen) {
+        text
+    } else {
+        escaped(&text, utf16, is_seen)
+    }
 }
 
 /// `\u202e`; two of them for a character outside the basic plane.
 fn utf16(c: char) -> String {
-    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
+    c.encode_utf16(&mut [0; 2])
+        .iter()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect()
 }
 
 fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) -> bool) -> String {
@@ -78,19 +85,25 @@ fn lines(text: &str) -> String {
 fn next_colour(text: &str) -> Option<(&str, &str, &str)> {
     text.match_indices("\u{1b}[").find_map(|(at, start)| {
         let (before, rest) = text.split_at_checked(at)?;
-        let length =
-            rest.bytes().skip(start.len()).take_while(|byte| byte.is_ascii_digit() || *byte == b';').count();
+        let length = rest
+            .bytes()
+            .skip(start.len())
+            .take_while(|byte| byte.is_ascii_digit() || *byte == b';')
+            .count();
         let codes = rest.get(start.len()..start.len() + length)?;
         let (sequence, behind) = rest.split_at_checked(start.len() + length + 1)?;
-        (sequence.ends_with('m') && codes.split(';').all(is_visible)).then_some((before, sequence, behind))
+        (sequence.ends_with('m') && codes.split(';').all(is_visible))
+            .then_some((before, sequence, behind))
     })
 }
 
 /// Normal, bold, dim, and colours that are visible on light and dark backgrounds; neither concealed
 /// nor inverse.
 fn is_visible(code: &str) -> bool {
-    matches!(code, "0" | "1" | "2" | "31" | "32" | "33" | "34" | "35" | "36")
-        || matches!(code, "91" | "92" | "93" | "94" | "95" | "96")
+    matches!(
+        code,
+        "0" | "1" | "2" | "31" | "32" | "33" | "34" | "35" | "36"
+    ) || matches!(code, "91" | "92" | "93" | "94" | "95" | "96")
 }
 
 fn is_harmless(c: char) -> bool {
@@ -115,18 +128,27 @@ mod tests {
     #[test]
     fn characters_that_nobody_sees_are_shown_by_their_numbers() {
         let hidden = "a\u{200b}b\u{e0041}c\u{3164}d\u{2060}e\u{ad}f\u{fe0f}";
-        assert_eq!(printable(hidden), "a\\u{200b}b\\u{e0041}c\\u{3164}d\\u{2060}e\\u{ad}f\\u{fe0f}");
+        assert_eq!(
+            printable(hidden),
+            "a\\u{200b}b\\u{e0041}c\\u{3164}d\\u{2060}e\\u{ad}f\\u{fe0f}"
+        );
         assert_eq!(printable_name("a\u{200b}.rs"), "a\\u{200b}.rs");
         let visible = "né 日本\u{3000}語 \u{2714}\u{fe0f} \u{fffd}";
         assert_eq!(printable(visible), visible);
-        assert_eq!(printable("\u{2714}\u{fe0f}\u{fe0f}"), "\u{2714}\u{fe0f}\\u{fe0f}");
+        assert_eq!(
+            printable("\u{2714}\u{fe0f}\u{fe0f}"),
+            "\u{2714}\u{fe0f}\\u{fe0f}"
+        );
     }
 
     #[test]
     fn json_holds_no_character_that_a_terminal_obeys_or_hides() {
         let text = "\u{9b}31m\u{7f}\u{202e}\u{200b}\u{e0041}né\n";
         let printed = json(&serde_json::json!({ "k\u{85}": text }));
-        assert_eq!(printed, r#"{"k\u0085":"\u009b31m\u007f\u202e\u200b\udb40\udc41né\n"}"#);
+        assert_eq!(
+            printed,
+            r#"{"k\u0085":"\u009b31m\u007f\u202e\u200b\udb40\udc41né\n"}"#
+        );
         let back: serde_json::Value = serde_json::from_str(&printed).unwrap();
         assert_eq!(back["k\u{85}"], text);
     }
@@ -143,6 +165,9 @@ mod tests {
 
     #[test]
     fn a_name_with_an_escape_sequence_stays_that_name() {
-        assert_eq!(printable_name("evil\u{1b}[31m/x\ny"), "evil\\u{1b}[31m/x\\u{a}y");
+        assert_eq!(
+            printable_name("evil\u{1b}[31m/x\ny"),
+            "evil\\u{1b}[31m/x\\u{a}y"
+        );
     }
 }

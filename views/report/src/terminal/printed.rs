@@ -31,7 +31,11 @@ impl Printed {
         // a line is cut: nobody reads it.
         let Some(end) = piece.iter().rposition(|byte| *byte == b'\n') else {
             self.0.extend_from_slice(piece);
-            return if self.0.len() < LONGEST_LINE { None } else { self.rest() };
+            return if self.0.len() < LONGEST_LINE {
+                None
+            } else {
+                self.rest()
+            };
         };
         let (lines, rest) = piece.split_at(end + 1);
         let mut whole = std::mem::replace(&mut self.0, rest.to_owned());
@@ -63,18 +67,27 @@ impl LastLines {
     pub(super) fn add(&mut self, piece: &[u8]) {
         self.open.extend_from_slice(piece);
         self.open.drain(..self.open.len().saturating_sub(MOST_KEPT));
-        let Some(end) = self.open.iter().rposition(|byte| *byte == b'\n') else { return };
+        let Some(end) = self.open.iter().rposition(|byte| *byte == b'\n') else {
+            return;
+        };
         let rest = self.open.split_off(end + 1);
         let whole = std::mem::replace(&mut self.open, rest);
-        self.lines.extend(whole.split(|byte| *byte == b'\n').filter_map(visible));
-        self.lines.drain(..self.lines.len().saturating_sub(LAST_LINES));
+        self.lines
+            .extend(whole.split(|byte| *byte == b'\n').filter_map(visible));
+        self.lines
+            .drain(..self.lines.len().saturating_sub(LAST_LINES));
     }
 
     /// The line that is not complete yet is one of them.
     pub(super) fn shown(&self) -> Vec<String> {
         let open = visible(&self.open);
         let skipped = (self.lines.len() + usize::from(open.is_some())).saturating_sub(LAST_LINES);
-        self.lines.iter().cloned().chain(open).skip(skipped).collect()
+        self.lines
+            .iter()
+            .cloned()
+            .chain(open)
+            .skip(skipped)
+            .collect()
     }
 }
 
@@ -87,7 +100,9 @@ fn visible(line: &[u8]) -> Option<String> {
 }
 
 fn shown(lines: &[u8]) -> String {
-    printable(&String::from_utf8_lossy(lines)).trim_end_matches('\n').to_owned()
+    printable(&String::from_utf8_lossy(lines))
+        .trim_end_matches('\n')
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -99,8 +114,20 @@ mod tests {
         let mut printed = Printed::default();
         let came = [&b"\xc3"[..], b"\xa9 on", b"e\ntwo\nth", b"\n\n", b"end"]
             .map(|piece| printed.whole_lines(piece));
-        assert_eq!(came, [None, None, Some("é one\ntwo".to_owned()), Some("th".to_owned()), None]);
-        assert_eq!((printed.rest(), printed.rest()), (Some("end".to_owned()), None));
+        assert_eq!(
+            came,
+            [
+                None,
+                None,
+                Some("é one\ntwo".to_owned()),
+                Some("th".to_owned()),
+                None
+            ]
+        );
+        assert_eq!(
+            (printed.rest(), printed.rest()),
+            (Some("end".to_owned()), None)
+        );
     }
 
     #[test]

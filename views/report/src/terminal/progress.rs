@@ -22,7 +22,13 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn new(live: LiveLine) -> Self {
         let (head, doing, last_lines) = (String::new(), String::new(), LastLines::default());
-        Self { live, head, doing, spent_usd: None, last_lines }
+        Self {
+            live,
+            head,
+            doing,
+            spent_usd: None,
+            last_lines,
+        }
     }
 
     /// Starts a line with its clock: `round 1/4  building`.
@@ -39,7 +45,13 @@ impl Progress {
     }
 
     /// What has arrived of an answer.
-    pub(super) fn received(&mut self, bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) {
+    pub(super) fn received(
+        &mut self,
+        bytes: u64,
+        is_thinking: bool,
+        text_bytes: u64,
+        files: &[String],
+    ) {
         self.now(received(bytes, is_thinking, text_bytes, files));
     }
 
@@ -63,7 +75,9 @@ impl Progress {
     }
 
     fn text(&self) -> String {
-        let cost = self.spent_usd.map(|usd| format!(", {} so far", phrases::cost(Some(usd))));
+        let cost = self
+            .spent_usd
+            .map(|usd| format!(", {} so far", phrases::cost(Some(usd))));
         format!("{}  {}{}", self.head, self.doing, cost.unwrap_or_default())
     }
 }
@@ -75,7 +89,9 @@ fn received(bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) ->
         return format!("{doing}, {}", phrases::bytes(bytes));
     }
     let tokens = phrases::count(text_bytes.div_ceil(BYTES_OF_A_TOKEN), "token");
-    let file = files.last().map(|path| format!(" {} (file {})", printable(path), files.len()));
+    let file = files
+        .last()
+        .map(|path| format!(" {} (file {})", printable(path), files.len()));
     format!("writing{}, about {tokens}", file.unwrap_or_default())
 }
 

@@ -13,7 +13,11 @@ impl Rounds {
     /// Of the run whose record is at `log`.
     pub(super) fn of(output: &Output, log: &str) -> Self {
         let run = log.rsplit('/').next().unwrap_or_default().to_owned();
-        Self { output: output.clone(), run, open: None }
+        Self {
+            output: output.clone(),
+            run,
+            open: None,
+        }
     }
 
     /// What is printed from now on belongs to `round`.

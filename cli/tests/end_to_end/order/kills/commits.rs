@@ -21,13 +21,23 @@ const KILLS: usize = 6;
 const KILLS_IN_A_ROW: usize = 3;
 
 /// Orders, by their titles, and the files that they are about.
-const ORDERS: [(&str, &str); 3] =
-    [("Order a", "src/greet.sh"), ("Order b", "src/b.txt"), ("Order c", "src/c.txt")];
+const ORDERS: [(&str, &str); 3] = [
+    ("Order a", "src/greet.sh"),
+    ("Order b", "src/b.txt"),
+    ("Order c", "src/c.txt"),
+];
 
 /// The service knows a question by the title of its order, so that it does not matter how often it is asked.
 fn scene() -> Scene {
-    let reply = |file: &str| if file == "src/greet.sh" { greet(GOOD) } else { proposal(file, None, file) };
-    let rule = |script: Script, (title, file): (&str, &str)| script.rule(title, Step::text(&reply(file)));
+    let reply = |file: &str| {
+        if file == "src/greet.sh" {
+            greet(GOOD)
+        } else {
+            proposal(file, None, file)
+        }
+    };
+    let rule =
+        |script: Script, (title, file): (&str, &str)| script.rule(title, Step::text(&reply(file)));
     let scene = Scene::scripted(&FILES, ORDERS.into_iter().fold(Script::new([]), rule));
     for (title, file) in ORDERS {
         let over = json!({
@@ -62,16 +72,27 @@ fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
 
 fn resume(scene: &Scene) -> Ran {
     let mut resume = scene.program(&["resume"]);
-    resume.envs(command(scene, 1).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    resume.envs(
+        command(scene, 1)
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
     Ran::of(&mut resume)
 }
 
 /// How often the service was asked about each order.
 fn asked(scene: &Scene) -> BTreeMap<&'static str, usize> {
-    let bodies: Vec<String> =
-        scene.server.requests().iter().map(|seen| String::from_utf8_lossy(&seen.body).into_owned()).collect();
+    let bodies: Vec<String> = scene
+        .server
+        .requests()
+        .iter()
+        .map(|seen| String::from_utf8_lossy(&seen.body).into_owned())
+        .collect();
     let count = |title: &str| bodies.iter().filter(|body| body.contains(title)).count();
-    ORDERS.iter().map(|(title, _)| (*title, count(title))).collect()
+    ORDERS
+        .iter()
+        .map(|(title, _)| (*title, count(title)))
+        .collect()
 }
 
 /// The orders of which some journal holds an answer.
@@ -80,10 +101,14 @@ fn answered(scene: &Scene) -> Vec<&'static str> {
     let holds = |run: &Path, title: &str| {
         let read = |file: &str| fs::read_to_string(run.join(file)).unwrap_or_default();
         read("work_order.json").contains(title)
-            && read("events.jsonl").lines().any(|line| line.contains("\"what\":\"answered\""))
+            && read("events.jsonl")
+                .lines()
+                .any(|line| line.contains("\"what\":\"answered\""))
     };
     let titles = ORDERS.iter().map(|(title, _)| *title);
-    titles.filter(|title| runs.iter().any(|run| holds(run, title))).collect()
+    titles
+        .filter(|title| runs.iter().any(|run| holds(run, title)))
+        .collect()
 }
 
 /// Whoever starts the same command again gets what it was to do, each order's file in a commit of its own, and pays for no answer that is
@@ -95,13 +120,27 @@ fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
     assert_eq!(ran.code, Some(0), "{where_killed}: {ran}");
     let after = asked(scene);
     for title in answered {
-        assert_eq!(after[title], before[title], "{where_killed}: {title} was paid for twice");
+        assert_eq!(
+            after[title], before[title],
+            "{where_killed}: {title} was paid for twice"
+        );
     }
-    let log = scene.project.git(&["log", "--reverse", "--format=%s", "--name-only"]).unwrap();
+    let log = scene
+        .project
+        .git(&["log", "--reverse", "--format=%s", "--name-only"])
+        .unwrap();
     let log: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
-    let wanted: Vec<&str> = ORDERS.iter().take(count).flat_map(|(title, file)| [*title, *file]).collect();
+    let wanted: Vec<&str> = ORDERS
+        .iter()
+        .take(count)
+        .flat_map(|(title, file)| [*title, *file])
+        .collect();
     assert_eq!(&log[log.len() - wanted.len()..], wanted, "{where_killed}");
-    assert_eq!(log.iter().filter(|line| line.starts_with("Order ")).count(), count, "{where_killed}");
+    assert_eq!(
+        log.iter().filter(|line| line.starts_with("Order ")).count(),
+        count,
+        "{where_killed}"
+    );
     assert_eq!(scene.project.status().unwrap(), "", "{where_killed}");
     ran
 }
@@ -109,15 +148,27 @@ fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
 /// The commit of each order has a note, which names the commit and its run.
 #[track_caller]
 fn assert_noted(scene: &Scene, where_killed: &str) {
-    let commits = scene.project.git(&["log", "--format=%H", "--grep=^Order "]).unwrap();
-    let runs: Vec<String> =
-        scene.runs().iter().map(|run| run.file_name().unwrap().to_string_lossy().into()).collect();
+    let commits = scene
+        .project
+        .git(&["log", "--format=%H", "--grep=^Order "])
+        .unwrap();
+    let runs: Vec<String> = scene
+        .runs()
+        .iter()
+        .map(|run| run.file_name().unwrap().to_string_lossy().into())
+        .collect();
     for commit in commits.lines() {
-        let note = scene.project.git(&["notes", "--ref=code-commit", "show", commit]).unwrap();
+        let note = scene
+            .project
+            .git(&["notes", "--ref=code-commit", "show", commit])
+            .unwrap();
         let note: Value = serde_json::from_str(&note).unwrap();
         assert_eq!(note["vcs"]["revision"], commit, "{where_killed}");
         let run = note["metadata"]["dev.code-commit"]["run"].as_str().unwrap();
-        assert!(runs.iter().any(|known| known == run), "{where_killed}: {run}");
+        assert!(
+            runs.iter().any(|known| known == run),
+            "{where_killed}: {run}"
+        );
     }
 }
 
@@ -128,7 +179,14 @@ fn killed_at(file: &str, inject: &str) -> Option<Scene> {
         return None;
     }
     let scene = scene();
-    let path = |name: String| scene.root().join(".git/code-commit").join(name).display().to_string();
+    let path = |name: String| {
+        scene
+            .root()
+            .join(".git/code-commit")
+            .join(name)
+            .display()
+            .to_string()
+    };
     let paths = [path(file.to_owned()), path(format!(".{file}.new"))];
     let words = ["-P", &paths[0], "-P", &paths[1], "-e", inject];
     let killed = quietly(&mut traced(&scene, &command(&scene, 3), &words));
@@ -144,12 +202,18 @@ fn a_kill_before_the_note_of_the_first_order_is_removed_leaves_nothing_to_a_hand
 
 #[test]
 fn a_kill_at_the_second_change_of_the_list_of_runs_leaves_nothing_to_a_hand() {
-    killed_at("known-runs.json", "inject=rename,renameat:signal=KILL:when=2");
+    killed_at(
+        "known-runs.json",
+        "inject=rename,renameat:signal=KILL:when=2",
+    );
 }
 
 /// A git that kills whoever has started it to commit, before it does so, after it has, or at once when it begins.
 fn killed_by_git(scene: &Scene, count: usize, script: &str) {
-    let git = Ran::of(Command::new("sh").args(["-c", "command -v git"])).out.trim().to_owned();
+    let git = Ran::of(Command::new("sh").args(["-c", "command -v git"]))
+        .out
+        .trim()
+        .to_owned();
     let folder = scene.beside("bin");
     fs::create_dir_all(&folder).unwrap();
     let once = scene.beside("killed").display().to_string();
@@ -165,7 +229,11 @@ fn killed_by_git(scene: &Scene, count: usize, script: &str) {
 
 #[test]
 fn a_kill_around_the_commit_leaves_nothing_to_a_hand() {
-    for script in ["kill -9 $PPID; exit 1", "GIT \"$@\"; kill -9 $PPID; exit 0", "kill -9 $PPID"] {
+    for script in [
+        "kill -9 $PPID; exit 1",
+        "GIT \"$@\"; kill -9 $PPID; exit 0",
+        "kill -9 $PPID",
+    ] {
         for count in [1, 3] {
             let scene = scene();
             killed_by_git(&scene, count, script);
@@ -182,8 +250,18 @@ fn resume_goes_on_with_an_order_that_was_killed_around_its_commit() {
         let scene = scene();
         killed_by_git(&scene, 1, script);
         let resumed = resume(&scene);
-        assert_eq!(resumed.code, Some(0), "{script}: {}{}", resumed.out, resumed.err);
-        assert!(resumed.out.contains("PASS (success)"), "{script}: {}", resumed.out);
+        assert_eq!(
+            resumed.code,
+            Some(0),
+            "{script}: {}{}",
+            resumed.out,
+            resumed.err
+        );
+        assert!(
+            resumed.out.contains("PASS (success)"),
+            "{script}: {}",
+            resumed.out
+        );
         goes_on(&scene, 1, script);
         assert_noted(&scene, script);
         assert_eq!(asked(&scene)["Order a"], 1, "{script}");
@@ -200,7 +278,13 @@ fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
     let shown = resume(&scene);
     assert_eq!(shown.code, Some(0), "{}{}", shown.out, shown.err);
     assert_eq!(scene.project.git(&["rev-parse", "HEAD"]).unwrap(), head);
-    assert_eq!((asked(&scene)["Order a"], scene.project.status().unwrap().as_str()), (1, ""));
+    assert_eq!(
+        (
+            asked(&scene)["Order a"],
+            scene.project.status().unwrap().as_str()
+        ),
+        (1, "")
+    );
 }
 
 /// Where the whole command can be killed.
@@ -222,7 +306,11 @@ fn random_kills_leave_nothing_to_a_hand() {
         for _ in 0..KILLS_IN_A_ROW.min(wanted - kills) {
             let (call, count) = &places[dice.below(places.len())];
             let inject = format!("inject={call}:signal=KILL:when={count}");
-            if !is_killed(quietly(&mut traced(&scene, &command(&scene, 3), &["-e", &inject]))) {
+            if !is_killed(quietly(&mut traced(
+                &scene,
+                &command(&scene, 3),
+                &["-e", &inject],
+            ))) {
                 break;
             }
             hit.push(format!("{call} {count}"));
@@ -230,18 +318,32 @@ fn random_kills_leave_nothing_to_a_hand() {
         kills += hit.len();
         goes_on(&scene, 3, &format!("killed at {}", hit.join(", then at ")));
     }
-    eprintln!("{kills} kills, each at one of {} system calls; 0 left to a hand", places.len());
+    eprintln!(
+        "{kills} kills, each at one of {} system calls; 0 left to a hand",
+        places.len()
+    );
 }
 
 #[test]
 fn no_temporary_file_of_the_list_of_runs_stays_behind_a_kill() {
-    let Some(scene) = killed_at("known-runs.json", "inject=rename,renameat:signal=KILL:when=1") else {
+    let Some(scene) = killed_at(
+        "known-runs.json",
+        "inject=rename,renameat:signal=KILL:when=1",
+    ) else {
         return;
     };
     let state = fs::read_dir(scene.root().join(".git/code-commit")).unwrap();
-    let names: Vec<String> =
-        state.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let names: Vec<String> = state
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
     let known = fs::read_to_string(scene.root().join(".git/code-commit/known-runs.json")).unwrap();
-    assert_eq!(serde_json::from_str::<Value>(&known).unwrap().as_array().unwrap().len(), 3);
+    assert_eq!(
+        serde_json::from_str::<Value>(&known)
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
 }

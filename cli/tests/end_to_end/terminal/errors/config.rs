@@ -12,7 +12,8 @@ fn a_configuration_points_at_the_place() {
     table(
         "errors_config",
         &[
-            case("no duration", args).after(&write(PROJECT, b"[build]\ntimeout = \"10 minutes\"\n")),
+            case("no duration", args)
+                .after(&write(PROJECT, b"[build]\ntimeout = \"10 minutes\"\n")),
             case("an unknown key", args).after(&write(PROJECT, b"[sandbox]\nnetwrok = true\n")),
             case("an unknown table", args).after(&write(PROJECT, b"[sandboxes]\nnetwork = true\n")),
             case("another type", args).after(&write(PROJECT, b"[limits]\nmax_calls = \"ten\"\n")),
@@ -20,11 +21,13 @@ fn a_configuration_points_at_the_place() {
             case("an open quote", args).after(&write(PROJECT, b"[model]\nname = \"gemini-x\n")),
             case("a key twice", args).after(&write(PROJECT, b"protect = []\nprotect = [\"a\"]\n")),
             case("a model of nobody", args).after(&write(PROJECT, b"[model]\nname = \"knows\"\n")),
-            case("a pattern that leads out", args).after(&write(PROJECT, b"protect = [\"../x\"]\n")),
+            case("a pattern that leads out", args)
+                .after(&write(PROJECT, b"protect = [\"../x\"]\n")),
             case("no UTF-8", args).after(&write(PROJECT, b"protect = [\"\xff\"]\n")),
             case("a folder", args).after(&folder(PROJECT)),
             case("an error in the user's own file", args).after(&in_the_users_own_file),
-            case("an error for a tool", &["guard", "a"]).after(&write(PROJECT, b"[sandbox]\nmode = 1\n")),
+            case("an error for a tool", &["guard", "a"])
+                .after(&write(PROJECT, b"[sandbox]\nmode = 1\n")),
         ],
     );
 }
@@ -37,7 +40,9 @@ fn trust_is_asked_for_and_said() {
         &[
             case("nothing to trust", &["trust", "--yes"]),
             case("nobody to ask", &["trust"]).after(&weakens),
-            case("no place to keep it", &["trust", "--yes"]).after(&weakens).env(&[("HOME", "")]),
+            case("no place to keep it", &["trust", "--yes"])
+                .after(&weakens)
+                .env(&[("HOME", "")]),
             case("a file in the place of the store", &["trust", "--yes"])
                 .after(&weakens)
                 .after(&|scene| files::write(&scene.project.beside().join(".local"), b"")),
@@ -45,7 +50,10 @@ fn trust_is_asked_for_and_said() {
             case("not trusted any more", &["config"])
                 .after(&weakens)
                 .after(&ran(&["trust", "--yes"], 0))
-                .after(&write(PROJECT, b"[sandbox]\nnetwork = true\nenv = [\"CC\"]\n"))
+                .after(&write(
+                    PROJECT,
+                    b"[sandbox]\nnetwork = true\nenv = [\"CC\"]\n",
+                ))
                 .warns(),
             case("not trusted, and refused for something else", &[])
                 .after(&weakens)
@@ -55,6 +63,9 @@ fn trust_is_asked_for_and_said() {
 }
 
 fn in_the_users_own_file(scene: &Scene) {
-    let path = scene.project.beside().join(".config/code-commit/config.toml");
+    let path = scene
+        .project
+        .beside()
+        .join(".config/code-commit/config.toml");
     files::write(&path, b"[limits]\nmax_cost = 1\nmax_time = 10\n");
 }

@@ -47,32 +47,66 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
         eprintln!("SKIPPED a_full_disk_is_named: no mount can be had here (unshare --mount)");
         return;
     }
-    let new =
-        MENDS_IT.split("^^^src/greet.sh\n").nth(1).and_then(|rest| rest.split("^^^end").next()).unwrap();
-    let old = FILES.iter().find(|(path, _)| *path == "src/greet.sh").unwrap().1;
+    let new = MENDS_IT
+        .split("^^^src/greet.sh\n")
+        .nth(1)
+        .and_then(|rest| rest.split("^^^end").next())
+        .unwrap();
+    let old = FILES
+        .iter()
+        .find(|(path, _)| *path == "src/greet.sh")
+        .unwrap()
+        .1;
     let (mut refused, mut not_begun) = (0, 0);
     for pages in PAGES {
         let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
-        let Left { code, words, runs, greet } = on_a_small_disk(&scene, pages);
-        assert!(greet == old || greet == new, "{pages} pages left half a file: {greet}");
+        let Left {
+            code,
+            words,
+            runs,
+            greet,
+        } = on_a_small_disk(&scene, pages);
+        assert!(
+            greet == old || greet == new,
+            "{pages} pages left half a file: {greet}"
+        );
         if code != 0 {
             proper("a full disk", code, &words);
-            assert!(words.contains("No space left on device"), "{pages} pages: exit {code}, {words}");
+            assert!(
+                words.contains("No space left on device"),
+                "{pages} pages: exit {code}, {words}"
+            );
             refused += 1;
         }
         // A run that has begun can go on; of one that could not begin nothing is left.
-        assert_eq!(code == 70, words.contains("go on with: code-commit resume"), "{pages} pages: {words}");
+        assert_eq!(
+            code == 70,
+            words.contains("go on with: code-commit resume"),
+            "{pages} pages: {words}"
+        );
         if code == 3 {
-            assert!(runs.is_empty() && scene.server.requests().is_empty(), "{pages} pages: {runs}");
             assert!(
-                words.contains("help: make sure that you own the folder and that the disk has space"),
+                runs.is_empty() && scene.server.requests().is_empty(),
+                "{pages} pages: {runs}"
+            );
+            assert!(
+                words.contains(
+                    "help: make sure that you own the folder and that the disk has space"
+                ),
                 "{words}"
             );
-            not_begun +=
-                usize::from(["begin the record", "keep the list"].iter().any(|what| words.contains(what)));
+            not_begun += usize::from(
+                ["begin the record", "keep the list"]
+                    .iter()
+                    .any(|what| words.contains(what)),
+            );
         }
         if pages == 0 {
-            check("errors_disk_full", &scene, &format!("exit {code}\n{}", scene.without_places(&words)));
+            check(
+                "errors_disk_full",
+                &scene,
+                &format!("exit {code}\n{}", scene.without_places(&words)),
+            );
         }
     }
     assert!(refused > 2 && not_begun > 1, "the disk was never full");
@@ -90,19 +124,34 @@ git status --porcelain >&2
 #[test]
 fn the_record_of_implement_is_hidden_from_git_also_after_a_start_on_a_full_disk() {
     if !may_mount() {
-        eprintln!("SKIPPED the_record_of_implement_is_hidden: no mount can be had here (unshare --mount)");
+        eprintln!(
+            "SKIPPED the_record_of_implement_is_hidden: no mount can be had here (unshare --mount)"
+        );
         return;
     }
     for pages in 0..4 {
         let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
-        scene.project.write("agent-config/gemini-system-prompt.txt", b"Answer in fences.\n").unwrap();
-        let implement = [&["/bin/sh", "-c", TWICE, "sh", PROGRAM, "implement"][..], &scene.flags()].concat();
+        scene
+            .project
+            .write(
+                "agent-config/gemini-system-prompt.txt",
+                b"Answer in fences.\n",
+            )
+            .unwrap();
+        let implement = [
+            &["/bin/sh", "-c", TWICE, "sh", PROGRAM, "implement"][..],
+            &scene.flags(),
+        ]
+        .concat();
         let (_, words) = there(&scene, pages, &implement);
         assert!(
             words.contains("No space left on device") && words.contains("second 0\n"),
             "{pages}: {words}"
         );
-        assert!(words.contains("?? README.md\n") && !words.contains("?? logs"), "{pages}: {words}");
+        assert!(
+            words.contains("?? README.md\n") && !words.contains("?? logs"),
+            "{pages}: {words}"
+        );
     }
 }
 
@@ -110,16 +159,28 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_code-commit");
 
 fn may_mount() -> bool {
     let probe = ["--mount", "--map-root-user", "true"];
-    let probed = Command::new("unshare").args(probe).stderr(Stdio::null()).status();
+    let probed = Command::new("unshare")
+        .args(probe)
+        .stderr(Stdio::null())
+        .status();
     probed.is_ok_and(|status| status.success())
 }
 
 fn on_a_small_disk(scene: &Scene, pages: u32) -> Left {
     let (out, words) = there(scene, pages, &[&[PROGRAM][..], &scene.flags()].concat());
     let (rest, code) = out.trim_end().rsplit_once("exit ").unwrap();
-    let (runs, greet) = rest.strip_prefix("runs ").unwrap().split_once('\n').unwrap();
+    let (runs, greet) = rest
+        .strip_prefix("runs ")
+        .unwrap()
+        .split_once('\n')
+        .unwrap();
     let (runs, greet) = (runs.to_owned(), greet.to_owned());
-    Left { code: code.parse().unwrap(), words, runs, greet }
+    Left {
+        code: code.parse().unwrap(),
+        words,
+        runs,
+        greet,
+    }
 }
 
 /// What is printed where a program runs there, on standard output and on standard error.
@@ -128,12 +189,21 @@ fn there(scene: &Scene, pages: u32, argv: &[&str]) -> (String, String) {
     std::fs::create_dir(&small).unwrap();
     let mut there = Command::new("unshare");
     there
-        .args(["--mount", "--map-root-user", "/bin/sh", "-c", ON_A_SMALL_DISK, "sh"])
+        .args([
+            "--mount",
+            "--map-root-user",
+            "/bin/sh",
+            "-c",
+            ON_A_SMALL_DISK,
+            "sh",
+        ])
         .args([&small, scene.project.root()])
         .arg(pages.to_string())
         .args(argv);
     surrounded(&mut there, &scene.keyed(&[], &[]));
-    let Ran { out, err: words, .. } = Ran::of(&mut there);
+    let Ran {
+        out, err: words, ..
+    } = Ran::of(&mut there);
     assert!(out.contains("exit "), "{words}");
     (out, words)
 }
@@ -150,25 +220,43 @@ echo "second $?" >&2
 #[test]
 fn an_answer_that_was_paid_for_is_kept_however_full_the_disk_is() {
     if !may_mount() {
-        eprintln!("SKIPPED an_answer_that_was_paid_for: no mount can be had here (unshare --mount)");
+        eprintln!(
+            "SKIPPED an_answer_that_was_paid_for: no mount can be had here (unshare --mount)"
+        );
         return;
     }
-    let long = format!("^^^long.txt\n{}^^^end\n{MENDS_IT}", "a line of many\n".repeat(24_000));
+    let long = format!(
+        "^^^long.txt\n{}^^^end\n{MENDS_IT}",
+        "a line of many\n".repeat(24_000)
+    );
     let mut asked = 0;
     // From 32 KiB on, and around what an answer takes.
     for pages in [8, 16, 40, 80, 160, 300, 520, 560, 700, 1000] {
         let scene = Scene::new(Script::new([Step::text(&long)]));
-        let run = [&["/bin/sh", "-c", THEN_GONE_ON_WITH, "sh", PROGRAM][..], &scene.flags()].concat();
+        let run = [
+            &["/bin/sh", "-c", THEN_GONE_ON_WITH, "sh", PROGRAM][..],
+            &scene.flags(),
+        ]
+        .concat();
         let (_, words) = there(&scene, pages, &run);
         let requests = scene.server.requests().len();
         if requests == 0 {
-            assert!(words.contains("No space left on device"), "{pages}: {words}");
-            assert!(words.contains("first 3\n") || words.contains("first 70\n"), "{pages}: {words}");
+            assert!(
+                words.contains("No space left on device"),
+                "{pages}: {words}"
+            );
+            assert!(
+                words.contains("first 3\n") || words.contains("first 70\n"),
+                "{pages}: {words}"
+            );
             continue;
         }
         asked += 1;
         let is_done = words.contains("first 0\n") || words.contains("second 0\n");
-        assert!(is_done && requests == 1, "{pages} pages, {requests} requests: {words}");
+        assert!(
+            is_done && requests == 1,
+            "{pages} pages, {requests} requests: {words}"
+        );
     }
     assert!(asked > 1, "the disk was always full");
 }

@@ -18,16 +18,32 @@ const TRIES: usize = 30;
 #[test]
 fn another_run_that_is_at_work() {
     let scene = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-    let mut first = scene.keyed(&scene.flags(), &[]).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = scene
+        .keyed(&scene.flags(), &[])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     scene.server.wait_for_requests(1);
     let pid = first.id().to_string();
     let mut text = String::new();
-    for args in [["undo"].as_slice(), &["resume"], &["apply", "agent-config/reply"], &["--sandbox", "off"]] {
-        scene.project.write("agent-config/reply", b"^^^a\na\n^^^end\n").unwrap();
+    for args in [
+        ["undo"].as_slice(),
+        &["resume"],
+        &["apply", "agent-config/reply"],
+        &["--sandbox", "off"],
+    ] {
+        scene
+            .project
+            .write("agent-config/reply", b"^^^a\na\n^^^end\n")
+            .unwrap();
         let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr).replace(&pid, "[PID]");
         proper("another run", code(&done), &words);
-        text.push_str(&format!("$ code-commit {}\nexit {}\n{words}\n", args.join(" "), code(&done)));
+        text.push_str(&format!(
+            "$ code-commit {}\nexit {}\n{words}\n",
+            args.join(" "),
+            code(&done)
+        ));
     }
     first.kill().unwrap();
     first.wait().unwrap();
@@ -61,15 +77,31 @@ impl Transaction {
 fn killed_when(moment: Moment) -> Scene {
     let scene = Scene::new(Script::new([]));
     let file = |number: usize, text: &str| format!("^^^many/{number}.txt\n{text}\n^^^end\n");
-    let reply = |text: &str| (0..FILES).map(|number| file(number, text)).collect::<String>();
+    let reply = |text: &str| {
+        (0..FILES)
+            .map(|number| file(number, text))
+            .collect::<String>()
+    };
     for text in ["old", "new"] {
-        scene.project.write(&format!("agent-config/{text}"), reply(text).as_bytes()).unwrap();
+        scene
+            .project
+            .write(&format!("agent-config/{text}"), reply(text).as_bytes())
+            .unwrap();
     }
     let root = scene.project.root();
-    let transaction =
-        Transaction { folder: root.join(".git/code-commit/txn"), first: root.join("many/0.txt") };
+    let transaction = Transaction {
+        folder: root.join(".git/code-commit/txn"),
+        first: root.join("many/0.txt"),
+    };
     for _ in 0..TRIES {
-        assert!(scene.keyed(&["apply", "agent-config/old"], &[]).output().unwrap().status.success());
+        assert!(
+            scene
+                .keyed(&["apply", "agent-config/old"], &[])
+                .output()
+                .unwrap()
+                .status
+                .success()
+        );
         let mut command = scene.keyed(&["apply", "agent-config/new"], &[]);
         let mut child = command.stdout(Stdio::null()).spawn().unwrap();
         while !moment(&transaction) && child.try_wait().unwrap().is_none() {
@@ -85,7 +117,9 @@ fn killed_when(moment: Moment) -> Scene {
 }
 
 fn all_are(scene: &Scene, text: &str) -> bool {
-    (0..FILES).all(|number| scene.project.read(&format!("many/{number}.txt")).unwrap() == format!("{text}\n"))
+    (0..FILES).all(|number| {
+        scene.project.read(&format!("many/{number}.txt")).unwrap() == format!("{text}\n")
+    })
 }
 
 /// What the next command says; that there is nothing to undo for it is another matter.
@@ -93,8 +127,14 @@ fn next(scene: &Scene) -> String {
     let done = scene.keyed(&["undo", "nothing"], &[]).output().unwrap();
     let words = String::from_utf8_lossy(&done.stderr).into_owned();
     proper("recovery", code(&done), &words);
-    let said = words.lines().take_while(|line| !line.contains("no run named nothing"));
-    format!("exit {}\n{}\n", code(&done), said.collect::<Vec<_>>().join("\n"))
+    let said = words
+        .lines()
+        .take_while(|line| !line.contains("no run named nothing"));
+    format!(
+        "exit {}\n{}\n",
+        code(&done),
+        said.collect::<Vec<_>>().join("\n")
+    )
 }
 
 #[test]
@@ -107,27 +147,58 @@ fn a_run_that_was_killed_while_it_wrote_is_taken_back() {
 #[test]
 fn whatever_command_comes_next_finds_no_half_written_tree() {
     let demo = ["demo", "--sandbox", "off"];
-    for args in [["guard", "a"].as_slice(), &["runs"], &["spec", "status"], &["order", "new", "-"], &demo] {
+    for args in [
+        ["guard", "a"].as_slice(),
+        &["runs"],
+        &["spec", "status"],
+        &["order", "new", "-"],
+        &demo,
+    ] {
         let scene = killed_when(Transaction::is_begun);
-        let parsed = scene.keyed(&["parse", "agent-config/old"], &[]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&parsed.stderr), "", "parse looks at no tree");
+        let parsed = scene
+            .keyed(&["parse", "agent-config/old"], &[])
+            .output()
+            .unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&parsed.stderr),
+            "",
+            "parse looks at no tree"
+        );
         let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
-        assert!(words.contains("its unfinished changes were undone"), "{args:?}: {words}");
+        assert!(
+            words.contains("its unfinished changes were undone"),
+            "{args:?}: {words}"
+        );
         assert!(all_are(&scene, "old"), "{args:?}");
     }
 }
 
 #[test]
 fn an_order_puts_the_repository_right_that_it_names() {
-    let order = ["order", "run", "none.json", "--out", "out", "--llm-model", "scripted/none", "--repo"];
+    let order = [
+        "order",
+        "run",
+        "none.json",
+        "--out",
+        "out",
+        "--llm-model",
+        "scripted/none",
+        "--repo",
+    ];
     for args in [&["order", "check", "none.json", "--repo"][..], &order] {
         let scene = killed_when(Transaction::is_begun);
         let root = scene.project.root().to_str().unwrap();
         let mut command = scene.keyed(&[args, &[root]].concat(), &[]);
-        let done = command.current_dir(scene.project.beside()).output().unwrap();
+        let done = command
+            .current_dir(scene.project.beside())
+            .output()
+            .unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
-        assert!(words.contains("its unfinished changes were undone"), "{args:?}: {words}");
+        assert!(
+            words.contains("its unfinished changes were undone"),
+            "{args:?}: {words}"
+        );
         assert!(all_are(&scene, "old"), "{args:?}");
     }
 }
@@ -139,8 +210,20 @@ fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
     let held = fs::OpenOptions::new().write(true).open(lock).unwrap();
     held.lock().unwrap();
     let done = scene.keyed(&["runs"], &[]).output().unwrap();
-    assert_eq!((code(&done), String::from_utf8_lossy(&done.stderr).into_owned()), (0, String::new()));
-    assert!(scene.project.root().join(".git/code-commit/txn/journal").exists());
+    assert_eq!(
+        (
+            code(&done),
+            String::from_utf8_lossy(&done.stderr).into_owned()
+        ),
+        (0, String::new())
+    );
+    assert!(
+        scene
+            .project
+            .root()
+            .join(".git/code-commit/txn/journal")
+            .exists()
+    );
     drop(held);
 }
 
@@ -163,7 +246,10 @@ fn what_was_changed_after_the_kill_is_left_alone_and_named() {
 fn a_transaction_of_a_root_that_is_gone_is_not_guessed_at() {
     let scene = killed_when(Transaction::is_begun);
     let root = scene.project.root();
-    let (elsewhere, kept) = (scene.project.beside().join("elsewhere"), scene.project.beside().join("kept"));
+    let (elsewhere, kept) = (
+        scene.project.beside().join("elsewhere"),
+        scene.project.beside().join("kept"),
+    );
     fs::create_dir(&elsewhere).unwrap();
     // The new root has another inode; its git directory is the old one, with the transaction in it.
     fs::rename(root.join(".git"), elsewhere.join(".git")).unwrap();

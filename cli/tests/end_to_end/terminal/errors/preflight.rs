@@ -12,23 +12,30 @@ fn what_is_missing_before_a_run() {
             case("a key that git tracks", &[]).after(&tracked_key),
             case("no query", &[]).after(&remove("agent-config/query.txt")),
             case("an empty query", &[]).after(&write("agent-config/query.txt", b" \n")),
-            case("a query that is no UTF-8", &[]).after(&write("agent-config/query.txt", b"ab\xff")),
+            case("a query that is no UTF-8", &[])
+                .after(&write("agent-config/query.txt", b"ab\xff")),
             case("a query that is a folder", &[]).after(&folder("agent-config/query.txt")),
             case("no roll-up", &[]).after(&remove("agent-config/codeRollup.txt")),
             case("an empty roll-up", &[]).after(&write("agent-config/codeRollup.txt", b"")),
             case("no key", &["--model", "gemini-test"]).env(&[("GEMINI_API_KEY", "")]),
             case("a key of two lines", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
-                .after(&write("agent-config/gemini-key.txt", b"AIzaSy-first\nsecond\n")),
+                .after(&write(
+                    "agent-config/gemini-key.txt",
+                    b"AIzaSy-first\nsecond\n",
+                )),
             case("a key in UTF-16", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
                 .after(&write("agent-config/gemini-key.txt", b"\xff\xfeA\0I\0z\0")),
             case("a key file with nothing in it", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
                 .after(&write("agent-config/gemini-key.txt", b"\n")),
-            case("a folder in the place of a key", &["--model", "openai/test"])
-                .env(&[("OPENAI_BASE_URL", "")])
-                .after(&folder("agent-config/openai-key.txt")),
+            case(
+                "a folder in the place of a key",
+                &["--model", "openai/test"],
+            )
+            .env(&[("OPENAI_BASE_URL", "")])
+            .after(&folder("agent-config/openai-key.txt")),
             case("a key in the query", &["--sandbox", "off"])
                 .after(&write("agent-config/query.txt", KEY.as_bytes())),
             case("a file in the place of the logs", &["--sandbox", "off"])
@@ -57,8 +64,14 @@ fn what_is_wrong_with_the_build() {
             case("no build.sh", &[]).after(&remove("build.sh")),
             case("a build.sh that is not executable", &[]).after(&not_executable),
             case("a build.sh that is a folder", &[]).after(&folder("build.sh")),
-            case("a build that is configured and not there", &["--build-command", "./ci/check.sh"]),
-            case("a build by a program that is not there", &["--build-command", "no-such-program --all"]),
+            case(
+                "a build that is configured and not there",
+                &["--build-command", "./ci/check.sh"],
+            ),
+            case(
+                "a build by a program that is not there",
+                &["--build-command", "no-such-program --all"],
+            ),
         ],
     );
 }
@@ -70,9 +83,12 @@ fn what_the_tree_is_not() {
         &[
             case("a dirty tree", &["--require-clean"]).after(&write("src/greet.sh", b"# new\n")),
             case("a dirty tree of many files", &["--require-clean"]).after(&seven_files),
-            case("a dirty tree that may be", &["--quiet", "--sandbox", "off", "--call-limit", "1s"])
-                .after(&write("src/greet.sh", b"# new\n"))
-                .warns(),
+            case(
+                "a dirty tree that may be",
+                &["--quiet", "--sandbox", "off", "--call-limit", "1s"],
+            )
+            .after(&write("src/greet.sh", b"# new\n"))
+            .warns(),
         ],
     );
 }
@@ -80,9 +96,20 @@ fn what_the_tree_is_not() {
 /// Of what git tracks it ignores nothing.
 fn tracked_key(scene: &Scene) {
     for name in ["gemini-key.txt", "notes.txt"] {
-        scene.project.write(&format!("agent-config/{name}"), b"AIzaSy-in-the-history\n").unwrap();
+        scene
+            .project
+            .write(&format!("agent-config/{name}"), b"AIzaSy-in-the-history\n")
+            .unwrap();
     }
-    scene.project.git(&["add", "-f", "agent-config/gemini-key.txt", "agent-config/notes.txt"]).unwrap();
+    scene
+        .project
+        .git(&[
+            "add",
+            "-f",
+            "agent-config/gemini-key.txt",
+            "agent-config/notes.txt",
+        ])
+        .unwrap();
     scene.project.commit("a key").unwrap();
 }
 
@@ -100,6 +127,9 @@ fn not_executable(scene: &Scene) {
 
 fn seven_files(scene: &Scene) {
     for number in 1..=7 {
-        scene.project.write(&format!("new/{number}.txt"), b"new\n").unwrap();
+        scene
+            .project
+            .write(&format!("new/{number}.txt"), b"new\n")
+            .unwrap();
     }
 }

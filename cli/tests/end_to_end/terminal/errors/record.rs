@@ -29,7 +29,10 @@ fn cut(before: &'static str) -> impl Fn(&Scene) {
     move |scene| {
         let path = newest(scene).join("events.jsonl");
         let text = fs::read_to_string(&path).unwrap();
-        let kept: String = text.split_inclusive('\n').take_while(|line| !line.contains(before)).collect();
+        let kept: String = text
+            .split_inclusive('\n')
+            .take_while(|line| !line.contains(before))
+            .collect();
         assert!(kept.len() < text.len(), "no `{before}` in {text}");
         files::write(&path, kept.as_bytes());
     }
@@ -37,7 +40,10 @@ fn cut(before: &'static str) -> impl Fn(&Scene) {
 
 /// A run folder that nobody here has made.
 fn planted(scene: &Scene) {
-    files::copy(&newest(scene), &scene.project.root().join("logs/2099-01-01-00-00-00"));
+    files::copy(
+        &newest(scene),
+        &scene.project.root().join("logs/2099-01-01-00-00-00"),
+    );
 }
 
 const OTHER: &str = "2026-01-01-00-00-00-commit";
@@ -53,11 +59,22 @@ fn runs_that_cannot_be_found() {
             case("resume without a run", &["resume"]),
             case("replay without a run", &["replay"]),
             case("undo without a run", &["undo"]),
-            case("show of an unknown run", &["show", OTHER]).model(&[MENDS_IT]).after(&done),
-            case("resume of an unknown run", &["resume", OTHER]).model(&[MENDS_IT]).after(&done),
-            case("replay of an unknown run", &["replay", OTHER]).model(&[MENDS_IT]).after(&done),
-            case("undo of an unknown run", &["undo", OTHER]).model(&[MENDS_IT]).after(&done),
-            case("undo of an unknown run where there is none", &["undo", OTHER]),
+            case("show of an unknown run", &["show", OTHER])
+                .model(&[MENDS_IT])
+                .after(&done),
+            case("resume of an unknown run", &["resume", OTHER])
+                .model(&[MENDS_IT])
+                .after(&done),
+            case("replay of an unknown run", &["replay", OTHER])
+                .model(&[MENDS_IT])
+                .after(&done),
+            case("undo of an unknown run", &["undo", OTHER])
+                .model(&[MENDS_IT])
+                .after(&done),
+            case(
+                "undo of an unknown run where there is none",
+                &["undo", OTHER],
+            ),
             case("a run that was not made here", &["resume", PLANTED])
                 .model(&[MENDS_IT])
                 .after(&done)
@@ -72,23 +89,26 @@ fn runs_that_cannot_be_gone_on_with() {
     table(
         "errors_resume",
         &[
-            case("a run that is over", &["resume"]).model(two).after(&done),
-            case("a run that was undone", &["resume"]).model(two).after(&done).after(&ran(&["undo"], 0)),
-            case("a plan that was changed", &["resume"]).model(two).after(&done).after(&forge(
-                "run.json",
-                "\"stream\": {",
-                "\"stream\":  {",
-            )),
+            case("a run that is over", &["resume"])
+                .model(two)
+                .after(&done),
+            case("a run that was undone", &["resume"])
+                .model(two)
+                .after(&done)
+                .after(&ran(&["undo"], 0)),
+            case("a plan that was changed", &["resume"])
+                .model(two)
+                .after(&done)
+                .after(&forge("run.json", "\"stream\": {", "\"stream\":  {")),
             case("a first prompt that was changed", &["resume"])
                 .model(two)
                 .after(&done)
                 .after(&cut("\"what\":\"built\""))
                 .after(&forge("1-query.txt", "hello", "good day")),
-            case("a journal that cannot be understood", &["resume"]).model(two).after(&done).after(&forge(
-                "events.jsonl",
-                "\"applied\"",
-                "applied",
-            )),
+            case("a journal that cannot be understood", &["resume"])
+                .model(two)
+                .after(&done)
+                .after(&forge("events.jsonl", "\"applied\"", "applied")),
             case("a run that was ended before it asked", &["resume"])
                 .model(two)
                 .after(&done)
@@ -103,7 +123,13 @@ fn runs_that_cannot_be_gone_on_with() {
 #[test]
 fn runs_that_cannot_be_replayed() {
     let (done, two) = (asked(0), &[BREAKS_THE_BUILD, MENDS_IT]);
-    let what_if = &["replay", "--from-round", "2", "--reply", "agent-config/other"];
+    let what_if = &[
+        "replay",
+        "--from-round",
+        "2",
+        "--reply",
+        "agent-config/other",
+    ];
     table(
         "errors_replay",
         &[
@@ -111,39 +137,36 @@ fn runs_that_cannot_be_replayed() {
                 .model(two)
                 .after(&done)
                 .after(&cut("\"round\":2,\"what\":\"built\"")),
-            case("a plan that was changed", &["replay"]).model(two).after(&done).after(&forge(
-                "run.json",
-                "\"stream\": {",
-                "\"stream\":  {",
-            )),
-            case("a prompt that was changed", &["replay"]).model(two).after(&done).after(&forge(
-                "2-query.txt",
-                "FAILED",
-                "FOILED",
-            )),
-            case("a first prompt that was changed", &["replay"]).model(two).after(&done).after(&forge(
-                "1-query.txt",
-                "hello",
-                "good day",
-            )),
+            case("a plan that was changed", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&forge("run.json", "\"stream\": {", "\"stream\":  {")),
+            case("a prompt that was changed", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&forge("2-query.txt", "FAILED", "FOILED")),
+            case("a first prompt that was changed", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&forge("1-query.txt", "hello", "good day")),
             case("an answer that is gone", &["replay"])
                 .model(two)
                 .after(&done)
                 .after(&|scene| fs::remove_file(newest(scene).join("1-response.txt")).unwrap()),
-            case("a journal that cannot be understood", &["replay"]).model(two).after(&done).after(&forge(
-                "events.jsonl",
-                "\"applied\"",
-                "applied",
-            )),
-            case("a journal that was changed", &["replay"]).model(two).after(&done).after(&forge(
-                "events.jsonl",
-                "\"round\":1",
-                "\"round\":7",
-            )),
+            case("a journal that cannot be understood", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&forge("events.jsonl", "\"applied\"", "applied")),
+            case("a journal that was changed", &["replay"])
+                .model(two)
+                .after(&done)
+                .after(&forge("events.jsonl", "\"round\":1", "\"round\":7")),
             case("what was only applied", &["replay"])
                 .after(&write("agent-config/reply", MENDS_IT.as_bytes()))
                 .after(&ran(&["apply", "agent-config/reply"], 0)),
-            case("another answer that is not there", what_if).model(two).after(&done),
+            case("another answer that is not there", what_if)
+                .model(two)
+                .after(&done),
             case("another answer that is no UTF-8", what_if)
                 .model(two)
                 .after(&done)
@@ -164,7 +187,9 @@ fn runs_that_cannot_be_undone() {
     table(
         "errors_undo",
         &[
-            case("nothing was changed", &["undo"]).model(&[TOUCHES_GIT; 4]).after(&asked(1)),
+            case("nothing was changed", &["undo"])
+                .model(&[TOUCHES_GIT; 4])
+                .after(&asked(1)),
             case("a file that was changed since", &["undo"])
                 .model(one)
                 .after(&done)
@@ -179,11 +204,14 @@ fn runs_that_cannot_be_undone() {
                 .after(&done)
                 .after(&remove("src/greet.sh"))
                 .after(&write("src/greet.sh/mine.txt", b"mine\n")),
-            case("a list that leads to git", &["undo"]).model(one).after(&done).after(&forge(
-                "undo/1/manifest.json",
-                "\"README.md\"",
-                "\".git/hooks/pre-commit\"",
-            )),
+            case("a list that leads to git", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&forge(
+                    "undo/1/manifest.json",
+                    "\"README.md\"",
+                    "\".git/hooks/pre-commit\"",
+                )),
             case("a list that is none", &["undo"])
                 .model(one)
                 .after(&done)
@@ -191,13 +219,21 @@ fn runs_that_cannot_be_undone() {
             case("a list that is gone", &["undo"])
                 .model(&[BREAKS_THE_BUILD, MENDS_IT])
                 .after(&done)
-                .after(&|scene| fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap()),
+                .after(&|scene| {
+                    fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap()
+                }),
             case("all that was kept is gone", &["undo"])
                 .model(one)
                 .after(&done)
                 .after(&|scene| fs::remove_dir_all(newest(scene).join("undo")).unwrap()),
-            case("an old content that is damaged", &["undo"]).model(one).after(&done).after(&damage),
-            case("an old content that is gone", &["undo"]).model(one).after(&done).after(&lose),
+            case("an old content that is damaged", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&damage),
+            case("an old content that is gone", &["undo"])
+                .model(one)
+                .after(&done)
+                .after(&lose),
         ],
     );
 }
@@ -207,7 +243,10 @@ fn kept(scene: &Scene) -> PathBuf {
     let undo = newest(scene).join("undo/1");
     let others = ["manifest.json"];
     let files = fs::read_dir(undo).unwrap().map(|file| file.unwrap().path());
-    files.filter(|file| !others.iter().any(|other| file.ends_with(other))).max().unwrap()
+    files
+        .filter(|file| !others.iter().any(|other| file.ends_with(other)))
+        .max()
+        .unwrap()
 }
 
 fn damage(scene: &Scene) {
@@ -224,11 +263,10 @@ fn records_that_cannot_be_shown() {
     table(
         "errors_show",
         &[
-            case("a journal that cannot be understood", &["show"]).model(one).after(&done).after(&forge(
-                "events.jsonl",
-                "\"applied\"",
-                "applied",
-            )),
+            case("a journal that cannot be understood", &["show"])
+                .model(one)
+                .after(&done)
+                .after(&forge("events.jsonl", "\"applied\"", "applied")),
             case("an answer that is gone", &["show"])
                 .model(one)
                 .after(&done)

@@ -51,7 +51,11 @@ fn a_repository_of_somebody_else() {
         let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr);
         proper("a foreign repository", code(&done), &words);
-        text.push_str(&format!("$ code-commit {}\nexit {}\n{words}\n", args.join(" "), code(&done)));
+        text.push_str(&format!(
+            "$ code-commit {}\nexit {}\n{words}\n",
+            args.join(" "),
+            code(&done)
+        ));
     }
     check("errors_foreign", &scene, &text);
 }
@@ -59,9 +63,20 @@ fn a_repository_of_somebody_else() {
 #[test]
 fn a_folder_that_is_gone() {
     let scene = Scene::new(Script::new([]));
-    let gone = ["/bin/sh", "-c", "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"", "sh"];
-    let done = below(gone, &scene.command(&["runs"], &[])).output().unwrap();
+    let gone = [
+        "/bin/sh",
+        "-c",
+        "mkdir gone && cd gone && rmdir ../gone && exec \"$@\"",
+        "sh",
+    ];
+    let done = below(gone, &scene.command(&["runs"], &[]))
+        .output()
+        .unwrap();
     let words = String::from_utf8_lossy(&done.stderr);
     proper("a folder that is gone", code(&done), &words);
-    check("errors_gone", &scene, &format!("exit {}\n{words}", code(&done)));
+    check(
+        "errors_gone",
+        &scene,
+        &format!("exit {}\n{words}", code(&done)),
+    );
 }

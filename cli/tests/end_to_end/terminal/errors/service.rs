@@ -11,26 +11,46 @@ use crate::terminal::check;
 /// What the program says in the end about a call that brought nothing, on standard output; the run ends with exit code 4.
 fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) -> String {
     let flags = scene.flags();
-    let flags = if more.contains(&"--model") { &flags[4..] } else { &flags[..] };
+    let flags = if more.contains(&"--model") {
+        &flags[4..]
+    } else {
+        &flags[..]
+    };
     let args = [flags, more].concat();
     let done = scene.keyed(&args, environment).output().unwrap();
-    let (out, err) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let (out, err) = (
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr),
+    );
     assert_eq!(done.status.code(), Some(4), "{case}: {err}");
     proper(case, 4, &out);
-    let lines: Vec<&str> =
-        out.lines().filter(|line| line.starts_with("Failed") || line.starts_with("help:")).collect();
-    assert!(lines.len() == 2, "{case} needs a sentence and a remedy: {out}");
+    let lines: Vec<&str> = out
+        .lines()
+        .filter(|line| line.starts_with("Failed") || line.starts_with("help:"))
+        .collect();
+    assert!(
+        lines.len() == 2,
+        "{case} needs a sentence and a remedy: {out}"
+    );
     scene.without_places(&format!("## {case}\nexit 4\n{}\n\n", lines.join("\n")))
 }
 
 /// All of them at once: most of their time they wait.
 fn table(name: &str, steps: &[(&str, Step)], more: &[&str]) {
     let said = |(case, step): &(&str, Step)| {
-        said(case, &Scene::new(Script::new([step.clone().times(9)])), more, &[])
+        said(
+            case,
+            &Scene::new(Script::new([step.clone().times(9)])),
+            more,
+            &[],
+        )
     };
     let said = &said;
     let text: String = std::thread::scope(|scope| {
-        let asked: Vec<_> = steps.iter().map(|step| scope.spawn(move || said(step))).collect();
+        let asked: Vec<_> = steps
+            .iter()
+            .map(|step| scope.spawn(move || said(step)))
+            .collect();
         asked.into_iter().map(|one| one.join().unwrap()).collect()
     });
     check(name, &Scene::new(Script::new([])), &text);
@@ -38,7 +58,10 @@ fn table(name: &str, steps: &[(&str, Step)], more: &[&str]) {
 
 #[test]
 fn what_a_service_answers_in_place_of_a_reply() {
-    let bad_key = Step { bad_key: true, ..Step::status(400).message("API key not valid") };
+    let bad_key = Step {
+        bad_key: true,
+        ..Step::status(400).message("API key not valid")
+    };
     table(
         "errors_service",
         &[
@@ -50,12 +73,24 @@ fn what_a_service_answers_in_place_of_a_reply() {
             ("404", Step::status(404).message("no such model")),
             ("413", Step::status(413).message("too much")),
             ("a page of HTML", Step::html(403, "Blocked by the gateway")),
-            ("a redirection", Step::status(302).header("location", "https://elsewhere.invalid/x")),
-            ("a blocked prompt", Step { block: Some("SAFETY".to_owned()), ..Step::text("") }),
+            (
+                "a redirection",
+                Step::status(302).header("location", "https://elsewhere.invalid/x"),
+            ),
+            (
+                "a blocked prompt",
+                Step {
+                    block: Some("SAFETY".to_owned()),
+                    ..Step::text("")
+                },
+            ),
             ("a withheld answer", Step::text("I").finish("SAFETY")),
             ("an end that nobody knows", Step::text("I").finish("TIRED")),
             ("a body that is no answer", Step::body("hello")),
-            ("control characters", Step::status(400).message("a\u{1b}[31mb\u{202e}c")),
+            (
+                "control characters",
+                Step::status(400).message("a\u{1b}[31mb\u{202e}c"),
+            ),
         ],
         &[],
     );
@@ -65,7 +100,10 @@ fn what_a_service_answers_in_place_of_a_reply() {
 #[test]
 fn what_is_tried_again_and_given_up() {
     let broken = Step::text(BREAKS_THE_BUILD);
-    let quota = Step { quota_id: Some("GenerateRequestsPerDayPerProject".to_owned()), ..Step::status(429) };
+    let quota = Step {
+        quota_id: Some("GenerateRequestsPerDayPerProject".to_owned()),
+        ..Step::status(429)
+    };
     table(
         "errors_given_up",
         &[
@@ -73,7 +111,13 @@ fn what_is_tried_again_and_given_up() {
             ("the day's quota", quota.message("no more today")),
             ("500", Step::status(500).message("oh")),
             ("503", Step::status(503).message("too many")),
-            ("a stream without its end", Step { no_end: true, ..broken.clone() }),
+            (
+                "a stream without its end",
+                Step {
+                    no_end: true,
+                    ..broken.clone()
+                },
+            ),
             ("a stream that breaks off", broken.clone().cut_after(150)),
             ("no answer", Step::text("").hang(Hang::BeforeHead)),
             ("an answer that stands still", broken.hang(Hang::After(100))),
@@ -84,27 +128,54 @@ fn what_is_tried_again_and_given_up() {
 
 #[test]
 fn every_further_attempt_is_told() {
-    let scene = Scene::new(Script::new([Step::status(503).message("too many").times(9)]));
+    let scene = Scene::new(Script::new([Step::status(503)
+        .message("too many")
+        .times(9)]));
     let args = [&scene.flags()[..], &["--call-limit", "3s"]].concat();
     let done = scene.keyed(&args, &[]).output().unwrap();
-    check("errors_tried_again", &scene, &String::from_utf8_lossy(&done.stderr));
+    check(
+        "errors_tried_again",
+        &scene,
+        &String::from_utf8_lossy(&done.stderr),
+    );
 }
 
 #[test]
 fn services_that_are_not_there() {
     let scene = Scene::new(Script::new([]));
-    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9", "--call-limit", "3s"];
+    let nobody = [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--call-limit",
+        "3s",
+    ];
     let refused = said("nobody listens", &scene, &nobody, &[]);
-    let poor = Step::status(429).code("insufficient_quota").message("check your plan");
+    let poor = Step::status(429)
+        .code("insufficient_quota")
+        .message("check your plan");
     let openai = Scene::new(Script::new([poor]));
     let url = format!("{}/v1", openai.server.origin());
     let flags = ["--model", "openai/gpt-test", "--base-url", &url];
-    let billing = said("an account without credit", &openai, &flags, &[("OPENAI_API_KEY", KEY)]);
+    let billing = said(
+        "an account without credit",
+        &openai,
+        &flags,
+        &[("OPENAI_API_KEY", KEY)],
+    );
     let scripted = Scene::new(Script::new([]));
-    scripted.project.write("agent-config/replies.txt", BREAKS_THE_BUILD.as_bytes()).unwrap();
+    scripted
+        .project
+        .write("agent-config/replies.txt", BREAKS_THE_BUILD.as_bytes())
+        .unwrap();
     let flags = ["--model", "scripted/agent-config/replies.txt"];
     let nothing_left = said("a script that is at its end", &scripted, &flags, &[]);
-    check("errors_not_there", &scene, &[refused, billing, nothing_left].concat());
+    check(
+        "errors_not_there",
+        &scene,
+        &[refused, billing, nothing_left].concat(),
+    );
 }
 
 #[test]
@@ -114,8 +185,15 @@ fn limits_that_a_run_may_not_pass() {
             "promptTokenCount": 1000, "candidatesTokenCount": 200, "totalTokenCount": 1200,
         }));
         let scene = Scene::new(Script::new([step.times(4)]));
-        let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
-        files::write(&scene.project.beside().join(".config/code-commit/config.toml"), price);
+        let price =
+            b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
+        files::write(
+            &scene
+                .project
+                .beside()
+                .join(".config/code-commit/config.toml"),
+            price,
+        );
         scene
     };
     let mut text = String::new();
@@ -128,19 +206,35 @@ fn limits_that_a_run_may_not_pass() {
         text.push_str(&said(case, &scene(), &more, &[]));
     }
     let slow = scene();
-    slow.project.write("build.sh", b"#!/bin/sh\nsleep 2.1\nexit 1\n").unwrap();
+    slow.project
+        .write("build.sh", b"#!/bin/sh\nsleep 2.1\nexit 1\n")
+        .unwrap();
     text.push_str(&said("little time", &slow, &["--max-time", "2s"], &[]));
     let silent = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
-    text.push_str(&said("no time for a whole answer", &silent, &["--max-time", "1s"], &[]));
+    text.push_str(&said(
+        "no time for a whole answer",
+        &silent,
+        &["--max-time", "1s"],
+        &[],
+    ));
     check("errors_limits", &slow, &text);
 }
 
 #[test]
 fn another_model_that_answers_is_named() {
-    let step = Step { served_model: Some("gemini-cheap".to_owned()), ..Step::text(BREAKS_THE_BUILD) };
+    let step = Step {
+        served_model: Some("gemini-cheap".to_owned()),
+        ..Step::text(BREAKS_THE_BUILD)
+    };
     let scene = Scene::new(Script::new([step]));
-    let done = scene.keyed(&[&scene.flags()[..], &["--rounds", "1"]].concat(), &[]).output().unwrap();
+    let done = scene
+        .keyed(&[&scene.flags()[..], &["--rounds", "1"]].concat(), &[])
+        .output()
+        .unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
-    let warnings: Vec<&str> = err.lines().filter(|line| line.starts_with("warning:")).collect();
+    let warnings: Vec<&str> = err
+        .lines()
+        .filter(|line| line.starts_with("warning:"))
+        .collect();
     check("errors_other_model", &scene, &warnings.join("\n"));
 }

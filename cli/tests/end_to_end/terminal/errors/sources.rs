@@ -7,12 +7,19 @@ use std::path::{Path, PathBuf};
 fn no_failure_is_made_without_a_hint() {
     let mut seen = 0;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for file in ["src", "../runs/src"].iter().flat_map(|folder| sources(&root.join(folder))) {
+    for file in ["src", "../runs/src"]
+        .iter()
+        .flat_map(|folder| sources(&root.join(folder)))
+    {
         let text = fs::read_to_string(&file).unwrap();
         for made in text.split("Failure::refused(").skip(1) {
             seen += 1;
             let (hint, rest) = last_argument(made);
-            assert!(!hint.is_empty(), "{}: refused without a remedy: {made:.80}", file.display());
+            assert!(
+                !hint.is_empty(),
+                "{}: refused without a remedy: {made:.80}",
+                file.display()
+            );
             assert!(
                 !["\"\"", "String::new()"].contains(&hint),
                 "{}: an empty remedy {rest:.40}",
@@ -23,7 +30,11 @@ fn no_failure_is_made_without_a_hint() {
             seen += 1;
             let (_, behind) = last_argument(made);
             let helped = behind.trim_start().starts_with(".help(");
-            assert!(helped, "{}: a failure without .help: {made:.80}", file.display());
+            assert!(
+                helped,
+                "{}: a failure without .help: {made:.80}",
+                file.display()
+            );
         }
     }
     assert!(seen > 100, "the sources were not found: {seen}");
@@ -58,7 +69,17 @@ fn last_argument(call: &str) -> (&str, &str) {
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
-    files.filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| {
+        if path.is_dir() {
+            sources(&path)
+        } else {
+            vec![path]
+        }
+    });
+    files
+        .filter(|path| path.extension().is_some_and(|kind| kind == "rs"))
+        .collect()
 }

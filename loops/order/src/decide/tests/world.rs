@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Broke, Cause, Committed, Digest, Doubted, Ended, Finish, Journaled, Kept, Live,
-    Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried, Usage,
-    WhyRefused, WriteAnswer, Written,
+    Answered, AskAnswer, Broke, Cause, Committed, Digest, Doubted, Ended, Finish, Journaled, Kept,
+    Live, Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text,
+    Tried, Usage, WhyRefused, WriteAnswer, Written,
 };
 use serde_json::json;
 
@@ -136,21 +136,29 @@ impl code_commit_engine::World for World {
 impl Live<Doubt> for World {
     fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
         self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted { doubt: doubt.clone() })
+        Ok(Doubted {
+            doubt: doubt.clone(),
+        })
     }
 }
 
 impl Live<Stamp> for World {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Stopped> {
         self.step("stamp".to_owned())?;
-        Ok(Stamped { at: "now".to_owned() })
+        Ok(Stamped {
+            at: "now".to_owned(),
+        })
     }
 }
 
 impl Live<Look> for World {
     fn perform(&mut self, Look { conditions }: &Look) -> Result<Tried<Looked>, Stopped> {
         self.step(format!("look at {} conditions", conditions.len()))?;
-        let failed = if self.conditions_hold { Vec::new() } else { conditions.clone() };
+        let failed = if self.conditions_hold {
+            Vec::new()
+        } else {
+            conditions.clone()
+        };
         Ok(Tried::Done(Looked { failed }))
     }
 }
@@ -160,13 +168,24 @@ impl Live<Ask> for World {
         self.step(format!("ask {round}"))?;
         let round = *round;
         if !self.has_model {
-            let cause = Cause { code: "x".to_owned(), message: "gone".to_owned(), remedy: None };
-            return Ok(AskAnswer::Unanswered(code_commit_engine::Unanswered { round, cause }));
+            let cause = Cause {
+                code: "x".to_owned(),
+                message: "gone".to_owned(),
+                remedy: None,
+            };
+            return Ok(AskAnswer::Unanswered(code_commit_engine::Unanswered {
+                round,
+                cause,
+            }));
         }
         Ok(AskAnswer::Answered(Answered {
             round,
             reply: Text::in_file("reply", self.reply),
-            raw: Stored { file: "raw".to_owned(), bytes: 0, sha256: String::new() },
+            raw: Stored {
+                file: "raw".to_owned(),
+                bytes: 0,
+                sha256: String::new(),
+            },
             finish: Finish::Complete,
             for_person: None,
             held_key: false,
@@ -179,15 +198,29 @@ impl Live<Ask> for World {
 }
 
 impl Live<Write> for World {
-    fn perform(&mut self, Write { attempt, reply, .. }: &Write) -> Result<Tried<WriteAnswer>, Stopped> {
+    fn perform(
+        &mut self,
+        Write { attempt, reply, .. }: &Write,
+    ) -> Result<Tried<WriteAnswer>, Stopped> {
         self.step(format!("write {attempt}"))?;
         let (attempt, changes) = (*attempt, Vec::new());
         Ok(Tried::Done(if [REPLY, INERT].contains(&&*reply.text) {
             let (touched, warnings) = (vec!["a".to_owned()], Vec::new());
-            WriteAnswer::Written(Written { attempt, touched, changes, warnings, verify_script: true })
+            WriteAnswer::Written(Written {
+                attempt,
+                touched,
+                changes,
+                warnings,
+                verify_script: true,
+            })
         } else {
             let (touched, problems) = (Vec::new(), Vec::new());
-            WriteAnswer::Refused(Refused { attempt, why: WhyRefused::Unusable, touched, problems })
+            WriteAnswer::Refused(Refused {
+                attempt,
+                why: WhyRefused::Unusable,
+                touched,
+                problems,
+            })
         }))
     }
 }
@@ -197,7 +230,9 @@ impl Live<Run> for World {
         let command = argv.join(" ");
         self.step(format!("run {command} as {log}"))?;
         if self.breaks.is_some_and(|logs| log.starts_with(logs)) {
-            return Ok(Tried::Broke(Broke { message: "the disk is gone".to_owned() }));
+            return Ok(Tried::Broke(Broke {
+                message: "the disk is gone".to_owned(),
+            }));
         }
         let is_among = |commands: &[&str]| commands.iter().any(|one| command.starts_with(one));
         let fails = if log.starts_with(code_commit_engine::ON_BASE) {
@@ -205,7 +240,10 @@ impl Live<Run> for World {
         } else {
             is_among(&self.failing)
         };
-        let tail = || Tail { file: String::new(), text: String::new() };
+        let tail = || Tail {
+            file: String::new(),
+            text: String::new(),
+        };
         Ok(Tried::Done(Ran {
             log: log.clone(),
             argv: argv.clone(),
@@ -230,21 +268,38 @@ impl Live<Keep> for World {
         self.step(format!("keep {file}"))?;
         self.kept.insert(file.clone(), text.to_string());
         let Digest { bytes, sha256 } = Digest::of(text);
-        Ok(Kept { stored: Stored { file: file.clone(), bytes, sha256 } })
+        Ok(Kept {
+            stored: Stored {
+                file: file.clone(),
+                bytes,
+                sha256,
+            },
+        })
     }
 }
 
 impl Live<Measure> for World {
     fn perform(&mut self, _: &Measure) -> Result<Tried<Measured>, Stopped> {
         self.step("measure".to_owned())?;
-        Ok(Tried::Done(Measured { tree_sha256: "t1".to_owned(), changes: Vec::new(), put_back: Vec::new() }))
+        Ok(Tried::Done(Measured {
+            tree_sha256: "t1".to_owned(),
+            changes: Vec::new(),
+            put_back: Vec::new(),
+        }))
     }
 }
 
 impl Live<Commit> for World {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Stopped> {
-        self.step(format!("commit by the line {}", message.lines().next_back().unwrap_or_default()))?;
+        self.step(format!(
+            "commit by the line {}",
+            message.lines().next_back().unwrap_or_default()
+        ))?;
         let commit = Some("c1".to_owned());
-        Ok(CommitAnswer::Committed(Committed { repository: None, message: None, commit }))
+        Ok(CommitAnswer::Committed(Committed {
+            repository: None,
+            message: None,
+            commit,
+        }))
     }
 }

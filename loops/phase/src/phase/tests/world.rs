@@ -51,7 +51,11 @@ pub(super) struct Stopped;
 
 impl World {
     pub(super) fn new(turns: &[TurnAnswer], left: &[Left]) -> Self {
-        Self { turns: turns.to_vec().into(), left: left.to_vec().into(), ..Self::default() }
+        Self {
+            turns: turns.to_vec().into(),
+            left: left.to_vec().into(),
+            ..Self::default()
+        }
     }
 
     /// Runs the phase after these answers; returns its outcome and the final world.
@@ -67,7 +71,9 @@ impl World {
     }
 
     fn quietly(&self) -> Result<(), Stopped> {
-        let is_last = self.stop_after.is_some_and(|most| self.journal.len() >= most);
+        let is_last = self
+            .stop_after
+            .is_some_and(|most| self.journal.len() >= most);
         if is_last { Err(Stopped) } else { Ok(()) }
     }
 
@@ -86,20 +92,37 @@ impl World {
 }
 
 pub(super) fn ended(how: &str, said: &str, then: TurnAdvice) -> TurnEnd {
-    TurnEnd { how: how.to_owned(), said: said.to_owned(), then, asks_for_another: false }
+    TurnEnd {
+        how: how.to_owned(),
+        said: said.to_owned(),
+        then,
+        asks_for_another: false,
+    }
 }
 
 /// A turn with this end, and with a report if it ended well.
 pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
-    let usage = Usage { input_tokens: Some(1), output_tokens: Some(2), ..Usage::default() };
+    let usage = Usage {
+        input_tokens: Some(1),
+        output_tokens: Some(2),
+        ..Usage::default()
+    };
     Turned {
         number: 1,
         role: role.name().to_owned(),
-        changed: if end.is_ok() { vec![format!("{}1.md", reports(role.name()))] } else { Vec::new() },
+        changed: if end.is_ok() {
+            vec![format!("{}1.md", reports(role.name()))]
+        } else {
+            Vec::new()
+        },
         end,
         answer: Text::in_file("answer", ""),
         session: None,
-        usage: vec![ModelUsage { model: "m".to_owned(), usage, cost_usd: None }],
+        usage: vec![ModelUsage {
+            model: "m".to_owned(),
+            usage,
+            cost_usd: None,
+        }],
         cost_usd: None,
         denials: Vec::new(),
         gone: Vec::new(),
@@ -122,7 +145,13 @@ impl code_commit_engine::World for World {
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Stopped> {
-        text.fill(self.texts.get(&text.stored.file).map(String::as_str).unwrap_or_default().into());
+        text.fill(
+            self.texts
+                .get(&text.stored.file)
+                .map(String::as_str)
+                .unwrap_or_default()
+                .into(),
+        );
         Ok(())
     }
 
@@ -150,7 +179,11 @@ fn path(At { place, file }: &At<Place>) -> String {
 impl Live<List<Phases>> for World {
     fn perform(&mut self, List { role }: &List<Phases>) -> Result<Listed, Stopped> {
         self.step(format!("list {}", role.name()))?;
-        Ok(Listed { role: role.name().to_owned(), list: self.text("a\n"), at: "t".to_owned() })
+        Ok(Listed {
+            role: role.name().to_owned(),
+            list: self.text("a\n"),
+            at: "t".to_owned(),
+        })
     }
 }
 
@@ -160,21 +193,39 @@ pub(super) const TOO_LONG: u64 = 1_000_000;
 impl Live<Wait> for World {
     fn perform(&mut self, Wait { until_unix, .. }: &Wait) -> Result<Waited, Stopped> {
         self.step(format!("wait until {until_unix}"))?;
-        Ok(Waited { until_unix: *until_unix, is_too_long: *until_unix == TOO_LONG })
+        Ok(Waited {
+            until_unix: *until_unix,
+            is_too_long: *until_unix == TOO_LONG,
+        })
     }
 }
 
 impl Live<Turn<Phases>> for World {
     fn perform(
         &mut self,
-        Turn { role, prompt, choice, goes_on, .. }: &Turn<Phases>,
+        Turn {
+            role,
+            prompt,
+            choice,
+            goes_on,
+            ..
+        }: &Turn<Phases>,
     ) -> Result<TurnAnswer, Stopped> {
         let mut step = format!("turn {}", role.name());
         step.extend((*choice > 0).then(|| format!(" by agent {choice}")));
-        step.extend(goes_on.iter().map(|session| format!(" where {session} was cut off")));
+        step.extend(
+            goes_on
+                .iter()
+                .map(|session| format!(" where {session} was cut off")),
+        );
         self.step(step)?;
         self.prompts.push((*role, prompt.to_string()));
-        let good = || TurnAnswer::Turned(Box::new(turned(*role, ended("ok", "answered", TurnAdvice::Use))));
+        let good = || {
+            TurnAnswer::Turned(Box::new(turned(
+                *role,
+                ended("ok", "answered", TurnAdvice::Use),
+            )))
+        };
         let answer = self.turns.pop_front().unwrap_or_else(good);
         if let TurnAnswer::Turned(turned) = &answer {
             assert_eq!(turned.role, role.name(), "{:#?}", self.steps);
@@ -185,11 +236,21 @@ impl Live<Turn<Phases>> for World {
 
 impl Live<CommitAll<Phases>> for World {
     fn perform(&mut self, commit: &CommitAll<Phases>) -> Result<CommitAnswer, Stopped> {
-        self.step(format!("commit {} {}", commit.repository.name(), commit.message))?;
+        self.step(format!(
+            "commit {} {}",
+            commit.repository.name(),
+            commit.message
+        ))?;
         if self.git_fails {
-            return Ok(CommitAnswer::NotCommitted(NotCommitted { message: "no space left".to_owned() }));
+            return Ok(CommitAnswer::NotCommitted(NotCommitted {
+                message: "no space left".to_owned(),
+            }));
         }
-        Ok(CommitAnswer::Committed(Committed { repository: None, message: None, commit: None }))
+        Ok(CommitAnswer::Committed(Committed {
+            repository: None,
+            message: None,
+            commit: None,
+        }))
     }
 }
 
@@ -197,7 +258,10 @@ impl World {
     /// The text of phase 1, if it was edited by now.
     fn edited(&self) -> Option<&'static str> {
         let edits = self.edits.iter().rev();
-        edits.copied().find(|(look, _)| *look <= self.looks).map(|(_, text)| text)
+        edits
+            .copied()
+            .find(|(look, _)| *look <= self.looks)
+            .map(|(_, text)| text)
     }
 }
 
@@ -205,27 +269,37 @@ impl Live<Identify<Phases>> for World {
     fn perform(&mut self, Identify { place }: &Identify<Phases>) -> Result<Identified, Stopped> {
         if *place != Place::Specs {
             self.step(format!("identify {}", place.name()))?;
-            return Ok(Identified { place: place.name().to_owned(), sha256: Some("tree".to_owned()) });
+            return Ok(Identified {
+                place: place.name().to_owned(),
+                sha256: Some("tree".to_owned()),
+            });
         }
         // Before each step: it would be every second line.
         self.quietly()?;
         self.looks += 1;
         let sha256 = self.edited().map(|text| Digest::of(text).sha256);
-        Ok(Identified { place: place.name().to_owned(), sha256 })
+        Ok(Identified {
+            place: place.name().to_owned(),
+            sha256,
+        })
     }
 }
 
 impl Live<Doubt> for World {
     fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
         self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted { doubt: doubt.clone() })
+        Ok(Doubted {
+            doubt: doubt.clone(),
+        })
     }
 }
 
 impl Live<Announce> for World {
     fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, Stopped> {
         self.step(event.to_string())?;
-        Ok(Announced { event: event.clone() })
+        Ok(Announced {
+            event: event.clone(),
+        })
     }
 }
 
@@ -234,22 +308,42 @@ impl Live<Read<Phases>> for World {
         self.step(format!("read {}", path(at)))?;
         if at.place == Place::Specs {
             let text = self.edited().map(|text| self.text(text));
-            return Ok(WasRead { place: named(at), text, odd: false });
+            return Ok(WasRead {
+                place: named(at),
+                text,
+                odd: false,
+            });
         }
         if let Some(texts) = self.files.get_mut(at.file.as_str()) {
-            let text = if texts.len() > 1 { texts.pop_front() } else { texts.front().copied() };
+            let text = if texts.len() > 1 {
+                texts.pop_front()
+            } else {
+                texts.front().copied()
+            };
             let text = text.map(|text| self.text(text));
-            return Ok(WasRead { place: named(at), text, odd: false });
+            return Ok(WasRead {
+                place: named(at),
+                text,
+                odd: false,
+            });
         }
         if at.file != crate::FAILED_SPECS {
-            return Ok(WasRead { place: named(at), text: None, odd: false });
+            return Ok(WasRead {
+                place: named(at),
+                text: None,
+                odd: false,
+            });
         }
         let (text, odd) = match self.left.pop_front().unwrap_or(Left::Nothing) {
             Left::Nothing => (None, false),
             Left::Text(text) => (Some(self.text(text)), false),
             Left::Odd => (None, true),
         };
-        Ok(WasRead { place: named(at), text, odd })
+        Ok(WasRead {
+            place: named(at),
+            text,
+            odd,
+        })
     }
 }
 

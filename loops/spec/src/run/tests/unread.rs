@@ -19,7 +19,11 @@ fn an_approval_without_a_look_at_the_specs_is_asked_for_once_more_in_the_same_se
     = done
     ");
     let (_, world) = done(&inputs(), &[PLANNED, DONE_ALL, UNREAD, APPROVED]);
-    assert!(world.prompts[3].contains("no spec in `.specs` was opened"), "{}", world.prompts[3]);
+    assert!(
+        world.prompts[3].contains("no spec in `.specs` was opened"),
+        "{}",
+        world.prompts[3]
+    );
 }
 
 #[test]
@@ -61,6 +65,11 @@ fn specs_that_were_not_opened_are_named_by_an_approval_and_by_nothing_else() {
     (LoopApproved)
     = done
     ");
-    let turns = [("unread", &["REQUEST_CHANGES no"][..]), PLANNED, DONE_ALL, APPROVED];
+    let turns = [
+        ("unread", &["REQUEST_CHANGES no"][..]),
+        PLANNED,
+        DONE_ALL,
+        APPROVED,
+    ];
     assert!(!from_review(&turns).contains("doubt"));
 }

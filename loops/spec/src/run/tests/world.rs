@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, CheckpointResult, Checkpointed, Digest, Doubted, Ended, Identified, Journaled, LimitReached,
-    Live, Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
-    Turned, Waited, WasRead, Wrote,
+    Announced, CheckpointResult, Checkpointed, Digest, Doubted, Ended, Identified, Journaled,
+    LimitReached, Live, Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text,
+    TurnAdvice, TurnAnswer, TurnEnd, Turned, Waited, WasRead, Wrote,
 };
 
 use super::*;
@@ -42,8 +42,14 @@ pub(super) struct Stopped;
 
 impl World {
     pub(super) fn new(turns: &[Says]) -> Self {
-        let turns = turns.iter().map(|(end, markers)| (*end, markers.to_vec())).collect();
-        Self { turns, ..Self::default() }
+        let turns = turns
+            .iter()
+            .map(|(end, markers)| (*end, markers.to_vec()))
+            .collect();
+        Self {
+            turns,
+            ..Self::default()
+        }
     }
 
     /// Runs after these answers; returns the outcome and the final world.
@@ -59,7 +65,9 @@ impl World {
     }
 
     fn quietly(&self) -> Result<(), Stopped> {
-        let is_last = self.stop_after.is_some_and(|most| self.journal.len() >= most);
+        let is_last = self
+            .stop_after
+            .is_some_and(|most| self.journal.len() >= most);
         if is_last { Err(Stopped) } else { Ok(()) }
     }
 
@@ -72,7 +80,11 @@ impl World {
 }
 
 pub(super) fn limit(code: &str) -> Cause {
-    Cause { code: code.to_owned(), message: "the run has used what it may".to_owned(), remedy: None }
+    Cause {
+        code: code.to_owned(),
+        message: "the run has used what it may".to_owned(),
+        remedy: None,
+    }
 }
 
 /// Nobody waits until then.
@@ -82,7 +94,11 @@ fn ended(how: &str) -> TurnEnd {
     let (how, said, then) = match how {
         "ok" => (how, "answered", TurnAdvice::Use),
         "daily-quota" => (how, "has used up its quota", TurnAdvice::WaitUntil(99)),
-        "long-quota" => ("daily-quota", "has used up its quota", TurnAdvice::WaitUntil(TOO_LONG)),
+        "long-quota" => (
+            "daily-quota",
+            "has used up its quota",
+            TurnAdvice::WaitUntil(TOO_LONG),
+        ),
         "overloaded" => (how, "found its service overloaded", TurnAdvice::Retry),
         "lost-session" => (how, "does not know the session any more", TurnAdvice::Renew),
         "no-result" => (how, "ended without a result", TurnAdvice::Retry),
@@ -90,7 +106,11 @@ fn ended(how: &str) -> TurnEnd {
         "permission-denied" => (how, "was denied tools that it needed", TurnAdvice::Stop),
         "bad-key" => (how, "could not log in to its service", TurnAdvice::Stop),
         "timeout" => (how, "ran out of time", TurnAdvice::Retry),
-        "out-of-time" => ("timeout", "ran out of time", TurnAdvice::Limit(limit("limit-time"))),
+        "out-of-time" => (
+            "timeout",
+            "ran out of time",
+            TurnAdvice::Limit(limit("limit-time")),
+        ),
         other => panic!("no turn ends as {other}"),
     };
     TurnEnd {
@@ -104,7 +124,10 @@ fn ended(how: &str) -> TurnEnd {
 pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Turned {
     let marker = |line: &&str| {
         let (name, content) = line.split_once(' ').unwrap_or((line, ""));
-        Marked { name: name.to_owned(), content: content.to_owned() }
+        Marked {
+            name: name.to_owned(),
+            content: content.to_owned(),
+        }
     };
     Turned {
         number,
@@ -136,7 +159,14 @@ impl code_commit_engine::World for World {
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Stopped> {
-        text.fill(if text.stored.file == "plan" { "# Plan\n" } else { "" }.into());
+        text.fill(
+            if text.stored.file == "plan" {
+                "# Plan\n"
+            } else {
+                ""
+            }
+            .into(),
+        );
         Ok(())
     }
 
@@ -155,19 +185,27 @@ impl code_commit_engine::World for World {
 }
 
 fn wrote(at: &At<Place>) -> Wrote {
-    Wrote { place: At::new(at.place.name().to_owned(), &at.file) }
+    Wrote {
+        place: At::new(at.place.name().to_owned(), &at.file),
+    }
 }
 
 impl Live<Turn<Specs>> for World {
     fn perform(&mut self, turn: &Turn<Specs>) -> Result<TurnAnswer, Stopped> {
-        let Some((how, markers)) = self.turns.front().cloned() else { return Err(Stopped) };
+        let Some((how, markers)) = self.turns.front().cloned() else {
+            return Err(Stopped);
+        };
         let mut step = match &turn.session {
             Session::Resume(id) => format!("{} goes on with {id}", turn.role.name()),
             Session::New => turn.role.name().to_owned(),
             Session::None => panic!("every turn of a run may be gone on with"),
         };
         step.extend((turn.choice > 0).then(|| format!(" by agent {}", turn.choice)));
-        step.extend(turn.goes_on.iter().map(|session| format!(" where {session} was cut off")));
+        step.extend(
+            turn.goes_on
+                .iter()
+                .map(|session| format!(" where {session} was cut off")),
+        );
         self.step(step)?;
         self.turns.pop_front();
         self.prompts.push(turn.prompt.to_string());
@@ -175,15 +213,28 @@ impl Live<Turn<Specs>> for World {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
         }
         let number = u32::try_from(self.prompts.len()).unwrap();
-        let end =
-            if ["idle", "restored", "specs", "unread", "half-read"].contains(&how) { "ok" } else { how };
+        let end = if ["idle", "restored", "specs", "unread", "half-read"].contains(&how) {
+            "ok"
+        } else {
+            how
+        };
         let mut turned = turned(number, turn.role, end, &markers);
         turned.changed.retain(|_| how != "idle");
-        turned.changed.extend((how == "specs").then(|| ".specs/a.md".to_owned()));
-        turned.unopened.extend((how == "half-read").then(|| ".specs/b.md".to_owned()));
-        let opened = if how == "unread" { &mut turned.unopened } else { &mut turned.opened };
+        turned
+            .changed
+            .extend((how == "specs").then(|| ".specs/a.md".to_owned()));
+        turned
+            .unopened
+            .extend((how == "half-read").then(|| ".specs/b.md".to_owned()));
+        let opened = if how == "unread" {
+            &mut turned.unopened
+        } else {
+            &mut turned.opened
+        };
         opened.push(".specs/a.md".to_owned());
-        turned.put_back.extend((how == "restored").then(|| "src.txt".to_owned()));
+        turned
+            .put_back
+            .extend((how == "restored").then(|| "src.txt".to_owned()));
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
 }
@@ -192,7 +243,13 @@ impl Live<Shell> for World {
     fn perform(&mut self, Shell { name, line }: &Shell) -> Result<ShellRan, Stopped> {
         self.step(format!("{name}: {line}"))?;
         let (name, output) = ((*name).to_owned(), Text::in_file("output", "printed"));
-        Ok(ShellRan { number: 1, name, ended: Ended::Exited(0), output, elapsed_ms: 1 })
+        Ok(ShellRan {
+            number: 1,
+            name,
+            ended: Ended::Exited(0),
+            output,
+            elapsed_ms: 1,
+        })
     }
 }
 
@@ -200,18 +257,38 @@ impl Live<Survey<Specs>> for World {
     fn perform(&mut self, Survey { repository }: &Survey<Specs>) -> Result<Surveyed, Stopped> {
         self.step("survey".to_owned())?;
         let (repository, head) = (repository.name().to_owned(), Some("abc".to_owned()));
-        let uncommitted = vec![Uncommitted { path: "mine.txt".to_owned(), sha256: None }];
-        Ok(Surveyed { repository, head, uncommitted })
+        let uncommitted = vec![Uncommitted {
+            path: "mine.txt".to_owned(),
+            sha256: None,
+        }];
+        Ok(Surveyed {
+            repository,
+            head,
+            uncommitted,
+        })
     }
 }
 
 impl Live<Checkpoint<Specs>> for World {
     fn perform(&mut self, checkpoint: &Checkpoint<Specs>) -> Result<Checkpointed, Stopped> {
-        let Checkpoint { repository, message, spare } = checkpoint;
-        let spare: String = spare.iter().map(|file| format!(" without {}", file.path)).collect();
+        let Checkpoint {
+            repository,
+            message,
+            spare,
+        } = checkpoint;
+        let spare: String = spare
+            .iter()
+            .map(|file| format!(" without {}", file.path))
+            .collect();
         self.step(format!("checkpoint{spare}: {message}"))?;
-        let checkpoint = CheckpointResult::Failed { error: "git is gone".to_owned() };
-        Ok(Checkpointed { repository: repository.name().to_owned(), message: message.clone(), checkpoint })
+        let checkpoint = CheckpointResult::Failed {
+            error: "git is gone".to_owned(),
+        };
+        Ok(Checkpointed {
+            repository: repository.name().to_owned(),
+            message: message.clone(),
+            checkpoint,
+        })
     }
 }
 
@@ -219,23 +296,42 @@ impl Live<Identify<Specs>> for World {
     fn perform(&mut self, Identify { place }: &Identify<Specs>) -> Result<Identified, Stopped> {
         // Before each turn: it would be every second line.
         self.quietly()?;
-        let edits =
-            self.edits.iter().filter(|(turns, what)| *what == place.name() && *turns <= self.prompts.len());
-        Ok(Identified { place: place.name().to_owned(), sha256: Some(edits.count().to_string()) })
+        let edits = self
+            .edits
+            .iter()
+            .filter(|(turns, what)| *what == place.name() && *turns <= self.prompts.len());
+        Ok(Identified {
+            place: place.name().to_owned(),
+            sha256: Some(edits.count().to_string()),
+        })
     }
 }
 
 impl Live<Wait> for World {
-    fn perform(&mut self, Wait { until_unix, at_least_secs, .. }: &Wait) -> Result<Waited, Stopped> {
-        self.step(format!("wait until {until_unix}, at least {at_least_secs} s"))?;
-        Ok(Waited { until_unix: *until_unix, is_too_long: *until_unix == TOO_LONG })
+    fn perform(
+        &mut self,
+        Wait {
+            until_unix,
+            at_least_secs,
+            ..
+        }: &Wait,
+    ) -> Result<Waited, Stopped> {
+        self.step(format!(
+            "wait until {until_unix}, at least {at_least_secs} s"
+        ))?;
+        Ok(Waited {
+            until_unix: *until_unix,
+            is_too_long: *until_unix == TOO_LONG,
+        })
     }
 }
 
 impl Live<Doubt> for World {
     fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
         self.step(format!("doubt: {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted { doubt: doubt.clone() })
+        Ok(Doubted {
+            doubt: doubt.clone(),
+        })
     }
 }
 
@@ -243,7 +339,9 @@ impl Live<Announce> for World {
     fn perform(&mut self, Announce(event): &Announce) -> Result<Announced, Stopped> {
         self.step(format!("({})", event["event"].as_str().unwrap()))?;
         self.told.push(PhaseEvent::of_json(event).unwrap());
-        Ok(Announced { event: event.clone() })
+        Ok(Announced {
+            event: event.clone(),
+        })
     }
 }
 
@@ -251,7 +349,11 @@ impl Live<Read<Specs>> for World {
     fn perform(&mut self, Read(at): &Read<Specs>) -> Result<WasRead, Stopped> {
         self.step(format!("read {}", Files::path(at)))?;
         let text = Some(Text::in_file("plan", "# Plan\n"));
-        Ok(WasRead { place: wrote(at).place, text, odd: false })
+        Ok(WasRead {
+            place: wrote(at).place,
+            text,
+            odd: false,
+        })
     }
 }
 

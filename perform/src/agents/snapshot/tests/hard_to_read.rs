@@ -35,12 +35,21 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
             fs::write(scene.at("plan.md"), "changed").unwrap();
             write_in(&dig(&scene.at("src")), "new", "new");
         });
-        assert_eq!((changes.put_back.len(), &*changes.put_back[0]), (2, "plan.md"));
+        assert_eq!(
+            (changes.put_back.len(), &*changes.put_back[0]),
+            (2, "plan.md")
+        );
         assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
         assert_eq!(fs::read_dir(scene.at("src")).unwrap().count(), 2);
         write_in(&dig(&scene.at("src")), "old", "old");
         let deep = scene.at("src").join("d".repeat(100));
-        assert_eq!(scene.during(|| fs::rename(&deep, scene.at("away")).unwrap()).put_back.len(), 2);
+        assert_eq!(
+            scene
+                .during(|| fs::rename(&deep, scene.at("away")).unwrap())
+                .put_back
+                .len(),
+            2
+        );
         assert!(deep.is_dir() && !scene.at("away").exists());
         // Removes what an ordinary removal could not.
         code_commit_dir::reach::remove(
@@ -49,7 +58,8 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
         )
         .unwrap();
         scene.kept.take();
-        let top = code_commit_dir::reach::root(scene.folder.path(), code_commit_dir::reach::CHANGE).unwrap();
+        let top = code_commit_dir::reach::root(scene.folder.path(), code_commit_dir::reach::CHANGE)
+            .unwrap();
         code_commit_dir::reach::remove(&top, "taken".as_ref()).unwrap();
     }
 }
@@ -62,7 +72,9 @@ fn no_mode_keeps_what_may_not_be_touched_from_being_put_back() {
             let nobody = rustix::fs::Uid::from_raw(65534);
             let is_root = rustix::process::geteuid().is_root();
             if is_root && rustix::thread::set_thread_res_uid(nobody, nobody, nobody).is_err() {
-                return eprintln!("SKIPPED: modes of files because this user cannot become another");
+                return eprintln!(
+                    "SKIPPED: modes of files because this user cannot become another"
+                );
             }
             if tempfile::tempdir().is_err() {
                 return eprintln!(
@@ -79,7 +91,8 @@ fn no_mode_keeps_what_may_not_be_touched_from_being_put_back() {
 
 fn put_back_whatever_the_modes() {
     use std::os::unix::fs::PermissionsExt as _;
-    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let mode =
+        |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let scene = Scene::new(Some(&[]));
     code_commit_repo::init(&scene.watched.root).unwrap();
     fs::create_dir(scene.at("tests")).unwrap();
@@ -94,7 +107,14 @@ fn put_back_whatever_the_modes() {
     });
     assert_eq!(changes.put_back, ["plan.md", "tests/new", "tests/t.sh"]);
     assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
-    assert_eq!(fs::metadata(scene.at("plan.md")).unwrap().permissions().mode() & 0o400, 0o400);
+    assert_eq!(
+        fs::metadata(scene.at("plan.md"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o400,
+        0o400
+    );
     assert_eq!(fs::read_to_string(scene.at("tests/t.sh")).unwrap(), "old");
 }
 
@@ -108,7 +128,11 @@ fn put_back_whatever_the_mode_of_the_root() {
             fs::set_permissions(&root, fs::Permissions::from_mode(mode)).unwrap();
         });
         assert_eq!(changes.put_back, ["plan.md"], "{mode:o}");
-        assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md", "{mode:o}");
+        assert_eq!(
+            fs::read_to_string(scene.at("plan.md")).unwrap(),
+            "plan.md",
+            "{mode:o}"
+        );
     }
 }
 
@@ -140,7 +164,10 @@ fn what_git_ignored_is_not_lost_to_a_role_that_has_git_track_it() {
 #[test]
 fn one_file_that_cannot_be_put_back_keeps_no_other_from_it_and_the_copies_stay() {
     let scene = Scene::new(Some(&[]));
-    let (kept, taken) = (scene.folder.path().join("kept"), scene.folder.path().join("taken"));
+    let (kept, taken) = (
+        scene.folder.path().join("kept"),
+        scene.folder.path().join("taken"),
+    );
     let before = Before::take(&scene.watched, &mut scene.kept.borrow_mut(), &kept, &taken).unwrap();
     for file in ["plan.md", "src/main.rs"] {
         fs::write(scene.at(file), "changed").unwrap();
@@ -148,13 +175,28 @@ fn one_file_that_cannot_be_put_back_keeps_no_other_from_it_and_the_copies_stay()
     fs::rename(kept.join("plan.md"), kept.join("aside")).unwrap();
     let error = before.compare(&mut scene.kept.borrow_mut()).unwrap_err();
     assert_eq!(error.left.keys().collect::<Vec<_>>(), ["plan.md"]);
-    assert_eq!(fs::read_to_string(scene.at("src/main.rs")).unwrap(), "src/main.rs");
+    assert_eq!(
+        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
+        "src/main.rs"
+    );
     scene.kept.take();
     fs::rename(kept.join("aside"), kept.join("plan.md")).unwrap();
-    assert_eq!(put_back_after(&scene.watched, &kept, &taken).unwrap(), ["plan.md"]);
+    assert_eq!(
+        put_back_after(&scene.watched, &kept, &taken).unwrap(),
+        ["plan.md"]
+    );
     assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
-    assert!(put_back_after(&scene.watched, &kept, &taken).unwrap().is_empty());
+    assert!(
+        put_back_after(&scene.watched, &kept, &taken)
+            .unwrap()
+            .is_empty()
+    );
     forget_copies(&kept).unwrap();
     fs::write(scene.at("plan.md"), "by a person").unwrap();
-    assert!(put_back_after(&scene.watched, &kept, &taken).unwrap().is_empty() && !kept.exists());
+    assert!(
+        put_back_after(&scene.watched, &kept, &taken)
+            .unwrap()
+            .is_empty()
+            && !kept.exists()
+    );
 }

@@ -9,7 +9,9 @@ struct Tree {
 
 impl Tree {
     fn new(folders: &[&str]) -> Self {
-        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        let tree = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         for folder in folders {
             fs::create_dir_all(tree.at(folder)).unwrap();
         }
@@ -71,8 +73,18 @@ fn an_entry_that_becomes_a_link_while_rights_are_given_carries_none_either() {
             symlink(tree.at("../outside"), tree.at(other)).unwrap();
         }
     });
-    assert_eq!(granted.iter().filter(|right| right.ends_with("true")).count(), 1, "{granted:?}");
-    assert!(!granted.iter().any(|right| right.contains("outside")), "{granted:?}");
+    assert_eq!(
+        granted
+            .iter()
+            .filter(|right| right.ends_with("true"))
+            .count(),
+        1,
+        "{granted:?}"
+    );
+    assert!(
+        !granted.iter().any(|right| right.contains("outside")),
+        "{granted:?}"
+    );
 }
 
 #[test]
@@ -84,7 +96,10 @@ fn a_folder_that_goes_through_a_link_by_now_is_not_opened() {
     assert!(open_without_links(&top.join("planted/open")).is_err());
     assert!(open_without_links(&top.join("store/../planted")).is_err());
     let link = open_without_links(&top.join("planted")).unwrap();
-    assert!(FileType::from_raw_mode(fstat(&link).unwrap().st_mode).is_symlink(), "which is given no right");
+    assert!(
+        FileType::from_raw_mode(fstat(&link).unwrap().st_mode).is_symlink(),
+        "which is given no right"
+    );
 }
 
 #[test]
@@ -99,5 +114,10 @@ fn a_file_gets_no_right_of_a_folder() {
         Ok(())
     };
     grants(&tree.access(), Path::new("/private"), &mut give).unwrap();
-    assert!(!given.is_empty() && given.iter().all(|access| AccessFs::from_file(WANTED).contains(*access)));
+    assert!(
+        !given.is_empty()
+            && given
+                .iter()
+                .all(|access| AccessFs::from_file(WANTED).contains(*access))
+    );
 }
