@@ -4,7 +4,6 @@
 //! `DOCS_UPDATE=1 cargo test -p code-commit-cli --test end_to_end docs::` writes what the program prints into the pages. Read the difference, and put
 //! `…` where the next run would print something else.
 
-mod asked;
 mod codes;
 mod coming_from;
 mod commands;

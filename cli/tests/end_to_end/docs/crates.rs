@@ -29,9 +29,9 @@ const CATEGORIES: &[&str] = &[
 /// In every package, and the same as those at the top.
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Those of the workspace: the fuzz targets and the fleet stand outside of it.
+/// Those of the workspace: the fuzz targets stand outside of it.
 fn crates() -> Vec<PathBuf> {
-    let is_ours = |folder: &PathBuf| !folder.ends_with("fuzz") && !folder.ends_with("fleet");
+    let is_ours = |folder: &PathBuf| !folder.ends_with("fuzz");
     crate::docs::conformance::crates()
         .into_iter()
         .filter(is_ours)

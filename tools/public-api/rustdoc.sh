@@ -1,2 +1,0 @@
-#!/bin/sh
-RUSTC_BOOTSTRAP=1 exec rustdoc "$@"
