@@ -98,7 +98,6 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256: None,
             undone: false,
-            accepted: false,
             imported: None,
         };
         folders.into_iter().map(run).collect()
@@ -141,9 +140,7 @@ impl<'p> Registry<'p> {
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
             let file = printable_name(file);
-            return format!(
-                "{file} is a file; its runs: code-commit why {file}; to undo its change: code-commit undo @ {file}"
-            );
+            return format!("{file} is a file; to undo its change: code-commit undo @ {file}");
         }
         let newest: Vec<String> = all
             .iter()
@@ -211,7 +208,6 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256,
             undone: false,
-            accepted: false,
             imported,
         });
         let is_begun = known
@@ -248,14 +244,6 @@ impl<'p> Registry<'p> {
         self.change(|known| {
             let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
             found.for_each(|run| run.undone = undone == Undone::Yes);
-        })
-    }
-
-    /// Notes that a person has kept what the run made.
-    pub(crate) fn accept(&self, folder: &Path) -> Result<(), Failure> {
-        self.change(|known| {
-            let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
-            found.for_each(|run| run.accepted = true);
         })
     }
 
