@@ -56,11 +56,6 @@ impl<'p> Registry<'p> {
         Self { root, tree }
     }
 
-    /// The root of the project.
-    pub(crate) fn root(&self) -> &'p Path {
-        self.root
-    }
-
     /// Every run that was made here and still exists, newest first.
     pub fn all(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.with_imported()?;
@@ -101,14 +96,6 @@ impl<'p> Registry<'p> {
             imported: None,
         };
         folders.into_iter().map(run).collect()
-    }
-
-    /// The run in this folder, if it is on the list.
-    pub fn get(&self, folder: &Path) -> Result<Option<Known>, Failure> {
-        Ok(self
-            .with_imported()?
-            .into_iter()
-            .find(|known| known.path(self.root) == folder))
     }
 
     /// The run that is meant by a name, or the newest that has begun.
