@@ -21,8 +21,8 @@ use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
 pub use record::{
-    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, ReviewArgs, RunName,
-    RunsArgs, Since, Status, UndoArgs, VerifyArgs, WhyArgs,
+    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, RunName, RunsArgs, Since,
+    Status, UndoArgs, VerifyArgs,
 };
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
 pub use retell::{PageArgs, PageFormat, TraceArgs, TraceFormat};
@@ -78,14 +78,10 @@ pub enum Command {
     Page(Later<PageArgs>),
     /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
     Trace(Later<TraceArgs>),
-    /// Show which run, round and model the lines of a file come from, and with which verdict
-    Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Go on from a finished run with its query, its change, its verdict and new words (-m)
     Again(Later<AgainArgs>),
-    /// Decide about the change of a run that waits for review: keep it, undo it, or say what should be different
-    Review(Later<ReviewArgs>),
     /// Repeat a finished run in a scratch copy, without a model, and compare
     Replay(Later<ReplayArgs>),
     /// Set up a new project in this folder; overwrites nothing
@@ -104,7 +100,7 @@ pub enum Command {
     Import(Later<ImportArgs>),
     /// Say whether an exported run is intact, and who signed it
     Verify(Later<VerifyArgs>),
-    /// Restore every file that a run wrote or deleted, or some files, or single hunks
+    /// Restore every file that a run wrote or deleted, or some of them
     Undo(Later<UndoArgs>),
     /// Reapply the undone changes of a run
     Redo(Later<RedoArgs>),
@@ -144,7 +140,6 @@ impl Cli {
                 None | Some(
                     Command::Implement(_)
                         | Command::Again(_)
-                        | Command::Review(_)
                         | Command::Resume(_)
                         | Command::Apply(_)
                         | Command::Undo(_)
@@ -232,11 +227,7 @@ pub struct RunArgs {
     /// Begin a new run, even if one for the same query is not finished
     #[arg(long)]
     pub new: bool,
-    /// Wait for a person before a green build counts: exit code 9, until `code-commit review` accepts or rejects the change
-    #[arg(long)]
-    pub review: bool,
-    /// Commit the files that a run changed, and nothing else, once its build is green and its review accepted; the message is
-    /// the first line of the query if none is given
+    /// Commit the files that a run changed, and nothing else, once its build is green; the message is the first line of the query if none is given
     #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, value_parser = flags::commit_message)]
     #[expect(
         clippy::option_option,
@@ -282,7 +273,6 @@ impl RunArgs {
                 commit::OnUnfit::End
             },
             key: self.key.clone(),
-            review: self.review,
             commit: self.commit.clone().map(message),
             parent: None,
             new: self.new,

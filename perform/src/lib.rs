@@ -49,7 +49,7 @@ pub use kept::{folders_to_undo, sha256_on_disk, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use paid::{Paid, reply_again};
 pub use record::{
-    Format, JOURNAL, NoteCommit, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD,
+    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD,
     note_withheld, output_text, withheld,
 };
 pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};

@@ -56,15 +56,6 @@ impl WorkTree {
         Ok(found.into_iter().map(|(path, ..)| path).collect())
     }
 
-    /// Whether git tracks this file, by its path from the top.
-    pub fn tracks(&self, path: &str) -> Result<bool, RepoError> {
-        let index = self
-            .repository
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))?;
-        Ok(index.entry_by_path(path.into()).is_some())
-    }
-
     /// What git tracks below the root in addition to [`tracked`](Self::tracked), except submodules.
     pub fn besides(&self) -> Result<Besides, RepoError> {
         let found = self.entries(|entry, path| {

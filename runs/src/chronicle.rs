@@ -1,6 +1,6 @@
 //! A run as data, whatever its loop: pages and traces are made from it.
 
-pub(crate) mod contents;
+mod contents;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -65,10 +65,6 @@ impl Found {
         (run.undone, run.belief) = (self.known.undone, self.known.belief());
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
-        let is_due = |outcome| run.review && self.known.waits(outcome);
-        if run.steps.outcome.as_ref().is_some_and(is_due) {
-            "waits for review".clone_into(&mut run.verdict);
-        }
         run
     }
 

@@ -56,11 +56,6 @@ impl<'p> Registry<'p> {
         Self { root, tree }
     }
 
-    /// The root of the project.
-    pub(crate) fn root(&self) -> &'p Path {
-        self.root
-    }
-
     /// Every run that was made here and still exists, newest first.
     pub fn all(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.with_imported()?;
@@ -98,18 +93,9 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256: None,
             undone: false,
-            accepted: false,
             imported: None,
         };
         folders.into_iter().map(run).collect()
-    }
-
-    /// The run in this folder, if it is on the list.
-    pub fn get(&self, folder: &Path) -> Result<Option<Known>, Failure> {
-        Ok(self
-            .with_imported()?
-            .into_iter()
-            .find(|known| known.path(self.root) == folder))
     }
 
     /// The run that is meant by a name, or the newest that has begun.
@@ -141,9 +127,7 @@ impl<'p> Registry<'p> {
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
             let file = printable_name(file);
-            return format!(
-                "{file} is a file; its runs: code-commit why {file}; to undo its change: code-commit undo @ {file}"
-            );
+            return format!("{file} is a file; to undo its change: code-commit undo @ {file}");
         }
         let newest: Vec<String> = all
             .iter()
@@ -211,7 +195,6 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256,
             undone: false,
-            accepted: false,
             imported,
         });
         let is_begun = known
@@ -248,14 +231,6 @@ impl<'p> Registry<'p> {
         self.change(|known| {
             let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
             found.for_each(|run| run.undone = undone == Undone::Yes);
-        })
-    }
-
-    /// Notes that a person has kept what the run made.
-    pub(crate) fn accept(&self, folder: &Path) -> Result<(), Failure> {
-        self.change(|known| {
-            let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
-            found.for_each(|run| run.accepted = true);
         })
     }
 

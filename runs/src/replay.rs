@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::{
-    Apply, ApplyAnswer, Build, Commit as Committing, Journaled, Line, Live as _, Outcome,
-    Recorded as Answered, Reply, Request as _, Stop,
+    Apply, ApplyAnswer, Build, Journaled, Line, Live as _, Outcome, Recorded as Answered, Reply,
+    Request as _, Stop,
 };
 use code_commit_logging::RunFolder;
 use code_commit_perform::{
@@ -70,11 +70,6 @@ pub(crate) fn commit(known: &Known, args: &Request, site: &Site<'_>) -> Result<E
             "only a record that is as it was can be replayed: code-commit runs lists the others",
         )
     })?;
-    // A person may have accepted the run elsewhere.
-    plan.accepted |= past
-        .answers
-        .iter()
-        .any(|answered| answered.kind == Committing::KIND);
     let scratch = code_commit_runner::temporary_folder(&temporary(host.environment))
         .context("cannot make a scratch folder")
         .map_err(|error| {

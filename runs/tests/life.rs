@@ -157,7 +157,7 @@ fn a_run_is_recorded_replayed_undone_and_removed() {
             .contains("the same prompts, the same files, the same end")
     );
     assert_eq!(
-        undo::run(&undo::Request::default(), None, host).unwrap(),
+        undo::run(&undo::Request::default(), host).unwrap(),
         Exit::Done
     );
     assert_eq!(scene.project.status().unwrap(), before);

@@ -78,7 +78,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     repo: dir names
     report: engine llm logging names parser timeline
     runner: dir model names
-    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline trace
+    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
     select:
     settings: dir llm names parser
     timeline: engine

@@ -77,4 +77,3 @@ mod typed;
 mod unfit;
 mod unlucky;
 mod versions;
-mod why;

@@ -81,8 +81,6 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let Some(commit) = git.commit_upon(&run.commit, line)? else {
             return Ok(false);
         };
-        // The commit stands, whatever becomes of its note.
-        let _ = crate::note::commit(git, &recorded.folder, &commit, None);
         let committed = Committed {
             repository: None,
             message: None,

@@ -285,7 +285,6 @@ impl Loop for Order<'_> {
             account,
             baseline,
             holds_for,
-            notes: crate::note::commit,
             cancel,
         })
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::Outcome;
 use code_commit_logging::RunFolder;
 pub use code_commit_perform::RUN_JSON;
 use code_commit_report::phrases;
@@ -22,9 +21,6 @@ pub struct Known {
     pub(super) plan_sha256: Option<String>,
     /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
-    /// Whether a person has looked at what the run made and kept it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub accepted: bool,
     /// Set for a run that was made elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) imported: Option<Imported>,
@@ -80,12 +76,6 @@ impl Known {
             Some(Some(who)) => format!("imported; signed by {who}"),
             Some(None) => "imported; nobody vouches for it".to_owned(),
         }
-    }
-
-    /// Whether a run that ended like this still waits for a person, if one is to look at it.
-    pub(crate) fn waits(&self, outcome: &Outcome) -> bool {
-        let is_open = !self.accepted && !self.undone && !self.is_imported();
-        is_open && matches!(outcome, Outcome::Done { .. })
     }
 
     /// Whether it was made elsewhere.

@@ -23,7 +23,7 @@ use code_commit_runner::Cancel;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
 use code_commit_runs::undo;
-use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel, why};
+use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel};
 use code_commit_settings::{Environment, Keys, Settings};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -250,7 +250,7 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 }
 
 #[test]
-fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed() {
+fn a_finished_run_is_found_shown_as_a_page_exported_undone_and_removed() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     Haiku::of(&site).start(None).unwrap();
@@ -259,11 +259,6 @@ fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed
         (&*found.name, &*found.kind, &*found.verdict),
         ("haiku", "haiku", "done")
     );
-    let why = why::Request {
-        place: "haiku.txt".into(),
-    };
-    assert_eq!(why::run(&why, scene.host()).unwrap(), Exit::Done);
-    assert!(scene.said().contains("\"run\":\"haiku\""));
     let run = chronicle::find(None, scene.host())
         .unwrap()
         .whole(&site.root, &Redactor::default())
@@ -282,7 +277,7 @@ fn a_finished_run_is_found_shown_as_a_page_exported_explained_undone_and_removed
     };
     assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
     assert_eq!(
-        undo::run(&undo::Request::default(), None, scene.host()).unwrap(),
+        undo::run(&undo::Request::default(), scene.host()).unwrap(),
         Exit::Done
     );
     assert_eq!(scene.poem(), None);

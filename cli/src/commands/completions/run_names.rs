@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(
             commands(),
             [
-                "show", "diff", "page", "trace", "resume", "again", "review", "replay", "export",
-                "undo", "redo"
+                "show", "diff", "page", "trace", "resume", "again", "replay", "export", "undo",
+                "redo"
             ]
         );
     }
