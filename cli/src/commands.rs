@@ -23,8 +23,7 @@ use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
 use code_commit_runs::{
-    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, replay, resume, travel,
-    undo, why,
+    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, resume, undo, why,
 };
 
 use crate::args::order::OrderCommand;
@@ -55,9 +54,7 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Diff(args)) => review::diff(args.run.as_deref(), host),
         Some(Command::Page(args)) => retell::page(args, host),
-        Some(Command::Trace(args)) => retell::trace(args, host),
         Some(Command::Why(args)) => why::run(&args.request(), host),
-        Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
         Some(Command::Review(args)) => review::review(args, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
@@ -69,9 +66,6 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, host),
         Some(Command::Apply(args)) => apply::run(args, host),
-        Some(Command::Export(args)) => travel::export(&args.request(), host),
-        Some(Command::Import(args)) => travel::import(&args.request(), host),
-        Some(Command::Verify(args)) => travel::verify(&args.request(), host),
         Some(Command::Undo(args)) => review::undo(args, host),
         Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
@@ -112,11 +106,7 @@ fn remind(command: Option<&Command>, host: Host<'_>) {
 /// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
-        Some(
-            Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Verify(_),
-        ) => {
-            return Ok(());
-        }
+        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
         Some(Command::Order(args)) => args.repo(),
         // So that a new command does, too.

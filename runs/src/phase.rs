@@ -14,7 +14,7 @@ mod verdicts;
 mod work;
 
 pub use act::{Request, run};
-pub(crate) use act::{replay, resume};
+pub(crate) use act::resume;
 pub use desk::serve;
 pub use folders::{PROJECT, SPECS, read, refuse_links};
 pub use past::LOGS;

@@ -14,7 +14,7 @@ use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::{
-    Exit, Failure, Host, clean, commit, registry::Registry, replay, resume, undo,
+    Exit, Failure, Host, clean, commit, registry::Registry, resume, undo,
 };
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
@@ -26,7 +26,6 @@ impl OpenModel for Replies {
         &self,
         _: &Settings,
         _: &Keys,
-        _: &WorkTree,
         _: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
         let entry = |text: &&str| Entry {
@@ -133,7 +132,7 @@ impl Scene {
 }
 
 #[test]
-fn a_run_is_recorded_replayed_undone_and_removed() {
+fn a_run_is_recorded_undone_and_removed() {
     let scene = Scene::new();
     let before = scene.project.status().unwrap();
     assert_eq!(
@@ -146,16 +145,6 @@ fn a_run_is_recorded_replayed_undone_and_removed() {
 
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
-    assert_eq!(
-        replay::run(&replay::Request::default(), host).unwrap(),
-        Exit::Done
-    );
-    assert!(
-        scene
-            .page
-            .text()
-            .contains("the same prompts, the same files, the same end")
-    );
     assert_eq!(
         undo::run(&undo::Request::default(), None, host).unwrap(),
         Exit::Done

@@ -12,11 +12,11 @@ Change
   check, apply                     run only the build, or apply a reply you have
 Look
   runs, show, diff, costs          the runs; what one did, changed and cost
-  page, trace, why                 a page or a trace of a run; who wrote a line
-  parse, guard, replay             a reply, a path, the decisions of a run
+  page, why                        a page of a run; who wrote a line
+  parse, guard                     a reply, a path
 Steer
   review, undo, redo               accept a change, take it back, reapply it
-  export, import, verify, clean    carry runs elsewhere; remove old ones
+  clean                            remove old runs
 Set up
   init, rollup, demo               a new project; the code to show; an example
   config, trust, doctor            settings in force; what works on this machine

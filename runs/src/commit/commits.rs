@@ -92,7 +92,7 @@ pub(crate) fn is_due(plan: &Plan, known: &Known, past: &Past) -> bool {
         .answers
         .iter()
         .any(|answered| answered.kind == Commit::KIND);
-    plan.commit.is_some() && plan.accepted && !known.undone && !known.is_imported() && !is_made
+    plan.commit.is_some() && plan.accepted && !known.undone && !is_made
 }
 
 /// Commits a run that a person has accepted, after its end; `None` if it is not to be committed or has changed nothing.

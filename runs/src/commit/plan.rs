@@ -14,7 +14,7 @@ use code_commit_loop_commit::{
 };
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
-use code_commit_perform::{Account, Format};
+use code_commit_perform::Account;
 use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -319,7 +319,6 @@ impl Plan {
                 "{name} was made by code-commit apply, which asks no model"
             ));
         }
-        Format::readable(folder.path())?;
         let plan: Self = known.plan(folder)?;
         let mut plan = Self {
             accepted: known.accepted,

@@ -226,13 +226,6 @@ pub(crate) fn resume(
 ) -> Result<Exit, Failure> {
     let folder = records::open(&known.path(&site.root));
     let name = records::name(folder.path());
-    if known.is_imported() {
-        let what = anyhow!("{name} was made elsewhere, and its roles worked on another tree");
-        return Err(Failure::refused(
-            what,
-            "work on the phase here: code-commit phase run",
-        ));
-    }
     if site.is_over(known) != Some(false) {
         return Err(records::closed(
             &name,
@@ -247,33 +240,6 @@ pub(crate) fn resume(
         ..plan.flags
     };
     run(&site.root, &request, site.host)
-}
-
-/// Repeats a run with project.md, prompts and configuration as they are now.
-pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Result<Exit, Failure> {
-    let unreadable = "name a run whose record is whole";
-    let (run, output) = (records::open(&known.path(&site.root)), site.host.output);
-    let plan = run
-        .read(RUN_JSON)
-        .map_err(anyhow::Error::from)
-        .and_then(|text| Ok(serde_json::from_str(&text)?));
-    let plan: Plan = plan.map_err(|error| Failure::refused(error, unreadable))?;
-    let past = records::intact(&run).map_err(|error| Failure::refused(error, unreadable))?;
-    let project = Project::look(&site.root, site.host.environment)?;
-    let inputs = project.inputs(plan.phase, &plan.builder_model, &plan.verifier_model)?;
-    let inputs = Inputs {
-        start: plan.start,
-        ..inputs
-    };
-    let tell = |outcome: &Outcome| {
-        output.object(&json!({ "same": true, "outcome": outcome }));
-        output.report(&format!(
-            "the same prompts, the same end: {}",
-            outcome.code()
-        ));
-    };
-    let lead = |harness: &mut _| code_commit_loop_phase::phase(harness, &inputs);
-    replay::from_record((run, &past), "iteration", output, lead, tell)
 }
 
 /// Tells what the first prompt takes. Makes nothing, not even the repositories of the roles.

@@ -51,8 +51,9 @@ pub(super) fn commits(
     tree: &WorkTree,
     sources: &[Source],
 ) -> Vec<Commit> {
-    let own = known.iter().filter(|known| !known.is_imported()).cloned();
-    let mut commits: Vec<Commit> = own
+    let mut commits: Vec<Commit> = known
+        .iter()
+        .cloned()
         .flat_map(|known| of_run(&Found::of(known, root), tree, sources))
         .collect();
     commits.retain(|commit| sources.iter().any(|source| commit.is(source)));

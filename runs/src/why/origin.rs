@@ -188,7 +188,7 @@ impl File<'_> {
         let latest = open
             .map(|of| of.commit.as_ref().map_or(i64::MAX, |_| of.committer_time))
             .max();
-        let mut known = self.registry.with_imported()?;
+        let mut known = self.registry.all()?;
         known.retain(|known| {
             let path = known.path(self.registry.root());
             let had_begun = |latest| steps::began(&path).is_none_or(|at| at <= latest);

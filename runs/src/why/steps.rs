@@ -72,7 +72,7 @@ pub(super) fn all(
     output: &Output,
 ) -> (Vec<Run>, Vec<Step>) {
     let (mut runs, mut steps) = (Vec::new(), Vec::new());
-    for known in known.iter().filter(|known| known.is_believed()) {
+    for known in known {
         let path = known.path(root);
         // `apply` asks no model and keeps no journal.
         if records::is_applied(&path) || !changes_any(&path, paths) {

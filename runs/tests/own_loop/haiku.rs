@@ -104,7 +104,7 @@ impl Loop for Haiku<'_> {
         let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
         let model = host
             .models
-            .open(&settings, &keys, self.site.tree()?, host)?;
+            .open(&settings, &keys, host)?;
         let past = run
             .map(|run| Past::read(run.path()).unwrap())
             .unwrap_or_default();
