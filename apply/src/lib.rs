@@ -30,7 +30,7 @@ pub use recover::{Recovery, recover};
 pub use report::{Applied, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use undo::{
-    Becomes, Force, Part, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact,
+    Force, Part, PreImage, Undone, changed_anything, hashes_after, hashes_before, intact,
     pre_images, read_applied, undo, undo_part,
 };
 

@@ -36,16 +36,7 @@ pub enum Part<'p> {
     /// Everything.
     All,
     /// These files, by path.
-    Files(&'p BTreeMap<String, Becomes>),
-}
-
-/// What a file becomes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Becomes {
-    /// What it was before the sets.
-    Before,
-    /// This content: that of before with some of the changes.
-    Content(Vec<u8>),
+    Files(&'p BTreeSet<String>),
 }
 
 /// What was restored.

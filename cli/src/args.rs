@@ -20,10 +20,7 @@ use code_commit_runs::{Failure, Product};
 use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
-pub use record::{
-    CleanArgs, RedoArgs, ResumeArgs, ReviewArgs, RunName, RunsArgs, Since, Status, UndoArgs,
-    WhyArgs,
-};
+pub use record::{CleanArgs, RedoArgs, ResumeArgs, RunName, RunsArgs, Since, Status, UndoArgs};
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
 pub use retell::{PageArgs, PageFormat};
 pub use setup::{
@@ -76,14 +73,10 @@ pub enum Command {
     /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
     /// query, what was refused and why, diffs, output with its colours, and folded prompts.
     Page(Later<PageArgs>),
-    /// Show which run, round and model the lines of a file come from, and with which verdict
-    Why(Later<WhyArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Go on from a finished run with its query, its change, its verdict and new words (-m)
     Again(Later<AgainArgs>),
-    /// Decide about the change of a run that waits for review: keep it, undo it, or say what should be different
-    Review(Later<ReviewArgs>),
     /// Set up a new project in this folder; overwrites nothing
     Init(Later<InitArgs>),
     /// Write agent-config/codeRollup.txt from the files that git tracks
@@ -94,7 +87,7 @@ pub enum Command {
     Guard(Later<GuardArgs>),
     /// Parse, check and apply a reply that you have as text, without calling a model
     Apply(Later<ApplyArgs>),
-    /// Restore every file that a run wrote or deleted, or some files, or single hunks
+    /// Restore every file that a run wrote or deleted, or some of them
     Undo(Later<UndoArgs>),
     /// Reapply the undone changes of a run
     Redo(Later<RedoArgs>),
@@ -134,7 +127,6 @@ impl Cli {
                 None | Some(
                     Command::Implement(_)
                         | Command::Again(_)
-                        | Command::Review(_)
                         | Command::Resume(_)
                         | Command::Apply(_)
                         | Command::Undo(_)
@@ -222,11 +214,7 @@ pub struct RunArgs {
     /// Begin a new run, even if one for the same query is not finished
     #[arg(long)]
     pub new: bool,
-    /// Wait for a person before a green build counts: exit code 9, until `code-commit review` accepts or rejects the change
-    #[arg(long)]
-    pub review: bool,
-    /// Commit the files that a run changed, and nothing else, once its build is green and its review accepted; the message is
-    /// the first line of the query if none is given
+    /// Commit the files that a run changed, and nothing else, once its build is green; the message is the first line of the query if none is given
     #[arg(long, value_name = "MESSAGE", num_args = 0..=1, require_equals = true, value_parser = flags::commit_message)]
     #[expect(
         clippy::option_option,
@@ -272,7 +260,6 @@ impl RunArgs {
                 commit::OnUnfit::End
             },
             key: self.key.clone(),
-            review: self.review,
             commit: self.commit.clone().map(message),
             parent: None,
             new: self.new,

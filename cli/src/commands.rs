@@ -5,6 +5,7 @@ mod completions;
 mod config;
 mod costs;
 mod demo;
+mod diff;
 mod doctor;
 mod guard;
 mod init;
@@ -13,7 +14,6 @@ mod order_template;
 mod parse;
 pub mod phase;
 mod retell;
-mod review;
 mod rollup;
 mod show;
 mod spec;
@@ -22,9 +22,7 @@ mod trust;
 use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
-use code_commit_runs::{
-    Exit, Failure, Host, Product, Site, again, check, clean, lock, order, resume, undo, why,
-};
+use code_commit_runs::{Exit, Failure, Host, again, check, clean, lock, order, resume, undo};
 
 use crate::args::order::OrderCommand;
 use crate::args::{Cli, Command};
@@ -35,9 +33,6 @@ pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         return Ok(completions::print(host));
     }
     recover_first(cli.command.as_ref(), host)?;
-    if cli.product() == Product::Work {
-        remind(cli.command.as_ref(), host);
-    }
     perform(cli, host)
 }
 
@@ -52,11 +47,9 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Check(args)) => check::run(&args.settings.layer, args.of(), host),
         Some(Command::Runs(args)) => show::list(args, host),
         Some(Command::Show(args)) => show::show(args, host),
-        Some(Command::Diff(args)) => review::diff(args.run.as_deref(), host),
+        Some(Command::Diff(args)) => diff::run(args.run.as_deref(), host),
         Some(Command::Page(args)) => retell::page(args, host),
-        Some(Command::Why(args)) => why::run(&args.request(), host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
-        Some(Command::Review(args)) => review::review(args, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
         Some(Command::Spec(args)) => spec::run(args, host),
@@ -66,7 +59,7 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, host),
         Some(Command::Apply(args)) => apply::run(args, host),
-        Some(Command::Undo(args)) => review::undo(args, host),
+        Some(Command::Undo(args)) => undo::run(&args.request(), host),
         Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
         Some(Command::Order(args)) => of_orders(&args.command, host),
@@ -85,22 +78,6 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
         OrderCommand::Check(args) => order_check::run(args, host),
         OrderCommand::New(args) => order_template::run(args, host.output),
     }
-}
-
-/// A run that waits for a person is named by the next one.
-fn remind(command: Option<&Command>, host: Host<'_>) {
-    let is_about_it = matches!(
-        command,
-        Some(Command::Review(_) | Command::Undo(_) | Command::Redo(_))
-    );
-    let site = if is_about_it {
-        None
-    } else {
-        Site::here(host).ok()
-    };
-    site.and_then(|site| code_commit_runs::review::reminder(&site))
-        .iter()
-        .for_each(|waits| host.output.note(waits));
 }
 
 /// Cleans up after a killed run, before any command.

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use code_commit_llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
 use code_commit_llm::scripted::ScriptError;
-use code_commit_llm::{
-    Client, Dialect, List, Model, ModelId, Provider, Retry, Scripted, Secret,
-};
+use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Retry, Scripted, Secret};
 use code_commit_llm_anthropic::Anthropic;
 use code_commit_llm_gemini::Gemini;
 use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};

@@ -33,9 +33,7 @@ pub enum ModelIdError {
     #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
-    #[error(
-        "cannot tell the provider of `{0}`: write PROVIDER/NAME or scripted/FILE"
-    )]
+    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME or scripted/FILE")]
     UnknownProvider(String),
 }
 

@@ -11,15 +11,13 @@ use code_commit_engine::{CommitAnswer, Committed, NotCommitted};
 
 use crate::fault::Fault;
 use crate::kept::{sha256_on_disk, undo_folders};
-use crate::record::{NoteCommit, Record};
+use crate::record::Record;
 
 /// How the runs of a commit loop are committed.
 #[derive(Debug, Clone)]
 pub struct Commits {
     /// For the root of the run, which may be a folder of its work tree.
     pub git: Git,
-    /// Notes what the commit holds.
-    pub notes: NoteCommit,
     /// The commit that was checked out when the run began, if there was one.
     pub since: Option<String>,
 }
@@ -43,17 +41,8 @@ impl Commits {
         let last = format!("Run: {name}");
         let made = self.git.commit_since(self.since.as_deref(), &last);
         match made.map_err(Fault::Git)? {
-            Some(commit) => {
-                note(&self.git, self.notes, record, &commit)?;
-                Ok(committed(Some(commit)))
-            }
-            None => commit(
-                &self.git,
-                self.notes,
-                root,
-                record,
-                &format!("{message}\n\n{last}\n"),
-            ),
+            Some(commit) => Ok(committed(Some(commit))),
+            None => commit(&self.git, root, record, &format!("{message}\n\n{last}\n")),
         }
     }
 }
@@ -62,7 +51,6 @@ impl Commits {
 /// passed, and the user may commit them.
 pub(crate) fn commit(
     git: &Git,
-    notes: NoteCommit,
     root: &Path,
     record: &mut Record,
     message: &str,
@@ -82,18 +70,9 @@ pub(crate) fn commit(
         return Ok(committed(None));
     }
     match git.commit_paths(&paths, message, None) {
-        Ok(commit) => {
-            note(git, notes, record, &commit)?;
-            Ok(committed(Some(commit)))
-        }
+        Ok(commit) => Ok(committed(Some(commit))),
         Err(error) => Ok(not_committed(&error)),
     }
-}
-
-/// The answer is not in the journal yet: a run that is killed here finds its commit, and notes it again.
-fn note(git: &Git, notes: NoteCommit, record: &mut Record, commit: &str) -> Result<(), Fault> {
-    let noted = notes(git, record.folder(), commit, None);
-    Ok(noted.or_else(|problem| record.warn(problem))?)
 }
 
 fn committed(commit: Option<String>) -> CommitAnswer {

@@ -47,8 +47,8 @@ pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{folders_to_undo, sha256_on_disk, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
 pub use record::{
-    JOURNAL, NoteCommit, OtherFormat, Past, RECORD_FORMAT, RUN_JSON, Record, RecordError, UNDO,
-    output_text, same_format,
+    JOURNAL, OtherFormat, Past, RECORD_FORMAT, RUN_JSON, Record, RecordError, UNDO, output_text,
+    same_format,
 };
 pub use record_only::{RecordOnly, RecordOnlyFault};
 pub use spending::Spending;

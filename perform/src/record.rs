@@ -13,7 +13,6 @@ use code_commit_engine::{
     Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
-use code_commit_repo::{Git, Identity};
 use serde_json::{Value, json};
 
 use crate::fault::with_sources;
@@ -29,9 +28,6 @@ pub use texts::output_text;
 use texts::visit_stored;
 pub(crate) use texts::{Texts, both_ends};
 use unsynced::Unsynced;
-
-/// Notes on a commit, in a format of the caller's, what the run in a folder wrote.
-pub type NoteCommit = fn(&Git, &RunFolder, &str, Option<Identity<'_>>) -> Result<(), Problem>;
 
 /// Stores answers and notes. What was paid for is on disk before anything else uses it.
 pub struct Record {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use gix::bstr::ByteSlice as _;
 use gix::object::tree::diff::ChangeDetached;
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::{ObjectId, bstr::BString};
@@ -102,23 +101,6 @@ impl WorkTree {
         Ok(object.map(|object| object.detach().data))
     }
 
-    /// When a commit was written, in seconds since 1970, and the first line of its message: what a rebase keeps.
-    /// `None` if it is not in this repository.
-    pub fn written(&self, commit: &str) -> Option<(i64, String)> {
-        let commit = self.commit(commit)?;
-        let (time, message) = (
-            commit.author().ok()?.time().ok()?,
-            commit.message_raw().ok()?,
-        );
-        let summary = message
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_str_lossy()
-            .into_owned();
-        Some((time.seconds, summary))
-    }
-
     fn commit(&self, id: &str) -> Option<gix::Commit<'_>> {
         let id = gix::ObjectId::from_hex(id.as_bytes()).ok()?;
         self.repository()
@@ -174,7 +156,6 @@ fn sides(change: ChangeDetached) -> (BString, Side, Side) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Git;
     use crate::tests::scratch::Scratch;
 
     /// `PATH OLD NEW` of each file.
@@ -224,37 +205,6 @@ mod tests {
     }
 
     #[test]
-    fn a_note_replaces_the_one_before_and_moves_no_branch() {
-        let scratch = Scratch::new();
-        scratch.write("file", "one");
-        scratch.commit();
-        let head = WorkTree::at(scratch.path())
-            .unwrap()
-            .head()
-            .unwrap()
-            .unwrap();
-        let git = Git::new(scratch.path(), "git", []);
-        let identity = crate::Identity {
-            name: "n",
-            email: "e@example.invalid",
-        };
-        for text in ["{\"a\":1}", "{\"b\":2}"] {
-            git.note(&head, "code-commit", text, Some(identity))
-                .unwrap();
-        }
-        let notes = git.commit_of("refs/notes/code-commit").unwrap().unwrap();
-        assert_eq!(
-            changed(&WorkTree::at(scratch.path()).unwrap(), &notes),
-            [format!("{head} {{\"a\":1}}\n {{\"b\":2}}\n")]
-        );
-        assert_eq!(git.commit_of("HEAD").unwrap().unwrap(), head);
-        assert!(
-            git.note("no-commit", "code-commit", "x", Some(identity))
-                .is_err()
-        );
-    }
-
-    #[test]
     fn a_file_of_a_commit_is_read_as_it_was() {
         let scratch = Scratch::new();
         scratch.write("a/b.txt", "one\n");
@@ -269,7 +219,5 @@ mod tests {
         assert_eq!(tree.blob(&head, "a").unwrap(), None);
         assert_eq!(tree.blob(&head, "c").unwrap(), None);
         assert_eq!(tree.blob(&"7".repeat(40), "a/b.txt").unwrap(), None);
-        assert_eq!(tree.written(&head).unwrap().1, "c");
-        assert_eq!(tree.written("no commit"), None);
     }
 }

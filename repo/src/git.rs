@@ -7,7 +7,6 @@
 //! and committer. The user's own configuration applies, because files that it ignores must not be cleaned;
 //! the system's does not.
 
-mod blame;
 mod commit;
 mod hold;
 mod program;
@@ -19,8 +18,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::{OpenError, RepoError};
-
-pub use blame::{Blame, BlamedLine, Source};
 
 /// Variables that are passed on from the caller's environment.
 const PASSED: [&str; 11] = [

@@ -11,7 +11,6 @@ mod git;
 mod init;
 mod look;
 mod named;
-mod notes;
 mod stable_hash;
 mod state;
 mod tracked;
@@ -28,11 +27,10 @@ use gix::sec::Trust;
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use error::{OpenError, RepoError};
-pub use git::{Aside, Blame, BlamedLine, Git, GitError, Head, Identity, Source};
+pub use git::{Aside, Git, GitError, Head, Identity};
 pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
-pub use notes::Notes;
 pub use stable_hash::{
     EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
 };

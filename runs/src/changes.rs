@@ -93,12 +93,6 @@ impl FileChange {
         )
     }
 
-    /// Both sides; `None` unless the file was there, still is, and is text.
-    pub(crate) fn both(&self) -> Option<(String, String)> {
-        self.texts()
-            .filter(|_| self.before.sha256.is_some() && self.is_there)
-    }
-
     /// Both sides, empty where there is no file.
     fn texts(&self) -> Option<(String, String)> {
         let before = match self.before.sha256 {

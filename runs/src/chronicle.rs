@@ -1,6 +1,6 @@
 //! A run as data, whatever its loop: pages are made from it.
 
-pub(crate) mod contents;
+mod contents;
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -19,10 +19,10 @@ use serde_json::Value;
 use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::order;
 use crate::records::{self, name};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
-use crate::order;
 
 /// Bytes of a query to read.
 const LONGEST_QUERY: u64 = 64 << 10;
@@ -65,10 +65,6 @@ impl Found {
         run.undone = self.known.undone;
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
-        let is_due = |outcome| run.review && self.known.waits(outcome);
-        if run.steps.outcome.as_ref().is_some_and(is_due) {
-            "waits for review".clone_into(&mut run.verdict);
-        }
         run
     }
 

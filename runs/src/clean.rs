@@ -101,10 +101,7 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
 /// Every run; the newest of each loop first.
 fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
     let known = site.registry().all()?;
-    let mut runs: Vec<Run> = known
-        .iter()
-        .map(|known| listed(known, site))
-        .collect();
+    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site)).collect();
     runs.extend(others(&site.root));
     Ok(runs)
 }

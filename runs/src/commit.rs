@@ -89,7 +89,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         restore_on_failure: args.on_failure == OnFailure::Restore,
         no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
-        review: args.review,
         commit: args
             .commit
             .as_ref()

@@ -29,8 +29,6 @@ pub enum Exit {
     NothingToDo,
     /// The machine or the project lacks what the build needs.
     Unfit,
-    /// The run reached its goal, and a person asked to look at it first.
-    WaitsForReview,
     /// An internal error.
     Fault,
     /// Ctrl-C.
@@ -52,7 +50,6 @@ impl Exit {
             Self::NeedsPerson => 6,
             Self::NothingToDo => 7,
             Self::Unfit => 8,
-            Self::WaitsForReview => 9,
             Self::Fault => 70,
             Self::Interrupted => 130,
             Self::Handed(code) => code,

@@ -277,7 +277,7 @@ impl<L: Loop> Life<'_, L> {
         }
         output.object(&line.into());
         (self.site.host.closed)(self.site.host, root, run, &past);
-        let exit = self.of.exit(plan, run, &ended)?;
+        let exit = ended.exit();
         Ok(Finished {
             exit,
             ended,

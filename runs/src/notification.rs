@@ -94,7 +94,6 @@ fn verdict(exit: Exit) -> &'static str {
         Exit::Done => "done",
         Exit::Failed => "failed",
         Exit::NeedsPerson => "needs a person",
-        Exit::WaitsForReview => "waits for review",
         Exit::Unfit => "unfit",
         Exit::ModelUnavailable => "no model replies",
         Exit::Usage

@@ -13,8 +13,8 @@ pub mod request;
 mod verdicts;
 mod work;
 
-pub use act::{Request, run};
 pub(crate) use act::resume;
+pub use act::{Request, run};
 pub use desk::serve;
 pub use folders::{PROJECT, SPECS, read, refuse_links};
 pub use past::LOGS;

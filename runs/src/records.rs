@@ -297,7 +297,7 @@ pub fn past(run: &Path) -> Result<Past, Failure> {
 }
 
 /// Whether this is the record of a finished `apply`: pre-images, but no journal.
-pub fn is_applied(run: &Path) -> bool {
+fn is_applied(run: &Path) -> bool {
     !run.join(code_commit_perform::JOURNAL).exists() && has_applied(run)
 }
 

@@ -52,11 +52,6 @@ impl<'p> Registry<'p> {
         Self { root, tree }
     }
 
-    /// The root of the project.
-    pub(crate) fn root(&self) -> &'p Path {
-        self.root
-    }
-
     /// Every run that was made here and still exists, newest first.
     pub fn all(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.read()?;
@@ -102,9 +97,7 @@ impl<'p> Registry<'p> {
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
             let file = printable_name(file);
-            return format!(
-                "{file} is a file; its runs: code-commit why {file}; to undo its change: code-commit undo @ {file}"
-            );
+            return format!("{file} is a file; to undo its change: code-commit undo @ {file}");
         }
         let newest: Vec<String> = all
             .iter()
@@ -137,8 +130,7 @@ impl<'p> Registry<'p> {
             .ok()
             .flatten()
             .map(|plan| code_commit_logging::sha256_hex(&plan));
-        let is_it =
-            |run: &Known| run.path(self.root) == folder && run.plan_sha256 == sha256;
+        let is_it = |run: &Known| run.path(self.root) == folder && run.plan_sha256 == sha256;
         Ok(self.read()?.iter().any(is_it))
     }
 
@@ -152,7 +144,6 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256,
             undone: false,
-            accepted: false,
         });
         let written = if known.last().is_some_and(Known::has_plan) {
             self.write_before_begin(&known)
@@ -173,14 +164,6 @@ impl<'p> Registry<'p> {
         self.change(|known| {
             let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
             found.for_each(|run| run.undone = undone == Undone::Yes);
-        })
-    }
-
-    /// Notes that a person has kept what the run made.
-    pub(crate) fn accept(&self, folder: &Path) -> Result<(), Failure> {
-        self.change(|known| {
-            let found = known.iter_mut().filter(|run| run.path(self.root) == folder);
-            found.for_each(|run| run.accepted = true);
         })
     }
 

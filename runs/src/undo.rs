@@ -1,20 +1,17 @@
 //! `code-commit undo`: restores what a run wrote or deleted, or a part of it; `code-commit redo` reapplies what was
 //! undone. Without git.
 
-mod hunks;
-
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
-use code_commit_apply::{Action, Becomes, Part, UndoError};
+use code_commit_apply::{Action, Part, UndoError};
 use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
-use self::hunks::Hunks;
 use crate::changes::{self, FileChange};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
@@ -25,9 +22,6 @@ use crate::site::Site;
 
 /// Changed files named in a message.
 const NAMED_FILES: usize = 5;
-
-/// Files by path.
-type Files = BTreeMap<String, Becomes>;
 
 /// What is to be undone.
 #[derive(Debug, Default)]
@@ -40,16 +34,8 @@ pub struct Request<'r> {
     pub force: Force,
 }
 
-/// Says of each hunk of a file whether it is undone.
-pub type Choose<'c> = &'c mut dyn FnMut(&str, &[String]) -> Result<Vec<bool>, Failure>;
-
-/// Undoes the named run, or the newest, in one transaction. With `choose`, hunk by hunk.
-pub fn run(
-    request: &Request<'_>,
-    choose: Option<Choose<'_>>,
-    host: Host<'_>,
-) -> Result<Exit, Failure> {
-    let patch = choose.is_some().then_some("--patch");
+/// Undoes the named run, or the newest, in one transaction.
+pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let site = Site::here(host)?;
     let lock = site.lock()?;
     let known = site.registry().find(request.run)?;
@@ -58,14 +44,10 @@ pub fn run(
     if !code_commit_apply::changed_anything(&sets.rounds).unwrap_or(true) {
         return nothing(request.run, &known, &site);
     }
-    let files = sets.meant(request.files, choose)?;
-    if files.as_ref().is_some_and(Files::is_empty) {
-        host.output.note("nothing was chosen, so nothing is undone");
-        return Ok(Exit::Done);
-    }
+    let files = sets.meant(request.files)?;
     let part = files.as_ref().map_or(Part::All, Part::Files);
     let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, request.force)
-        .map_err(|error| failed(error, &sets.run, &again(request, patch, &sets.run)))?;
+        .map_err(|error| failed(error, &sets.run, &again(request, &sets.run)))?;
     // A part of it may have been the last part.
     if files.is_none() || sets.changes()?.is_empty() {
         site.registry().mark(&sets.run, Undone::Yes)?;
@@ -201,44 +183,21 @@ impl Sets {
         Ok(changes::of_run(&self.root, &self.run)?)
     }
 
-    /// The files to undo, each with what it becomes; `None` for all of them.
-    fn meant(
-        &self,
-        named: &[String],
-        choose: Option<Choose<'_>>,
-    ) -> Result<Option<Files>, Failure> {
-        if named.is_empty() && choose.is_none() {
+    /// The files to undo; `None` for all of them.
+    fn meant(&self, named: &[String]) -> Result<Option<BTreeSet<String>>, Failure> {
+        if named.is_empty() {
             return Ok(None);
         }
-        let mut changes = self.changes()?;
-        if !named.is_empty() {
-            let named: Vec<&str> = named
-                .iter()
-                .map(|path| path.strip_prefix("./").unwrap_or(path))
-                .collect();
-            if let Some(other) = named
-                .iter()
-                .find(|path| changes.iter().all(|change| change.path != **path))
-            {
-                return Err(self.not_changed(other, &changes));
-            }
-            changes.retain(|change| named.contains(&&*change.path));
+        let changes = self.changes()?;
+        let named: BTreeSet<String> = named
+            .iter()
+            .map(|path| path.strip_prefix("./").unwrap_or(path).to_owned())
+            .collect();
+        let is_changed = |path: &&String| changes.iter().any(|change| change.path == **path);
+        match named.iter().find(|path| !is_changed(path)) {
+            Some(other) => Err(self.not_changed(other, &changes)),
+            None => Ok(Some(named)),
         }
-        let Some(choose) = choose else {
-            return Ok(Some(
-                changes
-                    .into_iter()
-                    .map(|change| (change.path, Becomes::Before))
-                    .collect(),
-            ));
-        };
-        let mut files = Files::new();
-        for change in changes {
-            if let Some(content) = chosen(&change, choose)? {
-                files.insert(change.path, content);
-            }
-        }
-        Ok(Some(files))
     }
 
     fn not_changed(&self, path: &str, changes: &[FileChange]) -> Failure {
@@ -256,26 +215,6 @@ impl Sets {
         };
         Failure::refused(error, help)
     }
-}
-
-/// What the file becomes; `None` if nothing of it is undone. One that is new, gone or not text is one hunk.
-fn chosen(change: &FileChange, choose: Choose<'_>) -> Result<Option<Becomes>, Failure> {
-    let Some((before, after)) = change.both() else {
-        let is_chosen = choose(&change.path, &[change.diff()])?.contains(&true);
-        return Ok(is_chosen.then_some(Becomes::Before));
-    };
-    let hunks = Hunks::of(&before, &after);
-    let undone = choose(&change.path, &hunks.shown())?;
-    if !undone.contains(&true) {
-        return Ok(None);
-    }
-    let content = hunks.without(&undone);
-    let is_whole = content == before;
-    Ok(Some(if is_whole {
-        Becomes::Before
-    } else {
-        Becomes::Content(content.into_bytes())
-    }))
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
@@ -328,14 +267,13 @@ fn with_git(run: &Path, kind: &str) -> Failure {
     Failure::refused(what, help)
 }
 
-/// The command for the same undo: that of a decision in a review has no `--force`.
-fn again(request: &Request<'_>, patch: Option<&str>, run: &Path) -> String {
+/// The command for the same undo.
+fn again(request: &Request<'_>, run: &Path) -> String {
     let files = request.files.iter().map(|path| printable_name(path));
     let words = [format!("code-commit undo {}", records::name(run))];
     words
         .into_iter()
         .chain(files)
-        .chain(patch.map(str::to_owned))
         .collect::<Vec<String>>()
         .join(" ")
 }

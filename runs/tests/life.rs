@@ -13,21 +13,14 @@ use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
 use code_commit_runs::commit::Which;
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::{
-    Exit, Failure, Host, clean, commit, registry::Registry, resume, undo,
-};
+use code_commit_runs::{Exit, Failure, Host, clean, commit, registry::Registry, resume, undo};
 use code_commit_settings::{Environment, Keys, Layer, Sandbox, Settings};
 
 /// A model that gives these replies in order.
 struct Replies(&'static [&'static str]);
 
 impl OpenModel for Replies {
-    fn open(
-        &self,
-        _: &Settings,
-        _: &Keys,
-        _: Host<'_>,
-    ) -> Result<Box<dyn Model>, Failure> {
+    fn open(&self, _: &Settings, _: &Keys, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
         let entry = |text: &&str| Entry {
             text: (*text).to_owned(),
             ..Entry::default()
@@ -146,7 +139,7 @@ fn a_run_is_recorded_undone_and_removed() {
     let nobody = Replies(&[]);
     let host = scene.host(&nobody);
     assert_eq!(
-        undo::run(&undo::Request::default(), None, host).unwrap(),
+        undo::run(&undo::Request::default(), host).unwrap(),
         Exit::Done
     );
     assert_eq!(scene.project.status().unwrap(), before);

@@ -1,6 +1,6 @@
 //! The combined effect of several sets, and how to revert it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::UndoError;
 use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::trust::may_be_written;
-use crate::undo::{Becomes, Part};
+use crate::undo::Part;
 
 /// The combined effect of several sets.
 #[derive(Default)]
@@ -33,13 +33,6 @@ pub(super) struct File {
     /// The old file: the path of its saved content, its permission bits and its owner.
     pub(super) kept: Option<(PathBuf, u32, (u32, u32))>,
     pub(super) left_as: Option<String>,
-    pub(super) becomes: Becomes,
-}
-
-impl File {
-    fn is_to_go(&self) -> bool {
-        self.kept.is_none() && self.becomes == Becomes::Before
-    }
 }
 
 impl History {
@@ -80,7 +73,6 @@ impl History {
                     was,
                     kept,
                     left_as: None,
-                    becomes: Becomes::Before,
                 });
                 file.left_as = left_as;
             }
@@ -101,17 +93,14 @@ impl History {
     }
 
     /// Leaves out every file but these, and folders that are not above them.
-    fn keep(&mut self, files: &BTreeMap<String, Becomes>) {
-        self.files.retain(|path, file| {
-            let meant = files.get(path).cloned();
-            meant.map(|becomes| file.becomes = becomes).is_some()
-        });
+    fn keep(&mut self, files: &BTreeSet<String>) {
+        self.files.retain(|path, _| files.contains(path));
         self.removed.retain(|folder, _| {
             let inside = format!("{folder}/");
             files
                 .range(inside.clone()..)
                 .next()
-                .is_some_and(|(path, _)| path.starts_with(&inside))
+                .is_some_and(|path| path.starts_with(&inside))
         });
     }
 
@@ -162,22 +151,14 @@ impl History {
         let before = match place.parent() {
             Some(parent) if self.is_made(parent, path).map_err(unreachable)? => None,
             Some(parent)
-                if file.is_to_go() && is_folder(parent, place.name()).map_err(unreachable)? =>
+                if file.kept.is_none()
+                    && is_folder(parent, place.name()).map_err(unreachable)? =>
             {
                 None
             }
             Some(parent) => look(parent, place.name()).map_err(unreachable)?,
             None => None,
         };
-        if let Becomes::Content(content) = &file.becomes {
-            let content = Some(Content::Bytes(content.clone().into()));
-            return Ok(Change {
-                place,
-                before,
-                content,
-                attributes: None,
-            });
-        }
         let Some((kept, mode, owner)) = &file.kept else {
             return Ok(Change {
                 place,

@@ -1,11 +1,10 @@
 //! Flags of the commands that work from the record.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use code_commit_runs::undo::{self, Force};
-use code_commit_runs::{clean, resume, why};
+use code_commit_runs::{clean, resume};
 
 use super::flags::{LimitArgs, whole_number};
 
@@ -13,13 +12,6 @@ use super::flags::{LimitArgs, whole_number};
 pub struct RunName {
     /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
     pub run: Option<String>,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct WhyArgs {
-    /// The file, or one line of it: src/main.rs, src/main.rs:12
-    #[arg(value_name = "FILE[:LINE]")]
-    pub place: PathBuf,
 }
 
 #[derive(Debug, Clone, Args)]
@@ -41,33 +33,9 @@ pub struct UndoArgs {
     /// Only these files of the run
     #[arg(value_name = "FILE")]
     pub files: Vec<String>,
-    /// Ask for each hunk of each file whether to undo it
-    #[arg(long, short)]
-    pub patch: bool,
     /// Also restore files that have changed since the run
     #[arg(long)]
     pub force: bool,
-}
-
-/// What a person decides about a change.
-#[derive(Debug, Clone, Args)]
-#[command(group = ArgGroup::new("verdict").args(["accept", "reject", "message"]))]
-pub struct ReviewArgs {
-    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest that waits if not named
-    pub run: Option<String>,
-    /// Of what is rejected, only these files; the rest is built again before it counts
-    // The conflicts are not redundant: clap drops a requirement that conflicts with a flag that is given.
-    #[arg(value_name = "FILE", requires = "reject", conflicts_with_all = ["accept", "message"])]
-    pub files: Vec<String>,
-    /// Keep the change
-    #[arg(long)]
-    pub accept: bool,
-    /// Undo the change
-    #[arg(long)]
-    pub reject: bool,
-    /// Ask the model for something else: a new run that goes on from this one, and waits as well
-    #[arg(long, short, value_name = "WORDS")]
-    pub message: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -157,14 +125,6 @@ pub struct CleanArgs {
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-impl WhyArgs {
-    pub fn request(&self) -> why::Request {
-        why::Request {
-            place: self.place.clone(),
-        }
-    }
 }
 
 impl ResumeArgs {

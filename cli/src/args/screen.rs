@@ -12,10 +12,10 @@ Change
   check, apply                     run only the build, or apply a reply you have
 Look
   runs, show, diff, costs          the runs; what one did, changed and cost
-  page, why                        a page of a run; who wrote a line
+  page                             a page of a run
   parse, guard                     a reply, a path
 Steer
-  review, undo, redo               accept a change, take it back, reapply it
+  undo, redo                       take a change back, or reapply it
   clean                            remove old runs
 Set up
   init, rollup, demo               a new project; the code to show; an example

@@ -245,7 +245,7 @@ fn recorded_by_a_newer_one(root: &Path, run: &Path) {
     edit_plan(
         root,
         run,
-        &format(code_commit_perform::Format::CURRENT),
+        &format(code_commit_perform::RECORD_FORMAT),
         &format(99),
     );
 }

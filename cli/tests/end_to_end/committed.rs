@@ -280,56 +280,6 @@ fn undo_restores_the_files_and_says_that_the_commit_stays() {
 }
 
 #[test]
-fn with_review_the_commit_is_made_when_a_person_accepts_and_holds_what_is_left() {
-    let scene = scene(GOOD);
-    let waits = scene.commit(&["--review", "--commit"]);
-    assert_eq!((waits.code, commits(&scene)), (Some(9), 1), "{waits}");
-    let (code, said) = json(&scene, &["review", "@", "--reject", "gone.txt"]);
-    let last = said.last().unwrap();
-    assert_eq!(
-        (code, &last["review"], commits(&scene)),
-        (Some(0), &Value::from("accepted"), 2),
-        "{said:?}"
-    );
-    assert_eq!(last["commit"], head(&scene).as_str());
-    assert_eq!(
-        git(&scene, &["show", "--format=%s", "--name-only", "HEAD"]),
-        "Make it pass.\n\nlines.txt\nmade.txt\n"
-    );
-    assert_eq!(scene.project.status().unwrap(), "");
-    assert!(scene.run(&["show"]).out.contains("committed as "));
-    let replayed = scene.run(&["replay"]);
-    assert!(
-        replayed.code == Some(0) && replayed.out.contains("the same end"),
-        "{replayed}"
-    );
-    assert_eq!(scene.run(&["review", "@", "--accept"]).code, Some(7));
-}
-
-#[test]
-fn where_git_refuses_an_accepted_run_waits_for_its_commit() {
-    let scene = scene(GOOD);
-    assert_eq!(scene.commit(&["--review", "--commit"]).code, Some(9));
-    let lock = scene.project.root().join(".git/index.lock");
-    fs::File::create(&lock).unwrap();
-    let refused = scene.run(&["review", "--accept"]);
-    assert!(
-        refused.code == Some(70) && refused.err.contains("could not be committed"),
-        "{refused}"
-    );
-    fs::remove_file(lock).unwrap();
-    let accepted = scene.run(&["review", "--accept"]);
-    assert!(
-        accepted.code == Some(0) && accepted.out.contains("and committed as "),
-        "{accepted}"
-    );
-    assert_eq!(
-        (commits(&scene), scene.project.status().unwrap().as_str()),
-        (2, "")
-    );
-}
-
-#[test]
 fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
     let scene = scene(GOOD);
     // Another git begins to work while the build does.

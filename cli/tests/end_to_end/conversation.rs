@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;
-use crate::typed;
 
 const BEFORE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
 const AFTER: &str = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN\n";
@@ -266,44 +265,6 @@ fn redo_loses_nothing_that_a_person_wrote_meanwhile() {
 }
 
 #[test]
-fn pieces_are_undone_one_by_one_at_a_terminal() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let without = scene.run(&["undo", "--patch"]);
-    assert!(
-        without.code == Some(3) && without.err.contains("no terminal"),
-        "{without}"
-    );
-    // gone.txt stays as it is, of lines.txt the first piece is taken back, and made.txt stays.
-    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "n\nx\ny\nd\nq\n") else {
-        return;
-    };
-    assert!(
-        ran.code == Some(0) && ran.out.contains("x is none of y, n, a, d, q"),
-        "{ran}"
-    );
-    let half = AFTER.replacen("ONE", "one", 1);
-    assert_eq!(tree(&scene), state(&half, Some("made\n"), None));
-    assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
-    assert_eq!(scene.run(&["redo"]).code, Some(0));
-    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
-    let Some(ran) = typed::run(&scene, &["undo", "--patch"], &[], "q\n") else {
-        return;
-    };
-    assert!(
-        ran.code == Some(0) && ran.out.contains("nothing was chosen"),
-        "{ran}"
-    );
-    let Some(ran) = typed::run(&scene, &["undo", "--patch", "@", "lines.txt"], &[], "a\n") else {
-        return;
-    };
-    assert_eq!(
-        (ran.code, tree(&scene)),
-        (Some(0), state(BEFORE, Some("made\n"), None))
-    );
-}
-
-#[test]
 fn a_new_run_goes_on_from_a_finished_one() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
@@ -379,113 +340,11 @@ fn what_failed_is_tried_again_with_what_the_build_said() {
 }
 
 #[test]
-fn a_green_run_waits_for_a_person_who_keeps_it() {
+fn the_next_step_of_a_refusal_is_a_command_that_exists() {
     let scene = scene();
-    let waits = scene.commit(&["--review"]);
-    assert!(
-        waits.code == Some(9) && waits.err.contains("waits for review: code-commit review"),
-        "{waits}"
-    );
-    assert_eq!(
-        tree(&scene),
-        state(AFTER, Some("made\n"), None),
-        "its change is in the tree as always"
-    );
-    assert_eq!(objects(&scene, &["runs"])[0]["verdict"], "waits for review");
-    let next = scene.commit(&["--dry-run"]);
-    assert!(next.err.contains("waits for review"), "{next}");
-    let seen = scene.run(&["review"]);
-    assert!(
-        seen.code == Some(3) && seen.out.contains("+ONE\n") && seen.err.contains("--accept"),
-        "{seen}"
-    );
-    let accepted = scene.run(&["review", "--accept"]);
-    assert!(
-        accepted.code == Some(0) && accepted.out.contains("is accepted"),
-        "{accepted}"
-    );
-    assert_eq!(objects(&scene, &["runs"])[0]["verdict"], "done");
-    let none = scene.run(&["review", "@", "--accept"]);
-    assert!(
-        none.code == Some(7) && none.err.contains("does not wait"),
-        "{none}"
-    );
-    assert_eq!(scene.run(&["review"]).code, Some(7));
-}
-
-#[test]
-fn under_a_key_a_run_is_done_once_a_person_has_kept_it() {
-    let scene = scene();
-    for _ in 0..2 {
-        assert_eq!(scene.commit(&["--review", "--key", "k"]).code, Some(9));
-    }
-    assert_eq!(
-        (scene.runs().len(), scene.run(&["review", "--accept"]).code),
-        (1, Some(0))
-    );
-    assert_eq!(scene.commit(&["--review", "--key", "k"]).code, Some(0));
-    assert_eq!(scene.runs().len(), 1);
-}
-
-#[test]
-fn a_person_takes_back_all_of_it_or_a_part_and_the_rest_is_built_again() {
-    let scene = scene();
-    assert_eq!(scene.commit(&["--review"]).code, Some(9));
-    let last = |words: &[&str]| {
-        let ran = Ran::of(&mut scene.command(&[words, &["--json"]].concat(), &[]));
-        let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-        (ran.code, last)
-    };
-    // Without made.txt the build is red.
-    let (code, _) = last(&["review", "@", "--reject", "made.txt"]);
-    assert_eq!(
-        (code, objects(&scene, &["runs"])[0]["verdict"].as_str()),
-        (Some(1), Some("waits for review"))
-    );
-    assert_eq!(scene.run(&["redo"]).code, Some(0));
-    let (code, said) = last(&["review", "@", "--reject", "gone.txt"]);
-    assert_eq!(
-        (code, said["review"].as_str()),
-        (Some(0), Some("accepted")),
-        "{said}"
-    );
-    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), Some("gone\n")));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.commit(&["--review", "--new"]).code, Some(9));
-    let (code, said) = last(&["review", "--reject"]);
-    assert_eq!(
-        (code, said["review"].as_str()),
-        (Some(0), Some("rejected")),
-        "{said}"
-    );
-    assert_eq!(
-        (tree(&scene), scene.run(&["review"]).code),
-        (state(BEFORE, None, Some("gone\n")), Some(7))
-    );
-    let late = scene.run(&["review", "@", "--accept"]);
-    assert!(
-        late.code == Some(7) && late.err.contains("code-commit redo"),
-        "{late}"
-    );
-}
-
-#[test]
-fn the_next_step_of_a_refused_decision_is_a_command_that_exists() {
-    let scene = scene();
-    assert_eq!(scene.commit(&["--review"]).code, Some(9));
-    let all = scene.run(&["review", "@", "--accept", "made.txt"]);
-    assert_eq!(
-        (all.code, scene.run(&["review"]).code),
-        (Some(2), Some(3)),
-        "nothing is accepted: {all}"
-    );
-    let silent = scene.run_keyed(&["review", "-m", ""]);
-    assert!(
-        silent.code == Some(3) && silent.err.contains("code-commit review -m"),
-        "{silent}"
-    );
+    assert_eq!(scene.commit(&[]).code, Some(0));
     scene.project.write("lines.txt", b"mine\n").unwrap();
-    let refused = scene.run(&["review", "@", "--reject", "lines.txt"]);
+    let refused = scene.run(&["undo", "@", "lines.txt"]);
     assert!(
         refused.code == Some(3) && refused.err.contains("-commit lines.txt --force"),
         "{refused}"
@@ -512,43 +371,6 @@ fn the_next_step_of_a_refused_decision_is_a_command_that_exists() {
         silent.code == Some(3) && silent.err.contains("code-commit again -m"),
         "{silent}"
     );
-}
-
-#[test]
-fn a_person_has_another_word_with_the_model_or_looks_piece_by_piece() {
-    let scene = scene();
-    assert_eq!(scene.commit(&["--review"]).code, Some(9));
-    let asked = scene.run_keyed(&["review", "-m", "Say it loud."]);
-    assert!(
-        asked.code == Some(9) && scene.recorded("1-query.txt").contains("Say it loud."),
-        "{asked}"
-    );
-    let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], "x\nq\n") else {
-        return;
-    };
-    assert!(
-        quit.code == Some(9) && quit.out.contains("x is none of a, r, p, w, q"),
-        "{quit}"
-    );
-    // Who quits in the middle has accepted nothing, and who says nothing has asked nobody.
-    let asked = scene.runs().len();
-    for input in ["p\nq\n", "p\nn\nq\n", "w\n"] {
-        let Some(quit) = typed::run(&scene, &["review", "@-1"], &[], input) else {
-            return;
-        };
-        assert_ne!(quit.code, Some(0), "{input}: {quit}");
-        assert!(!quit.out.contains("is accepted"), "{input}: {quit}");
-    }
-    assert_eq!(scene.runs().len(), asked);
-    let Some(pieces) = typed::run(&scene, &["review", "@-1"], &[], "p\nn\ny\nd\nd\n") else {
-        return;
-    };
-    assert!(
-        pieces.code == Some(0) && pieces.out.contains("is accepted"),
-        "{pieces}"
-    );
-    let half = AFTER.replacen("ONE", "one", 1);
-    assert_eq!(tree(&scene), state(&half, Some("made\n"), None));
 }
 
 #[test]

@@ -73,8 +73,7 @@ fn bash_offers_the_runs_the_newest_first() {
     let (scene, names) = scene();
     let all = [vec!["@".to_owned()], names.clone()].concat();
     for command in [
-        "show", "diff", "undo", "redo", "again", "review", "resume", "replay", "page", "trace",
-        "export",
+        "show", "diff", "undo", "redo", "again", "resume", "replay", "page", "trace", "export",
     ] {
         assert_eq!(
             bash(&scene, &["code-commit", command, ""]),

@@ -87,10 +87,10 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
       check, apply                     run only the build, or apply a reply you have
     Look
       runs, show, diff, costs          the runs; what one did, changed and cost
-      page, trace, why                 a page or a trace of a run; who wrote a line
+      page, trace                      a page or a trace of a run
       parse, guard, replay             a reply, a path, the decisions of a run
     Steer
-      review, undo, redo               accept a change, take it back, reapply it
+      undo, redo                       take a change back, or reapply it
       export, import, verify, clean    carry runs elsewhere; remove old ones
     Set up
       init, rollup, demo               a new project; the code to show; an example

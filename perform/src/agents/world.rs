@@ -11,17 +11,16 @@ use code_commit_engine::{
     Waited, World,
 };
 use code_commit_logging::Stamp;
-use code_commit_repo::Git;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{self, commit_all, made};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
-use crate::agents::role::{AgentWatch, Guarded, IDENTITY, Repository, Role};
+use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
 use crate::agents::snapshot::{Kept, Tree};
 use crate::ask::flag_value;
 use crate::identity::{HoldsNow, identity};
-use crate::record::{NoteCommit, Record, store};
+use crate::record::{Record, store};
 use crate::spending::OUT_OF_QUOTA;
 
 mod files;
@@ -83,8 +82,6 @@ pub struct AgentWorld<'w, C> {
     pub watch: Box<dyn AgentWatch + 'w>,
     /// Opened before each turn of a role.
     pub around: Around<'w>,
-    /// Notes what each commit holds.
-    pub notes: NoteCommit,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
     /// Copies of what roles may not touch.
@@ -186,8 +183,6 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
         left_out
             .iter()
             .for_each(|folder| self.watch.left_out(name.name(), folder));
-        let git = repository.git.clone();
-        self.note(&git, &commit)?;
         Ok(CommitAnswer::Committed(Committed {
             repository: Some(name.name().to_owned()),
             message: Some(message.clone()),
@@ -220,13 +215,8 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
         let message = checkpoint::short(&redactor.redact(message));
         let (mut checkpoint, left_out) =
             checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
-        match &mut checkpoint {
-            CheckpointResult::Failed { error } => *error = self.record.short(error),
-            CheckpointResult::Made { commit } => {
-                let git = self.cast.repository(*name).git.clone();
-                self.note(&git, commit)?;
-            }
-            CheckpointResult::Nothing => {}
+        if let CheckpointResult::Failed { error } = &mut checkpoint {
+            *error = self.record.short(error);
         }
         left_out
             .iter()
@@ -318,12 +308,6 @@ impl<C> Live<Announce> for AgentWorld<'_, C> {
 }
 
 impl<C> AgentWorld<'_, C> {
-    /// Before the commit is in the journal: a run that is killed here finds its commit, and notes it again.
-    fn note(&mut self, git: &Git, commit: &str) -> Result<(), AgentFault> {
-        let noted = (self.notes)(git, self.record.folder(), commit, Some(IDENTITY));
-        Ok(noted.or_else(|problem| self.record.warn(problem))?)
-    }
-
     /// Before every request but one.
     fn begin(&mut self) -> Result<(), AgentFault> {
         if self.cancel.is_set() {
@@ -396,7 +380,6 @@ pub(super) mod tests {
             },
             watch: Box::new(Deaf),
             around: Box::new(|_| Ok(Box::new(()))),
-            notes: |_, _, _, _| Ok(()),
             cancel: Cancel::new().unwrap(),
             kept: Kept::default(),
             limits: AgentLimits::default(),

@@ -21,7 +21,7 @@ use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::order::baseline::Baseline;
 use crate::order::command::CommandSettings;
-use crate::record::{NoteCommit, Record, UNDO};
+use crate::record::{Record, UNDO};
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -42,8 +42,6 @@ pub struct OrderWorld<'w> {
     pub baseline: Baseline,
     /// What a verdict given now holds for.
     pub holds_for: HoldsNow<'w>,
-    /// Notes what the commit holds.
-    pub notes: NoteCommit,
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
 }
@@ -226,7 +224,6 @@ impl Live<Commit> for OrderWorld<'_> {
         self.cancel_point()?;
         commit(
             &self.baseline.git,
-            self.notes,
             &self.rules.root,
             &mut self.record,
             message,

@@ -14,7 +14,7 @@ pub(super) const SETS: &str = "sets";
 
 /// The format of a record, which its plan names. Raise it whenever an older program would misread what a run writes, and
 /// whenever this one can no longer continue or undo what it wrote before.
-pub const RECORD_FORMAT: u32 = 2;
+pub const RECORD_FORMAT: u32 = 3;
 
 /// Why a record cannot be used: its format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -147,108 +145,22 @@ impl Git {
             .collect())
     }
 
-    /// Attaches a text to a commit as its note in this reference of `refs/notes/`, in place of the note that it has there.
-    pub fn note(
-        &self,
-        commit: &str,
-        reference: &str,
-        text: &str,
-        fallback: Option<Identity<'_>>,
-    ) -> Result<(), GitError> {
-        let settings = self.identified(fallback)?;
-        let mut words: Vec<&str> = settings
-            .iter()
-            .flat_map(|set| ["-c", set.as_str()])
-            .collect();
-        words.extend([
-            "notes",
-            "--ref",
-            reference,
-            "add",
-            "--force",
-            "--file=-",
-            "--end-of-options",
-            commit,
-        ]);
-        self.run_with(&words, text.as_bytes()).map(drop)
-    }
-
-    /// The identity of what a commit (in hex) changed, whatever it is based on: what `git diff-tree -p COMMIT | git
-    /// patch-id --stable` says. `None` for a merge and for a commit that changes nothing.
-    pub fn patch_id(&self, commit: &str) -> Result<Option<String>, GitError> {
-        let words = [
-            "diff-tree",
-            "-p",
-            "--root",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-renames",
-            commit,
-        ];
-        let said = self.run_with(&["patch-id", "--stable"], &self.run_for_bytes(&words)?)?;
-        Ok(super::text(&said)
-            .split_whitespace()
-            .next()
-            .map(str::to_owned))
-    }
-
-    /// The lines with one of these texts in all notes of a reference. Git reads many notes much faster than we do.
-    pub fn notes_with(&self, reference: &str, texts: &[String]) -> Result<Vec<u8>, GitError> {
-        let mut words = vec!["grep", "-h", "--text", "--fixed-strings"];
-        words.extend(["--no-line-number", "--no-column", "--no-color"]);
-        words.extend(texts.iter().flat_map(|text| ["-e", text.as_str()]));
-        Ok(self
-            .asked(&[&words[..], &[reference, "--"]].concat())?
-            .unwrap_or_default())
-    }
-
-    /// Those of these commits, which are here, that are not in the history of `HEAD`; with those before them.
-    pub fn outside_history(&self, commits: &[&str]) -> Result<BTreeSet<String>, GitError> {
-        if commits.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let input = format!("^HEAD\n{}\n", commits.join("\n"));
-        let listed = self.run_with(&["rev-list", "--stdin"], input.as_bytes())?;
-        Ok(super::text(&listed).lines().map(str::to_owned).collect())
-    }
-
-    /// Runs git with this on its standard input.
-    fn run_with(&self, words: &[&str], input: &[u8]) -> Result<Vec<u8>, GitError> {
-        let start = |source| GitError::Start {
-            folder: self.folder().to_owned(),
-            source,
-        };
-        let done = self
-            .command(words)?
-            .stdin(in_file(input).map_err(start)?)
-            .output()
-            .map_err(start)?;
-        if done.status.success() {
-            Ok(done.stdout)
-        } else {
-            Err(self.refused(words, &done))
-        }
-    }
-
-    /// The settings of the fallback, if git knows nobody else.
-    fn identified(&self, fallback: Option<Identity<'_>>) -> Result<Vec<String>, GitError> {
-        let known = self.knows_identity()?;
-        let settings = fallback.filter(|_| !known).map(|identity| {
-            vec![
-                format!("user.name={}", identity.name),
-                format!("user.email={}", identity.email),
-            ]
-        });
-        Ok(settings.unwrap_or_default())
-    }
-
+    /// Commits as the fallback if git knows nobody else.
     fn committed(
         &self,
         commit: &[&str],
         paths: &[&Path],
         fallback: Option<Identity<'_>>,
     ) -> Result<String, GitError> {
-        let settings = self.identified(fallback)?;
+        let known = self.knows_identity()?;
+        let settings = fallback
+            .filter(|_| !known)
+            .map_or_else(Vec::new, |identity| {
+                vec![
+                    format!("user.name={}", identity.name),
+                    format!("user.email={}", identity.email),
+                ]
+            });
         let mut words: Vec<&str> = settings
             .iter()
             .flat_map(|set| ["-c", set.as_str()])
@@ -258,14 +170,6 @@ impl Git {
         let made = self.commit_of("HEAD")?;
         made.ok_or_else(|| self.failed("commit", "there is no commit".to_owned()))
     }
-}
-
-/// For standard input: an argument may not be as long.
-fn in_file(bytes: &[u8]) -> io::Result<File> {
-    let mut file = tempfile::tempfile()?;
-    file.write_all(bytes)?;
-    file.rewind()?;
-    Ok(file)
 }
 
 /// A pathspec for everything except this path.

@@ -63,28 +63,13 @@ fn of_record(
 ) -> Result<(), Failure> {
     let unreadable = "its files still exist: look in the folder";
     let rounds = code_commit_perform::undo_folders(folder).map_err(anyhow::Error::from);
-    let images = rounds.and_then(|rounds| store.pre_images(&rounds, MOST_BYTES, &|_| true));
+    let images = rounds.and_then(|rounds| store.pre_images(&rounds));
     let images = images.map_err(|error| Failure::refused(error, unreadable))?;
     if run.kind == "apply" {
         run.steps.all.push(written(images));
     }
-    store.results(&run.steps, folder, root, &|_| true);
+    store.results(&run.steps, folder, root);
     Ok(())
-}
-
-/// The raw contents of these files, as the record of one run has them.
-pub(crate) fn raw(steps: &Steps, paths: &BTreeSet<String>, folder: &Path, root: &Path) -> Contents {
-    let mut store = Store {
-        contents: Contents::default(),
-        redactor: &Redactor::default(),
-    };
-    let is_meant = |path: &str| paths.contains(path);
-    for round in code_commit_perform::undo_folders(folder).unwrap_or_default() {
-        // A set that cannot be read names no content; the others do.
-        let _ = store.pre_images(&[round], u64::MAX, &is_meant);
-    }
-    store.results(steps, folder, root, &is_meant);
-    store.contents
 }
 
 /// `apply` has no journal: what it wrote is in the manifest of its pre-images.
@@ -159,19 +144,14 @@ impl Store<'_> {
     }
 
     /// Keeps the files of these sets as they were before.
-    fn pre_images(
-        &mut self,
-        rounds: &[PathBuf],
-        most: u64,
-        is_meant: &dyn Fn(&str) -> bool,
-    ) -> anyhow::Result<Vec<PreImage>> {
+    fn pre_images(&mut self, rounds: &[PathBuf]) -> anyhow::Result<Vec<PreImage>> {
         let mut images = Vec::new();
         for round in rounds {
             images.extend(code_commit_apply::pre_images(std::slice::from_ref(round))?);
         }
-        for image in images.iter().filter(|image| is_meant(&image.path)) {
+        for image in &images {
             image
-                .content(most)?
+                .content(MOST_BYTES)?
                 .into_iter()
                 .for_each(|content| drop(self.keep(content)));
         }
@@ -179,19 +159,13 @@ impl Store<'_> {
     }
 
     /// Keeps what is on disk now, files that were made from edits, and what each reply makes of a file.
-    fn results(
-        &mut self,
-        steps: &Steps,
-        folder: &Path,
-        root: &Path,
-        is_meant: &dyn Fn(&str) -> bool,
-    ) {
+    fn results(&mut self, steps: &Steps, folder: &Path, root: &Path) {
         let paths = steps
             .all
             .iter()
             .flat_map(Step::changes)
             .map(|change| change.path.as_str());
-        let paths: BTreeSet<&str> = paths.filter(|path| is_meant(path)).collect();
+        let paths: BTreeSet<&str> = paths.collect();
         let edited = code_commit_dir::list(folder)
             .into_iter()
             .flatten()
@@ -216,11 +190,7 @@ impl Store<'_> {
                 }
                 What::Change(change) => {
                     let reply = reply.as_deref().unwrap_or_default();
-                    for change in change
-                        .changes
-                        .iter()
-                        .filter(|change| is_meant(&change.path))
-                    {
+                    for change in &change.changes {
                         let before = change
                             .before_sha256
                             .as_ref()

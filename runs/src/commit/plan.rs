@@ -57,15 +57,9 @@ pub struct Plan {
     /// The supervisor's own name for this work: the finished run is answered from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Whether a person looks at what the run made before it counts.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub review: bool,
-    /// The message of the commit that is made once the run counts, if one is.
+    /// The message of the commit that is made once the run has passed, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Whether the commit waits for nobody any more. Not part of the plan: the list of runs says so.
-    #[serde(skip)]
-    pub accepted: bool,
     /// The finished run that this one goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -115,7 +109,7 @@ type AsksFor<'p> = (
     Option<&'p str>,
     u32,
     Option<u32>,
-    [bool; 3],
+    [bool; 2],
     Option<&'p str>,
 );
 
@@ -125,7 +119,7 @@ impl Plan {
             Task::Commit { query, .. } => (query.text(), None),
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
-        let may = [self.restore_on_failure, self.no_check, self.review];
+        let may = [self.restore_on_failure, self.no_check];
         (
             query,
             system,
@@ -141,7 +135,7 @@ impl Plan {
         self.asks_for().0
     }
 
-    /// Runs the loop to its end, then commits. With `--review` a person comes first.
+    /// Runs the loop to its end, then commits.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
         H: Harness<Ask>
@@ -152,11 +146,7 @@ impl Plan {
         H: Harness<Doubt> + Harness<Commit>,
     {
         let outcome = self.rounds(harness)?;
-        match self
-            .commit
-            .as_ref()
-            .filter(|_| self.accepted || !self.review)
-        {
+        match &self.commit {
             Some(message) => committed(harness, outcome, message),
             None => Ok(outcome),
         }
@@ -319,11 +309,7 @@ impl Plan {
                 "{name} was made by code-commit apply, which asks no model"
             ));
         }
-        let plan: Self = known.plan(folder)?;
-        let mut plan = Self {
-            accepted: known.accepted,
-            ..plan
-        };
+        let mut plan: Self = known.plan(folder)?;
         let first = plan.task.layout().query(1);
         let prompt = folder
             .read(&first)

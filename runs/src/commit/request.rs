@@ -42,9 +42,7 @@ pub struct Request {
     pub on_unfit: OnUnfit,
     /// The supervisor's name for this work: a finished run is answered from the record.
     pub key: Option<String>,
-    /// Whether a person looks at what the run made before it counts.
-    pub review: bool,
-    /// Commit what the run changed, once it counts.
+    /// Commit what the run changed, once it has passed.
     pub commit: Option<Message>,
     /// The finished run that this one goes on from.
     pub parent: Option<String>,

@@ -12,11 +12,9 @@ use code_commit_guard::Guard;
 use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_commit::still_holds;
-use code_commit_perform::{
-    Account, BuildCommand, CommitWorld, Fault, Observer, Past, Rules,
-};
+use code_commit_perform::{Account, BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
 use code_commit_repo::WorkTree;
-use code_commit_report::{Counts, phrases};
+use code_commit_report::Counts;
 use code_commit_runner::Confinement;
 use code_commit_settings::{Environment, Keys, Layer};
 use serde_json::{Map, Value};
@@ -27,7 +25,7 @@ use super::inputs::{self, Rules as IgnoreRules};
 use super::plan::Plan;
 use super::request::Request;
 use super::{begun, changed, commits, fault, tree_checks};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
 use crate::records::{self, NewRun};
@@ -100,11 +98,11 @@ impl<'c> Commit<'c> {
 
     fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
         commits::can_commit(self.site, plan)?;
-        let model =
-            self.site
-                .host
-                .models
-                .open(&plan.settings, self.keys, self.site.host)?;
+        let model = self
+            .site
+            .host
+            .models
+            .open(&plan.settings, self.keys, self.site.host)?;
         Ok(model.into())
     }
 
@@ -299,25 +297,11 @@ impl Loop for Commit<'_> {
         verdict::of_commit(&self.site.trusted, plan, interrupt)
     }
 
-    fn exit(&self, plan: &Plan, run: &RunFolder, ended: &Outcome) -> Result<Exit, Failure> {
-        let known = self
-            .site
-            .registry()
-            .get(run.path())?
-            .filter(|known| plan.review && known.waits(ended));
-        Ok(if known.is_some() {
-            Exit::WaitsForReview
-        } else {
-            Exit::from(ended)
-        })
-    }
-
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
         fault::fault(error, self.tree.root(), run)
     }
 
-    fn tell(&self, plan: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        let mut line = Map::new();
+    fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
         if let Some(summary) = over.summary {
             summary.print(over.output);
         }
@@ -330,11 +314,7 @@ impl Loop for Commit<'_> {
                 "go on with the same settings: code-commit resume {name}"
             ));
         }
-        if self.exit(plan, over.run, over.ended)? == Exit::WaitsForReview {
-            over.output.note(&phrases::waits_for_review(&name));
-            line.insert("review".to_owned(), "waits".into());
-        }
-        commits::refusal(over.past, &name).map_or(Ok(line), Err)
+        commits::refusal(over.past, &name).map_or_else(|| Ok(Map::new()), Err)
     }
 }
 

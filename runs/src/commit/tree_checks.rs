@@ -172,10 +172,3 @@ fn is_own(path: &Path, binds: Binds) -> bool {
         code_commit_names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| path.starts_with(name.at_root()))
 }
-
-/// The files that are not committed, but for the harness's own.
-pub(super) fn uncommitted(tree: &WorkTree, binds: Binds) -> Result<Vec<String>, RepoError> {
-    let mut dirty = tree.dirty_paths()?;
-    dirty.retain(|path| !is_own(path, binds));
-    Ok(shown(&dirty))
-}

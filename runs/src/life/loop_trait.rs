@@ -190,16 +190,6 @@ pub trait Loop {
         }
     }
 
-    /// The exit code of a run that ended.
-    fn exit(
-        &self,
-        _plan: &Self::Plan,
-        _run: &RunFolder,
-        ended: &Self::Ended,
-    ) -> Result<Exit, Failure> {
-        Ok(ended.exit())
-    }
-
     /// The error for a run that was stopped, with its exit code and hint.
     fn fault(&self, fault: Self::Fault, run: &RunFolder) -> Failure {
         let name = records::name(run.path());

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
-use code_commit_logging::RunFolder;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
@@ -23,10 +22,9 @@ use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
 use crate::order::settle;
-use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
 use crate::records;
-use crate::registry::{Known, Registry};
+use crate::registry::Registry;
 use crate::site::Site;
 use crate::trusted::Trusted;
 

@@ -35,11 +35,7 @@ pub struct Read {
 }
 
 /// The model to call; its key must be set (S2 §2.12).
-pub fn model(
-    settings: &Settings,
-    keys: &Keys,
-    host: Host<'_>,
-) -> Result<Box<dyn Model>, Failure> {
+pub fn model(settings: &Settings, keys: &Keys, host: Host<'_>) -> Result<Box<dyn Model>, Failure> {
     let needed = crate::preflight::key_anyway(settings, keys);
     needed
         .and_then(|()| crate::preflight::price(settings))

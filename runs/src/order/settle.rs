@@ -6,7 +6,7 @@ use code_commit_dir::NEVER;
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, WorkOrder};
-use code_commit_perform::{Past, Record, RecordOnly, Silent, same_format};
+use code_commit_perform::{Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_settings::Settings;
 use serde_json::Value;
@@ -45,9 +45,6 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         .into_iter()
         .find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
-    if same_format(&run.run).is_err() {
-        return Ok(false);
-    }
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
@@ -81,8 +78,6 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         let Some(commit) = git.commit_upon(&run.commit, line)? else {
             return Ok(false);
         };
-        // The commit stands, whatever becomes of its note.
-        let _ = crate::note::commit(git, &recorded.folder, &commit, None);
         let committed = Committed {
             repository: None,
             message: None,

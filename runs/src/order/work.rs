@@ -22,7 +22,7 @@ use code_commit_perform::{
     Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
 };
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, Counts, GOOD, phrases, printable};
+use code_commit_report::{BAD, Counts, GOOD, printable};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
@@ -264,7 +264,6 @@ impl Loop for Order<'_> {
             account,
             baseline,
             holds_for,
-            notes: crate::note::commit,
             cancel,
         })
     }

@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use code_commit_engine::Outcome;
 use code_commit_loop_phase::state::Stale;
-use code_commit_loop_phase::{Inputs, Start, first_prompt};
+use code_commit_loop_phase::{Start, first_prompt};
 use code_commit_report::Output;
 use code_commit_runner::Rung;
 use code_commit_settings::{Address, Layer, Sandbox};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::agents::Words;
 use crate::exit::{Exit, Failure};
@@ -25,9 +23,9 @@ use crate::phase::folders::SPECS;
 use crate::phase::project::Project;
 use crate::phase::work::Phase;
 use crate::records::{self, Head};
-use crate::registry::{Known, RUN_JSON};
+use crate::registry::Known;
 use crate::site::Site;
-use crate::{config, estimate, interrupt, replay, resume};
+use crate::{config, estimate, interrupt, resume};
 
 pub(super) const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",

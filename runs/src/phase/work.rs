@@ -243,7 +243,6 @@ impl Loop for Phase<'_> {
                     .get(name)
                     .map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
             }),
-            notes: crate::note::commit,
             cancel,
             kept: Kept::default(),
             limits: limits(&self.settings),

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::Outcome;
 use code_commit_logging::RunFolder;
 pub use code_commit_perform::RUN_JSON;
+use code_commit_perform::same_format;
 use code_commit_report::phrases;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,9 +22,6 @@ pub struct Known {
     pub(super) plan_sha256: Option<String>,
     /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
-    /// Whether a person has looked at what the run made and kept it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub accepted: bool,
 }
 
 impl Known {
@@ -54,14 +51,10 @@ impl Known {
         if self.undone { ", undone since" } else { "" }
     }
 
-    /// Whether a run that ended like this still waits for a person, if one is to look at it.
-    pub(crate) fn waits(&self, outcome: &Outcome) -> bool {
-        let is_open = !self.accepted && !self.undone;
-        is_open && matches!(outcome, Outcome::Done { .. })
-    }
-
-    /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with.
+    /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with, and that of a record
+    /// of another format.
     pub(crate) fn plan<P: DeserializeOwned>(&self, folder: &RunFolder) -> anyhow::Result<P> {
+        same_format(folder.path())?;
         let name = records::name(folder.path());
         let plan = folder
             .read(RUN_JSON)

@@ -2,18 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use code_commit_engine::Outcome;
 use code_commit_report::phrases;
-use serde_json::json;
 
-use crate::exit::{Exit, Failure};
 use crate::place::work_tree_if_any;
-use crate::registry::{Known, RUN_JSON};
+use crate::records;
 use crate::site::Site;
 use crate::spec::act::{self, Begun};
 use crate::spec::project;
-use crate::{records, replay};
 
 /// The end of the name of an audit's folder.
 pub(crate) const AUDIT: &str = "audit";

@@ -244,7 +244,6 @@ impl<'b> Workspace<'b> {
             },
             watch,
             around: Box::new(|_| Ok(Box::new(()))),
-            notes: crate::note::commit,
             cancel: cancel.clone(),
             kept: Kept::default(),
             limits: AgentLimits::default(),

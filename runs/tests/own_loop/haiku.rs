@@ -102,9 +102,7 @@ impl Loop for Haiku<'_> {
 
     fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
         let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
-        let model = host
-            .models
-            .open(&settings, &keys, host)?;
+        let model = host.models.open(&settings, &keys, host)?;
         let past = run
             .map(|run| Past::read(run.path()).unwrap())
             .unwrap_or_default();

@@ -22,7 +22,7 @@ use code_commit_runner::Cancel;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
 use code_commit_runs::undo;
-use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, why};
+use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume};
 use code_commit_settings::{Environment, Keys, Settings};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -32,12 +32,7 @@ use crate::haiku::{Haiku, ROWS};
 struct Poet;
 
 impl OpenModel for Poet {
-    fn open(
-        &self,
-        _: &Settings,
-        _: &Keys,
-        _: Host<'_>,
-    ) -> Result<Box<dyn Model>, Failure> {
+    fn open(&self, _: &Settings, _: &Keys, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
         let verse = |text: &str| Entry {
             text: text.to_owned(),
             ..Entry::default()
@@ -248,7 +243,7 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 }
 
 #[test]
-fn a_finished_run_is_found_shown_as_a_page_explained_undone_and_removed() {
+fn a_finished_run_is_found_shown_as_a_page_undone_and_removed() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     Haiku::of(&site).start(None).unwrap();
@@ -257,11 +252,6 @@ fn a_finished_run_is_found_shown_as_a_page_explained_undone_and_removed() {
         (&*found.name, &*found.kind, &*found.verdict),
         ("haiku", "haiku", "done")
     );
-    let why = why::Request {
-        place: "haiku.txt".into(),
-    };
-    assert_eq!(why::run(&why, scene.host()).unwrap(), Exit::Done);
-    assert!(scene.said().contains("\"run\":\"haiku\""));
     let run = chronicle::find(None, scene.host())
         .unwrap()
         .whole(&site.root, &Redactor::default())
@@ -272,7 +262,7 @@ fn a_finished_run_is_found_shown_as_a_page_explained_undone_and_removed() {
         "{page}"
     );
     assert_eq!(
-        undo::run(&undo::Request::default(), None, scene.host()).unwrap(),
+        undo::run(&undo::Request::default(), scene.host()).unwrap(),
         Exit::Done
     );
     assert_eq!(scene.poem(), None);

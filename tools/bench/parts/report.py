@@ -62,17 +62,12 @@ def rollup(found):
     return table(["files", "`rollup`", "`git ls-files -z \\| xargs -0 cat`", "ratio", "peak memory"], rows)
 
 
-def why(found):
-    rows = [[f"`{file}`", number(row["why"], " ms"), number(row["blame"], " ms"), number(row["ratio"], " ×")] for file, row in found.items()]
-    return table(["file", "`why`", "`git blame`", "ratio"], rows)
-
-
 def replies(found):
     rows = [[name, number(row["cpu"], " ms"), number(row["rss"], " MiB"), number(row["ratio"], " ×")] for name, row in found.items()]
     return table(["reply", "CPU", "peak memory", "memory / reply"], rows)
 
 
-TABLES = {"small": small, "memory": small, "profile": profile, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "why": why, "replies": replies, "peers": peers}
+TABLES = {"small": small, "memory": small, "profile": profile, "fsyncs": fsyncs, "calls": calls, "sizes": sizes, "rollup": rollup, "replies": replies, "peers": peers}
 
 
 def write(found, docs):

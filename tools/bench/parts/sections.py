@@ -8,7 +8,7 @@ from parts import measure, peers, profile, task
 
 SIZES = (1, 100, 10_000, 100_000)
 REPLY_MB = (1, 10, 100)
-BLAMED = ("CHANGELOG.md", "ARCHITECTURE.md", "runs/src/commit/run.rs", "LICENSE-MIT")
+
 MB = 1_000_000
 IN_MEMORY = Path("/dev/shm")
 
@@ -108,21 +108,6 @@ def rollup(programs, turns):
         rollup, cat = measure.medians(costs["rollup"]), measure.medians(costs["cat"])
         ratio = measure.paired_ratio(costs, "rollup", "cat", "wall")
         rows[files] = {"rollup": rollup["wall"], "cat": cat["wall"], "rss": rollup["rss"], "ratio": ratio}
-    return rows
-
-
-def why(programs, turns):
-    """`code-commit why` beside `git blame`, on files of this repository with a long and a short history."""
-    rows = {}
-    with scratch() as folder:
-        clone = Path(folder) / "clone"
-        subprocess.run(["git", "clone", "-q", measure.ROOT, clone], check=True)
-        for file in BLAMED:
-            def once(argv):
-                return lambda: measure.run(programs, [*argv, file], clone, measure.environment(Path(folder)))
-            costs = measure.interleaved({"why": once([programs.ours, "why"]), "blame": once(["git", "blame"])}, turns)
-            why, blame = measure.medians(costs["why"]), measure.medians(costs["blame"])
-            rows[file] = {"why": why["wall"], "blame": blame["wall"], "ratio": measure.paired_ratio(costs, "why", "blame", "wall")}
     return rows
 
 

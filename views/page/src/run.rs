@@ -173,13 +173,7 @@ const SPECIFICATION: &str = "… about the specification";
 const DECIDER: &str = "… decided by";
 const VERSION: &str = "Version";
 /// Folded at the end of the page.
-const PROVENANCE: [&str; 5] = [
-    VERSION,
-    COMMIT,
-    TREE,
-    SPECIFICATION,
-    DECIDER,
-];
+const PROVENANCE: [&str; 5] = [VERSION, COMMIT, TREE, SPECIFICATION, DECIDER];
 const HASHES: [&str; 4] = [COMMIT, TREE, SPECIFICATION, DECIDER];
 
 /// `$0.0123`, `unknown`.

@@ -81,12 +81,6 @@ pub fn count(number: u64, what: &str) -> String {
     format!("{} {words}", thousands(number))
 }
 
-/// That a run waits for a person, and the next command.
-#[must_use]
-pub fn waits_for_review(name: &str) -> String {
-    format!("{name} waits for review: code-commit review {name}")
-}
-
 /// `a, b and 3 more`: the first `most` of these names.
 pub fn first(names: &[String], most: usize) -> String {
     let first: Vec<String> = names

@@ -29,8 +29,6 @@ pub struct Run {
     pub is_good: Option<bool>,
     /// What else was said about its end.
     pub remark: Option<String>,
-    /// Whether a person looks at what it made before it counts.
-    pub review: bool,
     /// The finished run that it goes on from.
     pub parent: Option<String>,
     /// Whether it was undone since.
@@ -86,10 +84,6 @@ impl Run {
             name: name.to_owned(),
             model: word(model).unwrap_or_default(),
             version: word("/version").unwrap_or_default(),
-            review: plan
-                .pointer("/review")
-                .and_then(Value::as_bool)
-                .unwrap_or(false),
             parent: word("/parent"),
             head: word("/head").or_else(|| word("/repo_baseline_commit")),
             kind,

@@ -152,9 +152,7 @@ mod tests {
     fn every_command_with_a_run_is_completed() {
         assert_eq!(
             commands(),
-            [
-                "show", "diff", "page", "resume", "again", "review", "undo", "redo"
-            ]
+            ["show", "diff", "page", "resume", "again", "undo", "redo"]
         );
     }
 }

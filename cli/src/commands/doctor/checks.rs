@@ -7,7 +7,6 @@ use code_commit_llm::{Blind, Model};
 use code_commit_repo::{Asked, WorkTree};
 use code_commit_runner::Rung;
 use code_commit_runs::commit::rollup::Rollup;
-use code_commit_runs::note::REFERENCE;
 use code_commit_runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 use code_commit_runs::rollup::Stored;
 use code_commit_runs::trusted::Trusted;
@@ -37,7 +36,6 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, host));
             checks.push(state_folder(&tree));
-            checks.extend(notes(&tree));
             checks.extend(project(&tree, &settings, environment));
         }
         Err(failure) => checks.push(Check::failed("work tree", failure)),
@@ -156,12 +154,7 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     checks
 }
 
-fn model(
-    args: &DoctorArgs,
-    settings: &Settings,
-    keys: &Keys,
-    host: Host<'_>,
-) -> Vec<Check> {
+fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, host: Host<'_>) -> Vec<Check> {
     let name = settings.model.value.to_string();
     let client = match host.models.open(settings, keys, host) {
         Ok(client) => client,
@@ -221,22 +214,6 @@ fn state_folder(tree: &WorkTree) -> Check {
             "make sure that you own the folder and that the disk has space",
         ),
     }
-}
-
-/// Whether git takes the notes of runs along to rewritten commits; none where no run has made one.
-fn notes(tree: &WorkTree) -> Option<Check> {
-    tree.notes(REFERENCE).ok()??;
-    if tree.takes_along(REFERENCE) {
-        return Some(Check::good(
-            "notes",
-            "git takes them along when it rewrites commits",
-        ));
-    }
-    let help = format!("git config --add notes.rewriteRef {REFERENCE}");
-    Some(Check {
-        help,
-        ..Check::absent("notes", "a rebase or an amended commit leaves them behind")
-    })
 }
 
 /// Free disk space in bytes to require: about what the record of a small run takes.

@@ -213,10 +213,6 @@ pub(super) fn page(of: &Loop) -> Verdict {
     )
 }
 
-pub(super) fn why(of: &Loop) -> Verdict {
-    names(of, &["why", of.file])
-}
-
 /// Restores the file, or refuses and names a command of git that does.
 pub(super) fn undo(of: &Loop) -> Verdict {
     let stage = (of.stage)(Second::Answered);
