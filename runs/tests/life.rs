@@ -1,10 +1,9 @@
-//! The life cycle of a run through the public interface: begun, resumed, replayed, undone and removed.
+//! The life cycle of a run through the public interface: begun, resumed, undone and removed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+use std::io;
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::project::Project;
@@ -29,31 +28,10 @@ impl OpenModel for Replies {
     }
 }
 
-/// Captured output.
-#[derive(Clone, Default)]
-struct Page(Arc<Mutex<Vec<u8>>>);
-
-impl Page {
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// A project with a failing test, and what its runs need.
 struct Scene {
     project: Project,
     environment: Environment,
-    page: Page,
     output: Output,
 }
 
@@ -72,15 +50,13 @@ impl Scene {
         ];
         let environment =
             Environment::of(variables.map(|(name, value)| (name.into(), OsString::from(value))));
-        let page = Page::default();
         let output = Output::new(
-            Stream::new(page.clone(), false),
-            Stream::new(page.clone(), false),
+            Stream::new(io::sink(), false),
+            Stream::new(io::sink(), false),
         );
         Self {
             project,
             environment,
-            page,
             output,
         }
     }
@@ -90,7 +66,6 @@ impl Scene {
             project,
             environment,
             output,
-            ..
         } = self;
         let loops = code_commit_runs::LOOPS;
         Host {

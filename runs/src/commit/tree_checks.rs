@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_repo::{Asked, RepoError, WorkTree};
+use code_commit_repo::{Asked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 

@@ -74,7 +74,7 @@ fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Fa
     Haiku::of(site).live().go_on(known).map(|done| done.exit)
 }
 
-pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
+pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on)];
 
 impl Loop for Haiku<'_> {
     const FACTS: Facts = Facts {
