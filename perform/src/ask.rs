@@ -201,7 +201,7 @@ impl Asker<'_> {
             round,
             model: other.map(ToString::to_string),
             prompt: prompt.clone(),
-            at_most: Some(spending::at_most(&forecast, model.id())),
+            at_most: spending::at_most(&forecast, model.id()),
         }))?;
         let mut call = Call {
             round,
