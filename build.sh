@@ -37,7 +37,7 @@ else
 fi
 
 if command -v g++ >/dev/null; then
-    for target in bundle-open parser-fences parser-markers parser-proposal; do
+    for target in parser-fences parser-markers parser-proposal; do
         step fuzz/run.sh "$target" "$FUZZ_SECONDS"
     done
 else

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::Folder;
-use code_commit_guard::Before;
 
 use crate::change::Change;
 use crate::error::{ApplyError, UndoError};
-use crate::journal::{MANIFEST, Steps, hex, kept_name};
+use crate::journal::{MANIFEST, Steps};
 use crate::lock::Lock;
 use crate::place::folders_above;
 use crate::report::Applied;
@@ -290,33 +289,6 @@ pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
     let history = History::read(undo_folders)?;
     let is_any = !history.created_folders.is_empty() || !history.removed.is_empty();
     Ok(is_any || !history.files.is_empty())
-}
-
-/// Refuses sets that no undo could restore: one of their pre-images is not the file that the manifest names, or a
-/// path is not one that a run may write.
-pub fn intact(undo_folders: &[PathBuf]) -> Result<(), UndoError> {
-    History::read(undo_folders)?;
-    for undo in undo_folders {
-        let entries = manifest(undo)?
-            .into_iter()
-            .flat_map(|journal| journal.entries);
-        for (number, entry) in entries.enumerate().filter(|(_, entry)| entry.old.is_some()) {
-            let kept = undo.join(kept_name(number));
-            let found = code_commit_dir::open_regular(&kept)
-                .and_then(|file| file.map(|mut file| Before::of(&mut file)).transpose());
-            let found = found.map_err(|source| UndoError::Io {
-                path: kept.clone(),
-                source,
-            })?;
-            if found.map(|found| hex(found.sha256)) != entry.change.before_sha256 {
-                return Err(UndoError::Damaged {
-                    path: entry.change.path,
-                    kept,
-                });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// `undone` beside the pre-images, or `undone-2` and so on.

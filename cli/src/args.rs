@@ -20,12 +20,9 @@ use code_commit_runs::{Failure, Product};
 use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
-pub use record::{
-    CleanArgs, ExportArgs, ImportArgs, RedoArgs, ReplayArgs, ResumeArgs, RunName, RunsArgs, Since,
-    Status, UndoArgs, VerifyArgs,
-};
+pub use record::{CleanArgs, RedoArgs, ResumeArgs, RunName, RunsArgs, Since, Status, UndoArgs};
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
-pub use retell::{PageArgs, PageFormat, TraceArgs, TraceFormat};
+pub use retell::{PageArgs, PageFormat};
 pub use setup::{
     CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, RollupArgs, TrustArgs,
 };
@@ -76,14 +73,10 @@ pub enum Command {
     /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
     /// query, what was refused and why, diffs, output with its colours, and folded prompts.
     Page(Later<PageArgs>),
-    /// Write a run in the format of another tool: Agent Trace (which lines a model wrote) or OpenTelemetry
-    Trace(Later<TraceArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
     /// Go on from a finished run with its query, its change, its verdict and new words (-m)
     Again(Later<AgainArgs>),
-    /// Repeat a finished run in a scratch copy, without a model, and compare
-    Replay(Later<ReplayArgs>),
     /// Set up a new project in this folder; overwrites nothing
     Init(Later<InitArgs>),
     /// Write agent-config/codeRollup.txt from the files that git tracks
@@ -94,19 +87,13 @@ pub enum Command {
     Guard(Later<GuardArgs>),
     /// Parse, check and apply a reply that you have as text, without calling a model
     Apply(Later<ApplyArgs>),
-    /// Write a run as one file that can be carried elsewhere, checked and imported
-    Export(Later<ExportArgs>),
-    /// Bring a run of another clone into this one
-    Import(Later<ImportArgs>),
-    /// Say whether an exported run is intact, and who signed it
-    Verify(Later<VerifyArgs>),
     /// Restore every file that a run wrote or deleted, or some of them
     Undo(Later<UndoArgs>),
     /// Reapply the undone changes of a run
     Redo(Later<RedoArgs>),
     /// Remove the folders of old runs
     ///
-    /// Removed runs can no longer be undone, replayed or shown, and `costs` no longer counts them. A run that can still be resumed stays.
+    /// Removed runs can no longer be undone or shown, and `costs` no longer counts them. A run that can still be resumed stays.
     Clean(Later<CleanArgs>),
     /// Carry out work orders: strict scope, verification, rollback
     Order(Later<order::OrderArgs>),

@@ -22,9 +22,7 @@ mod trust;
 use std::path::Path;
 
 use code_commit_runs::commit::{self, Which};
-use code_commit_runs::{
-    Exit, Failure, Host, again, check, clean, lock, order, replay, resume, travel, undo,
-};
+use code_commit_runs::{Exit, Failure, Host, again, check, clean, lock, order, resume, undo};
 
 use crate::args::order::OrderCommand;
 use crate::args::{Cli, Command};
@@ -51,8 +49,6 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Diff(args)) => diff::run(args.run.as_deref(), host),
         Some(Command::Page(args)) => retell::page(args, host),
-        Some(Command::Trace(args)) => retell::trace(args, host),
-        Some(Command::Replay(args)) => replay::run(&args.request(), host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),
@@ -63,9 +59,6 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Parse(args)) => parse::run(args, output),
         Some(Command::Guard(args)) => guard::run(args, host),
         Some(Command::Apply(args)) => apply::run(args, host),
-        Some(Command::Export(args)) => travel::export(&args.request(), host),
-        Some(Command::Import(args)) => travel::import(&args.request(), host),
-        Some(Command::Verify(args)) => travel::verify(&args.request(), host),
         Some(Command::Undo(args)) => undo::run(&args.request(), host),
         Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
@@ -90,11 +83,7 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
 /// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
-        Some(
-            Command::Completions(_) | Command::Man(_) | Command::Parse(_) | Command::Verify(_),
-        ) => {
-            return Ok(());
-        }
+        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
         Some(Command::Guard(args)) => &args.root,
         Some(Command::Order(args)) => args.repo(),
         // So that a new command does, too.

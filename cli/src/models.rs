@@ -6,19 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use code_commit_llm::http::{Agent, BaseUrl, BaseUrlError, Limits, Network, NetworkError};
-use code_commit_llm::provider::SCRIPTED;
 use code_commit_llm::scripted::ScriptError;
-use code_commit_llm::{
-    Client, Dialect, List, Model, ModelId, Provider, Recorded, Retry, Scripted, Secret,
-};
+use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Retry, Scripted, Secret};
 use code_commit_llm_anthropic::Anthropic;
 use code_commit_llm_gemini::Gemini;
 use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};
-use code_commit_repo::WorkTree;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::model::{today, warn_in_the_clear};
-use code_commit_runs::registry::Registry;
-use code_commit_runs::{Exit, Failure, Host, preflight, records};
+use code_commit_runs::{Exit, Failure, Host, preflight};
 use code_commit_settings::{Environment, Keys, Models, Origin, Settings};
 
 pub struct Services;
@@ -81,14 +76,12 @@ impl OpenModel for Services {
         &self,
         settings: &Settings,
         keys: &Keys,
-        tree: &WorkTree,
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure> {
         let agent = agent(host.environment, settings.patience().silence)?;
         let opener = Opener {
             settings,
             keys,
-            tree,
             host,
             agent,
         };
@@ -107,7 +100,6 @@ impl OpenModel for Services {
 struct Opener<'o> {
     settings: &'o Settings,
     keys: &'o Keys,
-    tree: &'o WorkTree,
     host: Host<'o>,
     agent: Arc<Agent>,
 }
@@ -123,7 +115,8 @@ impl Opener<'_> {
     fn open(&self, model: &ModelId) -> Result<Box<dyn Model>, Failure> {
         let settings = self.settings;
         let Some(provider) = preflight::provider(model, settings)? else {
-            return from_file(model, self.tree);
+            let script = Scripted::read(Path::new(model.name())).map_err(no_script)?;
+            return Ok(Box::new(script));
         };
         let dialect = DIALECTS.iter().find(|(name, _)| *name == provider.dialect);
         let (_, open) = dialect.ok_or_else(|| no_dialect(provider))?;
@@ -210,20 +203,6 @@ impl Opener<'_> {
         warn_in_the_clear(&base, output);
         Ok(base)
     }
-}
-
-/// A model that answers from a script or a record.
-fn from_file(model: &ModelId, tree: &WorkTree) -> Result<Box<dyn Model>, Failure> {
-    if model.provider() == SCRIPTED {
-        return Ok(Box::new(
-            Scripted::read(Path::new(model.name())).map_err(no_script)?,
-        ));
-    }
-    let run = Registry::of(tree)
-        .find(Some(model.name()))?
-        .path(tree.root());
-    let replies = records::replies(&run)?;
-    Ok(Box::new(Recorded::new(model.clone(), replies)))
 }
 
 fn no_dialect(provider: &Provider) -> Failure {

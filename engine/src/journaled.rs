@@ -1,9 +1,8 @@
 //! The harness with a memory: it answers from the record while that lasts, then performs and
 //! records.
 //!
-//! This one mechanism does resume and replay. A resumed run calls its loop from the beginning:
-//! recorded requests are compared and answered from the record; the first one that is not recorded
-//! is performed. In a replay, the world has no other answers.
+//! A resumed run calls its loop from the beginning: recorded requests are compared and answered
+//! from the record; the first one that is not recorded is performed.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -80,11 +79,11 @@ pub trait World {
     /// The content that a recorded request named by its digest, if it is still on disk.
     fn recall(&mut self, digest: &Digest) -> Option<String>;
 
-    /// The loop has ended: a live world records the outcome, a replay compares it.
+    /// The loop has ended: records the outcome.
     ///
     /// # Errors
     ///
-    /// Fails if it cannot be recorded, or differs from the record.
+    /// Fails if it cannot be recorded.
     fn end(&mut self, outcome: &Outcome) -> Result<(), Self::Fault>;
 }
 
@@ -96,16 +95,6 @@ pub trait Live<R: Request>: World {
     ///
     /// Fails if the run cannot continue. The journal stays as it is, so the run can be resumed.
     fn perform(&mut self, request: &R) -> Result<R::Answer, Self::Fault>;
-
-    /// Called for requests that are answered from the record. A replay repeats the harness's own
-    /// work, and compares.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the result differs.
-    fn replayed(&mut self, _request: &R, _answer: &R::Answer) -> Result<(), Self::Fault> {
-        Ok(())
-    }
 }
 
 /// Why a request has no answer.
@@ -217,7 +206,7 @@ impl<W: World> Journaled<W> {
         }
     }
 
-    /// Runs a loop to its end. A live world records the outcome; a replay compares it.
+    /// Runs a loop to its end, and records the outcome.
     ///
     /// # Errors
     ///
@@ -305,7 +294,6 @@ impl<R: Request, W: Live<R>> Harness<R> for Journaled<W> {
         for output in answer.outputs_mut() {
             self.world.fetch_output(output)?;
         }
-        self.world.replayed(&request, &answer)?;
         Ok(answer)
     }
 }

@@ -128,7 +128,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// A reply without a model call: given as text, or tried in place of a recorded one.
+    /// A reply without a model call: given as text.
     pub fn of_text(text: &str) -> Self {
         Self {
             text: text.into(),
@@ -148,9 +148,8 @@ pub struct Asked {
     pub model: Option<String>,
     /// The prompt's file.
     pub prompt: Stored,
-    /// The most that one attempt can use; `None` if nothing is sent, because the answer is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most: Option<AtMost>,
+    /// The most that one attempt can use.
+    pub at_most: AtMost,
 }
 
 /// The most that one attempt can use.

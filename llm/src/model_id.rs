@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::Provider;
-use crate::provider::{RECORDED, SCRIPTED};
+use crate::provider::SCRIPTED;
 
 /// A model as the user names it: `PROVIDER/NAME`, or a bare name that begins like one provider's
 /// names.
@@ -33,9 +33,7 @@ pub enum ModelIdError {
     #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
     BadName(String),
     /// The provider does not follow from the name.
-    #[error(
-        "cannot tell the provider of `{0}`: write PROVIDER/NAME, scripted/FILE or recorded/RUN"
-    )]
+    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME or scripted/FILE")]
     UnknownProvider(String),
 }
 
@@ -58,7 +56,7 @@ impl FromStr for ModelId {
 impl ModelId {
     /// A model of `provider`. Paths may contain spaces, names of services may not.
     pub fn new(provider: &str, name: &str) -> Result<Self, ModelIdError> {
-        let is_path = is_file(provider);
+        let is_path = provider == SCRIPTED;
         let bad =
             |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
         let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
@@ -83,20 +81,15 @@ impl ModelId {
         &self.provider
     }
 
-    /// Whether its answers come from a file or a record: no service is called, and nothing is paid.
+    /// Whether its answers come from a file: no service is called, and nothing is paid.
     pub fn is_file(&self) -> bool {
-        is_file(&self.provider)
+        self.provider == SCRIPTED
     }
 
-    /// The name that the service knows, valid in a URL; a path if it is scripted, a
-    /// run if it is recorded.
+    /// The name that the service knows, valid in a URL; a path if it is scripted.
     pub fn name(&self) -> &str {
         &self.name
     }
-}
-
-fn is_file(provider: &str) -> bool {
-    matches!(provider, SCRIPTED | RECORDED)
 }
 
 impl fmt::Display for ModelId {
@@ -142,10 +135,6 @@ mod tests {
             check("scripted/my replies.jsonl"),
             "scripted/my replies.jsonl"
         );
-        assert_eq!(
-            check("recorded/2026-11-21-10-00-00-commit"),
-            "recorded/2026-11-21-10-00-00-commit"
-        );
         assert_eq!(check("scripted//tmp/a"), "scripted//tmp/a");
     }
 
@@ -166,7 +155,7 @@ mod tests {
                 check(name)
             );
         }
-        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME, scripted/FILE or recorded/RUN");
+        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME or scripted/FILE");
     }
 
     #[test]

@@ -11,8 +11,6 @@ const BUILT_IN: &str = include_str!("../data/providers.toml");
 
 /// The provider of models that answer from a file.
 pub const SCRIPTED: &str = "scripted";
-/// The provider of models that answer from an earlier run.
-pub(crate) const RECORDED: &str = "recorded";
 
 /// A service that models are reached through.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -85,7 +83,7 @@ impl Provider {
 
     /// Whether a user's own provider may not have this name.
     pub fn is_taken(name: &str) -> bool {
-        [SCRIPTED, RECORDED].contains(&name) || Self::built_in(name).is_some()
+        name == SCRIPTED || Self::built_in(name).is_some()
     }
 }
 

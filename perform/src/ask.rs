@@ -18,7 +18,6 @@ use crate::Event;
 use crate::ask::quota::{NoAnswer, Patience, Quotas};
 use crate::ask::{arriving::Arriving, call::Call, partial::Partial};
 use crate::fault::{Fault, with_sources};
-use crate::paid::{Again, Paid};
 use crate::record::{Record, store};
 use crate::reserve::Reserve;
 use crate::spending::{self, CallSpending, OTHER_MODEL, Spending, now};
@@ -36,8 +35,6 @@ pub struct Asking {
     pub wait: Duration,
     /// What the run may spend.
     pub spending: Spending,
-    /// Answers that need not be paid for again.
-    pub paid: Paid,
 }
 
 impl Asking {
@@ -104,18 +101,6 @@ impl Asker<'_> {
         }
         // Stored before limits are checked: a run stopped by one resumes with this prompt.
         let query = store(record, &files.prompt, prompt)?;
-        if let Some(again) = self.asking.paid.take(prompt) {
-            let prompt = query.stored;
-            record.note(&Note::Asked(Asked {
-                round,
-                model: None,
-                prompt,
-                at_most: None,
-            }))?;
-            // A file of answers goes on behind it.
-            code_commit_llm::choices(self.model, round).0.pass_over(1);
-            return answered_before(question, again, record);
-        }
         let began = now();
         let mut patience = Patience::new(self.asking.wait);
         loop {
@@ -216,7 +201,7 @@ impl Asker<'_> {
             round,
             model: other.map(ToString::to_string),
             prompt: prompt.clone(),
-            at_most: Some(spending::at_most(&forecast, model.id())),
+            at_most: spending::at_most(&forecast, model.id()),
         }))?;
         let mut call = Call {
             round,
@@ -309,30 +294,6 @@ fn answered(
 fn passed_over(model: &ModelId, why: &str, next: &ModelId) -> Problem {
     let message = format!("{model} gave no reply ({why}); {next} is asked instead");
     Problem::new(OTHER_MODEL, message)
-}
-
-/// Copies the answer: the other record may be removed.
-fn answered_before(
-    question: &Question<'_>,
-    again: Again,
-    record: &Record,
-) -> Result<AskAnswer, Fault> {
-    let Again {
-        answered,
-        text,
-        mut raw,
-    } = again;
-    let folder = record.folder();
-    let raw = folder.store_with(&question.files.raw, |out| {
-        std::io::copy(&mut raw, out).map(drop)
-    })?;
-    Ok(AskAnswer::Answered(Answered {
-        round: question.round,
-        reply: store(record, &question.files.reply, &text)?,
-        raw,
-        held_key: answered.held_key || folder.redactor().finds_key(&text),
-        ..answered
-    }))
 }
 
 fn unanswered(round: u32, cause: Cause) -> AskAnswer {

@@ -15,11 +15,10 @@ mod identity;
 mod intake;
 mod kept;
 mod order;
-mod paid;
 mod paths;
 mod places;
 mod record;
-mod replay;
+mod record_only;
 mod reserve;
 mod restore;
 mod seal;
@@ -47,11 +46,10 @@ pub use identity::{HoldsNow, identity};
 pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
 pub use kept::{folders_to_undo, sha256_on_disk, undo_folders};
 pub use order::{Baseline, CommandSettings, Ignored, OrderWorld};
-pub use paid::{Paid, reply_again};
 pub use record::{
-    Format, JOURNAL, OtherFormat, Past, RUN_JSON, Record, RecordError, UNDO, WITHHELD,
-    note_withheld, output_text, withheld,
+    JOURNAL, OtherFormat, Past, RECORD_FORMAT, RUN_JSON, Record, RecordError, UNDO, output_text,
+    same_format,
 };
-pub use replay::{AsFound, RecordOnly, ReplayFault, Replayed};
+pub use record_only::{RecordOnly, RecordOnlyFault};
 pub use spending::Spending;
 pub use stash::{bring_back, put_away, undos, were_undone};

@@ -1,4 +1,4 @@
-//! Keeps the paths of this machine out of the record: it can be carried to another one.
+//! Keeps the paths of this machine out of the record: the project may lie elsewhere when the run goes on.
 
 use std::path::Path;
 

@@ -20,10 +20,10 @@ use crate::places::Places;
 use crate::reserve::Reserve;
 use crate::{Event, Observer};
 
-pub use format::{Format, JOURNAL, OtherFormat, RUN_JSON, RecordError};
+pub use format::{JOURNAL, OtherFormat, RECORD_FORMAT, RUN_JSON, RecordError, same_format};
 use format::{SETS, other_version};
 use past::manifests;
-pub use past::{Past, UNDO, WITHHELD, note_withheld, withheld};
+pub use past::{Past, UNDO};
 pub use texts::output_text;
 use texts::visit_stored;
 pub(crate) use texts::{Texts, both_ends};
@@ -80,7 +80,7 @@ impl Record {
         if !past::has_journal(folder.path()) {
             return Ok((Self::begin(folder, observer)?, Past::default()));
         }
-        Format::same(folder.path())?;
+        same_format(folder.path())?;
         let path = folder.path().join(JOURNAL);
         let (journal, entries) = Journal::reopen(&path, folder.redactor().clone())?;
         let past = Past::of(entries, &path)?;

@@ -1,4 +1,4 @@
-//! Files as a commit has them, and what it changed, with the content before and after.
+//! What a commit changed, with the content before and after.
 
 use std::path::PathBuf;
 
@@ -76,38 +76,6 @@ impl WorkTree {
             return Ok(None);
         }
         Ok(Some(Some(self.repository.find_object(id)?.data.clone())))
-    }
-
-    /// The bytes of a file in a commit, by its path from the top; `None` if the commit has no such file, or it is
-    /// not in this repository.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git's objects cannot be read.
-    pub fn blob(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, RepoError> {
-        let Some(commit) = self.commit(commit) else {
-            return Ok(None);
-        };
-        let entry = commit
-            .tree()
-            .and_then(|tree| tree.lookup_entry_by_path(path));
-        let entry = entry.map_err(|e| self.git_error("read a commit", &e))?;
-        let object = entry
-            .filter(|entry| entry.mode().is_blob())
-            .map(|entry| entry.object());
-        let object = object
-            .transpose()
-            .map_err(|e| self.git_error("read a file of a commit", &e))?;
-        Ok(object.map(|object| object.detach().data))
-    }
-
-    fn commit(&self, id: &str) -> Option<gix::Commit<'_>> {
-        let id = gix::ObjectId::from_hex(id.as_bytes()).ok()?;
-        self.repository()
-            .find_object(id)
-            .ok()?
-            .try_into_commit()
-            .ok()
     }
 }
 
@@ -202,22 +170,5 @@ mod tests {
         let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
         assert!(tree.changed_in("no commit").is_err());
-    }
-
-    #[test]
-    fn a_file_of_a_commit_is_read_as_it_was() {
-        let scratch = Scratch::new();
-        scratch.write("a/b.txt", "one\n");
-        scratch.commit();
-        scratch.write("a/b.txt", "two\n");
-        let tree = WorkTree::at(scratch.path()).unwrap();
-        let head = tree.head().unwrap().unwrap();
-        assert_eq!(
-            tree.blob(&head, "a/b.txt").unwrap().as_deref(),
-            Some(&b"one\n"[..])
-        );
-        assert_eq!(tree.blob(&head, "a").unwrap(), None);
-        assert_eq!(tree.blob(&head, "c").unwrap(), None);
-        assert_eq!(tree.blob(&"7".repeat(40), "a/b.txt").unwrap(), None);
     }
 }

@@ -30,13 +30,6 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
         .strike_out(Keys::find(host.environment, &site.root).exposed());
     let run = found.whole(&site.root, &redactor)?;
     let words = words(&run, &request.query)?;
-    if found.known.is_imported() {
-        let error = anyhow!("{} was made elsewhere: its change is not here", run.name);
-        return Err(Failure::refused(
-            error,
-            "start a run of your own: code-commit -m \"…\"",
-        ));
-    }
     let folder = RunFolder::open(found.path.clone(), redactor);
     let plan = Plan::load(&folder, &found.known)
         .map_err(|error| Failure::refused(error, "start a new run"))?;

@@ -119,8 +119,6 @@ pub(crate) fn with(
     Registry::of(tree).add(folder.path(), None)?;
     lock::under_way(&lock, tree, folder.path())?;
     let account = account(&plan, tree, &command.confinement)?.keeping_nothing();
-    let nobody =
-        code_commit_llm::Recorded::new(plan.settings.model.value.first().clone(), Vec::new());
     let world = CommitWorld {
         record: new
             .record(Ears(output.clone()))
@@ -130,7 +128,7 @@ pub(crate) fn with(
             guard,
             lock: lock.into(),
         },
-        model: Rc::new(nobody),
+        model: Rc::new(code_commit_llm::Scripted::new(Vec::new())),
         asking: asking(&plan.settings),
         build: command.clone(),
         account,

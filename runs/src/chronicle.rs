@@ -1,4 +1,4 @@
-//! A run as data, whatever its loop: pages and traces are made from it.
+//! A run as data, whatever its loop: pages are made from it.
 
 mod contents;
 
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use code_commit_dir::Folder;
 use code_commit_engine::Outcome;
-use code_commit_logging::{Journal, Redactor, RunFolder};
+use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_order::Verdict;
 use code_commit_perform::{JOURNAL, Past};
-use code_commit_timeline::{FileEdit, Run};
+use code_commit_timeline::Run;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::order;
 use crate::records::{self, name};
 use crate::registry::{Known, RUN_JSON};
 use crate::site::Site;
-use crate::{order, place};
 
 /// Bytes of a query to read.
 const LONGEST_QUERY: u64 = 64 << 10;
@@ -62,49 +62,27 @@ impl Found {
         };
         let mut run = Run::planned(&name(&self.path), &plan);
         run.query = query(&run.kind, &folder, &plan).unwrap_or_default();
-        (run.undone, run.belief) = (self.known.undone, self.known.belief());
+        run.undone = self.known.undone;
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
         run
     }
 
-    /// The run with the content of the files that it changed and the hash of its journal, keys redacted. Refuses a
+    /// The run with the content of the files that it changed, keys redacted. Refuses a
     /// record that was changed.
     pub fn whole(&self, root: &Path, redactor: &Redactor) -> Result<Run, Failure> {
         records::past(&self.path)?;
         let mut run = self.facts();
-        run.journal_sha256 = Journal::last_hash(&self.path.join(JOURNAL)).unwrap_or_default();
         contents::add(&mut run, &self.path, root, redactor)?;
         Ok(run)
     }
 
     /// The beginning and the end of a file of the record, each up to `most` bytes, and the length of the whole.
-    /// The end is empty if the beginning is everything. `None` if there is no such file: names come from the record,
-    /// which may have been made elsewhere, so no symlink is followed and nothing outside of the folder is read.
+    /// The end is empty if the beginning is everything. `None` if there is no such file. No symlink is followed and nothing outside of the folder is read.
     pub fn ends(&self, file: &str, most: u64) -> Option<(String, String, u64)> {
         let folder = Folder::open(&self.path).ok()?;
         let mut file = folder.open_file_below(Path::new(file)).ok()??;
         ends(&mut file, most).ok()
-    }
-
-    /// The commit that holds the files as the run left them: what is checked out, if it does.
-    pub fn revision(&self, run: &Run, root: &Path) -> Option<String> {
-        let tree = place::work_tree(root).ok()?;
-        let head = tree.head().ok()??;
-        let below = tree.root().strip_prefix(tree.top()).ok()?;
-        let is_held = |edit: &FileEdit<'_>| {
-            let content = tree.blob(&head, below.join(edit.path).to_str()?).ok()?;
-            Some(
-                content
-                    .map(|content| code_commit_logging::sha256_hex(&content))
-                    .as_deref()
-                    == edit.after,
-            )
-        };
-        run.edits()
-            .iter()
-            .all(|edit| is_held(edit) == Some(true))
-            .then_some(head)
     }
 }
 
@@ -119,7 +97,7 @@ pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
     let site = Site::here(host)?;
     Ok(site
         .registry()
-        .with_imported()?
+        .all()?
         .into_iter()
         .map(|known| Found::of(known, &site.root))
         .collect())

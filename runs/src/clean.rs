@@ -100,17 +100,13 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
 
 /// Every run; the newest of each loop first.
 fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
-    let known = site.registry().with_imported()?;
-    let mut tracked = None;
-    let mut runs: Vec<Run> = known
-        .iter()
-        .map(|known| listed(known, site, &mut tracked))
-        .collect();
+    let known = site.registry().all()?;
+    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site)).collect();
     runs.extend(others(&site.root));
     Ok(runs)
 }
 
-fn listed(known: &Known, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Run {
+fn listed(known: &Known, site: &Site<'_>) -> Run {
     let path = known.path(&site.root);
     let needed = match site.is_over(known) {
         Some(true) => None,
@@ -120,14 +116,7 @@ fn listed(known: &Known, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> 
         )),
         None => Some(UNREADABLE.to_owned()),
     };
-    // What the list does not name may have come with a clone.
-    let is_listed = known.has_plan() || known.is_imported();
-    let foreign = if is_listed {
-        None
-    } else {
-        known_to_git(&path, site, tracked)
-    };
-    let stays = needed.or(foreign).or_else(|| is_no_record(&path));
+    let stays = needed.or_else(|| is_no_record(&path));
     Run {
         path,
         kind: known.kind(&site.root),
@@ -165,22 +154,6 @@ fn is_no_talk(path: &Path) -> Option<String> {
     } else {
         is_no_record(path)
     }
-}
-
-/// Why a run that the list does not name stays, if git tracks anything in it. `tracked` is read once.
-fn known_to_git(run: &Path, site: &Site<'_>, tracked: &mut Option<Vec<String>>) -> Option<String> {
-    let below = run.strip_prefix(&site.root).ok()?;
-    let read = || {
-        let all = site
-            .trusted
-            .tree()
-            .and_then(|tree| tree.tracked().ok())
-            .unwrap_or_default();
-        all.into_iter().map(|file| file.path).collect()
-    };
-    let is_below = |file: &String| Path::new(file).starts_with(below);
-    let is_tracked = tracked.get_or_insert_with(read).iter().any(is_below);
-    is_tracked.then(|| "git tracks what is in it; remove it by hand".to_owned())
 }
 
 /// The runs that both limits allow to remove, oldest first. None without a limit.

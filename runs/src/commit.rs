@@ -6,9 +6,7 @@ pub(crate) mod commits;
 mod edit;
 mod fault;
 mod files;
-mod imported;
 mod inputs;
-pub(crate) mod paid;
 pub(crate) mod plan;
 mod query;
 mod request;
@@ -99,7 +97,7 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         ..plan(settings, tree, ready.task.clone())?
     };
     if args.dry_run {
-        let model = host.models.open(&plan.settings, keys, tree, host)?;
+        let model = host.models.open(&plan.settings, keys, host)?;
         return first(&plan).tell(&*model, &plan.settings, output);
     }
     let asked = Asked {
@@ -110,15 +108,12 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     commit.live(lock)?.start(plan, asked).map(|done| done.exit)
 }
 
-/// Continues a run under its name; one that was made elsewhere begins anew.
+/// Continues a run under its name.
 pub(crate) fn resume(
     known: &Known,
     args: &resume::Request,
     site: &Site<'_>,
 ) -> Result<Exit, Failure> {
-    if known.is_imported() {
-        return imported::begin(known, args, site);
-    }
     let keys = Keys::find(site.host.environment, &site.root);
     let from = From::Record {
         force: args.force,

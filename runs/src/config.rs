@@ -23,7 +23,7 @@ pub fn load(root: &Path, flags: Layer, host: Host<'_>) -> Result<Settings, Failu
     Ok(loaded.settings)
 }
 
-/// The settings as a record holds them: it can be carried elsewhere.
+/// The settings as a record holds them: the project may lie elsewhere when the run goes on.
 pub(crate) fn carried(settings: &Settings, root: &Path, environment: &Environment) -> Settings {
     settings.carried(Bases {
         root,

@@ -25,7 +25,7 @@ pub enum Exit {
     TreeNotRestored,
     /// The specification needs a human decision.
     NeedsPerson,
-    /// There is nothing to resume, undo or replay.
+    /// There is nothing to resume or undo.
     NothingToDo,
     /// The machine or the project lacks what the build needs.
     Unfit,

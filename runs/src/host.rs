@@ -70,12 +70,11 @@ impl fmt::Debug for Host<'_> {
 
 /// Opens models. This crate does not know their services by name.
 pub trait OpenModel {
-    /// A client for the model that the settings name. `tree` is the project whose record an earlier run may be in.
+    /// A client for the model that the settings name.
     fn open(
         &self,
         settings: &Settings,
         keys: &Keys,
-        tree: &WorkTree,
         host: Host<'_>,
     ) -> Result<Box<dyn Model>, Failure>;
 }

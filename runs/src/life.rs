@@ -33,18 +33,17 @@ use crate::notification;
 pub use crate::records::NewRun;
 use crate::records::{self, Head, cannot_begin};
 use crate::registry::Known;
-pub use crate::row::{Facts, InTree, Replay, Resume, Row, TakesBack};
+pub use crate::row::{Facts, InTree, Resume, Row, TakesBack};
 use crate::site::Site;
 
 impl Row {
     /// The row of a loop.
-    pub const fn of<L: Loop>(resume: Resume, replay: Replay) -> Self {
+    pub const fn of<L: Loop>(resume: Resume) -> Self {
         let in_tree = |_: &Known, _: &Site<'_>| Some(InTree::AsRecorded);
         Self {
             facts: L::FACTS,
             goes_on: earlier::holds_something::<L>,
             resume,
-            replay,
             in_tree,
         }
     }

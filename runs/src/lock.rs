@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::missing_summaries;
 use crate::place::{state, state_of, work_tree, work_tree_if_any};
-use crate::records::{self, IMPORTED};
+use crate::records;
 use crate::registry::Registry;
 use crate::site::Site;
 
@@ -143,7 +143,6 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
         let own = [
             records::logs(tree.root()),
             records::implement_logs(tree.root()),
-            state.join(IMPORTED),
         ];
         Registry::of(tree)
             .bases()?

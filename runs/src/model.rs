@@ -3,7 +3,7 @@
 use code_commit_llm::Day;
 use code_commit_llm::http::BaseUrl;
 use code_commit_logging::Stamp;
-use code_commit_perform::{Asking, Paid, Spending};
+use code_commit_perform::{Asking, Spending};
 use code_commit_report::Output;
 use code_commit_settings::Settings;
 
@@ -25,7 +25,6 @@ pub(crate) fn asking(settings: &Settings) -> Asking {
         call_limit: settings.patience().call,
         wait: settings.wait.value.unwrap_or_default(),
         spending: spending(settings),
-        paid: Paid::default(),
     }
 }
 

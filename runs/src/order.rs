@@ -9,7 +9,6 @@ mod plan;
 pub mod preflight;
 mod prepare;
 pub(crate) mod recorded;
-mod replay;
 mod resume;
 mod setting;
 mod settle;
@@ -23,6 +22,5 @@ pub use recorded::{Recorded, summary};
 
 pub(crate) use check::commands as commands_to_check;
 pub(crate) use folder::in_tree;
-pub(crate) use replay::run as replay;
 pub(crate) use resume::run as resume;
 pub(crate) use work::Order;

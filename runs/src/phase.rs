@@ -13,8 +13,8 @@ pub mod request;
 mod verdicts;
 mod work;
 
+pub(crate) use act::resume;
 pub use act::{Request, run};
-pub(crate) use act::{replay, resume};
 pub use desk::serve;
 pub use folders::{PROJECT, SPECS, read, refuse_links};
 pub use past::LOGS;

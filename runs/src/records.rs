@@ -5,10 +5,10 @@ use std::time::SystemTime;
 
 use anyhow::anyhow;
 use code_commit_engine::{Line, Outcome, Stored};
-use code_commit_llm::{ErrorCode, Model, Reply};
+use code_commit_llm::{ErrorCode, Model};
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_names::ours::{AGENT_CONFIG, LOGS};
-use code_commit_perform::{Format, Observer, Past, Record, RecordError, reply_again};
+use code_commit_perform::{Observer, Past, RECORD_FORMAT, Record, RecordError, same_format};
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -21,9 +21,6 @@ pub(crate) const NAMED_RUNS: usize = 5;
 
 /// Folder for runs in the harness's own state, for projects without `agent-config/`.
 pub const RUNS: &str = "runs";
-
-/// Folder for runs that were made elsewhere, in the harness's own state.
-pub(crate) const IMPORTED: &str = "imported";
 
 /// The folder with the runs of the default loop (S1 §Running the Build).
 pub fn logs(root: &Path) -> PathBuf {
@@ -106,7 +103,7 @@ impl NewRun {
             plan: &'p P,
         }
         let plan = Named {
-            record_format: Format::CURRENT,
+            record_format: RECORD_FORMAT,
             trusted: self.trusted.as_ref(),
             plan,
         };
@@ -212,36 +209,16 @@ pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(),
     Err(Failure::refused(error, help))
 }
 
-/// The answers of a run in order, for reuse.
-pub fn replies(run: &Path) -> Result<Vec<Reply>, Failure> {
-    let unreadable = "name a run with an intact journal";
-    let folder = open(run);
-    let past = Past::read(run).map_err(|error| Failure::refused(error, unreadable))?;
-    let answered = |line| {
-        if let Line::Answered(answered) = line {
-            Some(reply_again(&folder, answered))
-        } else {
-            None
-        }
-    };
-    let replies: Result<Vec<Reply>, _> = past.lines.into_iter().filter_map(answered).collect();
-    replies.map_err(|error| Failure::refused(error, unreadable))
-}
-
 /// What every plan says about its run, whatever its loop.
 #[derive(Debug, Default, serde::Deserialize)]
 pub(crate) struct Head {
     /// `commit`, `implement`, `order`, `phase` or `spec`.
     #[serde(rename = "loop")]
     pub(crate) kind: String,
-    pub(crate) version: String,
     /// The supervisor's name for the work.
     pub(crate) key: Option<String>,
     /// The phase that it is about.
     pub(crate) phase: Option<u32>,
-    /// The commit that was checked out when it began.
-    #[serde(rename = "head", alias = "repo_baseline_commit")]
-    pub(crate) commit: Option<String>,
     /// What was trusted when it began.
     pub(crate) trusted: Option<Base>,
 }
@@ -256,7 +233,7 @@ impl Head {
 /// Refuses to continue a run whose record has another format.
 pub(crate) fn can_be_continued(run: &Path) -> Result<(), Failure> {
     let help = "the version that made it can continue it; its command with --new begins anew";
-    Format::same(run).map_err(|error| Failure::refused(error, help))
+    same_format(run).map_err(|error| Failure::refused(error, help))
 }
 
 /// Whether this run is meant: by its name, by the path of its folder, or by the path of a file in it, as the

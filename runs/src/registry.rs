@@ -1,7 +1,7 @@
 //! The runs that were made here: a list in the harness's own state, which no repository can contain.
 //!
 //! Run folders are in the project, so a cloned repository could contain one: with a plan that disables the
-//! sandbox, or with pre-images that restore a hook. Only listed runs are resumed, undone or replayed, and
+//! sandbox, or with pre-images that restore a hook. Only listed runs are resumed or undone, and
 //! only with the plan that they began with.
 
 use std::collections::BTreeSet;
@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_engine::Stored;
-use code_commit_names::ours::{ABL, LOGS, STATE};
+use code_commit_names::ours::STATE;
 use code_commit_repo::WorkTree;
 use code_commit_report::printable_name;
 
 mod known;
 
-pub(crate) use self::known::Imported;
 pub use self::known::{Known, RUN_JSON};
 
 use crate::exit::{Exit, Failure};
@@ -31,9 +30,6 @@ pub(crate) enum Undone {
     Yes,
     No,
 }
-
-/// The folder with the runs of the spec loop, in the harness's own state.
-const SPEC_RUNS: &str = "spec";
 
 /// The list of a project's runs.
 #[derive(Debug, Clone, Copy)]
@@ -58,49 +54,17 @@ impl<'p> Registry<'p> {
 
     /// Every run that was made here and still exists, newest first.
     pub fn all(&self) -> Result<Vec<Known>, Failure> {
-        let mut known = self.with_imported()?;
-        known.retain(|run| !run.is_imported());
-        Ok(known)
-    }
-
-    /// Every run that still exists, imported ones included, newest first.
-    pub fn with_imported(&self) -> Result<Vec<Known>, Failure> {
         let mut known = self.read()?;
         known.retain(|run| run.path(self.root).is_dir());
         known.reverse();
-        let older = self.unlisted(&known);
-        known.extend(older);
         Ok(known)
     }
 
-    /// Runs of agents that the second edition made: it did not list them. The newest first.
-    fn unlisted(&self, known: &[Known]) -> Vec<Known> {
-        let Ok(list) = self.list() else {
-            return Vec::new();
-        };
-        let bases = [
-            self.root.join(ABL).join(LOGS),
-            list.with_file_name(SPEC_RUNS),
-        ];
-        let entries = bases
-            .iter()
-            .flat_map(|base| code_commit_dir::list(base).into_iter().flatten().flatten());
-        let is_new = |folder: &PathBuf| known.iter().all(|run| run.path(self.root) != *folder);
-        let is_run = |folder: &PathBuf| folder.join(RUN_JSON).is_file() && is_new(folder);
-        let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_run).collect();
-        folders.sort_unstable_by(|one, other| other.file_name().cmp(&one.file_name()));
-        let run = |folder| Known {
-            folder,
-            plan_sha256: None,
-            undone: false,
-            imported: None,
-        };
-        folders.into_iter().map(run).collect()
     }
 
     /// The run that is meant by a name, or the newest that has begun.
     pub fn find(&self, named: Option<&str>) -> Result<Known, Failure> {
-        let all = self.with_imported()?;
+        let all = self.all()?;
         let found = match named {
             Some(wanted) => known::meant(&all, self.root, wanted)?,
             None => known::newest(&all, self.root, 0),
@@ -160,33 +124,12 @@ impl<'p> Registry<'p> {
             .ok()
             .flatten()
             .map(|plan| code_commit_logging::sha256_hex(&plan));
-        let is_it = |run: &Known| {
-            !run.is_imported() && run.path(self.root) == folder && run.plan_sha256 == sha256
-        };
+        let is_it = |run: &Known| run.path(self.root) == folder && run.plan_sha256 == sha256;
         Ok(self.read()?.iter().any(is_it))
     }
 
     /// Adds a run as the newest, with its plan. The caller holds the lock of the tree.
     pub fn add(&self, folder: &Path, plan: Option<Stored>) -> Result<(), Failure> {
-        self.put(folder, plan, None)
-    }
-
-    /// Adds a run that was made elsewhere.
-    pub(crate) fn import(
-        &self,
-        folder: &Path,
-        plan: Stored,
-        imported: Imported,
-    ) -> Result<(), Failure> {
-        self.put(folder, Some(plan), Some(imported))
-    }
-
-    fn put(
-        &self,
-        folder: &Path,
-        plan: Option<Stored>,
-        imported: Option<Imported>,
-    ) -> Result<(), Failure> {
         let folder = folder.strip_prefix(self.root).unwrap_or(folder).to_owned();
         let plan_sha256 = plan.map(|plan| plan.sha256);
         let mut known = self.read()?;
@@ -195,12 +138,8 @@ impl<'p> Registry<'p> {
             folder,
             plan_sha256,
             undone: false,
-            imported,
         });
-        let is_begun = known
-            .last()
-            .is_some_and(|run| run.imported.is_none() && run.has_plan());
-        let written = if is_begun {
+        let written = if known.last().is_some_and(Known::has_plan) {
             self.write_before_begin(&known)
         } else {
             self.write(&known)
@@ -212,18 +151,6 @@ impl<'p> Registry<'p> {
     /// tree.
     pub(crate) fn forget(&self, folder: &Path) -> Result<(), Failure> {
         self.change(|known| known.retain(|run| run.path(self.root) != folder))
-    }
-
-    /// Notes who vouches for a run that was made elsewhere.
-    pub(crate) fn believe(&self, folder: &Path, believed: Option<&String>) -> Result<(), Failure> {
-        self.change(|known| {
-            let found = known.iter_mut().find(|run| run.path(self.root) == folder);
-            found.into_iter().for_each(|run| {
-                run.imported = Some(Imported {
-                    believed: believed.cloned(),
-                })
-            });
-        })
     }
 
     /// Notes that the changes of a run were taken back, or are in the tree again.

@@ -1,7 +1,5 @@
 //! A loop as the commands that work with its runs see it: one row of a table.
 
-use std::path::PathBuf;
-
 use code_commit_perform::Past;
 use code_commit_report::About;
 use code_commit_settings::Layer;
@@ -66,28 +64,8 @@ pub struct Resumption {
     pub limits: Layer,
 }
 
-/// Which run to repeat.
-#[derive(Debug, Default)]
-pub struct Repetition {
-    /// The run, by the name of its folder or by its path; the newest if not named.
-    pub run: Option<String>,
-    /// A different answer to try.
-    pub other: Option<Other>,
-}
-
-/// An answer to use instead of the recorded one.
-#[derive(Debug)]
-pub struct Other {
-    /// The round that it replaces the answer of.
-    pub round: u32,
-    /// Its file; `-` for standard input.
-    pub reply: PathBuf,
-}
-
 /// Continues a recorded run.
 pub type Resume = fn(&Known, &Resumption, &Site<'_>) -> Result<Exit, Failure>;
-/// Repeats the decisions of a recorded run.
-pub type Replay = fn(&Known, &Repetition, &Site<'_>) -> Result<Exit, Failure>;
 
 /// One loop.
 #[derive(Debug, Clone, Copy)]
@@ -98,8 +76,6 @@ pub struct Row {
     pub goes_on: fn(&Past) -> bool,
     /// Continues a run.
     pub resume: Resume,
-    /// Repeats a run.
-    pub replay: Replay,
     /// Whether the tree is in the middle of a run, or was restored since; `None` if unknown.
     pub in_tree: fn(&Known, &Site<'_>) -> Option<InTree>,
 }

@@ -205,7 +205,7 @@ fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -
 pub fn records(tree: &WorkTree) -> impl Iterator<Item = PathBuf> {
     let logs = records::implement_logs(tree.root());
     // An unreadable list keeps every run from beginning.
-    let known = Registry::of(tree).with_imported().unwrap_or_default();
+    let known = Registry::of(tree).all().unwrap_or_default();
     let known: Vec<PathBuf> = known
         .iter()
         .map(|run| run.path(tree.root()))

@@ -86,8 +86,7 @@ impl<'h> Site<'h> {
     /// Whether a listed run is over, or holds nothing that a resumed run could use; `None` if its journal cannot be
     /// read.
     pub fn is_over(&self, known: &Known) -> Option<bool> {
-        // What was made elsewhere is not in the middle of anything here.
-        let Some(row) = self.row(known).filter(|_| !known.is_imported()) else {
+        let Some(row) = self.row(known) else {
             return Some(true);
         };
         let run = known.path(&self.root);

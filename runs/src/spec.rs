@@ -21,7 +21,6 @@ mod workspace;
 pub(crate) use act::Spec;
 pub use audit::run as audit;
 pub use failures::{Failed, parked};
-pub(crate) use history::replay;
 pub use lines::Lines;
 pub use options::{Agent, AgentOptions, Permissions};
 pub use plan::run as plan;

@@ -29,11 +29,6 @@ impl Staging {
         Ok(aside)
     }
 
-    /// The folder around it, for other things that are needed meanwhile.
-    pub(crate) fn around(&self) -> &Path {
-        self.around.path()
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -31,7 +31,7 @@ pub struct Trusted {
 }
 
 /// What a run trusted, as `run.json` keeps it for later.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Base {
     /// The git program, which runs start outside of every sandbox; null if there is none. `~` is the home folder.
@@ -161,14 +161,14 @@ impl Trusted {
             .as_ref()
             .map(|tree| sha256_hex(&tree.configuration()));
         Base {
-            git: self.carried("git"),
+            git: self.recorded_place("git"),
             git_config_sha256: config,
             git_excludes_sha256: excludes,
         }
     }
 
-    /// Where a program is, for a record that is carried elsewhere.
-    fn carried(&self, name: &str) -> Option<String> {
+    /// Where a program is, for the record: the home folder may lie elsewhere when the run goes on.
+    fn recorded_place(&self, name: &str) -> Option<String> {
         let place = self.programs.find(name).ok()?;
         let home = self.environment.folder("HOME");
         let below = home
@@ -179,10 +179,6 @@ impl Trusted {
 
     /// A warning about what was another one when a run began.
     pub(crate) fn unlike(&self, then: &Base) -> Option<String> {
-        // It was recorded before there was such a base.
-        if *then == Base::default() {
-            return None;
-        }
         let now = self.base();
         let git = (now.git != then.git).then_some("the git program");
         let config =

@@ -8,7 +8,7 @@ pub use code_commit_apply::Force;
 
 use anyhow::anyhow;
 use code_commit_apply::{Action, Part, UndoError};
-use code_commit_perform::{Format, JOURNAL, Past, UNDO, folders_to_undo};
+use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
@@ -127,16 +127,6 @@ impl Sets {
             return Err(with_git(&run, &known.kind(&site.root)));
         }
         let tree = site.tree()?;
-        if known.is_imported() {
-            let error = anyhow!(
-                "{} was made elsewhere: it changed nothing here",
-                records::name(&run)
-            );
-            return Err(Failure::nothing_to_do(
-                error,
-                "another run: code-commit undo RUN",
-            ));
-        }
         if row.and_then(|row| (row.in_tree)(known, site)) == Some(InTree::Restored) {
             let error = anyhow!(
                 "{} left nothing: the tree was restored already",
@@ -148,7 +138,7 @@ impl Sets {
             ));
         }
         let kept = run.join(UNDO);
-        Format::same(&run).map_err(|error| {
+        same_format(&run).map_err(|error| {
             let help = format!(
                 "the version that made it can undo it; or restore the files with git, or from {}",
                 kept.display()

@@ -8,8 +8,8 @@ use serde_json::{Value as Json, json};
 
 use crate::{Origin, Pattern, Place, Setting};
 
-/// What relative paths and `~` refer to. A record can be carried to another machine, so it names what lies in the
-/// project or in the home relative to these.
+/// What relative paths and `~` refer to. A record names what lies in the project or in the home relative to these, since
+/// both may lie elsewhere when the run goes on.
 #[derive(Debug, Clone, Copy)]
 pub struct Bases<'b> {
     /// The project's root.

@@ -106,10 +106,10 @@ settings! {
         /// How a server of the OpenAI dialect differs from what its address suggests.
         dialect: Dialect,
     } {
-        /// `PROVIDER/NAME`, `scripted/FILE`, `recorded/RUN`, or a bare name whose provider is obvious; several are separated by commas. Trusted files only.
+        /// `PROVIDER/NAME`, `scripted/FILE`, or a bare name whose provider is obvious; several are separated by commas. Trusted files only.
         // It decides what a call costs, and who is sent the code.
         name: Option<ModelNames> => model: Setting<Models> = Setting::default(default_model()), differs,
-            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, recorded/RUN, or a bare name whose provider is obvious; of several, separated by commas, the next is asked if one is out of quota, out of service or too small").without_default();
+            one("model", "MODEL", "The model: PROVIDER/NAME, scripted/FILE, or a bare name whose provider is obvious; of several, separated by commas, the next is asked if one is out of quota, out of service or too small").without_default();
         /// Models for repairs, separated by commas: one for each, the last one for all further ones. Trusted files only.
         escalate: Option<ModelNames> => escalate: Setting<Option<Models>> = unset(), differs,
             one("escalate", "MODEL", "The models for repairs, separated by commas: one for each, the last one for all further ones");

@@ -66,7 +66,7 @@ Recommends: bubblewrap
 Description: harness for changes that a language model writes
  Asks a model for a change, checks every path of its reply, writes all files or
  none, runs the build in a sandbox, and asks for repairs a bounded number of
- times. Each run leaves a record from which it can be resumed, replayed, undone
+ times. Each run leaves a record from which it can be resumed, undone
  and explained.
 END
 settle "$deb"

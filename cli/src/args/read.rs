@@ -65,7 +65,6 @@ impl Cli {
                 Some("'--json' says nothing to a command that writes a script or pages")
             }
             Asked::Page(args) => args.output.is_none().then_some(unnamed),
-            Asked::Trace(args) => args.output.is_none().then_some(unnamed),
             _ => None,
         }
     }

@@ -1,12 +1,10 @@
 //! Flags of the commands that work from the record.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use code_commit_runs::replay::Other;
 use code_commit_runs::undo::{self, Force};
-use code_commit_runs::{clean, replay, resume, travel};
+use code_commit_runs::{clean, resume};
 
 use super::flags::{LimitArgs, whole_number};
 
@@ -26,18 +24,6 @@ pub struct ResumeArgs {
     /// In the place of those that the run began with.
     #[command(flatten)]
     pub limits: LimitArgs,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ReplayArgs {
-    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
-    pub run: Option<String>,
-    /// What if the model had replied differently in this round?
-    #[arg(long, value_name = "N", requires = "reply", value_parser = whole_number::<u32>, allow_negative_numbers = true)]
-    pub from_round: Option<u32>,
-    /// The other reply; - for standard input
-    #[arg(long, value_name = "FILE", requires = "from_round")]
-    pub reply: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -141,102 +127,12 @@ pub struct CleanArgs {
     pub dry_run: bool,
 }
 
-#[derive(Debug, Clone, Args)]
-pub struct ExportArgs {
-    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
-    pub run: Option<String>,
-    /// The file to write
-    #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
-    /// Sign with this SSH key: a private one, or the public one of a key that an agent holds
-    #[arg(long, value_name = "KEY")]
-    pub sign: Option<PathBuf>,
-    /// Leave the prompts out, which hold the code; their hashes stay
-    #[arg(long)]
-    pub without_prompts: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct ImportArgs {
-    /// The exported run
-    pub file: PathBuf,
-    /// Believe it if it is signed by one of these [default: git's gpg.ssh.allowedSignersFile]
-    #[arg(long, value_name = "FILE")]
-    pub allowed_signers: Option<PathBuf>,
-    /// Believe its plan and its verdicts, whoever made it
-    #[arg(long)]
-    pub trust: bool,
-}
-
-#[derive(Debug, Clone, Args)]
-pub struct VerifyArgs {
-    /// The exported run
-    pub file: PathBuf,
-    /// Demand a signature by one of these, as git's gpg.ssh.allowedSignersFile lists them
-    #[arg(long, value_name = "FILE")]
-    pub allowed_signers: Option<PathBuf>,
-}
-
-impl ExportArgs {
-    pub fn request(&self) -> travel::Export {
-        let Self {
-            run,
-            output: file,
-            sign,
-            without_prompts,
-        } = self.clone();
-        travel::Export {
-            run,
-            file,
-            sign,
-            without_prompts,
-        }
-    }
-}
-
-impl ImportArgs {
-    pub fn request(&self) -> travel::Import {
-        let Self {
-            file,
-            allowed_signers,
-            trust,
-        } = self.clone();
-        travel::Import {
-            file,
-            allowed_signers,
-            trust,
-        }
-    }
-}
-
-impl VerifyArgs {
-    pub fn request(&self) -> travel::Verify {
-        travel::Verify {
-            file: self.file.clone(),
-            allowed_signers: self.allowed_signers.clone(),
-        }
-    }
-}
-
 impl ResumeArgs {
     pub fn request(&self) -> resume::Request {
         resume::Request {
             run: self.run.clone(),
             force: self.force,
             limits: self.limits.layer.clone(),
-        }
-    }
-}
-
-impl ReplayArgs {
-    pub fn request(&self) -> replay::Request {
-        let other = self
-            .from_round
-            .zip(self.reply.clone())
-            .map(|(round, reply)| Other { round, reply });
-        replay::Request {
-            run: self.run.clone(),
-            other,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Flags of the commands that tell a run to other programs.
+//! Flags of the command that writes a run as a page.
 
 use std::path::PathBuf;
 
@@ -32,25 +32,4 @@ pub enum PageFormat {
     Html,
     /// For a job's summary, or a comment on a pull request
     Markdown,
-}
-
-#[derive(Debug, Args)]
-pub struct TraceArgs {
-    /// The run: the beginning of its name, @ for the newest, @-2 for the second before it, or its path; the newest if not named
-    pub run: Option<String>,
-    /// The format of the other tool
-    #[arg(long, value_name = "FORMAT")]
-    pub format: TraceFormat,
-    /// The file to write; standard output if not named
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-/// A format of another tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TraceFormat {
-    /// Agent Trace 0.1.0: which lines a model wrote; one JSON record per line
-    AgentTrace,
-    /// OpenTelemetry: a span for each round, call and command, as OTLP JSON
-    Otlp,
 }

@@ -12,11 +12,11 @@ Change
   check, apply                     run only the build, or apply a reply you have
 Look
   runs, show, diff, costs          the runs; what one did, changed and cost
-  page, trace                      a page or a trace of a run
-  parse, guard, replay             a reply, a path, the decisions of a run
+  page                             a page of a run
+  parse, guard                     a reply, a path
 Steer
   undo, redo                       take a change back, or reapply it
-  export, import, verify, clean    carry runs elsewhere; remove old ones
+  clean                            remove old runs
 Set up
   init, rollup, demo               a new project; the code to show; an example
   config, trust, doctor            settings in force; what works on this machine

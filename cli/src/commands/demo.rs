@@ -8,7 +8,6 @@ use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_llm::Secret;
 use code_commit_logging::Redactor;
-use code_commit_perform::Paid;
 use code_commit_repo::WorkTree;
 use code_commit_runs::commit::{self, Opened, Plan, Task, begin};
 use code_commit_runs::preflight::QUERY;
@@ -56,13 +55,12 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let settings = settings(args, &server)?;
     let client = host
         .models
-        .open(&settings, &Keys::just(Secret::new(KEY)), &tree, host)?;
+        .open(&settings, &Keys::just(Secret::new(KEY)), host)?;
     let plan = plan(settings, &project, &tree, rollup.text)?;
     let site = Site::of(&tree, host);
     let opened = Opened {
         guard: commit::guard(&site, &plan)?,
         model: client.into(),
-        paid: Paid::default(),
     };
     let finished = begin(&site, &plan, opened, redactor, Otherwise::GoWithout)?;
     for change in &finished.changes {

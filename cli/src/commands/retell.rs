@@ -1,4 +1,4 @@
-//! Runs as files that somebody else reads, written to a file or to standard output.
+//! `code-commit page`: runs as files that somebody else reads, written to a file or to standard output.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,9 +11,9 @@ use code_commit_runs::chronicle::Found;
 use code_commit_runs::{Exit, Failure, Host, chronicle};
 use code_commit_settings::Keys;
 use code_commit_timeline::Run;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::args::{PageArgs, PageFormat, TraceArgs, TraceFormat};
+use crate::args::{PageArgs, PageFormat};
 
 /// `code-commit page`: a run, or all runs of the project, as one file; or an index with a page for each run.
 pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
@@ -34,7 +34,7 @@ pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let found = chronicle::find(args.run.as_deref(), host)?;
     let text = one(&found, args.format, &redactor(&root, host), &root)?;
-    deliver("page", text.as_bytes(), args.output.as_deref(), host)
+    deliver(text.as_bytes(), args.output.as_deref(), host)
 }
 
 /// A file of this name would be no page.
@@ -77,7 +77,7 @@ fn all(
     let name = root.file_name().unwrap_or(root.as_os_str());
     let html = code_commit_page::all(&name.to_string_lossy(), &runs, &page_of);
     let index = folder.map(|folder| folder.join("index.html"));
-    deliver("page", html.as_bytes(), index.as_deref().or(file), host)
+    deliver(html.as_bytes(), index.as_deref().or(file), host)
 }
 
 fn one(
@@ -98,28 +98,6 @@ fn one(
     })
 }
 
-/// `code-commit trace`: a run in the formats of other tools, one JSON object per line.
-pub fn trace(args: &TraceArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let root = host.root()?;
-    let found = chronicle::find(args.run.as_deref(), host)?;
-    let run = found.whole(&root, &redactor(&root, host))?;
-    let records = match args.format {
-        TraceFormat::AgentTrace => {
-            code_commit_trace::agent_trace(&run, found.revision(&run, &root).as_deref())
-        }
-        TraceFormat::Otlp => vec![code_commit_trace::otlp(&run)],
-    };
-    if records.is_empty() {
-        host.output
-            .warn("no record was made: the run left no line that a model wrote");
-    }
-    let lines: String = records
-        .iter()
-        .map(|record: &Value| format!("{record}\n"))
-        .collect();
-    deliver("trace", lines.as_bytes(), args.output.as_deref(), host)
-}
-
 /// Redacts every key that is known here, also where the terminal shows it.
 pub(super) fn redactor(root: &Path, host: Host<'_>) -> Redactor {
     host.output
@@ -127,12 +105,7 @@ pub(super) fn redactor(root: &Path, host: Host<'_>) -> Redactor {
 }
 
 /// Writes to the file, or to standard output if none is named.
-fn deliver(
-    event: &str,
-    bytes: &[u8],
-    file: Option<&Path>,
-    host: Host<'_>,
-) -> Result<Exit, Failure> {
+fn deliver(bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let Some(file) = file else {
         output.raw(bytes);
@@ -140,7 +113,7 @@ fn deliver(
     };
     write(file, bytes)?;
     let (name, size) = (file.to_string_lossy(), bytes.len());
-    output.object(&json!({ "event": event, "file": name, "bytes": size }));
+    output.object(&json!({ "event": "page", "file": name, "bytes": size }));
     output.report(&format!(
         "{}: {}",
         printable(&name),

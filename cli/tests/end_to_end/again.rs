@@ -245,9 +245,24 @@ fn recorded_by_a_newer_one(root: &Path, run: &Path) {
     edit_plan(
         root,
         run,
-        &format(code_commit_perform::Format::CURRENT),
+        &format(code_commit_perform::RECORD_FORMAT),
         &format(99),
     );
+}
+
+#[test]
+fn a_run_of_another_format_is_shown_and_neither_continued_nor_undone() {
+    let scene = Commit::with_replies([BREAKS_THE_BUILD]);
+    assert_eq!(scene.commit(&["--max-calls", "1"]).code, Some(4));
+    recorded_by_a_newer_one(scene.project.root(), &scene.runs()[0]);
+    for command in ["resume", "undo"] {
+        let refused = scene.run(&[command]);
+        assert!(
+            refused.code == Some(3) && refused.err.contains("was recorded by another version"),
+            "{command}: {refused}"
+        );
+    }
+    assert_eq!(scene.run(&["show"]).code, Some(0));
 }
 
 #[test]
@@ -275,7 +290,7 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
     let changed =
         |_: &Commit, run: &Path| files::write(&run.join("1-response.json"), "another answer");
     for (what, change) in [
-        ("format 99", &newer as &dyn Fn(&Commit, &Path)),
+        ("another format", &newer as &dyn Fn(&Commit, &Path)),
         ("1-response.json", &changed),
     ] {
         let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
@@ -303,7 +318,7 @@ fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pay
         files::write(&run.join("attempt_1/response.json"), "another answer")
     };
     for (what, change) in [
-        ("format 99", &newer as &dyn Fn(&Order, &Path)),
+        ("another format", &newer as &dyn Fn(&Order, &Path)),
         ("response.json", &changed),
     ] {
         let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);

@@ -10,7 +10,6 @@ use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::files;
 use crate::scenes::order;
 use crate::scenes::program::{Ran, in_reach};
 
@@ -90,38 +89,6 @@ fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
             "{damage}: {shown}"
         );
     }
-}
-
-#[test]
-fn a_record_whose_pre_image_is_not_that_of_its_manifest_is_not_intact() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let bundle = scene.project.beside().join("run.bundle");
-    let export = ["export", "-o", bundle.to_str().unwrap()];
-    assert_eq!(scene.run(&export).code, Some(0));
-    assert_eq!(
-        scene.run(&["verify", bundle.to_str().unwrap()]).code,
-        Some(0)
-    );
-    let old = files::entries(scene.runs()[0].join("undo/1"))
-        .into_iter()
-        .find(|path| path.ends_with("0.old"));
-    fs::remove_file(old.as_ref().unwrap()).unwrap();
-    scene
-        .project
-        .write(old.unwrap().to_str().unwrap(), b"something else\n")
-        .unwrap();
-    let refused = scene.run(&export);
-    assert!(
-        refused.code == Some(70) || refused.code == Some(3),
-        "{refused}"
-    );
-    assert!(
-        refused
-            .err
-            .contains("the pre-image of src/greet.sh is damaged"),
-        "{refused}"
-    );
 }
 
 /// Waits in the command until the door is gone.

@@ -87,7 +87,7 @@ fn without_the_flag_no_edit_is_taught() {
 }
 
 #[test]
-fn a_miss_is_told_with_the_nearest_lines_and_mended_and_the_run_comes_out_the_same_again() {
+fn a_miss_is_told_with_the_nearest_lines_and_mended() {
     let replies = [
         edit("big.txt", "answer = 41\n", "answer=42\n"),
         edit("big.txt", "answer=41\n", "answer=broken\n"),
@@ -111,11 +111,6 @@ fn a_miss_is_told_with_the_nearest_lines_and_mended_and_the_run_comes_out_the_sa
         replaced,
         big().replace("=41", "=broken"),
         "the whole file as it is now"
-    );
-    let replayed = scene.run(&["replay"]);
-    assert!(
-        replayed.code == Some(0) && replayed.out.starts_with("the same prompts"),
-        "{replayed}"
     );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
@@ -179,11 +174,6 @@ fn what_the_build_makes_of_a_file_is_shown_and_edited() {
             .unwrap()
             .1,
         big().replace("=41", "=21")
-    );
-    let replayed = scene.run(&["replay"]);
-    assert!(
-        replayed.code == Some(0) && replayed.out.starts_with("the same prompts"),
-        "{replayed}"
     );
 }
 

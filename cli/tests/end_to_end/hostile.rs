@@ -79,19 +79,19 @@ fn a_record_is_not_kept_behind_a_link_that_leads_out() {
 }
 
 #[test]
-fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_replayed() {
+fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_shown() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let made_here = scene.runs().pop().unwrap();
     let planted = scene.project.root().join("logs/2099-01-01-00-00-00");
     files::copy(&made_here, &planted);
-    for command in ["resume", "undo", "replay", "show"] {
+    for command in ["resume", "undo", "show"] {
         let ran = scene.run_keyed(&[command, "2099-01-01-00-00-00"]);
         assert_eq!(ran.code, Some(3), "{command}: {ran}");
         assert!(ran.err.contains("was made here"), "{command}: {ran}");
     }
     // The newest is the newest that was made here.
-    assert_eq!(scene.run(&["replay"]).code, Some(0));
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
 }
 
 #[test]
@@ -103,14 +103,12 @@ fn a_plan_that_was_changed_is_not_gone_on_with() {
         .unwrap()
         .replace("\"stream\": {", "\"stream\":  {");
     std::io::Write::write_all(&mut std::fs::File::create(&plan).unwrap(), text.as_bytes()).unwrap();
-    for command in ["resume", "replay"] {
-        let ran = scene.run_keyed(&[command]);
-        assert_eq!(ran.code, Some(3), "{command}: {ran}");
-        assert!(
-            ran.err.contains("is not what it was when the run began"),
-            "{command}: {ran}"
-        );
-    }
+    let ran = scene.run_keyed(&["resume"]);
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert!(
+        ran.err.contains("is not what it was when the run began"),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -54,8 +54,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: dir model runner
     apply: dir guard model names
-    bundle: dir
-    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline trace
+    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline
     dir:
     engine: model
     fixtures: llm
@@ -78,11 +77,10 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     repo: dir names
     report: engine llm logging names parser timeline
     runner: dir model names
-    runs: agent apply bundle dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
+    runs: agent apply dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
     select:
     settings: dir llm names parser
     timeline: engine
-    trace: engine timeline
     ");
 }
 

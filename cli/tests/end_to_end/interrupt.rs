@@ -114,26 +114,6 @@ fn press_while_it_builds(scene: &Scene, args: &[&str]) -> Ran {
 }
 
 #[test]
-fn ctrl_c_while_a_build_is_tried_in_a_copy_leaves_no_process() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    scene
-        .project
-        .write("agent-config/other", MENDS_IT.as_bytes())
-        .unwrap();
-    press_while_it_builds(
-        &scene,
-        &[
-            "replay",
-            "--from-round",
-            "1",
-            "--reply",
-            "agent-config/other",
-        ],
-    );
-}
-
-#[test]
 fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
     let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
     let origin = scene.server.origin();

@@ -1,4 +1,4 @@
-//! A record holds no path of the machine it was made on: it can be carried elsewhere.
+//! A record holds no path of the machine it was made on.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
-//! What the record is good for: resume, replay, runs, show.
+//! What the record is good for: resume, runs, show.
 
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
@@ -8,7 +7,6 @@ use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::Ran;
 
 /// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
 fn four_rounds() -> Script {
@@ -171,40 +169,6 @@ fn a_run_killed_after_any_line_of_its_journal_goes_on_without_paying_twice() {
 }
 
 #[test]
-fn a_finished_run_comes_out_the_same_when_it_is_replayed() {
-    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let before = scene.server.requests().len();
-    insta::assert_snapshot!(scene.run(&["replay"]), @"
-    exit 0
-    --- out
-    the same prompts, the same files, the same end
-    changed files: 2, SHA-256 over their paths and hashes b167faf040b0bf78ee6784e3931ce44635a3d1a65d2e249837fd336ff6684171
-    --- err
-    ");
-    assert_eq!(scene.server.requests().len(), before);
-    assert_eq!(scene.runs().len(), 1, "a replay makes no run of its own");
-}
-
-#[test]
-fn a_record_that_somebody_has_changed_is_not_replayed() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let run = scene.runs().pop().unwrap();
-    // Somebody edits the record: the prompt of the second round held another build output then.
-    let forged = scene.recorded("1-build.txt").replace("FAILED", "FOILED");
-    std::fs::File::create(run.join("1-build.txt"))
-        .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
-        .unwrap();
-    let ran = scene.run(&["replay"]);
-    assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err.contains("is not the file that was recorded"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
@@ -216,20 +180,6 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
         .unwrap();
     let listed = scene.run(&["runs"]);
     assert!(listed.out.contains("  damaged, rounds 0  "), "{listed}");
-}
-
-#[test]
-fn a_replay_without_a_place_for_its_copy_is_refused_with_a_hint() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let ran = scene.run_with(&["replay"], &[("TMPDIR", "/nonexistent")]);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(
-        ran.err
-            .contains(" help: check that TMPDIR or /tmp is writable"),
-        "{ran}"
-    );
-    assert_eq!(scene.run(&["replay"]).code, Some(0));
 }
 
 #[test]
@@ -278,154 +228,16 @@ fn each_run_that_is_listed_says_which_loop_made_it() {
     assert_eq!(shown["loop"], "apply");
 }
 
-/// A run of two rounds, and what somebody does to the project or to the record behind it.
-fn replayed_after(change: impl Fn(&Scene)) -> Ran {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    change(&scene);
-    scene.run(&["replay"])
-}
-
 #[test]
-fn what_a_build_changes_between_two_rounds_is_no_difference() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    let build = "#!/bin/sh\necho '# formatted' >> src/greet.sh\nexec sh tests/greet_test.sh\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let ran = scene.run(&["replay"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
-fn what_a_path_was_refused_for_is_in_the_replayed_project_too() {
-    let names = ["link/x", "pipe", "twin.sh", "nested/x", "excluded.txt"];
-    let refused = names.map(|name| format!("^^^{name}\nx\n^^^end\n"));
-    let replies = refused.iter().map(String::as_str).take(3).chain([MENDS_IT]);
-    let scene = Scene::with_replies(replies);
-    let root = scene.project.root();
-    symlink("/etc", root.join("link")).unwrap();
-    scene.project.commit("a link").unwrap();
-    let pipe = rustix::fs::FileType::Fifo;
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        root.join("pipe"),
-        pipe,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
-    std::fs::hard_link(root.join("build.sh"), root.join("twin.sh")).unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let ran = scene.run(&["replay"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let scene = Scene::with_replies(refused.iter().map(String::as_str).skip(3).chain([MENDS_IT]));
-    scene.project.git(&["init", "-q", "nested"]).unwrap();
-    scene
-        .project
-        .write(".git/info/exclude", b"excluded.txt\n")
-        .unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let ran = scene.run(&["replay"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
-fn a_path_that_is_ignored_now_is_the_first_difference() {
-    let ran = replayed_after(|scene| {
-        scene
-            .project
-            .write(".gitignore", b"/agent-config\n/README.md\n")
-            .unwrap()
-    });
-    insta::assert_snapshot!(ran, @"
-    exit 1
-    --- out
-    what the reply changed of round 2 differs
-    recorded: src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485
-    now:      ignored: `README.md` is ignored by git; leave it as it is.
-    --- err
-    ");
-}
-
-#[test]
-fn what_has_the_place_of_a_file_or_a_folder_now_does_not_stand_in_the_way_of_a_replay() {
-    let ran = replayed_after(|scene| {
-        let root = scene.project.root();
-        std::fs::remove_file(root.join("README.md")).unwrap();
-        scene
-            .project
-            .write("README.md/mine.txt", b"mine\n")
-            .unwrap();
-        std::fs::remove_dir_all(root.join("src")).unwrap();
-        scene.project.write("src", b"mine\n").unwrap();
-    });
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
-fn a_tree_that_cannot_be_put_back_as_it_was_is_the_first_difference() {
-    let ran = replayed_after(|scene| {
-        std::fs::remove_dir_all(scene.runs().pop().unwrap().join("undo")).unwrap();
-    });
-    insta::assert_snapshot!(ran, @"
-    exit 1
-    --- out
-    what the reply changed of round 1 differs
-    recorded: src/greet.sh: 338dc264e495200f9d5ad0a5d567d6636c22b8037b704f69a72386fe3a78e082 -> b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13
-    now:      src/greet.sh: f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485 -> b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13
-    --- err
-    ");
-}
-
-#[test]
-fn a_difference_as_json_is_one_object() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    scene
-        .project
-        .write(".gitignore", b"/agent-config\n/README.md\n")
-        .unwrap();
-    insta::assert_snapshot!(scene.run(&["replay", "--json"]), @r#"
-    exit 1
-    --- out
-    {"now":"ignored: `README.md` is ignored by git; leave it as it is.","recorded":"src/greet.sh: b04e19cec7400e272a321493531163985824459ed2eea8efc31cb4268f43ae13 -> f21e8a370868a4ecd31630888a6e297ee41b04d6e642e6c745bd859145ee9485","round":2,"same":false,"what":"what the reply changed"}
-    --- err
-    "#);
-}
-
-#[test]
-fn what_the_project_holds_elsewhere_has_no_say_in_a_replay() {
-    let ran = replayed_after(|scene| {
-        scene
-            .project
-            .write("build.sh", b"#!/bin/sh\necho something else; exit 7\n")
-            .unwrap();
-        scene
-            .project
-            .write("src/greet.sh", b"# mine, since the run\n")
-            .unwrap();
-        scene
-            .project
-            .write("agent-config/query.txt", b"something else\n")
-            .unwrap();
-    });
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.out
-            .contains("the same prompts, the same files, the same end"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_prompt_that_was_changed_in_the_record_is_named_and_nothing_is_replayed() {
+fn a_prompt_that_was_changed_in_the_record_is_named_and_nothing_is_shown() {
     for prompt in ["1-query.txt", "2-query.txt"] {
-        let ran = replayed_after(|scene| {
-            let path = scene.runs().pop().unwrap().join(prompt);
-            let text = scene.recorded(prompt).replacen("the", "THE", 1);
-            std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), text.as_bytes())
-                .unwrap();
-        });
+        let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
+        assert_eq!(scene.commit(&[]).code, Some(0));
+        let path = scene.runs().pop().unwrap().join(prompt);
+        let text = scene.recorded(prompt).replacen("the", "THE", 1);
+        std::io::Write::write_all(&mut std::fs::File::create(path).unwrap(), text.as_bytes())
+            .unwrap();
+        let ran = scene.run(&["show"]);
         assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{ran}");
         assert!(
             ran.err
@@ -433,131 +245,6 @@ fn a_prompt_that_was_changed_in_the_record_is_named_and_nothing_is_replayed() {
             "{ran}"
         );
     }
-}
-
-#[test]
-fn another_reply_to_the_last_round_is_judged_and_built_on_what_came_before() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let ask = |reply: &str| {
-        scene
-            .project
-            .write("agent-config/other", reply.as_bytes())
-            .unwrap();
-        scene.run(&[
-            "replay",
-            "--from-round",
-            "2",
-            "--reply",
-            "agent-config/other",
-        ])
-    };
-    insta::assert_snapshot!("what_if_refused", ask(TOUCHES_GIT));
-    insta::assert_snapshot!("what_if_no_reply", ask("^^^src/greet.sh\necho\n"));
-    insta::assert_snapshot!("what_if_broken", ask("^^^src/greet.sh\necho bye\n^^^end\n"));
-    insta::assert_snapshot!("what_if_passes", ask(MENDS_IT));
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\necho the build of today; exit 7\n")
-        .unwrap();
-    let today = ask(MENDS_IT);
-    assert_eq!(today.code, Some(1), "{today}");
-    assert!(
-        today.out.contains("the build of today\nexit code: 7"),
-        "{today}"
-    );
-    scene.project.git(&["checkout", "-q", "build.sh"]).unwrap();
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M src/greet.sh\n?? README.md\n",
-        "the tree was touched"
-    );
-    assert_eq!((scene.runs().len(), scene.server.requests().len()), (1, 2));
-}
-
-#[test]
-fn what_if_the_model_had_answered_otherwise() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    scene
-        .project
-        .write("agent-config/other", MENDS_IT.as_bytes())
-        .unwrap();
-    scene
-        .project
-        .write("agent-config/bad", TOUCHES_GIT.as_bytes())
-        .unwrap();
-    let args = |file| ["replay", "--from-round", "1", "--reply", file];
-    let better = scene.run(&args("agent-config/other"));
-    insta::assert_snapshot!(better, @"
-    exit 0
-    --- out
-    round 1  wrote src/greet.sh
-    round 1  created README.md
-    round 1  build: exit code 0, 1-build.txt
-    ok: a name is greeted
-    ok: nobody is the world
-    exit code: 0
-    --- err
-    sandbox: OFF, commands run with all your rights (asked for)
-    ");
-    let worse = scene.run(&args("agent-config/bad"));
-    assert_eq!(worse.code, Some(1), "{worse}");
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M src/greet.sh\n?? README.md\n"
-    );
-}
-
-#[test]
-fn another_reply_is_tried_without_the_model_that_gave_the_first_one() {
-    let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("agent-config/replies.txt", MENDS_IT.as_bytes())
-        .unwrap();
-    scene
-        .project
-        .write("agent-config/other", TOUCHES_GIT.as_bytes())
-        .unwrap();
-    assert_eq!(
-        scene
-            .run(&[
-                "--model",
-                "scripted/agent-config/replies.txt",
-                "--sandbox",
-                "off"
-            ])
-            .code,
-        Some(0)
-    );
-    std::fs::remove_file(scene.project.root().join("agent-config/replies.txt")).unwrap();
-    let ask = |more: &[&str]| {
-        scene.run(
-            &[
-                &[
-                    "replay",
-                    "--from-round",
-                    "1",
-                    "--reply",
-                    "agent-config/other",
-                ],
-                more,
-            ]
-            .concat(),
-        )
-    };
-    assert!(ask(&[]).out.ends_with("the reply would be refused\n"));
-    let refused: serde_json::Value = serde_json::from_str(&ask(&["--json"]).out).unwrap();
-    assert_eq!(
-        (&refused["applied"]["what"], &refused["built"]),
-        (&"rejected".into(), &serde_json::Value::Null)
-    );
-    scene
-        .project
-        .write("agent-config/other", MENDS_IT.as_bytes())
-        .unwrap();
-    assert_eq!(ask(&[]).code, Some(0));
 }
 
 #[test]
@@ -581,22 +268,6 @@ fn an_empty_list_of_runs_is_not_taken_for_one_of_no_runs() {
         refused.err.contains("known-runs.json") && refused.err.contains("remove it"),
         "{refused}"
     );
-}
-
-#[test]
-fn nothing_behind_a_link_is_copied_for_a_replay() {
-    let scene = Scene::with_replies(["^^^up/deep/x.txt\nx\n^^^end\n", MENDS_IT]);
-    let elsewhere = scene.project.beside().join("elsewhere/deep");
-    std::fs::create_dir_all(&elsewhere).unwrap();
-    std::fs::File::create(elsewhere.join("x.txt")).unwrap();
-    symlink("../elsewhere", scene.project.root().join("up")).unwrap();
-    scene.project.commit("a link").unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let scratch = scene.project.beside().join("scratch");
-    std::fs::create_dir(&scratch).unwrap();
-    let ran = scene.run_with(&["replay"], &[("TMPDIR", scratch.to_str().unwrap())]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
 #[test]

@@ -6,15 +6,34 @@ use std::process::{Child, Command, Stdio};
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Hang, Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use serde_json::json;
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::{every, quietly, strace_works, traced};
+use crate::scenes::order::{self, AFTER, GOOD, Scene as Order, greet};
 use crate::scenes::program::{Ran, if_mounted, interrupt, mounted, program};
-use crate::travel::killed_order;
 
 const DOOR: &str = "agent-config/door";
+
+/// An order that was killed while its last command waited for a file named `go-on` beside the repository.
+fn killed_order() -> Order {
+    let scene = Order::scripted(
+        &order::FILES,
+        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
+    );
+    let wait = format!("sh -c '{AFTER}touch stray; test -e ../go-on || sleep 600'");
+    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+    let mut child = quiet(&mut scene.command(&[]));
+    while !scene.root().join("stray").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scene
+}
 
 fn quiet(command: &mut Command) -> Child {
     command
@@ -337,7 +356,6 @@ fn left_over(scene: &Scene) -> Vec<String> {
         ".known-runs.json.new",
         "lock",
         "runs",
-        "imported",
         "view",
         "under-way.json",
         "caches",
@@ -350,9 +368,7 @@ fn left_over(scene: &Scene) -> Vec<String> {
             .into_iter()
             .map(|path| name(&path))
     };
-    let logs = below("agent-config/logs")
-        .chain(below(".git/code-commit/imported"))
-        .chain(below(".git/code-commit/runs"));
+    let logs = below("agent-config/logs").chain(below(".git/code-commit/runs"));
     below(".git/code-commit")
         .chain(logs)
         .filter(is_stale)
@@ -423,40 +439,6 @@ fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
             assert_eq!(left_over(scene), [""; 0], "{place}");
         },
     );
-}
-
-#[test]
-fn an_import_and_an_export_that_were_killed_leave_nothing() {
-    let temporary = |scene: &Scene| scene.project.beside().join("tmp");
-    let scene = || {
-        let scene = Scene::with_replies([MENDS_IT]);
-        assert_eq!(scene.commit(&[]).code, Some(0));
-        std::fs::create_dir(temporary(&scene)).unwrap();
-        let bundle = scene.project.beside().join("run.bundle");
-        assert_eq!(
-            scene.run(&["export", "-o", bundle.to_str().unwrap()]).code,
-            Some(0)
-        );
-        scene
-    };
-    for command in [&["import"][..], &["export", "-o"]] {
-        let command = |scene: &Scene| {
-            let bundle = scene.project.beside().join("run.bundle");
-            let tmp = temporary(scene);
-            let args = [command, &[bundle.to_str().unwrap()]].concat();
-            scene.command(&args, &[("TMPDIR", tmp.to_str().unwrap())])
-        };
-        at_each_change("KILL", scene, command, |scene, place| {
-            let again = scene.ran(&mut command(scene));
-            assert_eq!(again.code, Some(0), "{place}: {again}");
-            assert_eq!(files::entries(temporary(scene)).len(), 0, "{place}");
-            assert!(
-                files::entries(scene.project.root().join(".git/code-commit/imported")).len() < 2,
-                "{place}"
-            );
-            assert_eq!(left_over(scene), [""; 0], "{place}");
-        });
-    }
 }
 
 #[test]

@@ -151,9 +151,9 @@ fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
 }
 
 #[test]
-fn where_nothing_is_there_to_resume_to_undo_or_to_replay_the_exit_code_is_7() {
+fn where_nothing_is_there_to_resume_or_to_undo_the_exit_code_is_7() {
     let scene = Scene::with_replies([TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
-    for command in ["resume", "undo", "replay"] {
+    for command in ["resume", "undo"] {
         assert_eq!(scene.run(&[command]).code, Some(7), "{command}");
     }
     assert_eq!(scene.commit(&[]).code, Some(1));

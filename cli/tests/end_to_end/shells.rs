@@ -72,9 +72,7 @@ fn bash(scene: &Scene, words: &[&str]) -> Vec<String> {
 fn bash_offers_the_runs_the_newest_first() {
     let (scene, names) = scene();
     let all = [vec!["@".to_owned()], names.clone()].concat();
-    for command in [
-        "show", "diff", "undo", "redo", "again", "resume", "replay", "page", "trace", "export",
-    ] {
+    for command in ["show", "diff", "undo", "redo", "again", "resume", "page"] {
         assert_eq!(
             bash(&scene, &["code-commit", command, ""]),
             all,

@@ -87,11 +87,11 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
       check, apply                     run only the build, or apply a reply you have
     Look
       runs, show, diff, costs          the runs; what one did, changed and cost
-      page, trace                      a page or a trace of a run
-      parse, guard, replay             a reply, a path, the decisions of a run
+      page                             a page of a run
+      parse, guard                     a reply, a path
     Steer
       undo, redo                       take a change back, or reapply it
-      export, import, verify, clean    carry runs elsewhere; remove old ones
+      clean                            remove old runs
     Set up
       init, rollup, demo               a new project; the code to show; an example
       config, trust, doctor            settings in force; what works on this machine
@@ -805,9 +805,9 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     insta::assert_snapshot!(scene.run(&["--json", "--model", "bogus"]), @r#"
     exit 2
     --- out
-    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME, scripted/FILE or recorded/RUN"}
+    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME or scripted/FILE"}
     --- err
-    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME, scripted/FILE or recorded/RUN
+    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME or scripted/FILE
 
     For more information, try '--help'.
     "#);

@@ -334,7 +334,6 @@ fn what_is_lacking_only_because_of_the_reply_is_for_the_model_to_repair() {
         ran.err.contains("without the changes the build passes"),
         "{ran}"
     );
-    assert_eq!(scene.run(&["replay"]).code, Some(0));
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "");
 }

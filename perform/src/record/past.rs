@@ -1,4 +1,4 @@
-//! The content of a journal, for runs that go on, replays and summaries.
+//! The content of a journal, for runs that go on and summaries.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,7 +11,7 @@ use code_commit_logging::{Entry, FolderError, Journal, RunFolder};
 use code_commit_timeline::Steps;
 use serde_json::Value;
 
-use super::format::{Format, JOURNAL, RecordError, SETS, other_version};
+use super::format::{JOURNAL, RecordError, SETS, other_version, same_format};
 use super::texts::{Texts, visit_stored};
 
 /// Folder for pre-images in a run folder, one subfolder for each round.
@@ -38,7 +38,6 @@ pub struct Past {
 impl Past {
     /// The journal of the run in this folder.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
-        Format::readable(folder)?;
         let path = folder.join(JOURNAL);
         Self::of(Journal::entries(&path)?, &path)
     }
@@ -155,11 +154,7 @@ impl Past {
                 named.insert(prompt.file.clone(), prompt.clone());
             }
         }
-        let withheld = withheld(folder);
         for (file, stored) in named {
-            if withheld.contains(&stored) && !folder.path().join(&file).exists() {
-                continue;
-            }
             if folder.adopt(&file)?.0 != stored {
                 return Err(FolderError::Changed {
                     path: folder.path().join(file),
@@ -167,10 +162,8 @@ impl Past {
                 .into());
             }
         }
-        match Format::of(folder.path()) {
-            Format::Older(_) => Ok(()),
-            Format::Current | Format::Newer(_) => self.sets_are_its_own(folder.path()),
-        }
+        // Other formats may name no sets: their runs are only shown.
+        same_format(folder.path()).map_or(Ok(()), |()| self.sets_are_its_own(folder.path()))
     }
 
     /// The sets of pre-images that valid answers name, with the hashes of their manifests.
@@ -204,7 +197,7 @@ impl Past {
         Ok(())
     }
 
-    /// The journal as steps, for pages and traces.
+    /// The journal as steps.
     pub fn steps(&self) -> Steps {
         Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
@@ -213,14 +206,6 @@ impl Past {
     /// prompts and warnings.
     pub fn steps_held(&self) -> Steps {
         Steps::untimed(&self.holding().collect::<Vec<Line>>())
-    }
-
-    /// The files with the prompts that were sent, to models and to agents.
-    pub fn prompts(&self) -> impl Iterator<Item = Stored> {
-        self.steps()
-            .all
-            .into_iter()
-            .filter_map(|step| step.call()?.prompt.clone())
     }
 
     pub(crate) fn texts(&self, folder: RunFolder) -> Texts {
@@ -274,28 +259,6 @@ fn is_torn(folder: &Path, stored: &Stored) -> bool {
     length < stored.bytes
         || (ends_in_zero(&file)
             && code_commit_logging::sha256_of(&mut file).is_ok_and(|hash| hash != stored.sha256))
-}
-
-/// The file that says which files of an imported record stayed where it was made.
-pub const WITHHELD: &str = "withheld.json";
-
-/// Notes in the folder of an imported record which files stayed behind, if any did.
-///
-/// # Errors
-///
-/// Fails if the note cannot be written.
-pub fn note_withheld(folder: &Path, files: &[Stored]) -> io::Result<()> {
-    if files.is_empty() {
-        return Ok(());
-    }
-    code_commit_dir::replace(&folder.join(WITHHELD), &serde_json::to_vec_pretty(files)?)
-}
-
-/// What that note says; nothing where there is none.
-pub fn withheld(folder: &RunFolder) -> Vec<Stored> {
-    let note = folder.read(WITHHELD).ok();
-    note.and_then(|note| serde_json::from_str(&note).ok())
-        .unwrap_or_default()
 }
 
 /// The names of the sets in a run folder, each with the SHA-256 of its manifest.

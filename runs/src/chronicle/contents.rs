@@ -38,7 +38,7 @@ pub(super) fn add(
             continue;
         };
         let (place, prefix) = repository(event.repository.as_deref(), &run.kind, root);
-        // An imported record names commits that are not here.
+        // A commit may be gone since.
         let changed = WorkTree::at(&place)
             .ok()
             .and_then(|tree| tree.changed_in(commit).ok());

@@ -200,20 +200,6 @@ impl Sources<'_> {
     }
 }
 
-/// What a run lacks that has its inputs already.
-pub(super) fn lacks(
-    which: Which,
-    root: &Path,
-    settings: &Settings,
-    keys: &Keys,
-    environment: &Environment,
-) -> Vec<Missing> {
-    is_visible(which, root)
-        .into_iter()
-        .chain(means(root, settings, keys, environment))
-        .collect()
-}
-
 /// Keys and records would be committed with the project (S1 §Safety); S0 has no such rule.
 fn is_visible(which: Which, root: &Path) -> Option<Missing> {
     match which {

@@ -14,7 +14,7 @@ use code_commit_loop_commit::{
 };
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
-use code_commit_perform::{Account, Format};
+use code_commit_perform::Account;
 use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -309,7 +309,6 @@ impl Plan {
                 "{name} was made by code-commit apply, which asks no model"
             ));
         }
-        Format::readable(folder.path())?;
         let mut plan: Self = known.plan(folder)?;
         let first = plan.task.layout().query(1);
         let prompt = folder

@@ -11,9 +11,8 @@ use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop, Stored};
 use code_commit_guard::Guard;
 use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
-use code_commit_perform::{
-    Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Paid, Past, Rules,
-};
+use code_commit_loop_commit::still_holds;
+use code_commit_perform::{Account, BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::Counts;
 use code_commit_runner::Confinement;
@@ -25,7 +24,7 @@ use super::files::{self, SaidLog};
 use super::inputs::{self, Rules as IgnoreRules};
 use super::plan::Plan;
 use super::request::Request;
-use super::{begun, changed, commits, fault, paid, tree_checks};
+use super::{begun, changed, commits, fault, tree_checks};
 use crate::exit::Failure;
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
@@ -58,8 +57,6 @@ pub(super) enum From<'c> {
         /// Limits that replace the original ones.
         limits: &'c Layer,
     },
-    /// A record that was made elsewhere: its replies are used again.
-    Imported(&'c Paid),
     /// A caller that has opened everything.
     Caller,
 }
@@ -70,8 +67,6 @@ pub struct Opened {
     /// What the model may write.
     pub guard: Guard,
     pub model: Rc<dyn Model>,
-    /// Answers that other records hold.
-    pub paid: Paid,
 }
 
 impl<'c> Commit<'c> {
@@ -103,20 +98,19 @@ impl<'c> Commit<'c> {
 
     fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
         commits::can_commit(self.site, plan)?;
-        let model =
-            self.site
-                .host
-                .models
-                .open(&plan.settings, self.keys, self.tree, self.site.host)?;
+        let model = self
+            .site
+            .host
+            .models
+            .open(&plan.settings, self.keys, self.site.host)?;
         Ok(model.into())
     }
 
-    fn opened(&self, plan: &Plan, model: Rc<dyn Model>, past: &Past) -> Result<Opened, Failure> {
-        let paid = paid::elsewhere(plan, self.tree, &self.redactor, past, self.site.host)?;
+    fn opened(&self, plan: &Plan) -> Result<Opened, Failure> {
+        let model = self.open(plan)?;
         Ok(Opened {
             guard: guard(self.site, plan)?,
             model,
-            paid,
         })
     }
 
@@ -136,14 +130,7 @@ impl<'c> Commit<'c> {
             guard = begun::guard(self.site, plan)?;
         }
         seal(self.tree, &guard, plan)?;
-        let (nothing, host) = (Past::default(), self.site.host);
-        let elsewhere = || paid::elsewhere(plan, self.tree, &self.redactor, &nothing, host);
-        let paid = if args.new {
-            Paid::default()
-        } else {
-            elsewhere()?
-        };
-        Ok(Opened { guard, model, paid })
+        Ok(Opened { guard, model })
     }
 
     /// Opens a run that goes on.
@@ -156,9 +143,9 @@ impl<'c> Commit<'c> {
         plan.settings.put_flags(limits.clone());
         preflight::price(&plan.settings)?;
         let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-        let model = self.open(plan)?;
-        records::pass_over(&past.lines, &*model);
-        self.opened(plan, model, &past)
+        let opened = self.opened(plan)?;
+        records::pass_over(&past.lines, &*opened.model);
+        Ok(opened)
     }
 }
 
@@ -197,8 +184,11 @@ impl Loop for Commit<'_> {
         settings.has_same_values(&recorded.settings) && asked.asks_for() == recorded.asks_for()
     }
 
+    /// It can go on if it was killed, or ended because the model gave no answer or the machine was unfit, and its changes
+    /// were not reverted.
     fn kept(past: &Past) -> Option<usize> {
-        paid::kept(past)
+        let kept = still_holds(&past.answers, past.outcome());
+        (past.outcome().is_none() || kept < past.answers.len()).then_some(kept)
     }
 
     fn may_go_on(&self, plan: &Plan, run: &RunFolder) -> Result<(), Failure> {
@@ -215,19 +205,7 @@ impl Loop for Commit<'_> {
                 }
                 self.again(plan, limits, run)
             }
-            (From::Imported(paid), _) => {
-                let model = self.open(plan)?;
-                let guard = tree_checks::look_at(self.site, plan, None, &Request::default())?;
-                seal(self.tree, &guard, plan)?;
-                Ok(Opened {
-                    guard,
-                    model,
-                    paid: (*paid).clone(),
-                })
-            }
-            (From::Record { .. } | From::Caller, _) => {
-                self.opened(plan, self.open(plan)?, &Past::default())
-            }
+            (From::Record { .. } | From::Caller, _) => self.opened(plan),
         }
     }
 
@@ -266,7 +244,7 @@ impl Loop for Commit<'_> {
         ground: Ground<'w>,
     ) -> Result<CommitWorld<'w>, Failure> {
         let (root, Site { host, .. }) = (self.tree.root(), self.site);
-        let Opened { guard, model, paid } = ready;
+        let Opened { guard, model } = ready;
         let Ground {
             record,
             past,
@@ -277,10 +255,7 @@ impl Loop for Commit<'_> {
         *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
-        let asking = Asking {
-            paid,
-            ..asking(&plan.settings)
-        };
+        let asking = asking(&plan.settings);
         asking
             .spending
             .count(&past.lines, plan.settings.model.value.first());

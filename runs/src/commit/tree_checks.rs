@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_repo::{Asked, RepoError, WorkTree};
+use code_commit_repo::{Asked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 
@@ -171,11 +171,4 @@ fn is_own(path: &Path, binds: Binds) -> bool {
     let mut own =
         code_commit_names::protected(binds).filter(|name| name.writer() == Some(Writer::Harness));
     own.any(|name| path.starts_with(name.at_root()))
-}
-
-/// The files that are not committed, but for the harness's own.
-pub(super) fn uncommitted(tree: &WorkTree, binds: Binds) -> Result<Vec<String>, RepoError> {
-    let mut dirty = tree.dirty_paths()?;
-    dirty.retain(|path| !is_own(path, binds));
-    Ok(shown(&dirty))
 }

@@ -64,8 +64,7 @@ fn find<L: Loop>(
     let mut is_newest = true;
     for known in life.site.registry().all()? {
         let head = Head::of(&records::open(&known.path(&life.site.root))).unwrap_or_default();
-        let is_listed = known.has_plan() || L::FACTS.newest_only;
-        if !is_listed || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
+        if !known.has_plan() || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
             continue;
         }
         if asked.key.is_none_or(|key| head.key.as_deref() == Some(key)) {

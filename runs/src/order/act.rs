@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
-use code_commit_logging::RunFolder;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
@@ -23,10 +22,9 @@ use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
 use crate::order::settle;
-use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
 use crate::records;
-use crate::registry::{Known, Registry};
+use crate::registry::Registry;
 use crate::site::Site;
 use crate::trusted::Trusted;
 
@@ -64,7 +62,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
-    let model = preflight::model(&settings, &keys, &tree, host)?.into();
+    let model = preflight::model(&settings, &keys, host)?.into();
     let cancel = crate::interrupt::watched()?;
     let setting = Setting {
         repo: &tree,
@@ -152,10 +150,9 @@ fn carry_out(
     let (start, claim) = folder::folder(&unfinished.run, site.tree()?, setting)?;
     let run = start.folder().clone();
     run.path().clone_into(&mut unfinished.run);
-    let (mut new_run, mut elsewhere) = (None, Vec::new());
+    let mut new_run = None;
     match start {
-        Start::New { run, of_another } => {
-            elsewhere = made_elsewhere(of_another, &unfinished, site, setting)?;
+        Start::New(run) => {
             prepare::first(&inputs).check(&**setting.model, setting.settings)?;
             new_run = Some(run);
         }
@@ -172,7 +169,6 @@ fn carry_out(
     let order = Order {
         unfinished: RefCell::new(unfinished),
         opened: RefCell::new(Some((guard, baseline))),
-        elsewhere,
         new_run: RefCell::new(new_run),
         claim: RefCell::new(Some(claim)),
         ..Order::new(setting, site, read, inputs)?
@@ -183,41 +179,6 @@ fn carry_out(
     }
     let ready = order.ready(&mut plan, Some(&run))?;
     life.resume_with(&run, &plan, ready)
-}
-
-/// The records of the same run that were made elsewhere; none if whatever is recorded does not count.
-fn made_elsewhere(
-    of_another: Option<RunFolder>,
-    run: &Unfinished,
-    site: &Site<'_>,
-    setting: &Setting<'_>,
-) -> Result<Vec<RunFolder>, Failure> {
-    if setting.new {
-        return Ok(Vec::new());
-    }
-    let all = site
-        .registry()
-        .with_imported()?
-        .into_iter()
-        .filter(Known::is_imported);
-    let open = |known: &Known| RunFolder::open(known.path(&site.root), setting.redactor.clone());
-    let is_same = |known: &Known| {
-        Recorded::load(known, open(known)).is_ok_and(|Recorded { plan, .. }| {
-            (
-                &plan.work_order_hash,
-                &plan.config_hash,
-                &plan.repo_tree_hash_before,
-            ) == (
-                &run.work_order_hash,
-                &run.config_hash,
-                &run.tree_hash_before,
-            )
-        })
-    };
-    Ok(of_another
-        .into_iter()
-        .chain(all.filter(is_same).map(|known| open(&known)))
-        .collect())
 }
 
 /// Reads and checks every order before the first one costs anything.

@@ -23,11 +23,7 @@ use crate::registry::{Known, RUN_JSON, Registry};
 use crate::site::Site;
 
 pub(super) enum Start {
-    New {
-        run: NewRun,
-        /// This run as another clone made it: its replies are already paid for.
-        of_another: Option<RunFolder>,
-    },
+    New(NewRun),
     /// An unfinished run, with its facts.
     Resumed(RunFolder),
 }
@@ -35,7 +31,7 @@ pub(super) enum Start {
 impl Start {
     pub(super) fn folder(&self) -> &RunFolder {
         match self {
-            Self::New { run, .. } => run.folder(),
+            Self::New(run) => run.folder(),
             Self::Resumed(folder) => folder,
         }
     }
@@ -61,7 +57,6 @@ pub(super) fn folder(
     let claim = claimed
         .with_context(|| format!("cannot create {}", base.display()))
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
-    let mut of_another = None;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (mut path, mut number) = (path.to_owned(), 1);
     loop {
@@ -72,7 +67,6 @@ pub(super) fn folder(
                 let is_in_use =
                     Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
                 if is_in_use || !Registry::of(tree).knows(&path)? {
-                    of_another = Some(there);
                     number += 1;
                     path = base.join(format!("{name}-{number}"));
                     continue;
@@ -94,7 +88,7 @@ pub(super) fn folder(
         }
         let (name, help) = (records::name(&path), "make the folder writable");
         let run = NewRun::create_in_place(base, &name, setting.redactor.clone(), help)?;
-        return Ok((Start::New { run, of_another }, claim));
+        return Ok((Start::New(run), claim));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use code_commit_engine::Stored;
 use code_commit_loop_order::{Inputs, config_hash};
-use code_commit_perform::Format;
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_report::About;
@@ -76,8 +75,7 @@ pub(crate) struct OrderPlan {
     /// Which loop.
     #[serde(rename = "loop")]
     pub kind: Kind,
-    /// The format of the record; the first one is not named.
-    #[serde(default = "Format::first")]
+    /// The format of the record.
     pub record_format: u32,
     /// The version that began the run.
     pub version: String,
@@ -107,7 +105,6 @@ pub(crate) struct OrderPlan {
     #[schemars(with = "StoredFile")]
     pub inputs: Stored,
     /// What was trusted: not changed by what the commands did.
-    #[serde(default)]
     pub trusted: Base,
 }
 

@@ -35,17 +35,12 @@ pub struct Read {
 }
 
 /// The model to call; its key must be set (S2 §2.12).
-pub fn model(
-    settings: &Settings,
-    keys: &Keys,
-    tree: &WorkTree,
-    host: Host<'_>,
-) -> Result<Box<dyn Model>, Failure> {
+pub fn model(settings: &Settings, keys: &Keys, host: Host<'_>) -> Result<Box<dyn Model>, Failure> {
     let needed = crate::preflight::key_anyway(settings, keys);
     needed
         .and_then(|()| crate::preflight::price(settings))
         .map_err(Failure::from)?;
-    host.models.open(settings, keys, tree, host)
+    host.models.open(settings, keys, host)
 }
 
 /// Reads an order; reports every mistake with its field.

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use code_commit_engine::{Kept, Line, Outcome, Stored};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
-use code_commit_perform::{Format, Past};
+use code_commit_perform::Past;
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 
@@ -154,7 +154,6 @@ impl Recorded {
     /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
         let name = records::name(folder.path());
-        Format::readable(folder.path())?;
         let plan: OrderPlan = known.plan(&folder)?;
         let bytes = folder.read(WORK_ORDER)?.into_bytes();
         let order = WorkOrder::parse(&bytes)

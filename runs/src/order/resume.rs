@@ -2,7 +2,6 @@
 //! that it began with, and with other limits if given.
 
 use code_commit_logging::RunFolder;
-use code_commit_loop_order::run_id;
 use code_commit_perform::Past;
 use code_commit_settings::Keys;
 
@@ -32,25 +31,12 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     if is_over(&folder)? {
         return Err(closed(&records::name(folder.path()), "is over"));
     }
-    if !known.is_imported() {
-        records::can_be_continued(folder.path())?;
-    }
+    records::can_be_continued(folder.path())?;
     settle::recover(tree, &plan.settings, host)?;
     plan.settings = crate::config::unpacked(&plan.settings, tree.root(), host.environment);
     plan.settings.put_flags(args.limits.clone());
-    let model = preflight::model(&plan.settings, &keys, tree, host)?.into();
-    // One that was made elsewhere is begun anew beside its record, under its own id.
+    let model = preflight::model(&plan.settings, &keys, host)?.into();
     let out = folder.path().parent().unwrap_or(folder.path());
-    let id = run_id(
-        &plan.work_order_hash,
-        &plan.repo_tree_hash_before,
-        &plan.config_hash,
-    );
-    let run = if known.is_imported() {
-        out.join(id)
-    } else {
-        folder.path().to_owned()
-    };
     let setting = Setting {
         repo: tree,
         out,
@@ -60,7 +46,7 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
         settings: &plan.settings,
         model: &model,
         redactor: &redactor,
-        going_on: Some(&run),
+        going_on: Some(folder.path()),
         new: false,
         dry_run: false,
         key: plan.key.as_deref(),

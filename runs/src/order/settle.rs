@@ -6,7 +6,7 @@ use code_commit_dir::NEVER;
 use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, WorkOrder};
-use code_commit_perform::{Format, Past, Record, RecordOnly, Silent};
+use code_commit_perform::{Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_settings::Settings;
 use serde_json::Value;
@@ -45,9 +45,6 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
         .into_iter()
         .find(|known| known.path(tree.root()) == run.run);
     let folder = records::open(&run.run);
-    if Format::same(&run.run).is_err() {
-        return Ok(false);
-    }
     let Some(recorded) = known.and_then(|known| Recorded::load(&known, folder).ok()) else {
         return Ok(false);
     };
@@ -128,9 +125,9 @@ pub(super) fn answered(
     } = *setting;
     let (mut hash, mut is_known) = (None, false);
     for known in Registry::of(tree)
-        .with_imported()?
+        .all()?
         .into_iter()
-        .filter(|run| !run.undone && run.is_believed())
+        .filter(|run| !run.undone)
     {
         let run = known.path(tree.root());
         let head = records::Head::of(&records::open(&run)).unwrap_or_default();

@@ -19,10 +19,10 @@ use code_commit_loop_order::{
 };
 use code_commit_names::Binds;
 use code_commit_perform::{
-    Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Paid, Past, Rules,
+    Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
 };
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, Counts, GOOD, phrases, printable};
+use code_commit_report::{BAD, Counts, GOOD, printable};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
@@ -51,8 +51,6 @@ pub(crate) struct Order<'s> {
     pub(super) unfinished: RefCell<Unfinished>,
     /// What was opened to check the order, for the run.
     pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
-    /// This run as other clones made it: its replies are already paid for.
-    pub(super) elsewhere: Vec<RunFolder>,
     /// Its folder, if it begins.
     pub(super) new_run: RefCell<Option<NewRun>>,
     /// Locks the parent of the run folder until the journal is there.
@@ -83,7 +81,6 @@ impl<'s> Order<'s> {
             state: site.state()?,
             unfinished: RefCell::new(Unfinished::default()),
             opened: RefCell::default(),
-            elsewhere: Vec::new(),
             new_run: RefCell::default(),
             claim: RefCell::default(),
         })
@@ -105,7 +102,7 @@ impl<'s> Order<'s> {
         let (setting, run) = (self.setting, self.unfinished.borrow());
         OrderPlan {
             kind: Kind::Order,
-            record_format: code_commit_perform::Format::CURRENT,
+            record_format: code_commit_perform::RECORD_FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             begun_utc: code_commit_logging::Stamp::now().rfc3339(),
             work_order_hash: run.work_order_hash.clone(),
@@ -123,22 +120,6 @@ impl<'s> Order<'s> {
                 sha256: String::new(),
             },
             trusted: self.site.trusted.base(),
-        }
-    }
-
-    /// Lets the run use the answers of records that other clones made.
-    fn use_again(&self, paid: &Paid) {
-        for other in &self.elsewhere {
-            // A record that cannot be read has no answers to use.
-            let found = records::intact(other).map_or(0, |past| paid.add(other, &past));
-            if found > 0 {
-                let answers = phrases::count(found as u64, "reply");
-                let from = other.path().display();
-                self.setting
-                    .host
-                    .output
-                    .note(&format!("{answers} in {from} need not be paid for again"));
-            }
         }
     }
 }
@@ -249,12 +230,10 @@ impl Loop for Order<'_> {
         } = ground;
         let (tree, run) = (site.tree()?, record.folder().path());
         drop(self.claim.take());
-        let asking = asking(settings);
-        self.use_again(&asking.paid);
         // The order's own cost limit applies if it is lower than that of the settings.
         let asking = Asking {
             spending: spending_of(self.read.order.max_cost, settings),
-            ..asking
+            ..asking(settings)
         };
         asking
             .spending

@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use code_commit_engine::Outcome;
 use code_commit_loop_phase::state::Stale;
-use code_commit_loop_phase::{Inputs, Start, first_prompt};
+use code_commit_loop_phase::{Start, first_prompt};
 use code_commit_report::Output;
 use code_commit_runner::Rung;
 use code_commit_settings::{Address, Layer, Sandbox};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::agents::Words;
 use crate::exit::{Exit, Failure};
@@ -25,9 +23,9 @@ use crate::phase::folders::SPECS;
 use crate::phase::project::Project;
 use crate::phase::work::Phase;
 use crate::records::{self, Head};
-use crate::registry::{Known, RUN_JSON};
+use crate::registry::Known;
 use crate::site::Site;
-use crate::{config, estimate, interrupt, replay, resume};
+use crate::{config, estimate, interrupt, resume};
 
 pub(super) const WORDS: Words = Words {
     go_on: "code-commit phase run goes on where it was",
@@ -226,13 +224,6 @@ pub(crate) fn resume(
 ) -> Result<Exit, Failure> {
     let folder = records::open(&known.path(&site.root));
     let name = records::name(folder.path());
-    if known.is_imported() {
-        let what = anyhow!("{name} was made elsewhere, and its roles worked on another tree");
-        return Err(Failure::refused(
-            what,
-            "work on the phase here: code-commit phase run",
-        ));
-    }
     if site.is_over(known) != Some(false) {
         return Err(records::closed(
             &name,
@@ -247,33 +238,6 @@ pub(crate) fn resume(
         ..plan.flags
     };
     run(&site.root, &request, site.host)
-}
-
-/// Repeats a run with project.md, prompts and configuration as they are now.
-pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Result<Exit, Failure> {
-    let unreadable = "name a run whose record is whole";
-    let (run, output) = (records::open(&known.path(&site.root)), site.host.output);
-    let plan = run
-        .read(RUN_JSON)
-        .map_err(anyhow::Error::from)
-        .and_then(|text| Ok(serde_json::from_str(&text)?));
-    let plan: Plan = plan.map_err(|error| Failure::refused(error, unreadable))?;
-    let past = records::intact(&run).map_err(|error| Failure::refused(error, unreadable))?;
-    let project = Project::look(&site.root, site.host.environment)?;
-    let inputs = project.inputs(plan.phase, &plan.builder_model, &plan.verifier_model)?;
-    let inputs = Inputs {
-        start: plan.start,
-        ..inputs
-    };
-    let tell = |outcome: &Outcome| {
-        output.object(&json!({ "same": true, "outcome": outcome }));
-        output.report(&format!(
-            "the same prompts, the same end: {}",
-            outcome.code()
-        ));
-    };
-    let lead = |harness: &mut _| code_commit_loop_phase::phase(harness, &inputs);
-    replay::from_record((run, &past), "iteration", output, lead, tell)
 }
 
 /// Tells what the first prompt takes. Makes nothing, not even the repositories of the roles.

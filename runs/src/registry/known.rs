@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::RunFolder;
 pub use code_commit_perform::RUN_JSON;
+use code_commit_perform::same_format;
 use code_commit_report::phrases;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,16 +22,6 @@ pub struct Known {
     pub(super) plan_sha256: Option<String>,
     /// Whether it was undone: then it cannot be resumed.
     pub undone: bool,
-    /// Set for a run that was made elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) imported: Option<Imported>,
-}
-
-/// A run that was made elsewhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Imported {
-    /// Who vouches for it; `None` if nobody does.
-    pub(crate) believed: Option<String>,
 }
 
 impl Known {
@@ -57,46 +48,13 @@ impl Known {
 
     /// Its status since it ended, appended to the outcome.
     pub fn since(&self) -> &'static str {
-        match (&self.imported, self.undone) {
-            (Some(_), _) => ", imported",
-            (None, true) => ", undone since",
-            (None, false) => "",
-        }
+        if self.undone { ", undone since" } else { "" }
     }
 
-    /// Where it was made, and who vouches for it.
-    pub fn belief(&self) -> String {
-        match self
-            .imported
-            .as_ref()
-            .map(|imported| imported.believed.as_deref())
-        {
-            None => "made here".to_owned(),
-            Some(Some("--trust")) => "imported; believed because of --trust".to_owned(),
-            Some(Some(who)) => format!("imported; signed by {who}"),
-            Some(None) => "imported; nobody vouches for it".to_owned(),
-        }
-    }
-
-    /// Whether it was made elsewhere.
-    pub(crate) fn is_imported(&self) -> bool {
-        self.imported.is_some()
-    }
-
-    /// Whether its plan and its verdict count: it was made here, or somebody vouches for it.
-    pub(crate) fn is_believed(&self) -> bool {
-        self.imported
-            .as_ref()
-            .is_none_or(|imported| imported.believed.is_some())
-    }
-
-    /// Who vouches for a run that was made elsewhere.
-    pub(crate) fn vouched_for(&self) -> Option<String> {
-        self.imported.as_ref()?.believed.clone()
-    }
-
-    /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with.
+    /// Its plan, read from its folder. Refuses one that differs from the plan that the run began with, and that of a record
+    /// of another format.
     pub(crate) fn plan<P: DeserializeOwned>(&self, folder: &RunFolder) -> anyhow::Result<P> {
+        same_format(folder.path())?;
         let name = records::name(folder.path());
         let plan = folder
             .read(RUN_JSON)
@@ -153,14 +111,12 @@ pub(super) fn meant<'k>(
     Ok(begun.first().copied())
 }
 
-/// The run that began `back` runs before the newest. Of those made here: an imported one has to be named. If none has
-/// begun, one that was refused.
+/// The run that began `back` runs before the newest. If none has begun, one that was refused.
 pub(super) fn newest<'k>(all: &'k [Known], root: &Path, back: usize) -> Option<&'k Known> {
-    let own = || all.iter().filter(|run| !run.is_imported());
     let begun = |run: &&Known| records::has_begun(&run.path(root));
-    if own().any(|run| begun(&run)) {
-        own().filter(begun).nth(back)
+    if all.iter().any(|run| begun(&run)) {
+        all.iter().filter(begun).nth(back)
     } else {
-        own().nth(back)
+        all.get(back)
     }
 }

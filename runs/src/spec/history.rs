@@ -2,18 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use code_commit_engine::Outcome;
 use code_commit_report::phrases;
-use serde_json::json;
 
-use crate::exit::{Exit, Failure};
 use crate::place::work_tree_if_any;
-use crate::registry::{Known, RUN_JSON};
+use crate::records;
 use crate::site::Site;
 use crate::spec::act::{self, Begun};
 use crate::spec::project;
-use crate::{records, replay};
 
 /// The end of the name of an audit's folder.
 pub(crate) const AUDIT: &str = "audit";
@@ -84,26 +80,6 @@ fn is_named(name: &str, what: &str) -> bool {
         .filter(|(_, count)| is_count(count))
         .map_or(name, |(stem, _)| stem);
     stem.rsplit_once('-').is_some_and(|(_, last)| last == what)
-}
-
-/// Says whether the run would be led the same way: the same prompts, in the same order, to the same
-/// end. What agents and commands did is taken from the record; nothing runs, nothing is written.
-pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Result<Exit, Failure> {
-    let unreadable = "name a run whose record is whole";
-    let (path, output) = (known.path(&site.root), site.host.output);
-    let begun = act::begun(&path)
-        .ok_or_else(|| Failure::refused(anyhow!("{RUN_JSON} cannot be understood"), unreadable))?;
-    let folder = records::open(&path);
-    let record = records::intact(&folder).map_err(|error| Failure::refused(error, unreadable))?;
-    let tell = |outcome: &Outcome| {
-        output.object(&json!({ "same": true, "outcome": outcome }));
-        output.report(&format!(
-            "the same prompts, the same end: {}",
-            word(Some(outcome))
-        ));
-    };
-    let lead = |harness: &mut _| code_commit_loop_spec::spec(harness, &begun.inputs);
-    replay::from_record((folder, &record), "round", output, lead, tell)
 }
 
 /// How a run ended, in words.

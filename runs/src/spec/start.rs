@@ -104,13 +104,6 @@ pub(crate) fn resume(
     site: &Site<'_>,
 ) -> Result<Exit, Failure> {
     let name = records::name(&known.path(&site.root));
-    if known.is_imported() {
-        let what = anyhow!("{name} was made elsewhere, and its agents worked on another tree");
-        return Err(Failure::refused(
-            what,
-            "begin a run here: code-commit spec run --focus TEXT",
-        ));
-    }
     if site.is_over(known) != Some(false) && site.is_newest(known) {
         return Err(records::closed(&name, "is over"));
     }

@@ -74,7 +74,7 @@ fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Fa
     Haiku::of(site).live().go_on(known).map(|done| done.exit)
 }
 
-pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on, |_, _, _| Ok(Exit::NothingToDo))];
+pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on)];
 
 impl Loop for Haiku<'_> {
     const FACTS: Facts = Facts {
@@ -102,9 +102,7 @@ impl Loop for Haiku<'_> {
 
     fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
         let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
-        let model = host
-            .models
-            .open(&settings, &keys, self.site.tree()?, host)?;
+        let model = host.models.open(&settings, &keys, host)?;
         let past = run
             .map(|run| Past::read(run.path()).unwrap())
             .unwrap_or_default();

@@ -17,13 +17,12 @@ use code_commit_fixtures::project::Project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_logging::Redactor;
 use code_commit_perform::Past;
-use code_commit_repo::WorkTree;
 use code_commit_report::{Output, Stream};
 use code_commit_runner::Cancel;
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::life::forecast;
 use code_commit_runs::undo;
-use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume, travel};
+use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume};
 use code_commit_settings::{Environment, Keys, Settings};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -33,13 +32,7 @@ use crate::haiku::{Haiku, ROWS};
 struct Poet;
 
 impl OpenModel for Poet {
-    fn open(
-        &self,
-        _: &Settings,
-        _: &Keys,
-        _: &WorkTree,
-        _: Host<'_>,
-    ) -> Result<Box<dyn Model>, Failure> {
+    fn open(&self, _: &Settings, _: &Keys, _: Host<'_>) -> Result<Box<dyn Model>, Failure> {
         let verse = |text: &str| Entry {
             text: text.to_owned(),
             ..Entry::default()
@@ -250,7 +243,7 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 }
 
 #[test]
-fn a_finished_run_is_found_shown_as_a_page_exported_undone_and_removed() {
+fn a_finished_run_is_found_shown_as_a_page_undone_and_removed() {
     let scene = Scene::new();
     let site = Site::here(scene.host()).unwrap();
     Haiku::of(&site).start(None).unwrap();
@@ -268,14 +261,6 @@ fn a_finished_run_is_found_shown_as_a_page_exported_undone_and_removed() {
         page.contains("haiku.txt") && page.contains("Round 2"),
         "{page}"
     );
-    let file = scene.root.with_extension("bundle");
-    let bundle = travel::Export {
-        run: None,
-        file,
-        sign: None,
-        without_prompts: false,
-    };
-    assert_eq!(travel::export(&bundle, scene.host()).unwrap(), Exit::Done);
     assert_eq!(
         undo::run(&undo::Request::default(), scene.host()).unwrap(),
         Exit::Done

@@ -146,7 +146,6 @@ fn facts(run: &Run) -> Vec<Fact> {
             known(run.undone, run.verdict.clone()),
         ),
         ("Goes on from", run.parent.clone().unwrap_or_default()),
-        (RECORD, run.belief.clone()),
         (VERSION, run.version.clone()),
         (COMMIT, run.head.clone().unwrap_or_default()),
         (TREE, holds_for.tree.clone().unwrap_or_default()),
@@ -155,7 +154,6 @@ fn facts(run: &Run) -> Vec<Fact> {
             holds_for.specification.clone().unwrap_or_default(),
         ),
         (DECIDER, holds_for.decider.clone().unwrap_or_default()),
-        (JOURNAL, run.journal_sha256.clone()),
     ];
     let fact = |(label, text): (&'static str, String)| Fact {
         label,
@@ -173,20 +171,10 @@ const COMMIT: &str = "Began at commit";
 const TREE: &str = "Verdict is about the tree";
 const SPECIFICATION: &str = "… about the specification";
 const DECIDER: &str = "… decided by";
-const JOURNAL: &str = "Last line of the journal";
-const RECORD: &str = "Record";
 const VERSION: &str = "Version";
 /// Folded at the end of the page.
-const PROVENANCE: [&str; 7] = [
-    RECORD,
-    VERSION,
-    COMMIT,
-    TREE,
-    SPECIFICATION,
-    DECIDER,
-    JOURNAL,
-];
-const HASHES: [&str; 5] = [COMMIT, TREE, SPECIFICATION, DECIDER, JOURNAL];
+const PROVENANCE: [&str; 5] = [VERSION, COMMIT, TREE, SPECIFICATION, DECIDER];
+const HASHES: [&str; 4] = [COMMIT, TREE, SPECIFICATION, DECIDER];
 
 /// `$0.0123`, `unknown`.
 fn money(usd: Option<f64>) -> String {

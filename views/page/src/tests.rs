@@ -123,7 +123,6 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
         query: hostile(),
         verdict: hostile(),
         remark: Some(hostile()),
-        belief: hostile(),
         ..run
     };
     let excerpt = Excerpt {

@@ -64,7 +64,7 @@ fn problem(code: &str, message: &str) -> Problem {
 }
 
 fn asked(round: u32) -> Value {
-    json!({"what": "asked", "round": round, "prompt": {"file": "1-prompt.txt", "bytes": 12_345, "sha256": "00"}})
+    json!({"what": "asked", "round": round, "prompt": {"file": "1-prompt.txt", "bytes": 12_345, "sha256": "00"}, "at_most": {"tokens": 9, "cost_usd": 1.0}})
 }
 
 fn answered(round: u32) -> Value {

@@ -9,7 +9,7 @@ impl Call {
         Self {
             prompt: Some(of.prompt.clone()),
             asked_model: of.model.clone(),
-            at_most: of.at_most,
+            at_most: Some(of.at_most),
             ..Self::default()
         }
     }

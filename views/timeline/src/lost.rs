@@ -69,10 +69,10 @@ mod tests {
             round: 1,
             model: None,
             prompt,
-            at_most: Some(AtMost {
+            at_most: AtMost {
                 tokens: 9,
                 cost_usd,
-            }),
+            },
         })
     }
 

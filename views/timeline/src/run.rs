@@ -33,12 +33,8 @@ pub struct Run {
     pub parent: Option<String>,
     /// Whether it was undone since.
     pub undone: bool,
-    /// Where it was made, and who vouches for it.
-    pub belief: String,
     /// The commit that was checked out when it began.
     pub head: Option<String>,
-    /// The SHA-256 of the journal's last line; empty without a journal.
-    pub journal_sha256: String,
     /// What happened.
     pub steps: Steps,
     /// The content of files that it read and wrote.

@@ -62,7 +62,7 @@ pub struct Call {
     pub prompt: Option<Stored>,
     /// The model that was asked, if it is not the first one of the run.
     pub asked_model: Option<String>,
-    /// The most that one attempt can use; `None` if nothing is sent.
+    /// The most that one attempt can use; `None` for the turn of an agent.
     pub at_most: Option<AtMost>,
     /// The HTTP attempts of a model's call.
     pub attempts: Vec<Attempt>,

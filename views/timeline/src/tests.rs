@@ -52,8 +52,7 @@ fn check(lines: &[&str]) -> String {
     )
 }
 
-const ASKED: &str =
-    r#"{"what":"asked","round":1,"prompt":{"file":"1-query.txt","bytes":9,"sha256":"a"}}"#;
+const ASKED: &str = r#"{"what":"asked","round":1,"prompt":{"file":"1-query.txt","bytes":9,"sha256":"a"},"at_most":{"tokens":9,"cost_usd":1.0}}"#;
 const ANSWERED: &str = r#"{"what":"answered","round":1,"reply":{"file":"1-response.txt","bytes":9,"sha256":"b"},"raw":{"file":"1-response.json","bytes":9,"sha256":"c"},"finish":"complete","usage":{"input_tokens":10,"output_tokens":2},"served_model":"m","cost_usd":0.25,"elapsed_ms":900}"#;
 const REJECTED: &str = r#"{"what":"rejected","round":1,"problems":[{"code":"dot-git","message":"no"}],"report":{"file":"1-build.txt","bytes":2,"sha256":"d"}}"#;
 const BUILT: &str = r#"{"what":"built","round":2,"ended":{"how":"exited","code":0},"output":{"file":"2-build.txt","bytes":2,"sha256":"e"},"elapsed_ms":500}"#;

@@ -22,7 +22,7 @@ pub fn are_wanted(host: Host<'_>) -> bool {
 /// Prints `@` and the names of the newest runs, one a line. Whatever is wrong here is told by the command itself.
 pub fn print(host: Host<'_>) -> Exit {
     let known = Site::here(host).and_then(|site| {
-        let runs = site.registry().with_imported()?;
+        let runs = site.registry().all()?;
         Ok(runs
             .iter()
             .map(|run| run.name(&site.root))
@@ -152,10 +152,7 @@ mod tests {
     fn every_command_with_a_run_is_completed() {
         assert_eq!(
             commands(),
-            [
-                "show", "diff", "page", "trace", "resume", "again", "replay", "export", "undo",
-                "redo"
-            ]
+            ["show", "diff", "page", "resume", "again", "undo", "redo"]
         );
     }
 }

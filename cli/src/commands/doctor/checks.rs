@@ -34,7 +34,7 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
     checks.extend(keys_found(&settings, &keys));
     match place::work_tree(&root) {
         Ok(tree) => {
-            checks.extend(model(args, &settings, &keys, &tree, host));
+            checks.extend(model(args, &settings, &keys, host));
             checks.push(state_folder(&tree));
             checks.extend(project(&tree, &settings, environment));
         }
@@ -154,15 +154,9 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     checks
 }
 
-fn model(
-    args: &DoctorArgs,
-    settings: &Settings,
-    keys: &Keys,
-    tree: &WorkTree,
-    host: Host<'_>,
-) -> Vec<Check> {
+fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, host: Host<'_>) -> Vec<Check> {
     let name = settings.model.value.to_string();
-    let client = match host.models.open(settings, keys, tree, host) {
+    let client = match host.models.open(settings, keys, host) {
         Ok(client) => client,
         Err(failure) => return vec![Check::failed("model", failure)],
     };

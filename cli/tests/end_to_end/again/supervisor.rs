@@ -4,18 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::project::Project;
-use code_commit_fixtures::server::{Hang, Script, Server, Step};
+use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::commit::Scene as Commit;
-use crate::scenes::files;
 use crate::scenes::kills::{Dice, chosen, places, strace_works, traced};
 use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet};
-use crate::scenes::program::{Ran, interrupt};
+use crate::scenes::program::Ran;
 
 /// Kills of each loop without `SUPERVISOR_KILLS`.
 const KILLS: usize = 5;
@@ -269,85 +268,4 @@ fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_
 #[test]
 fn an_order_under_a_key_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
     campaign(2, || order(&["--key", "ticket 7"]));
-}
-
-/// A run that Ctrl-C stopped in another clone while the model thought about its third prompt, exported.
-fn stopped_elsewhere() -> (Commit, PathBuf) {
-    let thinks = Step::text("").hang(Hang::BeforeHead);
-    let there = Commit::new(Script::new([
-        Step::text(TOUCHES_GIT),
-        Step::text(BREAKS_THE_BUILD),
-        thinks,
-    ]));
-    let mut child = Work::command(&there)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    there.server.wait_for_requests(3);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let file = there.project.beside().join("run.bundle");
-    assert_eq!(
-        there.run(&["export", "-o", file.to_str().unwrap()]).code,
-        Some(0)
-    );
-    (there, file)
-}
-
-/// The project of [`commit`] in a clone of its own, with the run in this file imported; nobody vouches for it.
-fn with_imported(file: &Path) -> Commit {
-    let scene = commit();
-    assert_eq!(scene.run(&["import", file.to_str().unwrap()]).code, Some(0));
-    scene
-}
-
-#[test]
-fn the_command_of_an_imported_run_pays_for_no_answer_of_the_other_clone_wherever_it_is_killed() {
-    let (_there, file) = stopped_elsewhere();
-    campaign(1, || with_imported(&file));
-}
-
-#[test]
-fn an_imported_run_serves_until_its_work_is_done_here() {
-    let (_there, file) = stopped_elsewhere();
-    let scene = with_imported(&file);
-    let imported = files::entries(scene.project.root().join(".git/code-commit/imported"))
-        .pop()
-        .unwrap();
-    let refused = scene.run(&["resume", imported.to_str().unwrap()]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("start its command here"),
-        "{refused}"
-    );
-    let ran = scene.commit(&[]);
-    assert!(
-        ran.err
-            .contains("2 replies of a run that was made elsewhere need not be paid for again\n"),
-        "{ran}"
-    );
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(0), 1),
-        "{ran}"
-    );
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    let again = scene.commit(&[]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 4),
-        "{again}"
-    );
-}
-
-#[test]
-fn new_uses_no_answer_of_another_clone() {
-    let (_there, file) = stopped_elsewhere();
-    let scene = with_imported(&file);
-    let ran = scene.commit(&["--new"]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(0), 3),
-        "{ran}"
-    );
 }

@@ -1,4 +1,4 @@
-//! `runs`, `show`, `resume`, `replay` and `undo` for the runs of orders.
+//! `runs`, `show`, `resume` and `undo` for the runs of orders.
 
 use std::fs;
 use std::path::Path;
@@ -131,8 +131,6 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
     let wanted =
         format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
     assert_eq!(without_durations(&listed.out), wanted);
-    let replayed = ask(&scene, &["replay"]);
-    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
     assert!(ask(&scene, &["resume"]).err.contains(" is over"));
 }
 
@@ -177,37 +175,6 @@ fn in_another_clone(scene: &Scene) -> Ran {
         "{ran:?}"
     );
     ran
-}
-
-#[test]
-fn an_order_whose_clone_is_gone_is_finished_in_another_with_the_answer_that_was_paid_for() {
-    let scene = interrupted();
-    let (before, asked) = (
-        scene.recorded("events.jsonl"),
-        scene.server.requests().len(),
-    );
-    fs::remove_dir_all(scene.root().join(".git/code-commit")).unwrap();
-    scene.place("go-on", b"");
-    let ran = in_another_clone(&scene);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(
-        scene.server.requests().len(),
-        asked,
-        "nothing is paid for twice"
-    );
-    let runs = scene.runs();
-    assert_eq!(
-        files::text(&runs[0].join("events.jsonl")),
-        before,
-        "the other record is as it was"
-    );
-    let [prompt, again] = [0, 1].map(|at| files::text(&runs[at].join("attempt_1/prompt.txt")));
-    assert_eq!(prompt, again);
-    assert!(
-        ran.err.contains("1 reply in ") && ran.err.contains(" need not be paid for again"),
-        "{}",
-        ran.err
-    );
 }
 
 #[test]
@@ -329,7 +296,7 @@ fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
 }
 
 #[test]
-fn a_plan_that_was_changed_is_neither_gone_on_with_nor_replayed() {
+fn a_plan_that_was_changed_is_not_gone_on_with() {
     let scene = interrupted();
     let file = scene.runs()[0].join("run.json");
     let plan = fs::read_to_string(&file)
@@ -337,65 +304,15 @@ fn a_plan_that_was_changed_is_neither_gone_on_with_nor_replayed() {
         .replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
     scene.place("plan", plan.as_bytes());
     fs::rename(scene.beside("plan"), &file).unwrap();
-    for command in ["resume", "replay"] {
-        let refused = ask(&scene, &[command]);
-        assert_eq!(refused.code, Some(3), "{command}: {}", refused.err);
-        assert!(
-            refused
-                .err
-                .contains("is not what it was when the run began"),
-            "{command}: {}",
-            refused.err
-        );
-    }
-}
-
-#[test]
-fn replay_leads_a_finished_order_to_the_same_end() {
-    let scene = Scene::with(&[&greet(BAD), "no", &greet(GOOD)]);
-    scene.run(&["--max-attempts", "3"]);
-    // The record alone counts: what the tree holds by now does not.
-    scene.project.write("src/greet.sh", b"later").unwrap();
-    let replayed = Ran::of(&mut scene.program(&["replay", "--json"]));
-    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
-    let told: Value = serde_json::from_str(&replayed.out).unwrap();
-    assert_eq!(
-        (&told["same"], &told["summary"]),
-        (&json!(true), &scene.summary())
-    );
-}
-
-#[test]
-fn replay_of_an_order_that_was_stopped_and_went_on_comes_to_the_same_end_too() {
-    let scene = interrupted();
-    let unfinished = Ran::of(&mut scene.program(&["replay"]));
-    assert_eq!(unfinished.code, Some(3));
+    let refused = ask(&scene, &["resume"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(
-        unfinished.err.contains(" ends in attempt 1"),
+        refused
+            .err
+            .contains("is not what it was when the run began"),
         "{}",
-        unfinished.err
+        refused.err
     );
-    scene.place("go-on", b"");
-    assert_eq!(ask(&scene, &["resume"]).code, Some(0));
-    let replayed = Ran::of(&mut scene.program(&["replay"]));
-    assert_eq!(replayed.code, Some(0), "{}{}", replayed.out, replayed.err);
-}
-
-#[test]
-fn replay_says_that_it_cannot_try_another_answer_for_an_order() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.run(&[]);
-    scene.place("reply", greet(BAD).as_bytes());
-    let reply = scene.beside("reply");
-    let refused = Ran::of(&mut scene.program(&[
-        "replay",
-        "--from-round",
-        "1",
-        "--reply",
-        reply.to_str().unwrap(),
-    ]));
-    assert_eq!(refused.code, Some(3));
-    assert!(refused.err.contains("scripted/FILE"), "{}", refused.err);
 }
 
 #[test]

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use code_commit_fixtures::project::Project;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::promises::loops::{Loop, Second, Stage, Undo};
 use crate::scenes::files;
-use crate::scenes::program::{Ran, program};
+use crate::scenes::program::Ran;
 
 /// The error is what was seen instead.
 pub(super) type Verdict = Result<(), String>;
@@ -256,21 +255,4 @@ pub(super) fn clean(of: &Loop) -> Verdict {
         &clean,
     )?;
     goes_on(of, &*stage, stage.run(&[])).map(drop)
-}
-
-/// The run is listed and shown in another project that imports it.
-pub(super) fn export(of: &Loop) -> Verdict {
-    let (stage, name) = finished(of)?;
-    let there = Project::with(&[("README.md", "elsewhere\n")]).unwrap();
-    let bundle = there.beside().join("bundle");
-    succeeds(stage.command(&["export", &name, "-o", bundle.to_str().unwrap()]))?;
-    elsewhere(&there, &["import", bundle.to_str().unwrap()], &name)?;
-    elsewhere(&there, &["show", &name], &name)?;
-    elsewhere(&there, &["runs"], &name)
-}
-
-/// Prints the name of the run there, too.
-fn elsewhere(there: &Project, args: &[&str], name: &str) -> Verdict {
-    let ran = succeeds(program(there.root(), there.beside(), args, &[]))?;
-    must(ran.out.contains(name), &args.join(" "), &ran)
 }

@@ -388,7 +388,7 @@ fn status_shows_what_waits_and_how_runs_ended() {
 }
 
 #[test]
-fn runs_show_undo_and_replay_know_runs_of_specs() {
+fn runs_show_and_undo_know_runs_of_specs() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
     let all = |args: &[&str]| {
         let done = scene.command(args, &[]).output().unwrap();
@@ -413,20 +413,12 @@ fn runs_show_undo_and_replay_know_runs_of_specs() {
         "{}",
         all(&["resume"])
     );
-    let first = all(&["runs"]).split(' ').next().unwrap().to_owned();
     scene.run();
-    let name = all(&["runs"]).split(' ').next().unwrap().to_owned();
     assert!(
         all(&["undo"]).contains("what its agents wrote is not kept twice"),
         "{}",
         all(&["undo"])
     );
-    let replayed = all(&["replay", &first]);
-    assert_eq!(
-        replayed,
-        "the same prompts, the same end: approved in iteration 1\n"
-    );
-    assert!(all(&["replay"]).contains(&format!("the record of {name} ends in ")));
     let json: Value =
         serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
     assert_eq!(

@@ -111,11 +111,6 @@ fn a_run_is_undone() {
 }
 
 #[test]
-fn a_run_is_replayed() {
-    at_all_widths("replay", 0, after_a_run, &["replay"], |lines| lines);
-}
-
-#[test]
 fn orders_end_in_a_table() {
     let files = [
         "agent-config/a.json",

@@ -47,11 +47,6 @@ fn what_the_command_line_gets_wrong() {
             ),
             case("no path for guard", &["guard"]),
             case("two runs", &["show", "one", "two"]),
-            case("another reply for no round", &["replay", "--reply", "x"]),
-            case(
-                "a round before the first",
-                &["replay", "--from-round", "-1", "--reply", "x"],
-            ),
             case("fewer runs than none", &["clean", "--keep", "-1"]),
             case("days with their unit", &["clean", "--older-than", "30d"]),
             case("an unknown shell", &["completions", "sh"]),

@@ -1,7 +1,6 @@
 //! Proxies, certificates and models that cannot be used.
 
-use super::{asked, case, table, write};
-use code_commit_fixtures::demo::MENDS_IT;
+use super::{case, table, write};
 
 #[test]
 fn proxies_and_certificates_that_cannot_be_used() {
@@ -49,16 +48,6 @@ fn models_that_are_no_service() {
                 "replies.json",
                 b"{\"replies\": [{\"error\": \"tired\"}]}\n",
             )),
-            case(
-                "a recorded run where there is none",
-                &["--model", "recorded/none"],
-            ),
-            case(
-                "a recorded run that is not there",
-                &["--model", "recorded/none"],
-            )
-            .model(&[MENDS_IT])
-            .after(&asked(0)),
         ],
     );
 }

@@ -1,4 +1,4 @@
-//! Runs that cannot be shown, gone on with, replayed or undone.
+//! Runs that cannot be shown, gone on with or undone.
 
 use std::fs;
 use std::path::PathBuf;
@@ -57,15 +57,11 @@ fn runs_that_cannot_be_found() {
         &[
             case("show without a run", &["show"]),
             case("resume without a run", &["resume"]),
-            case("replay without a run", &["replay"]),
             case("undo without a run", &["undo"]),
             case("show of an unknown run", &["show", OTHER])
                 .model(&[MENDS_IT])
                 .after(&done),
             case("resume of an unknown run", &["resume", OTHER])
-                .model(&[MENDS_IT])
-                .after(&done),
-            case("replay of an unknown run", &["replay", OTHER])
                 .model(&[MENDS_IT])
                 .after(&done),
             case("undo of an unknown run", &["undo", OTHER])
@@ -116,67 +112,6 @@ fn runs_that_cannot_be_gone_on_with() {
             case("what was only applied", &["resume"])
                 .after(&write("agent-config/reply", MENDS_IT.as_bytes()))
                 .after(&ran(&["apply", "agent-config/reply"], 0)),
-        ],
-    );
-}
-
-#[test]
-fn runs_that_cannot_be_replayed() {
-    let (done, two) = (asked(0), &[BREAKS_THE_BUILD, MENDS_IT]);
-    let what_if = &[
-        "replay",
-        "--from-round",
-        "2",
-        "--reply",
-        "agent-config/other",
-    ];
-    table(
-        "errors_replay",
-        &[
-            case("a run that was killed in its second round", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&cut("\"round\":2,\"what\":\"built\"")),
-            case("a plan that was changed", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&forge("run.json", "\"stream\": {", "\"stream\":  {")),
-            case("a prompt that was changed", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&forge("2-query.txt", "FAILED", "FOILED")),
-            case("a first prompt that was changed", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&forge("1-query.txt", "hello", "good day")),
-            case("an answer that is gone", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&|scene| fs::remove_file(newest(scene).join("1-response.txt")).unwrap()),
-            case("a journal that cannot be understood", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&forge("events.jsonl", "\"applied\"", "applied")),
-            case("a journal that was changed", &["replay"])
-                .model(two)
-                .after(&done)
-                .after(&forge("events.jsonl", "\"round\":1", "\"round\":7")),
-            case("what was only applied", &["replay"])
-                .after(&write("agent-config/reply", MENDS_IT.as_bytes()))
-                .after(&ran(&["apply", "agent-config/reply"], 0)),
-            case("another answer that is not there", what_if)
-                .model(two)
-                .after(&done),
-            case("another answer that is no UTF-8", what_if)
-                .model(two)
-                .after(&done)
-                .after(&write("agent-config/other", b"\xff")),
-            case(
-                "another answer to a round that was not",
-                &["replay", "--from-round", "9", "--reply", "build.sh"],
-            )
-            .model(two)
-            .after(&done),
         ],
     );
 }

@@ -1,4 +1,0 @@
-#!/bin/sh
-set -eu
-sh -n src/greet.sh
-echo verified
