@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed,
-    Commit, CommitAnswer, Difference, Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded,
-    Request, Restore, Restored, Text, World,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Changed, Commit, CommitAnswer, Difference,
+    Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded, Request, Restore, Restored, Text,
+    World,
 };
 use code_commit_logging::RunFolder;
 
@@ -238,12 +238,6 @@ impl Live<Apply> for Replayed<'_> {
 
 impl Live<Build> for Replayed<'_> {
     fn perform(&mut self, build: &Build) -> Result<Built, ReplayFault> {
-        self.only.perform(build)
-    }
-}
-
-impl Live<BuildBaseline> for Replayed<'_> {
-    fn perform(&mut self, build: &BuildBaseline) -> Result<BaselineBuilt, ReplayFault> {
         self.only.perform(build)
     }
 }

@@ -241,11 +241,10 @@ fn of_command(command: &Command) -> (String, u8, Vec<Value>, Value) {
         .map(|code| json!({ "intValue": code.to_string() }));
     let mut all = attributes([("code_commit.command", text(&command.name))]);
     all.extend(attribute("process.exit.code", code));
-    let lack = command.lack.as_ref().map(|lack| lack.code.as_str());
     let is_bad = command.decides() && !command.is_good;
     all.extend(attribute(
         "error.type",
-        lack.or(is_bad.then_some("command-failed")).map(text),
+        is_bad.then(|| text("command-failed")),
     ));
     let status = match command.ended.filter(|_| command.decides()) {
         None => json!({}),
