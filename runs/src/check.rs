@@ -233,8 +233,12 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
             output.warn(NOTHING_TO_FIX);
         }
     } else {
-        let ended = phrases::ended(built.ended);
-        output.report(&output.paint(BAD, &format!("{word}: {name} fails: {ended} ({took})")));
+        let ended = if exit == Exit::Unfit {
+            built.ended.to_string()
+        } else {
+            format!("fails: {}", phrases::ended(built.ended))
+        };
+        output.report(&output.paint(BAD, &format!("{word}: {name} {ended} ({took})")));
     }
     if is_of_order && exit == Exit::Failed {
         Exit::Done

@@ -192,7 +192,7 @@ fn stopped(there: &Path) -> (Commit, PathBuf, PathBuf) {
         thinks,
         Step::text(MENDS_IT),
     ]));
-    let args = [&scene.flags()[..], &["--no-check"]].concat();
+    let args = scene.flags();
     let mut child = scene
         .keyed(&args, &[])
         .stdout(Stdio::null())
@@ -261,10 +261,7 @@ fn an_imported_run_begins_only_on_its_own_tree_and_after_the_preflight_of_any_ru
         .pop()
         .unwrap();
     let plan: Value = serde_json::from_str(&files::text(&run.join("run.json"))).unwrap();
-    assert_eq!(
-        (&plan["no_check"], &plan["query_from"]),
-        (&json!(true), &json!("agent-config/query.txt"))
-    );
+    assert_eq!(plan["query_from"], "agent-config/query.txt");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Harness, Outcome,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Ended, Harness, Outcome,
     PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
@@ -198,8 +198,12 @@ fn known(change: &Changed) -> (String, Option<String>) {
 
 /// No reply can repair that.
 fn not_started(built: &Built) -> Cause {
+    let code = match built.ended {
+        Ended::NotExecutable => "not-executable",
+        _ => "not-found",
+    };
     Cause {
-        code: "not-started".to_owned(),
+        code: code.to_owned(),
         message: format!("the build {}", built.ended),
         remedy: Some(
             "see that its file and the interpreter in its first line are there, and executable"
