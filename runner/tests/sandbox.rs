@@ -13,8 +13,6 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use std::path::PathBuf;
-
 use code_commit_runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{Scratch, rungs, works};
 

@@ -16,7 +16,7 @@ use crate::records;
 use crate::registry::{Known, Registry};
 
 /// How many answers hold if the run goes on; none if it is over. It can go on if it was killed, or ended because the
-/// model gave no answer or the machine was unfit, and its changes were not reverted.
+/// model gave no answer or the build could not be started, and its changes were not reverted.
 pub(super) fn kept(past: &Past) -> Option<usize> {
     let kept = still_holds(&past.answers, past.outcome());
     (past.outcome().is_none() || kept < past.answers.len()).then_some(kept)
