@@ -50,11 +50,11 @@ pub struct Cli {
 pub enum Command {
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
-    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8), and what would fix it
+    /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8)
     ///
-    /// Green: the build passes, and there is nothing to fix. Red: it fails because of the code. Unfit: this machine or the project
-    /// lacks what the build needs, which no model can repair; the flag or the command that fixes it is named. What the build changes
-    /// besides ignored files is restored.
+    /// Green: the build passes, and there is nothing to fix. Red: it fails. Unfit: it could not be started, which no model can
+    /// repair. A host that was refused and a program that the sandbox hides are named, with the flag that allows them. What the
+    /// build changes besides ignored files is restored.
     Check(Later<CheckArgs>),
     /// Build phases: a builder and a verifier that cannot see each other's work, until every contract of the spec holds
     Phase(Later<phase::PhaseArgs>),
@@ -202,9 +202,6 @@ pub struct RunArgs {
     /// What to do with the changes if the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
-    /// Go on even if the machine lacks what the build needs
-    #[arg(long)]
-    pub no_check: bool,
     /// Give up after this many rounds in a row with the same failure
     #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
     pub stop_when_stuck: Option<u32>,
@@ -254,11 +251,6 @@ impl RunArgs {
                 OnFailure::Restore => commit::OnFailure::Restore,
             },
             same_failures: self.stop_when_stuck,
-            on_unfit: if self.no_check {
-                commit::OnUnfit::GoOn
-            } else {
-                commit::OnUnfit::End
-            },
             key: self.key.clone(),
             commit: self.commit.clone().map(message),
             parent: None,

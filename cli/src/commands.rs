@@ -41,9 +41,6 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
-        Some(Command::Check(args)) if args.fetch => {
-            check::fetch_and_run(&args.settings.layer, args.of(), host)
-        }
         Some(Command::Check(args)) => check::run(&args.settings.layer, args.of(), host),
         Some(Command::Runs(args)) => show::list(args, host),
         Some(Command::Show(args)) => show::show(args, host),

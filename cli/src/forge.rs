@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
-use code_commit_engine::{Built, Line, Problem, Ran};
+use code_commit_engine::{Line, Problem};
 use code_commit_logging::RunFolder;
-use code_commit_perform::{NamedLine, Past, named_lines, output_text};
+use code_commit_perform::Past;
 use code_commit_report::{Annotation, Forge, Level, phrases};
 use code_commit_runs::chronicle::Found;
 use code_commit_runs::{Host, Site};
@@ -31,7 +31,7 @@ pub fn tell(host: Host<'_>, root: &Path, run: &RunFolder, past: &Past) {
         .trusted
         .tree()
         .and_then(|tree| tree.root().strip_prefix(tree.top()).ok());
-    for annotation in annotations(run, &past.lines, root) {
+    for annotation in annotations(&past.lines) {
         let path = annotation
             .path
             .map(|path| below.unwrap_or(Path::new("")).join(path));
@@ -47,60 +47,34 @@ pub fn tell(host: Host<'_>, root: &Path, run: &RunFolder, past: &Past) {
 }
 
 /// What failed last, and the paths that were refused.
-fn annotations(run: &RunFolder, lines: &[Line], root: &Path) -> Vec<Annotation> {
+fn annotations(lines: &[Line]) -> Vec<Annotation> {
     let mut all: Vec<Annotation> = Vec::new();
-    if let Some((what, printed)) = failure(run, lines) {
-        let at = |named: NamedLine| Annotation {
-            level: Level::Error,
-            path: Some(named.path),
-            line: Some(named.line),
-            message: format!("{what}\n{}", named.said),
-        };
-        all.extend(named_lines(&printed, root).into_iter().map(at));
-        if all.is_empty() {
-            all.push(Annotation {
-                level: Level::Error,
-                path: None,
-                line: None,
-                message: what,
-            });
-        }
-    }
+    all.extend(failure(lines).map(|message| Annotation {
+        level: Level::Error,
+        path: None,
+        line: None,
+        message,
+    }));
     all.extend(refused(lines).into_iter().take(MOST));
     all
 }
 
-/// What failed, and what it printed, unless the same succeeded later.
+/// What failed, unless the same succeeded later.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "other lines are no commands that decide"
 )]
-fn failure(run: &RunFolder, lines: &[Line]) -> Option<(String, String)> {
-    let is_verdict = |line: &&Line| match line {
-        Line::Built(_) => true,
-        Line::Ran(ran) => !ran.is_before(),
-        _ => false,
-    };
+fn failure(lines: &[Line]) -> Option<String> {
+    let is_verdict = |line: &&Line| matches!(line, Line::Built(_) | Line::Ran(_));
     match lines.iter().rfind(is_verdict)? {
-        Line::Built(built @ Built { ended, output, .. }) if !built.passed() => {
-            let text = output_text(run, &output.stored.file).ok()?;
-            Some((
-                format!("the build fails: {}", phrases::ended(*ended)),
-                text.as_str().to_owned(),
-            ))
+        Line::Built(built) if !built.passed() => {
+            Some(format!("the build fails: {}", phrases::ended(built.ended)))
         }
-        Line::Ran(
-            ran @ Ran {
-                argv,
-                ended,
-                stdout,
-                stderr,
-                ..
-            },
-        ) if !ran.passed() => {
-            let what = format!("{}: {}", argv.join(" "), phrases::ended(*ended));
-            Some((what, format!("{}\n{}", stdout.text, stderr.text)))
-        }
+        Line::Ran(ran) if !ran.passed() => Some(format!(
+            "{}: {}",
+            ran.argv.join(" "),
+            phrases::ended(ran.ended)
+        )),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Cause, Changed, Ended, Problem, Reply, Request, Text};
+use crate::{Answer, Changed, Ended, Problem, Reply, Request, Text};
 
 /// The code of the warning that a reply changed a file which the build names.
 pub const GRADER: &str = "grader";
@@ -145,7 +145,7 @@ pub struct Built {
     pub round: u32,
     /// How it ended.
     pub ended: Ended,
-    /// Whether it twice changed files that decide whether it passes. Then it counts as failed.
+    /// Whether it changed files that decide whether it passes. Then it counts as failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seal_broken: bool,
     /// All of its output, and its exit code: `N-build.txt`. Of long output, memory holds both ends.
@@ -161,13 +161,6 @@ pub struct Built {
     /// What it changed and may not: it is as it was before the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
-    /// What the machine or the project lacks, if the build failed for that and has not judged the code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lack: Option<Cause>,
-    /// What the harness knows of a failure and the output does not say, for the next prompt: the tests that failed, and the
-    /// lines of source that the output names.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub hints: String,
     /// The size of the new and changed files that the rules of git ignore. 0 if it is unknown, which it is
     /// where the build worked in the tree itself.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -198,39 +191,6 @@ impl Answer for Built {
         vec![&mut self.output]
     }
 }
-
-/// Run the build on the tree as it was before the run, and bring the run's changes back.
-#[derive(Debug, Clone, Serialize)]
-pub struct BuildBaseline {
-    /// The round whose build failed.
-    pub round: u32,
-}
-
-impl Request for BuildBaseline {
-    const KIND: &'static str = "build-baseline";
-    type Answer = BaselineBuilt;
-
-    fn round(&self) -> Option<u32> {
-        Some(self.round)
-    }
-}
-
-/// The build ran on the tree as it was before the run. What it changed is gone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename = "baseline-built")]
-pub struct BaselineBuilt {
-    /// The round.
-    pub round: u32,
-    /// How it ended; `None` if it did not run, because files of the run have been changed since.
-    pub ended: Option<Ended>,
-    /// As in [`Built`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lack: Option<Cause>,
-    /// How long it took.
-    pub elapsed_ms: u64,
-}
-
-impl Answer for BaselineBuilt {}
 
 /// Restore every file that the run changed.
 #[derive(Debug, Clone, Serialize)]

@@ -20,10 +20,7 @@ pub use agent::{
     TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
-pub use commit::{
-    Applied, Apply, ApplyAnswer, BaselineBuilt, Build, BuildBaseline, Built, Present, Rejected,
-    Restore, Restored,
-};
+pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Present, Rejected, Restore, Restored};
 pub use commit::{GRADER, PLACEHOLDER};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
 pub use line::{Line, Note};
@@ -31,12 +28,12 @@ pub use model::{
     Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered,
 };
 pub use observe::{Event, Observer, Silent};
+pub use order::IGNORED_FILES;
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,
     NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused,
     Write, WriteAnswer, Written,
 };
-pub use order::{IGNORED_FILES, ON_BASE, PROBES};
 pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};

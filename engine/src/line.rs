@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
-    Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed,
-    Committed, Doubted, HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted,
-    Outcome, Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed,
-    Turned, Unanswered, Waited, WasRead, Written, Wrote,
+    Announced, Answered, Applied, Asked, Attempted, Broke, Built, Checkpointed, Committed, Doubted,
+    HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran,
+    Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered,
+    Waited, WasRead, Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -55,7 +55,6 @@ pub enum Line {
     Applied(Applied),
     Rejected(Rejected),
     Built(Built),
-    BaselineBuilt(BaselineBuilt),
     Restored(Restored),
     Stamped(Stamped),
     Looked(Looked),
@@ -127,7 +126,6 @@ impl Line {
             Self::Applied(applied) => Some(applied.round),
             Self::Rejected(rejected) => Some(rejected.round),
             Self::Built(built) => Some(built.round),
-            Self::BaselineBuilt(built) => Some(built.round),
             Self::Written(written) => Some(written.attempt),
             Self::Refused(refused) => Some(refused.attempt),
             _ => None,

@@ -200,11 +200,6 @@ impl Request for Run {
     type Answer = Tried<Ran>;
 }
 
-/// The beginning of the logs' names of commands that must fail before the change.
-pub const PROBES: &str = "preflight/must_fail_before_";
-/// That of the other acceptance commands, which run before the change as well.
-pub const ON_BASE: &str = "preflight/base_";
-
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename = "ran")]
@@ -215,7 +210,7 @@ pub struct Ran {
     /// Program and arguments.
     pub argv: Vec<String>,
     pub ended: Ended,
-    /// Whether it twice changed files that it may not change. Then it has failed, whatever its exit
+    /// Whether it changed files that it may not change. Then it has failed, whatever its exit
     /// code.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub seal_broken: bool,
@@ -228,16 +223,6 @@ impl Ran {
     /// Whether it exited with 0 and did not change files that it may not change.
     pub fn passed(&self) -> bool {
         self.ended == Ended::Exited(0) && !self.seal_broken
-    }
-
-    /// Whether it is one of those that must fail before the change.
-    pub fn is_probe(&self) -> bool {
-        self.log.starts_with(PROBES)
-    }
-
-    /// Whether it ran before the change.
-    pub fn is_before(&self) -> bool {
-        self.is_probe() || self.log.starts_with(ON_BASE)
     }
 }
 

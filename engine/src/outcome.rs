@@ -26,7 +26,7 @@ pub enum Outcome {
     },
     /// The run cannot continue before a person has decided something.
     NeedsPerson { round: u32, cause: Cause },
-    /// The build also fails without the run's changes: the machine or the project lacks what it needs.
+    /// The build command could not be started.
     Unfit { round: u32, cause: Cause },
     /// The model could not be reached, did not answer, or may not be asked again.
     ModelUnavailable { round: u32, cause: Cause },

@@ -39,6 +39,11 @@ impl Ended {
         }
     }
 
+    /// Whether anything ran.
+    pub fn has_started(self) -> bool {
+        !matches!(self, Self::NotFound | Self::NotExecutable)
+    }
+
     /// The exit code that a shell would report: 127 and 126 if the command did not start, 128 + N
     /// for signal N (Ctrl-C is 2); like `timeout`, 124 after a timeout. Too much of anything
     /// is 125, because shells have no code for it.

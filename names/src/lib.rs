@@ -1,12 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 mod characters;
-mod managers;
 pub mod ours;
 mod table;
 
 pub use characters::{is_bidi, is_invisible};
-pub use managers::{MANAGERS, Manager, WHEELS};
 pub use table::{AT_HOME, INPUTS, LEFT_OUT, LOCK_FILES, PROTECTED, RUNS_LATER, SECRETS};
 
 /// One row of the table.

@@ -126,33 +126,3 @@ fn of_cargo_all_is_shown_or_a_cache_but_its_token() {
     assert_eq!(caches, ["git", "registry"]);
     assert_eq!(at_home(".car", Kind::Shown).next(), None);
 }
-
-#[test]
-fn a_package_manager_is_shown_by_its_files_and_names_its_hosts() {
-    let shown = |file: &str| -> Vec<&str> {
-        MANAGERS
-            .iter()
-            .filter(|manager| manager.is_shown_by(file))
-            .map(|manager| manager.name)
-            .collect()
-    };
-    assert_eq!(shown("Cargo.toml"), ["cargo"]);
-    assert_eq!(shown("app.csproj"), ["NuGet"]);
-    assert_eq!(shown("build.gradle.kts"), ["Gradle"]);
-    assert_eq!(shown("README.md"), [""; 0]);
-    for manager in MANAGERS {
-        assert!(
-            manager
-                .hosts()
-                .all(|host| host.contains('.') && !host.contains(['/', ':'])),
-            "{manager:?}"
-        );
-    }
-    // Where pip puts wheels is in a cache, whose layer keeps them.
-    assert!(caches().any(|cache| WHEELS.starts_with(cache)));
-    assert!(
-        MANAGERS
-            .iter()
-            .any(|manager| manager.fetch.contains(WHEELS))
-    );
-}

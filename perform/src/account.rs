@@ -112,14 +112,6 @@ impl Account {
             .map_err(Fault::file("make", &layers.upper()))
     }
 
-    /// The layers for a command whose changes are discarded; `None` if commands do not work in a view.
-    pub(crate) fn beside_view(&self) -> Option<Layers> {
-        let State::InView(layers) = &self.state else {
-            return None;
-        };
-        Some(layers.beside())
-    }
-
     /// From now on commands work in the tree itself.
     pub(crate) fn leave_view(&mut self) {
         self.layers = None;
@@ -143,10 +135,6 @@ impl Account {
             .extend(own.ok().filter(|own| !self.own.contains(own)));
         self.tracked = self.tracked_in(guard)?;
         if let Some(layers) = self.layers.clone() {
-            layers
-                .beside()
-                .remove()
-                .map_err(Fault::file("remove", &layers.upper()))?;
             layers
                 .renew(run.path())
                 .map_err(Fault::file("make", &layers.upper()))?;

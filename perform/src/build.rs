@@ -6,20 +6,17 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use code_commit_engine::{Built, Cause};
+use code_commit_engine::Built;
 use code_commit_guard::Guard;
-use code_commit_logging::{RedactWriter, Redactor, millis};
-use code_commit_runner::{
-    Cancel, Captured, Command, Confinement, Ended, Env, Lack, Limits, Output, Ran,
-};
+use code_commit_logging::{RedactWriter, millis};
+use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::Event;
 use crate::account::Account;
-use crate::examine::{Examine, Failed};
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::trial::{Broken, Hints, Trial, tell_about};
+use crate::trial::{Broken, Trial, tell_about};
 
 /// The command that decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -36,12 +33,10 @@ pub struct BuildCommand {
     pub confinement: Confinement,
     /// What it may not change, relative to the root; restored if it does.
     pub sealed: Vec<PathBuf>,
-    /// After which failures to find out whether the sandbox hides something that it needs.
-    pub examine: Examine,
 }
 
 impl BuildCommand {
-    /// Runs it at the guard's root, and again if it broke the seal. Output goes to `file`.
+    /// Runs it at the guard's root. Output goes to `file`.
     pub(crate) fn run(
         &self,
         round: u32,
@@ -52,50 +47,17 @@ impl BuildCommand {
         record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let time_left = || self.timeout.into_iter().chain(spending.time_left()).min();
-        let mut trial = Trial::of("build", guard.root(), &self.sealed)?;
-        let (output, broken) = loop {
-            let (output, broken) = self.once(
-                file,
-                (guard, account),
-                (cancel, time_left()),
-                &trial,
-                record,
-            )?;
-            if !trial.runs_again(&broken, record)? {
-                break (output, broken);
-            }
-        };
-        let ran = Ran {
-            output: &output,
-            root: guard.root(),
-            env: &self.env,
-            confinement: &self.confinement,
-        };
-        let mut lack = broken.note.is_none().then(|| ran.lack()).flatten();
-        if lack.is_none() && broken.note.is_none() {
-            let (run, timeout) = (record.folder(), time_left());
-            lack = Failed {
-                build: self,
-                guard,
-                account,
-                run,
-                cancel,
-                timeout,
-            }
-            .lack(&ran)?;
-        }
+        let deadline = self.timeout.into_iter().chain(spending.time_left()).min();
+        let (output, broken) = self.once(file, (guard, account), (cancel, deadline), record)?;
         Ok(Built {
             round,
             ended: output.ended,
-            seal_broken: broken.note.is_some(),
+            seal_broken: broken.is_some(),
             output: output_text(record.folder(), file)?,
             elapsed_ms: millis(output.elapsed),
             changes: Vec::new(),
             present: Vec::new(),
             put_back: Vec::new(),
-            lack: lack.map(|lack| cause(lack, record.folder().redactor())),
-            hints: String::new(),
             ignored_bytes: 0,
         })
     }
@@ -105,16 +67,15 @@ impl BuildCommand {
         file: &str,
         (guard, account): (&Guard, &Account),
         (cancel, deadline): (&Cancel, Option<Duration>),
-        trial: &Trial,
         record: &mut Record,
-    ) -> Result<(Output, Broken), Fault> {
+    ) -> Result<(Output, Option<Broken>), Fault> {
+        let trial = Trial::of("build", guard.root(), &self.sealed)?;
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().with_tokens().writer(Tee {
             file: folder.create_file(file)?,
             record,
         });
-        log.write_all(trial.head().as_bytes()).map_err(failed)?;
         let command = Command {
             deadline,
             limits: self.limits,
@@ -133,13 +94,19 @@ impl BuildCommand {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {
                 drop(log);
-                broken.tell(trial, record)?;
+                if let Some(broken) = broken {
+                    broken.tell(false, record)?;
+                }
                 return Err(ended.err().unwrap_or(Fault::Interrupted));
             }
         };
-        lost.map_or_else(|| close(log, &output, broken.note.as_deref()), Err)
+        let note = broken.as_ref().map(Broken::note);
+        lost.map_or_else(|| close(log, &output, note.as_deref()), Err)
             .map_err(failed)?;
-        tell_about(&output, &self.confinement, Hints::Recorded, record)?;
+        if let Some(broken) = &broken {
+            broken.tell(true, record)?;
+        }
+        tell_about(&output, &self.confinement, &self.env, record)?;
         Ok((output, broken))
     }
 }
@@ -186,14 +153,5 @@ fn ending(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code: {code}"),
         None => format!("no exit code: the build {ended}"),
-    }
-}
-
-/// The words may be of the program that ran, so keys are redacted.
-fn cause(Lack { kind, what, help }: Lack, redactor: &Redactor) -> Cause {
-    Cause {
-        code: kind.code().to_owned(),
-        message: redactor.redact(&what).into_owned(),
-        remedy: Some(redactor.redact(&help).into_owned()),
     }
 }

@@ -10,9 +10,8 @@ use std::time::SystemTime;
 
 use code_commit_apply::Action;
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built,
-    Commit, CommitAnswer, Digest, Ended, Live, NotCommitted, Note, Outcome, Problem, Recorded,
-    Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Ended,
+    Live, NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -29,10 +28,6 @@ use crate::intake::{Intake, Rules, Shown, untidy};
 use crate::kept::{after_build, folders_to_undo, undo_folders};
 use crate::record::{Record, UNDO, store};
 use crate::restore;
-use crate::stash::Stash;
-
-/// What the build of the tree before the run printed.
-const BASELINE_BUILD: &str = "baseline-build.txt";
 
 /// Everything that a run of a commit loop needs.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -220,57 +215,12 @@ impl Live<Build> for CommitWorld<'_> {
             built.ended = Ended::TimedOut;
         }
         let present = self.present(*round, &changes)?;
-        let hints = if built.passed() {
-            String::new()
-        } else {
-            self.hints(built.output.as_str())?
-        };
         Ok(Built {
             changes,
             present,
             put_back,
-            hints,
             ignored_bytes,
             ..built
-        })
-    }
-}
-
-impl Live<BuildBaseline> for CommitWorld<'_> {
-    /// The tree is as before the run while the build runs, and whatever happens the changes come back.
-    fn perform(&mut self, BuildBaseline { round }: &BuildBaseline) -> Result<BaselineBuilt, Fault> {
-        self.cancel_point()?;
-        self.settle()?;
-        let (run, root) = (self.record.folder().clone(), self.rules.root.clone());
-        let rounds = folders_to_undo(&run)?;
-        let none = BaselineBuilt {
-            round: *round,
-            ended: None,
-            lack: None,
-            elapsed_ms: 0,
-        };
-        let mut aside = None;
-        if !rounds.is_empty() {
-            aside = Stash::put(&self.rules.lock, &root, run.path(), &rounds)?;
-            if aside.is_none() {
-                return Ok(none);
-            }
-        }
-        // After a fault the next command brings them back: first it settles what the build may have changed.
-        let built = self.build_and_forget(*round)?;
-        let warning = aside.map_or(Ok(None), |aside| aside.bring_back(&self.rules.lock, &root))?;
-        self.warn(warning)?;
-        let Built {
-            ended,
-            lack,
-            elapsed_ms,
-            ..
-        } = built?;
-        Ok(BaselineBuilt {
-            ended: Some(ended),
-            lack,
-            elapsed_ms,
-            ..none
         })
     }
 }
@@ -348,16 +298,6 @@ impl CommitWorld<'_> {
     fn settle(&mut self) -> Result<(), Fault> {
         self.record.sync()?;
         self.account.recorded(self.record.folder())
-    }
-
-    /// Builds, and restores whatever the build changed.
-    fn build_and_forget(&mut self, round: u32) -> Result<Result<Built, Fault>, Fault> {
-        let built = self.build_accounted(round, BASELINE_BUILD)?;
-        let accounted = self
-            .account
-            .abandon(&self.rules.guard, self.record.folder())?;
-        self.warn(accounted.warnings)?;
-        Ok(built)
     }
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {

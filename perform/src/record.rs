@@ -198,12 +198,6 @@ impl Record {
         Doubted { doubt }
     }
 
-    /// Warns without recording it: a program written by a model may be able to read the record.
-    pub fn hint(&mut self, warning: Problem) {
-        let warning = self.redacted(warning);
-        self.tell(&Event::Warning(&warning));
-    }
-
     fn redacted(&self, warning: Problem) -> Problem {
         let redact = |text: String| self.folder().redactor().redact(&text).into_owned();
         let warning = self.portable(warning);

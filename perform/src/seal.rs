@@ -1,8 +1,7 @@
 //! The seal: what decides whether the work is done must not be changed by the work.
 //!
 //! The build script, the configuration and the protected files are compared before and after each build. What
-//! a build changed is restored, and the build runs again; its exit code counts, unless it breaks the seal
-//! again.
+//! a build changed is restored, and the build has failed, whatever its exit code.
 
 use std::collections::BTreeMap;
 use std::io;

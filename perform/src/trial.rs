@@ -1,11 +1,10 @@
-//! A command that decides something: run under seal, and again if it broke the seal.
+//! A command that decides something: run under seal.
 
 use std::path::{Path, PathBuf};
 
-use code_commit_logging::RunFolder;
-use code_commit_runner::{Confinement, Output};
-
 use code_commit_engine::Problem;
+use code_commit_logging::RunFolder;
+use code_commit_runner::{Confinement, Env, Output};
 
 use crate::attic::Attic;
 use crate::fault::Fault;
@@ -15,139 +14,91 @@ use crate::seal::Seal;
 /// Code of the hint on how to widen the sandbox.
 const SANDBOX: &str = "sandbox";
 
-/// Where hints about the sandbox go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hints {
-    /// Also to the record: the sandbox hides it.
-    Recorded,
-    /// Only to the user: the record may be in the tree, where a command could read how to escape.
-    Told,
-}
-
-/// A command under seal: at most two executions.
+/// A command under seal.
 pub(crate) struct Trial {
     /// What runs: `build` or `command`.
     what: &'static str,
     seal: Seal,
-    /// The heading of the log of the second execution.
-    head: Option<String>,
 }
 
 /// How it broke the seal; everything has been restored.
 pub(crate) struct Broken {
-    changed: Vec<String>,
+    what: &'static str,
+    paths: String,
     /// The folder with the content that was replaced.
     kept: Option<PathBuf>,
-    /// For the end of the log of a second execution, which has then failed, whatever its exit code.
-    pub(crate) note: Option<String>,
 }
 
 impl Trial {
-    /// Before the first execution, at this root.
+    /// Before the command runs, at this root.
     pub(crate) fn of(what: &'static str, root: &Path, sealed: &[PathBuf]) -> Result<Self, Fault> {
         let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
-        Ok(Self {
-            what,
-            seal,
-            head: None,
-        })
-    }
-
-    /// The heading of the log of this execution.
-    pub(crate) fn head(&self) -> &str {
-        self.head.as_deref().unwrap_or_default()
+        Ok(Self { what, seal })
     }
 
     /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
-    /// `in_view` are those that it changed in its view, where they are restored already.
-    pub(crate) fn restore(&self, run: &RunFolder, in_view: Vec<String>) -> Result<Broken, Fault> {
+    /// `in_view` are those that it changed in its view, where they are restored already. `None` if it changed none.
+    pub(crate) fn restore(
+        self,
+        run: &RunFolder,
+        in_view: Vec<String>,
+    ) -> Result<Option<Broken>, Fault> {
         let mut attic = Attic::of(run.path());
         let mut changed = self.seal.restore(&mut attic)?;
         changed.extend(in_view);
-        let mut broken = Broken {
-            changed,
+        Ok((!changed.is_empty()).then(|| Broken {
+            what: self.what,
+            paths: changed.join(", "),
             kept: attic.folder().map(Path::to_owned),
-            note: None,
-        };
-        if self.head.is_some() && !broken.changed.is_empty() {
-            broken.note = Some(format!(
-                "{} again: it counts as failed",
-                broken.changes(self.what)
-            ));
-        }
-        Ok(broken)
-    }
-
-    /// Tells how a finished execution broke the seal; gives whether the command is to run again.
-    pub(crate) fn runs_again(
-        &mut self,
-        broken: &Broken,
-        record: &mut Record,
-    ) -> Result<bool, RecordError> {
-        if let Some(note) = &broken.note {
-            record.warn(broken.warning(note.clone()))?;
-        }
-        if self.head.is_some() || broken.changed.is_empty() {
-            return Ok(false);
-        }
-        let what = self.what;
-        let said = format!(
-            "{}; it was restored, and the {what} ran again",
-            broken.changes(what)
-        );
-        self.head = Some(format!("[code-commit] {said}\n"));
-        record.warn(broken.warning(said))?;
-        Ok(true)
+        }))
     }
 }
 
 impl Broken {
     /// The sandbox may have protected the files: then something else changed them.
-    fn changes(&self, what: &str) -> String {
+    fn happened(&self) -> String {
+        let Self { what, paths, .. } = self;
+        format!("the {what}, or somebody else while it ran, changed {paths}; it was restored")
+    }
+
+    /// What a command that has finished comes to, whatever its exit code.
+    pub(crate) fn note(&self) -> String {
         format!(
-            "the {what}, or somebody else while it ran, changed {}",
-            self.changed.join(", ")
+            "{}, and the {} counts as failed",
+            self.happened(),
+            self.what
         )
     }
 
-    /// For the user, if the command did not finish and is not run again.
-    pub(crate) fn tell(&self, trial: &Trial, record: &mut Record) -> Result<(), RecordError> {
-        if self.changed.is_empty() {
-            return Ok(());
-        }
-        let said = format!("{}; it was restored", self.changes(trial.what));
-        record.warn(self.warning(said))
-    }
-
     /// For the user, who may want the content back.
-    fn warning(&self, said: String) -> Problem {
+    pub(crate) fn tell(&self, has_finished: bool, record: &mut Record) -> Result<(), RecordError> {
+        let said = if has_finished {
+            self.note()
+        } else {
+            self.happened()
+        };
         let message = match &self.kept {
             Some(folder) => format!("{said}; what was there is in {}", folder.display()),
             None => said,
         };
-        Problem {
+        record.warn(Problem {
             code: "seal".to_owned(),
-            path: Some(self.changed.join(", ")),
+            path: Some(self.paths.clone()),
             line: None,
             message,
-        }
+        })
     }
 }
 
-/// Records and reports what the user should know about a finished command, apart from its end. How to widen
-/// the sandbox goes to the user alone: a model has no say in it, and could ask for it.
+/// Records and reports what the user should know about a finished command, apart from its end.
 pub(crate) fn tell_about(
     output: &Output,
     confinement: &Confinement,
-    hints: Hints,
+    env: &Env,
     record: &mut Record,
 ) -> Result<(), RecordError> {
-    if let Some(message) = code_commit_runner::explain(output, confinement) {
-        let hint = Problem::new(SANDBOX, message);
-        match hints {
-            Hints::Recorded => record.warn(hint)?,
-            Hints::Told => record.hint(hint),
-        }
+    for message in code_commit_runner::withheld(output, confinement, env) {
+        record.warn(Problem::new(SANDBOX, message))?;
     }
     survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
 }
@@ -202,10 +153,9 @@ mod tests {
                 elapsed: Duration::ZERO,
                 survivors_killed: 0,
                 survivors_left,
-                denied: Vec::new(),
                 refused: Vec::new(),
             };
-            tell_about(&output, &Confinement::off(), Hints::Recorded, &mut record).unwrap();
+            tell_about(&output, &Confinement::off(), &Env::default(), &mut record).unwrap();
         }
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;

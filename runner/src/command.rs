@@ -26,9 +26,6 @@ pub struct Command {
     pub limits: Limits,
     /// What happens to processes that outlive the command.
     pub leftovers: Leftovers,
-    /// Whether [`Output::denied`](crate::Output::denied) is noted, which takes time. Only with
-    /// [`Rung::Namespaces`](crate::Rung::Namespaces).
-    pub watched: bool,
 }
 
 impl Command {
@@ -47,7 +44,6 @@ impl Command {
             streams: Streams::Merged,
             limits: Limits::default(),
             leftovers: Leftovers::Sweep,
-            watched: false,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The result of a command.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,21 +24,8 @@ pub struct Output {
     /// How many processes are still there: those of another user, and those that were not gone
     /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
-    /// What it could not reach, each once, if it was [watched](crate::Command::watched).
-    pub denied: Vec<Denied>,
     /// The hosts that it did not reach by the proxy, in the order of the first time; at most 32.
     pub refused: Vec<RefusedHost>,
-}
-
-/// What a sandboxed command could not reach. It may not exist outside the sandbox either.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Denied {
-    /// A path that is not there, or may not be read.
-    Read(PathBuf),
-    /// A path that may not be written, or whose folder is not there.
-    Write(PathBuf),
-    /// An address that nothing leads to, or where nobody listens.
-    Connection(SocketAddr),
 }
 
 impl Output {

@@ -21,7 +21,6 @@ mod allowed;
 mod request;
 mod tunnel;
 
-pub(crate) use allowed::is_of_web;
 pub use allowed::{AddressRange, AllowedHost, Refusal, RefusedHost};
 use request::{Request, head};
 use tunnel::{Begun, begin};

@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use crate::probe::forget;
 use crate::pump::{Pump, Room, Stop};
 use crate::reap::Swept;
-use crate::sandbox::Noted;
 use crate::spawn::{connect, start};
 use crate::usage::Watch;
 use crate::wait::now;
-use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, RunError, Stream, sandbox};
+use crate::{
+    Cancel, Command, Confinement, Ended, Leftovers, Output, RefusedHost, RunError, Stream, sandbox,
+};
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -67,19 +68,13 @@ fn run_now(
             Swept::default(),
             pump,
             begun,
-            Noted::default(),
+            Vec::new(),
         ));
     }
     let mut running = match start(command, confinement, ends)? {
         Ok(running) => running,
         Err(ended) => {
-            return Ok(output(
-                ended,
-                Swept::default(),
-                pump,
-                begun,
-                Noted::default(),
-            ));
+            return Ok(output(ended, Swept::default(), pump, begun, Vec::new()));
         }
     };
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
@@ -116,7 +111,7 @@ fn run_now(
         swept,
         pump,
         begun,
-        running.aftercare.noted(command.watched),
+        running.aftercare.refused(),
     ))
 }
 
@@ -134,14 +129,19 @@ fn check_folder(path: &Path) -> Result<(), RunError> {
     })
 }
 
-fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant, noted: Noted) -> Output {
+fn output(
+    ended: Ended,
+    swept: Swept,
+    pump: Pump<'_>,
+    begun: Instant,
+    refused: Vec<RefusedHost>,
+) -> Output {
     let (captured, apart) = pump.finish();
     let elapsed = now().saturating_duration_since(begun);
     let Swept {
         killed: survivors_killed,
         left: survivors_left,
     } = swept;
-    let (denied, refused) = noted;
     Output {
         ended,
         captured,
@@ -149,7 +149,6 @@ fn output(ended: Ended, swept: Swept, pump: Pump<'_>, begun: Instant, noted: Not
         elapsed,
         survivors_killed,
         survivors_left,
-        denied,
         refused,
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::command::Group;
-use crate::{Command, Confinement, Denied, Ended, RefusedHost, RunError, Rung, TemporaryFolder};
+use crate::{Command, Confinement, Ended, RefusedHost, RunError, Rung, TemporaryFolder};
 
 pub(crate) mod access;
 mod bwrap;
@@ -26,14 +26,12 @@ mod sockets;
 mod toolchains;
 mod view;
 
-pub(crate) use caches::{lock as lock_caches, places as cache_places};
+pub(crate) use caches::lock as lock_caches;
 pub(crate) use descriptors::memory_file;
 pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
-pub(crate) use landlock::is_in_private_home;
 pub(crate) use launch::Launch;
-pub(crate) use packages::is_for_all;
 pub(crate) use plan::Visible;
 
 use launch::{direct, plainly};
@@ -52,9 +50,6 @@ pub(crate) enum Aftercare {
         Option<PipeWriter>,
     ),
 }
-
-/// What a command was denied, if it was watched, and the hosts that it did not reach by the proxy.
-pub(crate) type Noted = (Vec<Denied>, Vec<RefusedHost>);
 
 /// Prepares to start `command`, whose `argv[0]` has been resolved.
 pub(crate) fn prepare(
@@ -112,19 +107,12 @@ impl Aftercare {
         }
     }
 
-    /// See [`Noted`].
-    pub(crate) fn noted(&self, watched: bool) -> Noted {
-        let Self::Namespaces(control) = self else {
-            return Default::default();
-        };
-        (
-            if watched {
-                control.denied()
-            } else {
-                Vec::new()
-            },
-            control.refused(),
-        )
+    /// The hosts that the command did not reach by the proxy.
+    pub(crate) fn refused(&self) -> Vec<RefusedHost> {
+        match self {
+            Self::Namespaces(control) => control.refused(),
+            _ => Vec::new(),
+        }
     }
 
     /// How the command ended, given how its launcher ended. `text` is what was printed.
@@ -155,7 +143,6 @@ pub fn helper() -> Option<ExitCode> {
         Some(helper::VIEW) => Some(view::run_helper(words)),
         Some(helper::OUTER) => Some(namespaces::outer(words)),
         Some(helper::FIRST) => Some(namespaces::first(words)),
-        Some(helper::TRACED) => Some(namespaces::traced(words)),
         Some(_) | None => {
             helper_is("/proc/self/exe");
             close_fds::set_fds_cloexec(3, &[]);

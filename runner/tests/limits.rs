@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use code_commit_runner::{Confinement, Ended, Output, Resources, Rung, explain};
+use code_commit_runner::{Ended, Output, Resources, Rung};
 use support::{Scratch, processes_with, rungs};
 
 /// Runs a command with these limits only.
@@ -65,7 +65,7 @@ fn ten_gigabytes_of_memory_are_not_given() {
 }
 
 #[test]
-fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_why() {
+fn a_full_temporary_folder_and_a_large_file_fail_the_build() {
     let resources = Resources {
         temporary_bytes: Some(1 << 20),
         file_bytes: Some(4 << 20),
@@ -73,31 +73,14 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_
     };
     for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
         let scratch = Scratch::new();
-        let told = |folder: &str, size: &str| {
+        let fails = |folder: &str, size: &str| {
             let line = format!("cat /dev/zero | head -c {size} > {folder}/file");
-            let output = ran(&scratch, rung, &["sh", "-c", &line], resources);
-            assert!(!output.success(), "{rung}: {folder}");
-            explain(
-                &output,
-                &Confinement {
-                    rung,
-                    access: scratch.access(),
-                },
-            )
-            .unwrap_or_else(|| output.text())
+            !ran(&scratch, rung, &["sh", "-c", &line], resources).success()
         };
         if rung != Rung::Landlock {
-            assert!(
-                told("/tmp", "3M").contains("`--build-temporary SIZE`"),
-                "{rung}: {}",
-                told("/tmp", "3M")
-            );
+            assert!(fails("/tmp", "3M"), "{rung}");
         }
-        assert!(
-            told("src", "9M").contains("`--build-file SIZE`"),
-            "{rung}: {}",
-            told("src", "9M")
-        );
+        assert!(fails("src", "9M"), "{rung}");
         assert!(
             fs::metadata(scratch.at("tree/src/file")).unwrap().len() <= 4 << 20,
             "{rung}"
@@ -106,7 +89,7 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build_and_the_user_is_told_
 }
 
 #[test]
-fn a_process_that_opens_too_many_files_gets_an_error_and_the_user_is_told_why() {
+fn a_process_that_opens_too_many_files_gets_an_error() {
     let resources = Resources {
         open_files: Some(300),
         ..Resources::default()
@@ -116,17 +99,6 @@ fn a_process_that_opens_too_many_files_gets_an_error_and_the_user_is_told_why() 
         scratch.compile("glutton");
         let output = ran(&scratch, rung, &["./src/glutton", "files"], resources);
         assert_eq!(output.text(), "300: Too many open files\n", "{rung}");
-        let told = explain(
-            &output,
-            &Confinement {
-                rung,
-                access: scratch.access(),
-            },
-        );
-        assert_eq!(
-            told.is_some_and(|told| told.contains("`--build-open-files NUMBER`")),
-            rung != Rung::Off
-        );
     }
 }
 

@@ -13,11 +13,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use std::path::PathBuf;
-
-use code_commit_runner::{
-    Access, AllowedHost, Cancel, Command, Confinement, Denied, Ended, Rung, hidden, run,
-};
+use code_commit_runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
 use support::{Scratch, rungs, works};
 
 /// What the standard library of most languages does before it listens or connects.
@@ -59,7 +55,6 @@ fn a_user_without_rights_is_confined_like_root() {
         "no_folder_is_made_through_a_link_that_a_build_planted",
         "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
         "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
-        "what_a_watched_command_asks_for_in_vain_is_noted",
     ]);
 }
 
@@ -115,49 +110,6 @@ fn each_ending_is_told_apart_in_every_sandbox() {
     }
 }
 
-/// As `strace` would tell it, by processes and threads of all kinds.
-#[test]
-fn what_a_watched_command_asks_for_in_vain_is_noted() {
-    if !works(Rung::Namespaces) {
-        return;
-    }
-    let scratch = Scratch::new();
-    let line = "cat /etc/issue; cd src && cat not-there; (mkdir /etc/new; : > /usr/new) & wait; \
-        : > /dev/tcp/192.0.2.1/80; kill -URG $$; kill -RTMIN $$ 2>/dev/null; exit 7";
-    let command = |watched| Command {
-        watched,
-        ..scratch.command(&["bash", "-c", line])
-    };
-    let output = scratch.run(Rung::Namespaces, &command(true));
-    assert_eq!(output.ended, Ended::Exited(7), "{}", output.text());
-    for expected in [
-        Denied::Read("/etc/issue".into()),
-        Denied::Read(scratch.at("tree/src/not-there")),
-        Denied::Write("/etc/new".into()),
-        Denied::Write("/usr/new".into()),
-        Denied::Connection("192.0.2.1:80".parse().unwrap()),
-    ] {
-        assert!(
-            output.denied.contains(&expected),
-            "{expected:?}: {:?}",
-            output.denied
-        );
-    }
-    assert_eq!(
-        hidden(&output.denied, &scratch.access()),
-        [PathBuf::from("/etc/issue")]
-    );
-    assert_eq!(scratch.run(Rung::Namespaces, &command(false)).denied, []);
-    // Nobody inside may trace anybody.
-    let traces = "import ctypes, os\nassert ctypes.CDLL(None, use_errno=True).ptrace(0, 0, 0, 0) == -1 and ctypes.get_errno() == 1";
-    let command = Command {
-        watched: true,
-        ..scratch.command(&["python3", "-c", traces])
-    };
-    let output = scratch.run(Rung::Namespaces, &command);
-    assert!(output.success(), "{}", output.text());
-}
-
 #[test]
 fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
     let scratch = Scratch::new();
@@ -176,66 +128,6 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
             matches!(output.ended, Ended::NotFound | Ended::NotExecutable),
             "{rung}: {output:?}"
         );
-    }
-}
-
-#[test]
-fn the_user_is_told_what_the_sandbox_forbade_and_how_to_allow_it() {
-    let scratch = Scratch::new();
-    let told = |rung, line: &str| {
-        let output = scratch.sh(rung, line);
-        let confinement = Confinement {
-            rung,
-            access: scratch.access(),
-        };
-        let sentence =
-            code_commit_runner::explain(&output, &confinement).unwrap_or_else(|| output.text());
-        sentence.replace(scratch.at("").to_str().unwrap(), "SCRATCH/")
-    };
-    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Landlock]
-        .into_iter()
-        .filter(|rung| works(*rung))
-    {
-        // The same for an existing key and a missing one.
-        for key in ["home/.ssh/id", "home/.ssh/none"] {
-            let advice = told(rung, &format!("cat {}", scratch.at(key).display()));
-            assert!(
-                advice.starts_with("the sandbox hides your home directory"),
-                "{rung}: {advice}"
-            );
-            assert!(!advice.contains(".ssh"), "{rung}: {advice}");
-        }
-        let held = "the sandbox protects SCRATCH/tree/build.sh: no build may change it (`--sandbox off` lets it)";
-        assert_eq!(told(rung, "echo >> build.sh"), held, "{rung}");
-        let advice = told(
-            rung,
-            &format!("mkdir {}", scratch.at("outside/new").display()),
-        );
-        assert!(advice.contains("[sandbox] writable"), "{rung}: {advice}");
-    }
-    if works(Rung::Landlock) {
-        let top = |advice: &str| {
-            format!(
-                "the sandbox (Landlock) lets a build make nothing new at the top of the tree: {advice}"
-            )
-        };
-        let folder = "name the folder with `--writable SCRATCH/tree/dist` or `[sandbox] writable = [\"SCRATCH/tree/dist\"]`";
-        assert_eq!(told(Rung::Landlock, "mkdir ./dist"), top(folder));
-        // The script's messages begin with its name, which is protected.
-        let script =
-            "printf '#!/bin/sh\\necho x > dist\\n' > src/run.sh; chmod +x src/run.sh; ./src/run.sh";
-        let other = "let it write into a folder that is there, or use `--sandbox namespaces`";
-        assert_eq!(told(Rung::Landlock, script), top(other));
-        // A normal read-only file has nothing to do with the sandbox.
-        let line = "echo 'sh: 1: cannot create src/new/file: Permission denied'; exit 1";
-        assert!(
-            !told(Rung::Landlock, line).contains("sandbox"),
-            "{}",
-            told(Rung::Landlock, line)
-        );
-        // The home directory is a different one there.
-        let advice = told(Rung::Landlock, "cat ~/.sdk/lib");
-        assert!(advice.contains("`--readable ~/FOLDER`"), "{advice}");
     }
 }
 

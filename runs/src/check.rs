@@ -1,24 +1,20 @@
 //! `code-commit check`: the build, the commands of an order, or the check command of the specs, in its sandbox, and
 //! nothing paid.
 
-use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use code_commit_engine::{Built, Cause, Journaled};
+use code_commit_engine::{Build, Built, Ended, Harness as _, Journaled};
 use code_commit_guard::Guard;
 use code_commit_logging::Stamp;
-use code_commit_loop_commit::{Fitness, check};
-use code_commit_perform::{BuildCommand, CommitWorld, Event, Examine, Observer, Rules};
+use code_commit_loop_order::WorkOrder;
+use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, phrases, printable};
-use code_commit_runner::Kind;
 use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
 
-mod fetch;
-mod offer;
 pub(crate) mod traces;
 
 use self::traces::{CHECK, put_away};
@@ -56,11 +52,11 @@ impl Subject {
 
 /// Whose commands are checked.
 #[derive(Debug, Clone, Copy)]
-pub enum Of<'f> {
+pub enum Of<'o> {
     /// The build.
     Build,
-    /// The verification and the acceptance commands of the order in a file.
-    Order(&'f Path),
+    /// The verification and the acceptance commands of an order, each within this time.
+    Order(&'o WorkOrder, Duration),
     /// The check command of the specs.
     Specs,
 }
@@ -72,21 +68,8 @@ pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     with(settings, &tree, of, host)
 }
 
-/// As [`run`], once the package managers of the project have fetched what it needs into the layers over their caches.
-/// Only they reach their public hosts. Where one of them fails, nothing is checked.
-pub fn fetch_and_run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
-    let tree = place::work_tree(host.here()?)?;
-    let settings = crate::config::load(tree.root(), layer.clone(), host)?;
-    let fetched = fetch::all(&settings, &tree, host)?;
-    if fetched == Exit::Done {
-        with(settings, &tree, of, host)
-    } else {
-        Ok(fetched)
-    }
-}
-
 /// As [`run`], with these settings.
-pub(crate) fn with(
+pub fn with(
     settings: Settings,
     tree: &WorkTree,
     of: Of<'_>,
@@ -144,16 +127,13 @@ pub(crate) fn with(
         .zip(&subjects)
         .try_fold(Exit::Done, |worst, (round, subject)| {
             harness.world().build = subject.command.clone();
-            let (fitness, built) = check(&mut harness, round)?;
+            let built = harness.perform(Build { round })?;
             // Its record is gone at the end.
             let printed = code_commit_perform::output_text(&folder, &built.output.stored.file);
             let printed = printed
                 .map(|text| text.as_str().to_owned())
                 .unwrap_or_default();
-            Ok(worse(
-                worst,
-                tell(&fitness, &built, &printed, subject, host),
-            ))
+            Ok(worse(worst, tell(&built, &printed, subject, of, host)))
         });
     let fault = |error| fault(error, tree.root(), &folder);
     let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
@@ -188,8 +168,9 @@ fn subjects(
                 command,
             }]
         }),
-        Of::Order(file) => {
-            let commands = order::commands_to_check(file, tree, guard, &plan.settings, host)?;
+        Of::Order(order, timeout) => {
+            let site = (tree, guard);
+            let commands = order::commands_to_check(order, timeout, site, &plan.settings, host)?;
             Ok(commands.into_iter().map(named).collect())
         }
         Of::Specs => Ok(vec![named(spec::check::command(
@@ -210,10 +191,7 @@ fn build(
         .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     seal(tree, guard, plan)?;
     let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
-    Ok(BuildCommand {
-        examine: Examine::Any,
-        ..build_command(plan, host.environment, confinement)
-    })
+    Ok(build_command(plan, host.environment, confinement))
 }
 
 /// What a machine lacks comes before what the code lacks.
@@ -230,58 +208,41 @@ fn worse(one: Exit, other: Exit) -> Exit {
     }
 }
 
-/// Prints the verdict; gives the exit code.
-fn tell(
-    fitness: &Fitness,
-    built: &Built,
-    printed: &str,
-    subject: &Subject,
-    host: Host<'_>,
-) -> Exit {
+/// Prints the verdict; gives the exit code. Before an order is carried out, its commands may fail.
+fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<'_>) -> Exit {
     let output = host.output;
+    let is_of_order = matches!(of, Of::Order(..));
     let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
     let (name, line) = (subject.name(), &subject.line);
-    let (word, exit, lack) = match fitness {
-        Fitness::Green => ("green", Exit::Done, None),
-        Fitness::Red => ("red", Exit::Failed, None),
-        Fitness::Unfit(cause) => ("unfit", Exit::Unfit, Some(cause)),
+    let (word, exit) = match built.ended {
+        _ if built.passed() => ("green", Exit::Done),
+        ended if !ended.has_started() => ("unfit", Exit::Unfit),
+        Ended::TimedOut if is_of_order => ("hangs", Exit::Failed),
+        _ => ("red", Exit::Failed),
     };
-    output.object(&json!({ "command": line, "fitness": word, "lack": lack, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
-    if exit != Exit::Done {
+    output.object(&json!({ "command": line, "fitness": word, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
+    if exit != Exit::Done && !is_of_order {
         output.report(printable(printed).trim_end());
     }
-    match lack {
-        None if exit == Exit::Done => {
-            output.report(&output.paint(GOOD, &format!("green: {name} passes ({took})")));
-            if line.is_none() {
-                output.warn(NOTHING_TO_FIX);
-            }
+    if exit == Exit::Done {
+        let already = if is_of_order { " already" } else { "" };
+        output.report(&output.paint(GOOD, &format!("green{already}: {name} passes ({took})")));
+        if line.is_none() {
+            output.warn(NOTHING_TO_FIX);
         }
-        None => {
-            let ended = phrases::ended(built.ended);
-            output.report(&output.paint(BAD, &format!("red: {name} fails: {ended} ({took})")));
-        }
-        Some(Cause {
-            code,
-            message,
-            remedy,
-        }) => {
-            let of = line
-                .as_ref()
-                .map(|_| format!("{name}: "))
-                .unwrap_or_default();
-            output
-                .report(&output.paint(BAD, &format!("unfit: {of}{} ({took})", printable(message))));
-            let remedy = remedy.as_deref().unwrap_or_default();
-            output.report_prose(&format!("help: {}", printable(remedy)));
-            if code == Kind::Hidden.code()
-                && let Err(error) = offer::offer(remedy, host)
-            {
-                output.warn(&format!("{:#}", error.error));
-            }
-        }
+    } else {
+        let ended = if exit == Exit::Unfit {
+            built.ended.to_string()
+        } else {
+            format!("fails: {}", phrases::ended(built.ended))
+        };
+        output.report(&output.paint(BAD, &format!("{word}: {name} {ended} ({took})")));
     }
-    exit
+    if is_of_order && exit == Exit::Failed {
+        Exit::Done
+    } else {
+        exit
+    }
 }
 
 /// Hears warnings only; the output of the build is shown at its end.

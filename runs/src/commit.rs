@@ -24,7 +24,7 @@ pub use self::inputs::SYSTEM_PROMPT;
 pub use self::plan::{Plan, Task, form, policy};
 pub use self::query::Query;
 pub(crate) use self::request::refused;
-pub use self::request::{OnFailure, OnUnfit, Request, Which, beside_or_above};
+pub use self::request::{OnFailure, Request, Which, beside_or_above};
 pub(crate) use self::run::Commit;
 pub use self::run::{Opened, begin};
 
@@ -87,7 +87,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
         chosen: ready.chosen(),
         same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
-        no_check: args.on_unfit == OnUnfit::GoOn,
         key: args.key.clone(),
         commit: args
             .commit

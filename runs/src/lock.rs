@@ -246,18 +246,6 @@ fn settle_run(
     if traces::is_check(run, state) {
         return traces::put_away(tree, &records::open(run));
     }
-    // Only now: the build ran on the tree without them.
-    if let Some(warnings) =
-        code_commit_perform::bring_back(lock, tree.root(), run).map_err(failed)?
-    {
-        warnings
-            .iter()
-            .for_each(|warning| host.output.warn(&warning.message));
-        host.output.warn(&format!(
-            "{} was killed while it built the tree without its changes; they are back",
-            records::name(run)
-        ));
-    }
     Ok(())
 }
 

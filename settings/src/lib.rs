@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-mod add;
 mod choice;
 mod environment;
 mod files;
@@ -18,7 +17,6 @@ mod table;
 mod trust;
 mod values;
 
-pub use add::{AddError, add_for_user};
 pub use choice::{Byproducts, CommitScope, OutputLimit, Repair, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};

@@ -20,8 +20,6 @@ pub struct File {
     pub sha256: String,
     /// Its settings.
     pub layer: Layer,
-    /// Its text.
-    pub(crate) text: String,
 }
 
 /// Why a configuration file cannot be used.
@@ -100,7 +98,6 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
         path: path.to_owned(),
         sha256,
         layer,
-        text,
     }))
 }
 

@@ -26,7 +26,6 @@ fn shown(head: &str, out: u64, tail: &str) -> String {
         elapsed: Duration::ZERO,
         survivors_killed: 0,
         survivors_left: 0,
-        denied: Vec::new(),
         refused: Vec::new(),
     };
     outcome(Kind::Gemini, &spawn, Collected::default(), &output, false).stderr

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use code_commit_runs::order::{Request, Terms};
 use code_commit_settings::{Layer, ModelNames, Temperature};
 
-use super::flags::OrderSettingArgs;
+use super::flags::{BuildArgs, OrderSettingArgs};
 
 #[derive(Debug, Args)]
 pub struct OrderArgs {
@@ -30,7 +30,7 @@ impl OrderArgs {
 pub enum OrderCommand {
     /// Carry orders out: the model proposes whole files, the harness checks, writes, verifies, and on failure puts everything back
     Run(Box<RunOrderArgs>),
-    /// Say whether an order could be carried out here; no model is asked, nothing is written
+    /// Say whether an order could be carried out here, and which of its commands pass already; no model is asked, nothing is written
     Check(CheckArgs),
     /// Write a first order to fill in; nothing is overwritten
     New(NewArgs),
@@ -98,6 +98,11 @@ pub struct CheckArgs {
     /// The repository
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub repo: PathBuf,
+    /// How long each command may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, allow_negative_numbers = true, value_parser = seconds)]
+    pub timeout_seconds: u64,
+    #[command(flatten)]
+    pub settings: BuildArgs,
 }
 
 #[derive(Debug, Args)]

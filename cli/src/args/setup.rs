@@ -9,16 +9,9 @@ use super::flags::{BuildArgs, SettingArgs, token_budget};
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Run the verification and the acceptance commands of this work order instead of the build
-    #[arg(long, value_name = "FILE")]
-    pub order: Option<PathBuf>,
     /// Run the check command of the specs instead of the build
-    #[arg(long, conflicts_with = "order")]
-    pub spec: bool,
-    /// First let the project's package managers (cargo, npm, go …) fetch into layers over their caches; only they reach
-    /// their public hosts
     #[arg(long)]
-    pub fetch: bool,
+    pub spec: bool,
     #[command(flatten)]
     pub settings: BuildArgs,
 }
@@ -26,12 +19,11 @@ pub struct CheckArgs {
 impl CheckArgs {
     /// Whose commands are checked.
     pub fn of(&self) -> check::Of<'_> {
-        let build = if self.spec {
+        if self.spec {
             check::Of::Specs
         } else {
             check::Of::Build
-        };
-        self.order.as_deref().map_or(build, check::Of::Order)
+        }
     }
 }
 

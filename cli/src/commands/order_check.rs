@@ -1,20 +1,21 @@
-//! `code-commit order check`: could this order be carried out here?
+//! `code-commit order check`: could this order be carried out here, and which of its commands pass already?
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_loop_order::{FieldProblem, WorkOrder, proves_nothing};
 use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable};
 use code_commit_runs::order::{self, preflight};
 use code_commit_runs::trusted::Trusted;
-use code_commit_runs::{Exit, Failure, Host};
-use code_commit_settings::{Layer, Settings};
+use code_commit_runs::{Exit, Failure, Host, check};
+use code_commit_settings::Settings;
 use serde_json::json;
 
 use crate::args::order::CheckArgs;
 
-/// Reports all problems together.
+/// Reports all problems together; runs the commands if there are none.
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let Host {
         environment,
@@ -22,7 +23,7 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         ..
     } = host;
     let tree = preflight::repository(&args.repo)?;
-    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), args.settings.layer.clone(), host)?;
     let bytes = read(&args.file)?;
     let trusted = Trusted::of(&tree, environment);
     let order = WorkOrder::parse(&bytes);
@@ -50,11 +51,13 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         }));
     }
     report(&args.file, order.as_ref().ok(), &problems, output);
-    Ok(if problems.is_empty() {
-        Exit::Done
-    } else {
-        Exit::Failed
-    })
+    match order {
+        Ok(order) if problems.is_empty() => {
+            let timeout = Duration::from_secs(args.timeout_seconds);
+            check::with(settings, &tree, check::Of::Order(&order, timeout), host)
+        }
+        Ok(_) | Err(_) => Ok(Exit::Failed),
+    }
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {

@@ -305,7 +305,7 @@ fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
         return;
     };
     let case = format!("{rung} as {user}: {ran}");
-    // It broke the seal twice.
+    // It broke the seal.
     assert_eq!(ran.code, Some(1), "{case}");
     let left = differing(&before, root);
     let is_ordinary = |path: &&PathBuf| {

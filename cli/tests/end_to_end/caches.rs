@@ -213,53 +213,6 @@ fn cargo_adds_a_dependency_from_an_allowed_host() {
 }
 
 #[test]
-fn cargo_fetches_ahead_and_later_builds_need_no_network() {
-    if !works(Mode::Namespaces) {
-        return;
-    }
-    let user = User::new();
-    let host = user.registry.address.to_string();
-    let project = &user.scene.project;
-    project
-        .write(
-            "Cargo.toml",
-            format!("{MANIFEST}[dependencies]\nanswer = \"1\"\n").as_bytes(),
-        )
-        .unwrap();
-    project
-        .write("build.sh", b"#!/bin/sh\ncargo run -q\n")
-        .unwrap();
-    let changed = project.status().unwrap();
-    let lacking = user.check(&[]);
-    assert_eq!(
-        (lacking.code, user.registry.downloads()),
-        (Some(8), 0),
-        "{lacking}"
-    );
-    assert!(
-        lacking
-            .out
-            .replace('\n', " ")
-            .contains("run `code-commit check --fetch` once"),
-        "{lacking}"
-    );
-    let first = user.check(&["--fetch", "--allow-host", &host]);
-    assert_eq!(
-        (first.code, user.registry.downloads()),
-        (Some(0), 1),
-        "{first}"
-    );
-    assert!(first.out.starts_with("fetched: cargo fetch ("), "{first}");
-    let again = user.check(&[]);
-    assert_eq!(
-        (again.code, user.registry.downloads()),
-        (Some(0), 1),
-        "{again}"
-    );
-    assert_eq!(project.status().unwrap(), changed);
-}
-
-#[test]
 fn cargo_adds_a_dependency_with_the_network() {
     for (rung, mode) in [("namespaces", Mode::Namespaces), ("bwrap", Mode::Bwrap)] {
         if works(mode) {

@@ -325,18 +325,6 @@ fn a_focused_repair_sends_less_and_takes_as_many_rounds() {
         whole.len(),
         focused.len()
     );
-    for prompt in [&whole, &focused] {
-        assert!(
-            prompt.contains("\n[code-commit] Tests that failed: answer\n"),
-            "{prompt}"
-        );
-        assert!(
-            prompt.contains(
-                "\nbig.txt:500\n   498 | line 498\n   499 | line 499\n>  500 | answer=41\n"
-            ),
-            "{prompt}"
-        );
-    }
     assert_eq!(
         (
             whole.matches("answer=40\n").count(),

@@ -620,60 +620,14 @@ fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe()
     assert_eq!(ran.code, Some(0), "{ran}");
 }
 
-#[test]
-fn what_the_sandbox_hides_is_told_to_the_person_and_never_to_the_model() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    let home = scene.project.beside();
-    std::fs::create_dir_all(home.join("hidden")).unwrap();
-    let asks = |name: &str| {
-        format!(
-            "echo 'cat: {}: No such file or directory'",
-            home.join(name).display()
-        )
-    };
-    let build = format!(
-        "#!/bin/sh\n{}\n{}\necho 'connect: Network is unreachable'\nexit 1\n",
-        asks("hidden"),
-        asks("none")
-    );
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    let args = [
-        "--base-url",
-        scene.server.origin(),
-        "--model",
-        "gemini-test",
-        "--rounds",
-        "2",
-    ];
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(ran.err.contains("warning: the sandbox "), "{ran}");
-    // Both builds failed at the same; once is enough.
-    assert!(
-        matches!(&scene.warnings("sandbox")[..], [hint] if hint.contains("--network")),
-        "{ran}"
-    );
-    let asked: Vec<String> = scene
-        .server
-        .requests()
-        .iter()
-        .map(|request| request.json().to_string())
-        .collect();
-    assert!(
-        asked.len() == 2 && asked.iter().all(|told| told.contains("greet.sh")),
-        "{ran}"
-    );
-    for told in asked.iter().chain([&scene.recorded("1-build.txt")]) {
-        assert!(!told.contains("the sandbox "), "{told}");
-    }
-}
+/// Stands in every `run.json`.
+const OF_A_PLAN: &str = "restore_on_failure";
 
 /// S0 keeps its record in a folder of the project that builds could need.
 #[test]
 fn no_build_reads_in_the_record_what_the_sandbox_hides() {
     for rung in ["namespaces", "bwrap", "landlock"] {
-        // The third prompt holds what the second build read, after the first one brought the hint.
-        let scene = Scene::with_replies([MENDS_IT; 3]);
+        let scene = Scene::with_replies([MENDS_IT; 2]);
         scene
             .project
             .write(
@@ -685,7 +639,7 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
             .project
             .write("logs/mine.txt", b"of the project\n")
             .unwrap();
-        let build = b"#!/bin/sh\ncat logs/mine.txt logs/*/* 2>/dev/null\necho 'connect: Network is unreachable'\nexit 1\n";
+        let build = b"#!/bin/sh\ncat logs/mine.txt logs/*/* 2>/dev/null\nexit 1\n";
         scene.project.write("build.sh", build).unwrap();
         let args = [
             "--base-url",
@@ -693,28 +647,21 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
             "--sandbox",
             rung,
             "--rounds",
-            "3",
+            "2",
         ];
         let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
         let ran = scene.run_keyed(&args);
         assert_eq!(ran.code, Some(1), "{rung}: {ran}");
-        assert!(
-            ran.err.contains("warning: the sandbox has no network"),
-            "{rung}: {ran}"
-        );
         let asked = scene.server.requests().pop().unwrap().json().to_string();
         assert!(asked.contains("of the project"), "{rung}: {asked}");
-        assert!(
-            !asked.contains("the sandbox has no network"),
-            "{rung}: {asked}"
-        );
+        assert!(!asked.contains(OF_A_PLAN), "{rung}: {asked}");
     }
 }
 
 /// A sandbox hides no more than 500 records: a repository that brings as many along must not make the run's own one visible.
 #[test]
 fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
-    let scene = Scene::with_replies([MENDS_IT; 3]);
+    let scene = Scene::with_replies([MENDS_IT; 2]);
     scene
         .project
         .write(
@@ -728,7 +675,7 @@ fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
             .write(&format!("logs/z{number}/run.json"), b"planted\n")
             .unwrap();
     }
-    let build = b"#!/bin/sh\ncat logs/[0-9]*/* 2>/dev/null\necho 'connect: Network is unreachable'\nexit 1\n";
+    let build = b"#!/bin/sh\ncat logs/[0-9]*/* 2>/dev/null\necho it is built\nexit 1\n";
     scene.project.write("build.sh", build).unwrap();
     let args = [
         "--base-url",
@@ -736,24 +683,21 @@ fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
         "--sandbox",
         "landlock",
         "--rounds",
-        "3",
+        "2",
     ];
     let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
     let ran = scene.run_keyed(&args);
-    assert!(
-        ran.code == Some(1) && ran.err.contains("warning: the sandbox has no network"),
-        "{ran}"
-    );
+    assert_eq!(ran.code, Some(1), "{ran}");
     let asked = scene.server.requests().pop().unwrap().json().to_string();
     assert!(
-        asked.contains("Network is unreachable") && !asked.contains("the sandbox has no network"),
+        asked.contains("it is built") && !asked.contains(OF_A_PLAN),
         "{asked}"
     );
 }
 
 #[test]
 fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_committed() {
-    let scene = Scene::with_replies([MENDS_IT]);
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     scene
         .project
         .write("tests/deep/check.sh", b"echo checked\n")
@@ -766,6 +710,12 @@ fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_co
     assert!(
         scene
             .recorded("1-build.txt")
+            .contains("and the build counts as failed"),
+        "{ran}"
+    );
+    assert!(
+        scene
+            .recorded("2-build.txt")
             .contains("checked\nexit code: 0"),
         "{ran}"
     );

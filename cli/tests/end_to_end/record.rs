@@ -345,7 +345,6 @@ fn runs_and_show_tell_what_happened() {
     round 3  wrote src/greet.sh
     round 3  created README.md
     round 3  build: exit code 0, 3-build.txt
-    round 3  build without the changes: exit code 1
     ended: done
     holds for the files, the query and the build as they are now; proves no more than the build tests
     files: agent-config/logs/[STAMP]-commit

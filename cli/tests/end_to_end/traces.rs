@@ -250,10 +250,9 @@ fn a_run_folder_holds_the_prompt_the_build_output_and_the_reply_twice_and_little
         assert_eq!(over.ran.code, Some(0), "{}", over.ran);
         let size = |path: PathBuf| usize::try_from(fs::metadata(path).unwrap().len()).unwrap();
         let folder = over.run_folder();
-        let files = ["1-query.txt", "1-build.txt", "baseline-build.txt"];
-        let [prompt, output, baseline] = files.map(|file| size(folder.join(file)));
+        let [prompt, output] = ["1-query.txt", "1-build.txt"].map(|file| size(folder.join(file)));
         let whole: usize = files::below(&folder).into_iter().map(size).sum();
-        let most = prompt + 2 * reply.len() + output + baseline + 64_000;
+        let most = prompt + 2 * reply.len() + output + 64_000;
         assert!(
             whole <= most,
             "{whole} bytes, {} more than {most}",

@@ -650,13 +650,8 @@ fn differing(
             return matches!(is.or(must), Some(Node::Folder(_)))
                 && holds_only_ignored(case, tree, path);
         }
-        // What passes is built once more without the changes; only a view forgets what that does to ignored files.
-        let is_built_again = plan.passes
-            && matches!(plan.family, Family::Commit { .. })
-            && matches!(case.rung, "off" | "landlock");
         // A rollback of an order restores small ignored files.
-        let is_loose =
-            expected.loose.contains(path) || was_disturbed || is_rolled_back || is_built_again;
+        let is_loose = expected.loose.contains(path) || was_disturbed || is_rolled_back;
         is_loose
             && (is.is_none()
                 || [
@@ -664,8 +659,7 @@ fn differing(
                     plan.replied.get(path),
                     plan.built.get(path),
                 ]
-                .contains(&is)
-                || (is_built_again && plan.moments.iter().any(|moment| moment.get(path) == is)))
+                .contains(&is))
     };
     let line = |path: &&String| {
         format!(

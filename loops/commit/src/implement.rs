@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{
-    Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore,
-};
+use code_commit_engine::{Apply, Ask, Build, Harness, Outcome, Present, Restore};
 use code_commit_parser::fence::Kind;
 use code_commit_prompt::implement::{Exchange, Task, append, initial};
 
@@ -31,8 +29,7 @@ pub struct Brief {
 /// What stopped the harness. The run can be resumed.
 pub fn implement<H>(harness: &mut H, brief: &Brief, limits: &Limits) -> Result<Outcome, H::Stop>
 where
-    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
-    H: Harness<Doubt>,
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
 {
     let Brief {
         system,

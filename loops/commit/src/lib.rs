@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod changed;
-mod check;
 mod commit;
 mod committed;
 mod excerpt;
@@ -10,9 +9,8 @@ mod resume;
 mod rounds;
 mod stuck;
 
-pub use check::{Fitness, check};
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
 pub use committed::committed;
 pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
 pub use resume::still_holds;
-pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure, OnUnfit};
+pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure};

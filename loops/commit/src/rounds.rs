@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended,
-    Harness, Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Ended, Harness, Outcome,
+    PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
 use code_commit_prompt::commit::Repair;
@@ -18,9 +18,6 @@ use crate::stuck::{At, Failure, notice};
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
-
-/// A green build that took longer than this many milliseconds is not repeated without the run's changes.
-const QUICK_BUILD_MS: u64 = 30_000;
 
 /// A prompt names this many of the files that a build has changed.
 const MOST_NAMED: usize = 50;
@@ -36,24 +33,10 @@ pub struct Limits {
     pub on_failure: OnFailure,
     /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,
-    /// What to do if the machine lacks what the build needs.
-    pub on_unfit: OnUnfit,
-    /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
-    /// versions did neither.
+    /// Whether a run ends when replies repeat. Runs of older versions did not.
     pub earned: bool,
     /// What of a build's output a repair sends.
     pub repair: Repair,
-}
-
-/// What to do if the build also fails without the run's changes, because the machine or the project lacks
-/// something.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnUnfit {
-    /// End: no model can repair a machine.
-    #[default]
-    End,
-    /// Ask for a repair, as after any failure.
-    GoOn,
 }
 
 /// The tree that a failed run leaves.
@@ -76,7 +59,6 @@ impl Limits {
             build_output_bytes,
             on_failure,
             same_failures: None,
-            on_unfit: OnUnfit::End,
             earned: false,
             repair: Repair::Whole,
         }
@@ -120,14 +102,12 @@ pub(crate) fn run<H>(
     limits: &Limits,
 ) -> Result<Outcome, H::Stop>
 where
-    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
-    H: Harness<Doubt>,
+    H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
 {
     let mut prompt = conversation.first();
     let (stable, system) = (conversation.stable(), conversation.system());
     let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
-    let mut cleared = Cleared::new(limits.on_unfit);
     let mut round = 1;
     let failed = loop {
         let reply = match harness.perform(Ask {
@@ -162,10 +142,10 @@ where
                 seen.extend(applied.changes.iter().map(known));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
-                    cleared.doubt(harness, limits, &built)?;
                     return Ok(Outcome::Done { rounds: round });
                 }
-                if let Some(cause) = cleared.unfit(harness, &built)? {
+                if !built.ended.has_started() {
+                    let cause = not_started(&built);
                     break Outcome::Unfit { round, cause };
                 }
                 let rebuilt = built
@@ -173,7 +153,7 @@ where
                     .iter()
                     .filter(|file| conversation.rebuilt(file));
                 seen.extend(rebuilt.map(Present::known));
-                let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
+                let hints = left_out(&applied.warnings) + &changed_by(&built);
                 (
                     if applied.changed_nothing() {
                         At::Unchanged
@@ -211,74 +191,25 @@ where
     Ok(failed)
 }
 
-/// What is known of the build without the run's changes.
-struct Cleared {
-    on_unfit: OnUnfit,
-    /// What a build lacked that it did not without them.
-    lacks: Vec<Cause>,
-    ended: Option<Ended>,
-}
-
-impl Cleared {
-    fn new(on_unfit: OnUnfit) -> Self {
-        Self {
-            on_unfit,
-            lacks: Vec::new(),
-            ended: None,
-        }
-    }
-
-    /// What the machine lacks, if that explains the failure. The output alone does not: a reply may have
-    /// added a dependency, or call a program that does not exist.
-    fn unfit<H: Harness<BuildBaseline>>(
-        &mut self,
-        harness: &mut H,
-        built: &Built,
-    ) -> Result<Option<Cause>, H::Stop> {
-        let Some(lack) = built
-            .lack
-            .as_ref()
-            .filter(|lack| !self.lacks.contains(lack))
-        else {
-            return Ok(None);
-        };
-        if self.on_unfit == OnUnfit::GoOn {
-            return Ok(None);
-        }
-        let baseline = harness.perform(BuildBaseline { round: built.round })?;
-        self.ended = baseline.ended;
-        if baseline.lack.as_ref() == Some(lack) {
-            return Ok(baseline.lack);
-        }
-        self.lacks.push(lack.clone());
-        Ok(None)
-    }
-
-    /// Doubts a green build that was green before the run, too. That is tried once, and only where it is cheap: quick, and
-    /// without changes of the build that would have to be set aside.
-    fn doubt<H>(&self, harness: &mut H, limits: &Limits, built: &Built) -> Result<(), H::Stop>
-    where
-        H: Harness<BuildBaseline> + Harness<Doubt>,
-    {
-        let is_quick = built.elapsed_ms <= QUICK_BUILD_MS && built.changes.is_empty();
-        let is_cheap = self.on_unfit == OnUnfit::End && is_quick;
-        let ended = match self.ended {
-            None if limits.earned && is_cheap => {
-                harness.perform(BuildBaseline { round: built.round })?.ended
-            }
-            known => known.filter(|_| limits.earned),
-        };
-        if ended == Some(Ended::Exited(0)) {
-            let said = "this build passed before the change, too: it does not show that the change does what was asked";
-            harness.perform(Doubt::new("green-before", said))?;
-        }
-        Ok(())
-    }
-}
-
 /// What the model knows of a file that it has changed.
 fn known(change: &Changed) -> (String, Option<String>) {
     (change.path.clone(), change.after_sha256.clone())
+}
+
+/// No reply can repair that.
+fn not_started(built: &Built) -> Cause {
+    let code = match built.ended {
+        Ended::NotExecutable => "not-executable",
+        _ => "not-found",
+    };
+    Cause {
+        code: code.to_owned(),
+        message: format!("the build {}", built.ended),
+        remedy: Some(
+            "see that its file and the interpreter in its first line are there, and executable"
+                .to_owned(),
+        ),
+    }
 }
 
 fn unavailable(round: u32, cause: Cause) -> Outcome {

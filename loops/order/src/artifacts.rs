@@ -147,7 +147,7 @@ pub struct WriteResult {
 pub struct CmdResult {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Its exit code; -1 if it could not be started, or twice changed files that it may not change;
+    /// Its exit code; -1 if it could not be started, or changed files that it may not change;
     /// 124 if it took too long; -N if signal N ended it (9 also if it printed too much).
     pub exit_code: i32,
     /// The last 200 lines or 8,000 characters of its standard output.

@@ -69,21 +69,6 @@ pub(crate) fn of_command(
     }
 }
 
-/// A command that succeeds before the change cannot show that the change works.
-pub(crate) fn passes_before(
-    rule: &str,
-    command: &str,
-    result: &CmdResult,
-    order: &WorkOrder,
-) -> FailureBrief {
-    let error = format!("{rule}: the command succeeds without the change, so it does not test it");
-    FailureBrief {
-        command: Some(command.to_owned()),
-        exit_code: Some(result.exit_code),
-        ..plain(Stage::Preflight, &error, order)
-    }
-}
-
 /// Conditions that do not hold.
 pub(crate) fn conditions(stage: Stage, failed: &[Condition], order: &WorkOrder) -> FailureBrief {
     let lines: Vec<String> = failed

@@ -1,7 +1,6 @@
 //! The loop of a work order: software engineer, tool runner, judge (S2 §6, §8).
 
 mod attempt;
-mod base;
 
 use code_commit_engine::{
     Ask, Commit, CommitAnswer, Doubt, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp,
@@ -11,7 +10,7 @@ use code_commit_engine::{
 use crate::artifacts::{AttemptRecord, RunSummary, Stage, Verdict};
 use crate::brief;
 use crate::inputs::Inputs;
-use attempt::{Attempt, Halt, json};
+use attempt::{Attempt, Halt, conditions, json};
 
 pub use attempt::{VERIFY_SCRIPT, verification};
 
@@ -53,7 +52,13 @@ where
         started: harness.perform(Stamp)?.at,
         records: Vec::new(),
     };
-    if let Some(brief) = base::refused(harness, inputs)? {
+    let order = &inputs.order;
+    let brief = match conditions(harness, Stage::Preflight, &order.preconditions, order) {
+        Ok(()) => None,
+        Err(Halt::Stop(stop)) => return Err(stop),
+        Err(halt) => halt.brief(order),
+    };
+    if let Some(brief) = brief {
         let file = "preflight/failure_brief.json".to_owned();
         harness.perform(Keep {
             file,

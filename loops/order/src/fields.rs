@@ -93,16 +93,6 @@ impl Fields {
         self.list(field, value)
     }
 
-    /// A list of strings; empty if the field is missing or null.
-    pub(crate) fn optional_texts(&mut self, field: &str) -> Numbered<String> {
-        let value = self.optional(field);
-        if value.is_some() {
-            self.list(field, value)
-        } else {
-            Vec::new()
-        }
-    }
-
     /// The value of a field; `None` if it is missing or null.
     pub(crate) fn optional(&mut self, field: &str) -> Option<Value> {
         self.values.remove(field).filter(|value| !value.is_null())

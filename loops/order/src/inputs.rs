@@ -22,9 +22,6 @@ pub struct Inputs {
     pub commit: bool,
     /// Whether a command that proves nothing is a reason to refuse, or to fail.
     pub strict: bool,
-    /// Whether all acceptance commands run before the change. They did not in older versions, whose
-    /// records are continued as they began.
-    pub tries_base: bool,
     /// The commands that verify or accept and cannot fail, as the order writes them.
     pub cannot_fail: Vec<String>,
     /// The allowed files with their hashes.

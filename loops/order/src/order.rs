@@ -19,12 +19,7 @@ pub const MOST_ORDER_BYTES: usize = 1 << 20;
 pub const TEMPLATE: &str = include_str!("template.json");
 
 /// Fields that the seed does not have. Leaving one out is the same as setting it to null.
-const OPTIONAL: [&str; 4] = [
-    "max_cost",
-    "preconditions",
-    "postconditions",
-    "must_fail_before",
-];
+const OPTIONAL: [&str; 3] = ["max_cost", "preconditions", "postconditions"];
 
 /// An order that satisfies every rule that can be checked without reading files.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,8 +46,6 @@ pub struct WorkOrder {
     pub preconditions: Vec<Condition>,
     /// What must hold after the acceptance commands.
     pub postconditions: Vec<Condition>,
-    /// Acceptance commands that must fail before the change.
-    pub must_fail_before: Vec<Command>,
     /// SHA-256 of the order as canonical JSON.
     pub hash: String,
 }
@@ -81,18 +74,15 @@ impl WorkOrder {
         let intent = fields.text("intent");
         let allowed_files = items(paths(&mut fields, "allowed_files"));
         let forbidden = items(fields.texts("forbidden"));
-        let acceptance_commands =
-            items(commands(&mut fields, "acceptance_commands", Fields::texts));
+        let acceptance_commands = commands(&mut fields, "acceptance_commands");
         let context_files = paths(&mut fields, "context_files");
         let (notes, max_cost) = (fields.optional_text("notes"), max_cost(&mut fields));
         let preconditions = conditions(&mut fields, "preconditions");
         let postconditions = conditions(&mut fields, "postconditions");
-        let must_fail_before = commands(&mut fields, "must_fail_before", Fields::optional_texts);
         let lists = Lists {
             allowed_files: &allowed_files,
             acceptance_commands: &acceptance_commands,
             context_files: &context_files,
-            must_fail_before: &must_fail_before,
         };
         lists.check(&mut fields.problems);
         let order = Self {
@@ -107,7 +97,6 @@ impl WorkOrder {
             max_cost,
             preconditions,
             postconditions,
-            must_fail_before: items(must_fail_before),
             hash,
         };
         let problems = fields.finish();
@@ -136,7 +125,6 @@ struct Lists<'o> {
     allowed_files: &'o [String],
     acceptance_commands: &'o [Command],
     context_files: &'o Numbered<String>,
-    must_fail_before: &'o Numbered<Command>,
 }
 
 impl Lists<'_> {
@@ -186,19 +174,6 @@ impl Lists<'_> {
                 );
             }
         }
-        let acceptance: BTreeSet<&str> = self
-            .acceptance_commands
-            .iter()
-            .map(|command| command.text.as_str())
-            .collect();
-        for (at, command) in self.must_fail_before {
-            if !acceptance.contains(command.text.as_str()) {
-                problem(
-                    &format!("must_fail_before[{at}]"),
-                    "is not among the acceptance_commands",
-                );
-            }
-        }
     }
 }
 
@@ -244,15 +219,11 @@ fn paths(fields: &mut Fields, field: &str) -> Numbered<String> {
     paths
 }
 
-fn commands(
-    fields: &mut Fields,
-    field: &str,
-    texts: impl FnOnce(&mut Fields, &str) -> Numbered<String>,
-) -> Numbered<Command> {
-    let mut commands = Numbered::new();
-    for (at, text) in texts(fields, field) {
+fn commands(fields: &mut Fields, field: &str) -> Vec<Command> {
+    let mut commands = Vec::new();
+    for (at, text) in fields.texts(field) {
         match code_commit_parser::words::split_command(&text) {
-            Ok(argv) => commands.push((at, Command { text, argv })),
+            Ok(argv) => commands.push(Command { text, argv }),
             Err(error) => {
                 fields.problems.push(FieldProblem::new(
                     format!("{field}[{at}]"),

@@ -13,8 +13,6 @@ use crate::attic::Attic;
 
 /// Folder in the state folder: on the file system of the tree, since changes are moved.
 const VIEW: &str = "view";
-/// Of a command whose changes are discarded.
-const BESIDE: &str = "view-beside";
 const UPPER: &str = "upper";
 
 const WORK: &str = "work";
@@ -33,13 +31,6 @@ impl Layers {
     pub(super) fn below(state: &Path) -> Self {
         Self {
             folder: state.join(VIEW),
-        }
-    }
-
-    /// The layers of a second view, whose changes are discarded.
-    pub(super) fn beside(&self) -> Self {
-        Self {
-            folder: self.folder.with_file_name(BESIDE),
         }
     }
 

@@ -140,8 +140,6 @@ impl Project {
             changes: Vec::new(),
             present: Vec::new(),
             put_back: Vec::new(),
-            lack: None,
-            hints: String::new(),
             ignored_bytes: 0,
         };
         let entry =

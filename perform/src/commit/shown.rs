@@ -10,7 +10,6 @@ use code_commit_prompt::rollup::{self, LARGEST_FILE};
 use super::CommitWorld;
 use crate::Event;
 use crate::fault::Fault;
-use crate::hints;
 use crate::kept::folders_of_replies;
 use crate::record::store;
 
@@ -79,12 +78,6 @@ impl CommitWorld<'_> {
         Ok(move |path: &str, text: &str| {
             own.contains_key(path) || rollup::shown(&self.codebase, path, text).is_some()
         })
-    }
-
-    /// The output names lines of any file; only those of files that the model was shown, or has written, are quoted.
-    pub(super) fn hints(&self, output: &str) -> Result<String, Fault> {
-        let hints = hints::of(output, &self.rules.root, self.knows()?);
-        Ok(self.record.folder().redactor().redact(&hints).into_owned())
     }
 
     /// Shows the model's messages, and appends them to earlier ones.

@@ -8,8 +8,8 @@ use code_commit_names::Binds;
 use code_commit_runner::{Confinement, Env, Limits};
 
 use super::*;
+use crate::Silent;
 use crate::intake::tests::rules;
-use crate::{Examine, Silent};
 
 /// The stored messages of these replies, in sequence; the number is the round of each.
 fn kept(replies: &[(u32, &str)]) -> String {
@@ -28,7 +28,6 @@ fn kept(replies: &[(u32, &str)]) -> String {
             limits: Limits::default(),
             confinement: Confinement::off(),
             sealed: Vec::new(),
-            examine: Examine::Unjudged,
         },
         account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
         codebase: "".into(),

@@ -20,7 +20,7 @@ use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
-use crate::trial::{Broken, Hints, Trial, tell_about};
+use crate::trial::{Broken, Trial, tell_about};
 
 /// Last lines of a stream that go to the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
@@ -69,19 +69,10 @@ pub(super) struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal is
-    /// run again; if it breaks the seal twice it has failed, whatever its exit code.
+    /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal has
+    /// failed, whatever its exit code.
     pub(super) fn run(&self, record: &mut Record) -> Result<Ran, Fault> {
-        let mut trial = Trial::of("command", self.guard.root(), &self.settings.sealed)?;
-        loop {
-            let (ran, broken) = self.once(&trial, record)?;
-            if !trial.runs_again(&broken, record)? {
-                return Ok(ran);
-            }
-        }
-    }
-
-    fn once(&self, trial: &Trial, record: &mut Record) -> Result<(Ran, Broken), Fault> {
+        let trial = Trial::of("command", self.guard.root(), &self.settings.sealed)?;
         let Self {
             settings,
             log,
@@ -95,20 +86,20 @@ impl Run<'_> {
             err: record.folder().output_writer(err_file)?,
             failed: None,
         };
-        sinks.take(Stream::Err, trial.head().as_bytes());
         let started = self.start(&mut sinks, record);
         let in_view = self.account.restore_in_view(self.guard, &settings.sealed)?;
         let broken = trial.restore(record.folder(), in_view)?;
-        if started.is_err() {
-            broken.tell(trial, record)?;
+        if let Some(broken) = &broken {
+            broken.tell(started.is_ok(), record)?;
         }
         let output = started?;
-        let why = broken.note.clone().or_else(|| self.note(&output));
+        let why = broken.as_ref().map(Broken::note);
+        let why = why.or_else(|| self.note(&output));
         let note = why.map(|why| format!("\n[code-commit] {why}\n"));
         sinks
             .close(note.as_deref())
             .map_err(|source| record.folder().error("write", log, source))?;
-        tell_about(&output, &settings.confinement, Hints::Told, record)?;
+        tell_about(&output, &settings.confinement, &settings.env, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record
@@ -122,22 +113,16 @@ impl Run<'_> {
                 text: last_part(&text).to_owned(),
             }
         };
-        let err_text = format!(
-            "{}{}{}",
-            trial.head(),
-            apart.err.text(),
-            note.unwrap_or_default()
-        );
-        let ran = Ran {
+        let err_text = apart.err.text() + &note.unwrap_or_default();
+        Ok(Ran {
             log: (*log).to_owned(),
             argv: argv.to_vec(),
             ended: output.ended,
-            seal_broken: broken.note.is_some(),
+            seal_broken: broken.is_some(),
             stdout: tail(out_file, apart.out.text()),
             stderr: tail(err_file, err_text),
             elapsed_ms: millis(output.elapsed),
-        };
-        Ok((ran, broken))
+        })
     }
 
     fn start(&self, sinks: &mut Sinks, record: &mut Record) -> Result<Output, Fault> {

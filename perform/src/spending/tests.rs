@@ -288,8 +288,6 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
             changes: Vec::new(),
             present: Vec::new(),
             put_back: Vec::new(),
-            lack: None,
-            hints: String::new(),
             ignored_bytes: 0,
         }),
         asked(2),

@@ -37,7 +37,7 @@ impl AllowedHost {
 }
 
 /// The ports of HTTPS and HTTP.
-pub(crate) fn is_of_web(port: u16) -> bool {
+fn is_of_web(port: u16) -> bool {
     matches!(port, 443 | 80)
 }
 

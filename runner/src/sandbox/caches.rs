@@ -7,8 +7,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use code_commit_names::WHEELS;
-
 use super::access::{Access, CARGO, Confinement, Rung, View};
 use super::mount::Overlay;
 
@@ -73,18 +71,6 @@ fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
             };
             Some((name, place))
         })
-}
-
-/// Where caches are, shown or not.
-pub(crate) fn places(access: &Access) -> impl Iterator<Item = PathBuf> {
-    named(access).map(|(_, place)| place)
-}
-
-/// The folder of the wheels that were fetched, at its place in the sandbox, if there is one.
-pub(super) fn wheels(access: &Access) -> Option<PathBuf> {
-    let place = access.hidden_home()?.join(WHEELS);
-    let kept = access.caches.as_ref()?.join("upper").join(WHEELS);
-    (kept.is_dir() || place.is_dir()).then_some(place)
 }
 
 pub(super) fn make_layers(access: &Access) -> Result<(), String> {

@@ -10,8 +10,6 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// The names by which the program knows that it was started as a helper.
 pub(super) const OUTER: &str = "code-commit-sandbox";
 pub(super) const FIRST: &str = "code-commit-sandbox-init";
-/// Becomes a command that is traced.
-pub(super) const TRACED: &str = "code-commit-traced";
 pub(super) const VIEW: &str = "code-commit-view";
 
 /// Why there are no namespaces without it.

@@ -5,7 +5,6 @@
 //! entry of the tree is granted separately, except for protected ones, and nothing new can be
 //! created at the top of the tree or in a folder that contains a protected file.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +19,7 @@ use super::launch::{Launch, direct, point_inside};
 use super::plan;
 use super::seccomp::{self, Sockets};
 use crate::Command;
-use crate::temporary::{self, TemporaryFolder, in_temporary, temporary_folder};
+use crate::temporary::{TemporaryFolder, in_temporary, temporary_folder};
 
 mod fence;
 mod grants;
@@ -35,17 +34,6 @@ const NEEDED: ABI = ABI::V3;
 
 /// The home directory in it.
 const HOME: &str = "home";
-
-/// Whether a path is in the private home directory of a command in this sandbox.
-pub(crate) fn is_in_private_home(path: &Path) -> bool {
-    let is_ours = |name: &OsStr| {
-        name.as_encoded_bytes()
-            .starts_with(temporary::PREFIX.as_bytes())
-    };
-    path.iter()
-        .zip(path.iter().skip(1))
-        .any(|(folder, below)| is_ours(folder) && below == HOME)
-}
 
 pub(super) fn prepare(
     command: &Command,

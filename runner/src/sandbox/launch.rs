@@ -4,7 +4,6 @@ use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 
 use super::access::{Access, Rung};
-use super::caches;
 use super::docker::Container;
 use super::landlock::Fence;
 use crate::program::program;
@@ -81,7 +80,7 @@ pub(super) fn environment(command: &Command, access: &Access) -> Env {
 }
 
 /// Sets the paths that programs would otherwise look up in a home directory that does not exist,
-/// and tells cargo and pip not to try the network in vain.
+/// and tells cargo not to try the network in vain.
 pub(super) fn point_inside(env: &mut Env, access: &Access) {
     for (name, folder) in [
         ("CARGO_HOME", &access.cargo_home),
@@ -93,10 +92,6 @@ pub(super) fn point_inside(env: &mut Env, access: &Access) {
     }
     if !access.network && access.hosts.is_empty() {
         env.set("CARGO_NET_OFFLINE", "true");
-        if let Some(wheels) = caches::wheels(access) {
-            env.set("PIP_FIND_LINKS", wheels);
-            env.set("PIP_NO_INDEX", "1");
-        }
     }
     // The tree is a mount of its own, and git would not search for a repository above it.
     env.set("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");

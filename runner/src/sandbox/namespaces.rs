@@ -9,8 +9,8 @@
 //! the harness's choice instead, so that it can neither read its instructions nor forge a report.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Metadata};
-use std::io::{self, Read as _};
+use std::fs::{self, Metadata};
+use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
@@ -18,7 +18,6 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use rustix::fs::{SeekFrom, seek};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::access::Access;
@@ -31,17 +30,15 @@ use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::proxy::Proxy;
-use crate::{Command, Denied, Ended, RUN_MARKER, RefusedHost};
+use crate::{Command, Ended, RUN_MARKER, RefusedHost};
 
 mod first;
 mod outer;
 mod root;
 mod task;
-mod trace;
 
 pub(super) use first::first;
 pub(super) use outer::outer;
-pub(super) use trace::traced;
 
 use task::{Report, Task};
 
@@ -86,7 +83,6 @@ pub(super) fn prepare(
             socket: ours,
             task,
             proxy,
-            file: None,
         },
     );
     launch.stdin = Some(theirs);
@@ -114,7 +110,6 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
         processes: command.limits.resources.processes,
         has_network: access.network,
         has_terminal: group == Group::Ours,
-        is_watched: command.watched,
         env: environment(&command, access),
         cwd: command.cwd,
         argv: command.argv,
@@ -143,8 +138,6 @@ pub(crate) struct Control {
     task: Option<Box<dyn FnOnce() -> Task>>,
     /// The proxy, and the socket through which it gets its listener.
     proxy: Option<(Proxy, OwnedFd)>,
-    /// The file of the task, in which the first process notes what a watched command was denied.
-    file: Option<OwnedFd>,
 }
 
 /// A proxy that waits for its listener.
@@ -168,22 +161,7 @@ impl Control {
         let task = memory_file("task", &task().encode())?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
         let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();
-        send_descriptors(self.socket.as_fd(), &descriptors)?;
-        self.file = Some(task);
-        Ok(())
-    }
-
-    /// What the command was denied, after its end.
-    pub(super) fn denied(&self) -> Vec<Denied> {
-        let bytes = self.file.as_ref().and_then(|file| {
-            let mut bytes = Vec::new();
-            seek(file, SeekFrom::Start(0)).ok()?;
-            File::from(file.try_clone().ok()?)
-                .read_to_end(&mut bytes)
-                .ok()?;
-            Some(bytes)
-        });
-        trace::decode(&bytes.unwrap_or_default())
+        send_descriptors(self.socket.as_fd(), &descriptors)
     }
 
     pub(super) fn refused(&self) -> Vec<RefusedHost> {

@@ -161,7 +161,7 @@ fn is_place(path: &Path) -> bool {
 
 /// Whether it belongs to root, and everybody may read it. As root, a command could read what others may not: then that
 /// holds for all of it.
-pub(crate) fn is_for_all(path: &Path) -> bool {
+fn is_for_all(path: &Path) -> bool {
     let mut entries = 0;
     let mut open = vec![path.to_owned()];
     while let Some(path) = open.pop() {

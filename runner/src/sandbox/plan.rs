@@ -376,14 +376,6 @@ impl Visible {
         }
     }
 
-    /// Whether it shows something in this folder, or hides it on purpose.
-    pub(crate) fn shows_part_of(&self, folder: &Path) -> bool {
-        self.shown
-            .iter()
-            .chain(&self.masked)
-            .any(|path| path.starts_with(folder))
-    }
-
     pub(crate) fn has(&self, path: &Path) -> bool {
         let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
         !is_below(&self.masked) && is_below(&self.shown)

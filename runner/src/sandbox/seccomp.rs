@@ -146,15 +146,6 @@ fn compiled(
         .map_err(|error| error.to_string())
 }
 
-/// Stops a traced process at these calls.
-pub(super) fn tracing(calls: impl Iterator<Item = i64>) -> Result<BpfProgram, String> {
-    by_number(
-        calls.map(|call| (call, SeccompAction::Trace(0))),
-        SeccompAction::Allow.into(),
-    )
-    .map_err(|error| error.to_string())
-}
-
 /// Restricts this thread and all that it starts; also forbids to gain rights by starting a program.
 pub(super) fn install(filters: &[BpfProgram]) -> Result<(), String> {
     filters

@@ -31,7 +31,6 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         same_failures: None,
         earned: true,
         restore_on_failure: false,
-        no_check: false,
         key: None,
         commit: None,
         parent: None,

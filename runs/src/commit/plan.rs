@@ -4,14 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{
-    Apply, Ask, Build, BuildBaseline, Commit, Doubt, Harness, Outcome, Restore,
-};
+use code_commit_engine::{Apply, Ask, Build, Commit, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
-use code_commit_loop_commit::{
-    Brief, Inputs, Limits, OnFailure, OnUnfit, commit, committed, implement,
-};
+use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, commit, committed, implement};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::Account;
@@ -44,9 +40,6 @@ pub struct Plan {
     pub rounds: u32,
     /// Give up after this many rounds with the same failure.
     pub same_failures: Option<u32>,
-    /// Whether a run goes on although the machine lacks what the build needs.
-    #[serde(default)]
-    pub no_check: bool,
     /// As in [`Limits`].
     #[serde(default)]
     pub earned: bool,
@@ -109,7 +102,7 @@ type AsksFor<'p> = (
     Option<&'p str>,
     u32,
     Option<u32>,
-    [bool; 2],
+    bool,
     Option<&'p str>,
 );
 
@@ -119,13 +112,12 @@ impl Plan {
             Task::Commit { query, .. } => (query.text(), None),
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
-        let may = [self.restore_on_failure, self.no_check];
         (
             query,
             system,
             self.rounds,
             self.same_failures,
-            may,
+            self.restore_on_failure,
             self.commit.as_deref(),
         )
     }
@@ -138,12 +130,7 @@ impl Plan {
     /// Runs the loop to its end, then commits.
     pub fn run<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
-        H: Harness<Ask>
-            + Harness<Apply>
-            + Harness<Build>
-            + Harness<BuildBaseline>
-            + Harness<Restore>,
-        H: Harness<Doubt> + Harness<Commit>,
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore> + Harness<Commit>,
     {
         let outcome = self.rounds(harness)?;
         match &self.commit {
@@ -154,12 +141,7 @@ impl Plan {
 
     fn rounds<H>(&self, harness: &mut H) -> Result<Outcome, H::Stop>
     where
-        H: Harness<Ask>
-            + Harness<Apply>
-            + Harness<Build>
-            + Harness<BuildBaseline>
-            + Harness<Restore>,
-        H: Harness<Doubt>,
+        H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
     {
         let on_failure = if self.restore_on_failure {
             OnFailure::Restore
@@ -172,11 +154,6 @@ impl Plan {
                 .unwrap_or(usize::MAX),
             on_failure,
             same_failures: self.same_failures,
-            on_unfit: if self.no_check {
-                OnUnfit::GoOn
-            } else {
-                OnUnfit::End
-            },
             earned: self.earned,
             repair: repair(&self.settings),
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-pub use code_commit_loop_commit::{OnFailure, OnUnfit};
+pub use code_commit_loop_commit::OnFailure;
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_settings::Layer;
 
@@ -38,8 +38,6 @@ pub struct Request {
     pub on_failure: OnFailure,
     /// Give up after this many rounds in a row with the same failure.
     pub same_failures: Option<u32>,
-    /// What to do if the machine lacks what the build needs.
-    pub on_unfit: OnUnfit,
     /// The supervisor's name for this work: a finished run is answered from the record.
     pub key: Option<String>,
     /// Commit what the run changed, once it has passed.

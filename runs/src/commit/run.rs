@@ -363,6 +363,5 @@ pub(crate) fn build_command(
         limits: sandbox::limits(settings),
         confinement,
         sealed: plan.sealed.clone(),
-        examine: code_commit_perform::Examine::Unjudged,
     }
 }

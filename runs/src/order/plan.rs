@@ -141,9 +141,6 @@ pub(crate) struct Shown {
     /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
     /// must not.
     pub edits: bool,
-    /// Whether all acceptance commands run before the change.
-    #[serde(default)]
-    pub tries_base: bool,
     /// The commands that cannot fail.
     #[serde(default)]
     pub cannot_fail: Vec<String>,
@@ -187,7 +184,6 @@ impl Shown {
             allowed: inputs.allowed.iter().map(hash).collect(),
             context: inputs.context.iter().map(text).collect(),
             edits: inputs.form == Form::Edits,
-            tries_base: inputs.tries_base,
             cannot_fail: inputs.cannot_fail.clone(),
         }
     }
@@ -195,7 +191,7 @@ impl Shown {
     /// Makes those inputs which do not follow from the order and the tree what they were.
     pub(crate) fn put_into(self, inputs: &mut Inputs) {
         inputs.form = if self.edits { Form::Edits } else { Form::Files };
-        (inputs.tries_base, inputs.cannot_fail) = (self.tries_base, self.cannot_fail);
+        inputs.cannot_fail = self.cannot_fail;
     }
 }
 

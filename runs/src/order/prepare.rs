@@ -204,7 +204,6 @@ fn inputs(
         max_attempts: terms.max_attempts,
         commit: terms.commit,
         strict: terms.strict,
-        tries_base: true,
         cannot_fail: files::cannot_fail(&read.order, tree.root()),
         allowed: files.allowed,
         context: files.context,

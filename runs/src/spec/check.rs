@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use anyhow::anyhow;
-use code_commit_perform::{BuildCommand, Examine};
+use code_commit_perform::BuildCommand;
 use code_commit_repo::WorkTree;
 use code_commit_runner::probe;
 use code_commit_settings::Settings;
@@ -52,7 +52,6 @@ pub(crate) fn command(
         limits: sandbox::limits(settings),
         confinement: probed.confine(ground.shell_access()),
         sealed: Vec::new(),
-        examine: Examine::Any,
     };
     Ok((line, command))
 }

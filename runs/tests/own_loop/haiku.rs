@@ -10,7 +10,7 @@ use code_commit_llm::Model;
 use code_commit_logging::{Layout, Redactor, RunFolder};
 use code_commit_names::Binds;
 use code_commit_perform::{
-    Account, Asking, BuildCommand, CommitWorld, Examine, Fault, Observer, Past, Rules, Silent,
+    Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent,
 };
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
@@ -146,7 +146,6 @@ impl Loop for Haiku<'_> {
             limits,
             confinement: Confinement::off(),
             sealed,
-            examine: Examine::Unjudged,
         };
         Ok(CommitWorld {
             record,

@@ -239,16 +239,7 @@ fn of_command(command: &Command, texts: &Texts<'_>) -> StepView {
     };
     let mut view = StepView::new(class, &format!("{}{ended}", command.name));
     if command.seal_broken {
-        view.say(
-            "bad",
-            "it twice changed files that decide whether it passes",
-        );
-    }
-    if let Some(lack) = &command.lack {
-        view.lines.push(LineView::why(lack));
-        lack.remedy
-            .iter()
-            .for_each(|remedy| view.say("plain", &format!("help: {remedy}")));
+        view.say("bad", "it changed files that decide whether it passes");
     }
     view.files("the command changed ", &command.changes);
     view.restored(&command.put_back);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use code_commit_engine::{Action, BaselineBuilt, Changed, Ended, Usage};
+use code_commit_engine::{Action, Changed, Ended, Usage};
 use code_commit_timeline::Lost;
 
 use crate::output::{printable, printable_name};
@@ -163,18 +163,6 @@ pub fn ended(ended: Ended) -> String {
     match ended.exit_code() {
         Some(code) => format!("exit code {code}"),
         None => format!("it {ended}"),
-    }
-}
-
-/// What the build of the tree without the run's changes says about the machine; nothing where it fails as it should.
-pub fn baseline(built: &BaselineBuilt) -> Option<&'static str> {
-    match (&built.lack, built.ended) {
-        (Some(_), _) => Some("without the changes the build fails alike"),
-        (None, Some(Ended::Exited(0))) => Some("without the changes the build passes"),
-        (None, Some(_)) => None,
-        (None, None) => {
-            Some("files were changed since, so the build was not tried without the changes")
-        }
     }
 }
 

@@ -177,7 +177,6 @@ fn command(of: &Command) -> Told {
         false => BAD,
     };
     let mut told = vec![(style, format!("{}{how}{file}", of.name))];
-    told.extend(of.lack.iter().map(|lack| (BAD, lack.message.clone())));
     let who = if of.is_build() { "the build" } else { "they" };
     let by_it = by_command(who, &of.changes, of.ignored_bytes);
     told.extend(by_it.into_iter().map(|text| (Style::new(), text)));

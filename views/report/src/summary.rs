@@ -224,10 +224,7 @@ impl Summary {
                 ),
             ),
             Outcome::Unfit { cause, .. } => {
-                let text = format!(
-                    "Unfit: the build also fails without the changes: {}",
-                    printable(&cause.message)
-                );
+                let text = format!("Unfit: {}", printable(&cause.message));
                 let remedy = cause
                     .remedy
                     .as_deref()

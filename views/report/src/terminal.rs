@@ -123,12 +123,6 @@ impl Terminal {
             Line::Broke(broke) => self.bad(&printable(&broke.message)),
             Line::Rejected(rejected) => self.refused("reply", &rejected.problems),
             Line::Built(built) => self.built(built),
-            Line::BaselineBuilt(built) => {
-                self.rest();
-                phrases::baseline(built)
-                    .into_iter()
-                    .for_each(|text| self.line(text));
-            }
             Line::Restored(restored) => {
                 let text = format!(
                     "{} before the run",
@@ -275,23 +269,11 @@ impl Terminal {
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
-        let must = if ran.is_probe() { "must" } else { "should" };
-        match (ran.passed(), ran.is_before()) {
-            (true, true) => {
-                self.bad(&format!(
-                    "{command} passes, but {must} fail before the change ({took})"
-                ));
-            }
-            (true, false) => self.line(&format!("{good} {command} ({took})")),
-            (false, true) => {
-                self.line(&format!(
-                    "{good} {command} fails, as it {must} before the change ({took})"
-                ));
-            }
-            (false, false) => {
-                self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
-                self.last_lines(&format!("{}{}", stdout.text, stderr.text), None);
-            }
+        if ran.passed() {
+            self.line(&format!("{good} {command} ({took})"));
+        } else {
+            self.bad(&format!("{command}: {} ({took})", phrases::ended(*ended)));
+            self.last_lines(&format!("{}{}", stdout.text, stderr.text), None);
         }
     }
 

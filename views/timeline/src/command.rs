@@ -1,6 +1,6 @@
 //! Commands of all loops, in one form.
 
-use code_commit_engine::{BaselineBuilt, Built, Ended, Measured, Ran, ShellRan};
+use code_commit_engine::{Built, Ended, Measured, Ran, ShellRan};
 
 use crate::step::{Command, Purpose};
 
@@ -12,7 +12,7 @@ impl Command {
 
     /// Whether its result is one of the round.
     pub fn decides(&self) -> bool {
-        self.ended.is_some() && self.purpose != Purpose::Baseline
+        self.ended.is_some()
     }
 }
 
@@ -28,36 +28,16 @@ impl From<&Built> for Command {
             put_back: built.put_back.clone(),
             ignored_bytes: built.ignored_bytes,
             seal_broken: built.seal_broken,
-            lack: built.lack.clone(),
-        }
-    }
-}
-
-impl From<&BaselineBuilt> for Command {
-    fn from(built: &BaselineBuilt) -> Self {
-        Self {
-            purpose: Purpose::Baseline,
-            name: "build without the changes".to_owned(),
-            ended: built.ended,
-            is_good: built.ended == Some(Ended::Exited(0)),
-            lack: built.lack.clone(),
-            ..Self::default()
         }
     }
 }
 
 impl From<&Ran> for Command {
     fn from(ran: &Ran) -> Self {
-        let must = if ran.is_probe() { "must" } else { "should" };
-        let before = if ran.is_before() {
-            format!(" ({must} fail before the change)")
-        } else {
-            String::new()
-        };
         Self {
-            name: format!("{}{before}", ran.argv.join(" ")),
+            name: ran.argv.join(" "),
             ended: Some(ran.ended),
-            is_good: ran.passed() != ran.is_before(),
+            is_good: ran.passed(),
             output: vec![ran.stdout.file.clone(), ran.stderr.file.clone()],
             seal_broken: ran.seal_broken,
             ..Self::default()

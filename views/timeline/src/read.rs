@@ -75,7 +75,6 @@ impl Reader {
             Line::Rejected(of) => self.refusal(&of.problems),
             Line::Refused(of) => self.refusal(&of.problems),
             Line::Built(built) => self.command(built.elapsed_ms, built.into()),
-            Line::BaselineBuilt(built) => self.command(built.elapsed_ms, built.into()),
             Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::Committed(of) => self.committed(of),

@@ -101,7 +101,7 @@ impl Run {
         if self.undone { "undone" } else { &self.verdict }
     }
 
-    /// Whether its loop missed its goal. It did not if no model could be asked, the machine was unfit or a person has to
+    /// Whether its loop missed its goal. It did not if no model could be asked, the build could not be started or a person has to
     /// decide.
     pub fn has_missed(&self) -> bool {
         let is_elsewhere = matches!(

@@ -130,8 +130,6 @@ pub enum Purpose {
     Named,
     /// The build of a round, whose changes have pre-images of their own.
     Build,
-    /// A build of the tree as it was before the run, which decides nothing.
-    Baseline,
 }
 
 /// A command ran: a build, a check, a command of an order.
@@ -139,11 +137,11 @@ pub enum Purpose {
 pub struct Command {
     /// What it is for.
     pub purpose: Purpose,
-    /// `build`, `build without the changes`, `check`, or the command itself.
+    /// `build`, `check`, or the command itself.
     pub name: String,
     /// How it ended; `None` if it did not run.
     pub ended: Option<Ended>,
-    /// Whether it did what the run wanted: a probe has to fail.
+    /// Whether it passed.
     pub is_good: bool,
     /// Files with its output.
     pub output: Vec<String>,
@@ -153,10 +151,8 @@ pub struct Command {
     pub put_back: Vec<String>,
     /// The size of the new and changed files that git ignores, if known.
     pub ignored_bytes: u64,
-    /// Whether it twice changed files that decide whether it passes.
+    /// Whether it changed files that decide whether it passes.
     pub seal_broken: bool,
-    /// What the machine or the project lacks.
-    pub lack: Option<Cause>,
 }
 
 /// Something else happened.

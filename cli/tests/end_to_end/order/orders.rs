@@ -230,10 +230,6 @@ fn missing_unknown_and_mistyped_fields_are_named() {
         &json!({ "postconditions": [{ "file_exists": "../x" }] }),
         "postconditions[0]",
     );
-    check_refused(
-        &json!({ "must_fail_before": ["other"] }),
-        "must_fail_before[0]",
-    );
 }
 
 #[test]
@@ -473,4 +469,25 @@ fn what_check_says_of_an_order_as_a_whole_and_of_the_tree_is_a_sentence() {
       the order cannot be read: EOF while parsing a value at line 2 column 0
       the work tree is not clean: stray; commit these files, stash them (git stash -u) or move them away
     ");
+}
+
+#[test]
+fn an_order_that_nobody_has_filled_in_is_named_by_check_and_by_run() {
+    let scene = Scene::with(&[]);
+    let file = scene.beside("order.json");
+    let file = file.to_str().unwrap();
+    let template = code_commit_loop_order::TEMPLATE.replace("order-1", "mine");
+    scene.place("order.json", template.as_bytes());
+    let (check, run) = (
+        Ran::of(&mut scene.program(&["order", "check", file])),
+        scene.run(&[]),
+    );
+    assert_eq!(
+        (check.code, run.code, scene.server.requests().len()),
+        (Some(1), Some(3), 0),
+        "{check}{run}"
+    );
+    let problem = "is that of the template; say what is wanted";
+    assert!(check.out.contains(&format!("intent {problem}")), "{check}");
+    assert!(run.err.contains(&format!("intent: {problem}")), "{run}");
 }

@@ -357,8 +357,6 @@ fn show_tells_what_happened_to_an_order() {
         insta::assert_snapshot!(text, @r#"
         ID
         Greet with a comma
-        preflight  sh tests/run.sh (should fail before the change): exit code 3, preflight/base_1_stdout.txt
-        preflight  rolled back: the tree is as it was before the first attempt
         attempt 1  asked: attempt_1/prompt.txt, N kB
         attempt 1  test replied: attempt_1/response.txt, N tokens in, N out, cost unknown
         attempt 1  wrote src/greet.sh

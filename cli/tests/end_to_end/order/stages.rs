@@ -204,12 +204,24 @@ fn an_acceptance_command_that_fails_ends_in_acceptance_failed() {
 
 #[test]
 fn a_write_that_the_system_refuses_ends_in_write_failed() {
-    let scene = Scene::with(&[&greet(GOOD)]);
+    let script = Script::new([
+        Step::status(429).header("retry-after", "3"),
+        Step::text(&greet(GOOD)),
+    ]);
+    let scene = Scene::scripted(&FILES, script);
+    let quiet = std::process::Stdio::null;
+    let mut child = scene
+        .command(&["--max-attempts", "1"])
+        .stdout(quiet())
+        .stderr(quiet())
+        .spawn()
+        .unwrap();
+    scene.server.wait_for_requests(1);
     // Something stands where the transaction would be made.
-    let obstacle = "sh -c 'mkdir -p .git/code-commit/txn; false'";
-    scene
-        .place_order(&json!({ "acceptance_commands": [obstacle], "must_fail_before": [obstacle] }));
-    check_failure(&scene, &["--max-attempts", "1"], "write_failed");
+    let obstacle = scene.project.root().join(".git/code-commit/txn");
+    std::fs::create_dir_all(obstacle).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert_eq!(scene.verdict(), "FAIL write_failed");
     let result = scene.json("attempt_1/write_result.json");
     assert_eq!(
         (
@@ -246,35 +258,6 @@ fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
             assert!(told.contains(&format!("{field}: {path}\n")), "{told}");
         }
     }
-}
-
-#[test]
-fn a_must_fail_before_command_that_succeeds_ends_in_preflight_and_its_traces_are_removed() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({
-        "acceptance_commands": ["sh -c 'touch trace; echo more >> src/other.txt'"],
-        "must_fail_before": ["sh -c 'touch trace; echo more >> src/other.txt'"],
-    }));
-    let ran = check_failure(&scene, &[], "preflight");
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
-    assert_eq!(
-        scene.json("preflight/failure_brief.json")["stage"],
-        "preflight"
-    );
-    let shown = Ran::of(&mut scene.program(&["show"]));
-    for told in [&ran.err, &shown.out] {
-        assert!(
-            told.contains("src/other.txt") && told.contains("must fail before the change"),
-            "{told}"
-        );
-    }
-}
-
-#[test]
-fn a_must_fail_before_command_that_fails_lets_the_attempt_begin_at_the_baseline() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "must_fail_before": ["sh tests/run.sh"], "preconditions": [{ "file_absent": "src/new.sh" }] }));
-    assert_eq!(scene.run(&[]).code, Some(0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use code_commit_engine::{
-    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Doubted, Ended, Finish,
-    Problem, Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
+    Action, Answered, Applied, Built, Cause, Changed, Ended, Finish, Problem, Rejected, Restored,
+    Scripted, Stored, Text, Unanswered, Usage,
 };
 
 use code_commit_prompt::commit::Order;
@@ -15,9 +15,7 @@ enum Says {
     Ask(AskAnswer),
     Apply(ApplyAnswer),
     Build(Built),
-    BuildBaseline(BaselineBuilt),
     Restore(Restored),
-    Doubt(Doubted),
 }
 
 fn text(text: &str) -> Text {
@@ -115,31 +113,7 @@ fn built(code: i32, output: &str) -> Says {
         changes: Vec::new(),
         present: Vec::new(),
         put_back: Vec::new(),
-        lack: None,
-        hints: String::new(),
         ignored_bytes: 0,
-    })
-}
-
-/// A build that failed because the machine lacks something.
-fn lacking(code: &str) -> Says {
-    let Says::Build(failed) = built(127, "not found\n") else {
-        unreachable!()
-    };
-    Says::Build(Built {
-        lack: Some(cause(code)),
-        ..failed
-    })
-}
-
-/// A build without the run's changes; green if it lacks nothing.
-fn baseline(lack: Option<&str>) -> Says {
-    let ended = Some(Ended::Exited(if lack.is_some() { 127 } else { 0 }));
-    Says::BuildBaseline(BaselineBuilt {
-        round: 1,
-        ended,
-        lack: lack.map(cause),
-        elapsed_ms: 1,
     })
 }
 
@@ -167,9 +141,7 @@ fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
             Says::Ask(answer) => script.then(answer),
             Says::Apply(answer) => script.then(answer),
             Says::Build(answer) => script.then(answer),
-            Says::BuildBaseline(answer) => script.then(answer),
             Says::Restore(answer) => script.then(answer),
-            Says::Doubt(answer) => script.then(answer),
         };
     }
     let outcome = commit(&mut script, &inputs, &limits).ok();
@@ -243,10 +215,7 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
 }
 
 #[test]
-fn the_next_prompt_names_placeholders_and_what_the_output_points_at() {
-    let Says::Build(failed) = built(1, "failed\n") else {
-        unreachable!()
-    };
+fn the_next_prompt_names_placeholders() {
     let Says::Apply(ApplyAnswer::Applied(taken)) = applied() else {
         unreachable!()
     };
@@ -255,16 +224,9 @@ fn the_next_prompt_names_placeholders_and_what_the_output_points_at() {
         Problem::new("shrunk", "`a` shrinks."),
     ];
     let taken = Says::Apply(ApplyAnswer::Applied(Applied { warnings, ..taken }));
-    let hints = "[code-commit] Tests that failed: ring\n".to_owned();
-    let prompt = prompt(
-        2,
-        &[answered(A), taken, Says::Build(Built { hints, ..failed })],
-    );
+    let prompt = prompt(2, &[answered(A), taken, built(1, "failed\n")]);
     let (_, told) = prompt.split_once("failed\n").unwrap();
-    insta::assert_snapshot!(told.lines().take(3).collect::<Vec<_>>().join("\n"), @r"
-    [code-commit] `a`, line 2: left out.
-    [code-commit] Tests that failed: ring
-    ");
+    insta::assert_snapshot!(told.lines().take(2).collect::<Vec<_>>().join("\n"), @"[code-commit] `a`, line 2: left out.");
 }
 
 #[test]
@@ -309,54 +271,35 @@ fn a_build_that_passes_at_once_ends_the_run() {
 }
 
 #[test]
-fn no_model_is_asked_to_repair_a_machine() {
-    let facts = [
-        answered(A),
-        applied(),
-        lacking("tool-missing"),
-        baseline(Some("tool-missing")),
-    ];
-    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → unfit(1, tool-missing)");
-    let restored = Says::Restore(Restored { paths: Vec::new() });
-    let limits = Limits {
-        on_failure: OnFailure::Restore,
-        ..Limits::of_rounds(4)
+fn no_model_is_asked_to_repair_a_build_that_could_not_be_started() {
+    let Says::Build(failed) = built(127, "sh: no-such-tool: not found\n") else {
+        unreachable!()
     };
-    insta::assert_snapshot!(check(limits, &[&facts[..], &[restored]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → restore → unfit(1, tool-missing)");
-}
-
-#[test]
-fn what_is_lacking_only_with_the_changes_is_for_the_model_to_repair() {
-    let round = [answered(A), applied(), lacking("no-network")];
-    for before in [baseline(None), baseline(Some("tool-missing"))] {
-        let facts = [
-            &round[..],
-            &[before],
-            &round[..],
-            &[answered(A), applied(), built(0, "")],
-        ]
-        .concat();
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → done(3)");
-        }
+    let red = [answered(A), applied(), Says::Build(failed.clone())];
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &red), @"ask 1 → apply 1 → build 1 → ask 2");
+    for (ended, code) in [
+        (Ended::NotFound, "not-found"),
+        (Ended::NotExecutable, "not-executable"),
+    ] {
+        let unfit = Says::Build(Built {
+            ended,
+            ..failed.clone()
+        });
+        let facts = [answered(A), applied(), unfit];
+        let restored = Says::Restore(Restored { paths: Vec::new() });
+        let limits = Limits {
+            on_failure: OnFailure::Restore,
+            ..Limits::of_rounds(4)
+        };
+        assert_eq!(
+            check(Limits::of_rounds(4), &facts),
+            format!("ask 1 → apply 1 → build 1 → unfit(1, {code})")
+        );
+        assert_eq!(
+            check(limits, &[&facts[..], &[restored]].concat()),
+            format!("ask 1 → apply 1 → build 1 → restore → unfit(1, {code})")
+        );
     }
-}
-
-#[test]
-fn who_wants_to_go_on_without_a_fit_machine_may() {
-    let facts = [
-        answered(A),
-        applied(),
-        lacking("tool-missing"),
-        answered(A),
-        applied(),
-        built(0, ""),
-    ];
-    let limits = Limits {
-        on_unfit: OnUnfit::GoOn,
-        ..Limits::of_rounds(4)
-    };
-    insta::assert_snapshot!(check(limits, &facts), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → done(2)");
 }
 
 #[test]
@@ -533,33 +476,6 @@ fn earned() -> Limits {
         earned: true,
         ..Limits::of_rounds(4)
     }
-}
-
-#[test]
-fn a_green_build_is_looked_at_without_the_change_once_and_doubted_if_that_is_green_too() {
-    let green = [answered(A), applied(), built(0, "")];
-    let doubted = Says::Doubt(Doubted {
-        doubt: Problem::new("green-before", ""),
-    });
-    let after = |limits, more: &[Says]| check(limits, &[&green[..], more].concat());
-    insta::assert_snapshot!(after(earned(), &[baseline(None), doubted.clone()]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → doubt → done(1)");
-    insta::assert_snapshot!(after(earned(), &[baseline(Some("tool-missing"))]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → done(1)");
-    insta::assert_snapshot!(after(Limits { on_unfit: OnUnfit::GoOn, ..earned() }, &[]), @"ask 1 → apply 1 → build 1 → done(1)");
-    let known = [
-        answered(A),
-        applied(),
-        lacking("no-network"),
-        baseline(None),
-    ];
-    insta::assert_snapshot!(check(earned(), &[&known[..], &green, &[doubted]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → doubt → done(2)");
-    let Says::Build(slow) = built(0, "") else {
-        unreachable!()
-    };
-    let slow = Says::Build(Built {
-        elapsed_ms: QUICK_BUILD_MS + 1,
-        ..slow
-    });
-    insta::assert_snapshot!(check(earned(), &[answered(A), applied(), slow]), @"ask 1 → apply 1 → build 1 → done(1)");
 }
 
 #[test]

@@ -24,10 +24,6 @@ fn engineer_tool_runner_and_judge_follow_each_other() {
     let (finished, steps) = run(&[], &inputs(&json!({})));
     insta::assert_snapshot!(steps, @"
     stamp
-    run accept one as preflight/base_1
-    roll back
-    run accept two as preflight/base_2
-    roll back
     ask 1
     write 1
     run bash scripts/verify.sh as attempt_1/verify_1
@@ -87,10 +83,6 @@ fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() 
     let (finished, steps) = run(&["accept one"], &inputs(&json!({})));
     insta::assert_snapshot!(steps, @"
     stamp
-    run accept one as preflight/base_1
-    roll back
-    run accept two as preflight/base_2
-    roll back
     ask 1
     write 1
     run bash scripts/verify.sh as attempt_1/verify_1
@@ -141,121 +133,6 @@ fn a_proposal_that_was_not_written_needs_no_rollback() {
 }
 
 #[test]
-fn the_baseline_is_probed_and_restored_before_the_first_call() {
-    let over =
-        json!({ "must_fail_before": ["accept two"], "preconditions": [{ "file_exists": "a" }] });
-    let (_, steps) = run(&["accept two"], &inputs(&over));
-    let before: Vec<&str> = steps.lines().take_while(|line| *line != "ask 1").collect();
-    assert_eq!(
-        before,
-        [
-            "stamp",
-            "look at 1 conditions",
-            "run accept two as preflight/must_fail_before_1",
-            "roll back",
-            "run accept one as preflight/base_1",
-            "roll back"
-        ]
-    );
-}
-
-/// What is performed before the model is asked.
-fn before(world: World, inputs: &Inputs) -> (Finished, Vec<String>) {
-    let (finished, steps) = finish(world, inputs);
-    let before = steps
-        .lines()
-        .take_while(|line| *line != "ask 1")
-        .map(str::to_owned)
-        .collect();
-    (finished, before)
-}
-
-#[test]
-fn what_passes_before_the_change_is_named_and_runs_once() {
-    let over = json!({ "must_fail_before": ["accept two"] });
-    let world = World {
-        green: vec!["accept one"],
-        ..World::failing(&["accept two"])
-    };
-    let (_, steps) = before(world, &inputs(&over));
-    insta::assert_snapshot!(steps.join("\n"), @"
-    stamp
-    run accept two as preflight/must_fail_before_1
-    roll back
-    run accept one as preflight/base_1
-    roll back
-    doubt already-green: `accept one` passes without the change, so that it passes afterwards proves nothing
-    ");
-    let all = World {
-        green: vec!["accept"],
-        ..World::failing(&[])
-    };
-    let (finished, steps) = before(all, &inputs(&json!({})));
-    insta::assert_snapshot!(steps.join("\n"), @"
-    stamp
-    run accept one as preflight/base_1
-    roll back
-    doubt already-green: `accept one` passes without the change, so that it passes afterwards proves nothing
-    run accept two as preflight/base_2
-    roll back
-    doubt already-green: `accept two` passes without the change, so that it passes afterwards proves nothing
-    doubt already-green: no acceptance command fails without the change, so a PASS does not show that it works
-    ");
-    assert_eq!(finished.summary.verdict, Verdict::Pass);
-}
-
-#[test]
-fn a_strict_order_that_passes_before_the_change_is_not_begun() {
-    let strict = Inputs {
-        strict: true,
-        ..inputs(&json!({}))
-    };
-    let (finished, _) = before(World::failing(&[]), &strict);
-    assert_eq!(finished.summary.verdict, Verdict::Pass);
-    let world = World {
-        green: vec!["accept two"],
-        ..World::failing(&[])
-    };
-    let (finished, steps) = before(world, &strict);
-    assert!(
-        steps.contains(&"keep preflight/failure_brief.json".to_owned()),
-        "{steps:?}"
-    );
-    assert_eq!(finished.summary.ended_stage, "preflight");
-}
-
-#[test]
-fn a_command_that_cannot_fail_is_named_and_does_not_run_before_the_change() {
-    let inputs = Inputs {
-        cannot_fail: vec!["accept one".to_owned()],
-        ..inputs(&json!({}))
-    };
-    let (_, steps) = before(World::failing(&[]), &inputs);
-    insta::assert_snapshot!(steps.join("\n"), @"
-    stamp
-    doubt cannot-fail: `accept one` cannot fail, so that it passes proves nothing
-    run accept two as preflight/base_2
-    roll back
-    ");
-}
-
-#[test]
-fn a_run_of_an_older_version_goes_on_as_it_began() {
-    let older = Inputs {
-        tries_base: false,
-        ..inputs(&json!({}))
-    };
-    let (_, steps) = before(
-        World {
-            green: vec!["accept"],
-            ..World::failing(&[])
-        },
-        &older,
-    );
-    assert_eq!(steps, ["stamp"]);
-}
-
-#[test]
 fn a_change_that_makes_its_own_test_unable_to_fail_is_named_and_fails_a_strict_order() {
     let over = json!({ "acceptance_commands": ["sh a", "true"] });
     let world = World {
@@ -281,25 +158,19 @@ fn a_change_that_makes_its_own_test_unable_to_fail_is_named_and_fails_a_strict_o
 
 #[test]
 fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
-    let over = json!({ "must_fail_before": ["accept two"] });
-    let (finished, steps) = run(&[], &inputs(&over));
-    insta::assert_snapshot!(steps, @"
-    stamp
-    run accept two as preflight/must_fail_before_1
-    roll back
-    keep preflight/failure_brief.json
-    stamp
-    keep run_summary.json
-    ");
-    assert_eq!(finished.summary.ended_stage, "preflight");
-
     let over = json!({ "preconditions": [{ "file_exists": "a" }] });
     let world = World {
         conditions_hold: false,
         ..World::failing(&[])
     };
     let (finished, steps) = finish(world, &inputs(&over));
-    assert!(!steps.contains("ask"));
+    insta::assert_snapshot!(steps, @"
+    stamp
+    look at 1 conditions
+    keep preflight/failure_brief.json
+    stamp
+    keep run_summary.json
+    ");
     assert_eq!(finished.summary.ended_stage, "preflight");
 }
 
@@ -341,18 +212,16 @@ fn a_model_that_gave_no_answer_is_asked_again_by_a_run_that_goes_on() {
 
 #[test]
 fn a_step_that_breaks_ends_the_run_with_the_tree_as_it_was() {
-    for (breaks, last) in [("attempt_1", "verify_1"), ("preflight", "base_1")] {
-        let world = World {
-            breaks: Some(breaks),
-            ..World::failing(&[])
-        };
-        let (finished, steps) = finish(world, &inputs(&json!({})));
-        assert!(
-            steps.contains(&format!("{last}\nroll back")) && !steps.contains("ask 2"),
-            "{steps}"
-        );
-        assert_eq!(finished.summary.ended_stage, "exception");
-    }
+    let world = World {
+        breaks: Some("attempt_1"),
+        ..World::failing(&[])
+    };
+    let (finished, steps) = finish(world, &inputs(&json!({})));
+    assert!(
+        steps.contains("verify_1\nroll back") && !steps.contains("ask 2"),
+        "{steps}"
+    );
+    assert_eq!(finished.summary.ended_stage, "exception");
 }
 
 /// The failure briefs among these files.
@@ -369,14 +238,14 @@ fn briefs(world: &World) -> BTreeSet<&String> {
 #[test]
 fn a_run_that_goes_on_ends_as_one_that_was_never_stopped() {
     let all = json!({
-        "must_fail_before": ["probe"], "acceptance_commands": ["probe", "accept"],
+        "acceptance_commands": ["accept"],
         "preconditions": [{ "file_exists": "a" }], "postconditions": [{ "file_exists": "a" }],
     });
     let inputs = Inputs {
         commit: true,
         ..inputs(&all)
     };
-    for failing in [&["probe"][..], &["bash"], &[], &["accept", "probe"]] {
+    for failing in [&["bash"][..], &[], &["accept"]] {
         let (whole, never_stopped) = World::failing(failing).run(&inputs);
         for stop in 0..never_stopped.journal.len() {
             let (none, mut world) = World {

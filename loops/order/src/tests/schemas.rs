@@ -105,7 +105,6 @@ fn work_order() -> Value {
             "max_cost": { "description": "What all model calls together may cost in US dollars.", "type": ["number", "null"], "minimum": 0 },
             "preconditions": conditions("What has to be so before the first attempt."),
             "postconditions": conditions("What has to be so after the acceptance commands."),
-            "must_fail_before": { "description": "Acceptance commands that have to fail before the change, which proves that they test it.", "type": ["array", "null"], "items": commands },
         },
         "required": ["id", "title", "intent", "allowed_files", "forbidden", "acceptance_commands", "context_files"],
         "additionalProperties": false,

@@ -23,8 +23,8 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
+use super::root;
 use super::task::{Report, Task};
-use super::{root, trace};
 use crate::procfs::Process;
 use crate::program::program;
 use crate::sandbox::descriptors::{descriptors, send_descriptors};
@@ -38,8 +38,7 @@ use crate::sandbox::view::{during, mount_all};
 pub(in crate::sandbox) fn first(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let outer = words.next().and_then(|word| word.to_str()?.parse().ok());
     let report = match set_up(outer) {
-        Ok((task, file, stdin)) => match start(&task, stdin) {
-            Ok(child) if task.is_watched => trace::follow(&child, &file),
+        Ok((task, stdin)) => match start(&task, stdin) {
             Ok(child) => follow(&child),
             Err(error) => Report::NotStarted(error.raw_os_error().unwrap_or(libc::EINVAL)),
         },
@@ -54,13 +53,13 @@ pub(super) fn tell(report: &Report) {
     let _ = send(io::stdin(), report.encode().as_bytes(), SendFlags::NOSIGNAL);
 }
 
-fn set_up(outer: Option<i32>) -> Result<(Task, File, OwnedFd), Report> {
+fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(during("stay with the helper"))?;
     // From here the parent has no number, but it has one in the `/proc` of its own namespace.
     if Process::parent_of_self() != outer {
         return Err(Report::Failed("the helper is gone".to_owned()));
     }
-    let (mut task, file, stdin, proxy) = receive()?;
+    let (mut task, stdin, proxy) = receive()?;
     mount_all(&task.overlays)?;
     root::enter(&task)?;
     if let Some(processes) = task.processes {
@@ -90,12 +89,9 @@ fn set_up(outer: Option<i32>) -> Result<(Task, File, OwnedFd), Report> {
         stdin
     };
     drop_rights()?;
-    if !task.is_watched {
-        // Otherwise the command itself does that: the filters let nobody trace.
-        let filters = seccomp::filters(Sockets::Allowed).map_err(io::Error::other)?;
-        seccomp::install(&filters).map_err(io::Error::other)?;
-    }
-    Ok((task, file, stdin))
+    let filters = seccomp::filters(Sockets::Allowed).map_err(io::Error::other)?;
+    seccomp::install(&filters).map_err(io::Error::other)?;
+    Ok((task, stdin))
 }
 
 /// The loopback, which is down at first, is the first interface of every network namespace.
@@ -146,18 +142,17 @@ fn is_nothing(file: &OwnedFd) -> io::Result<bool> {
     Ok((file.st_mode, file.st_rdev) == (nothing.st_mode, nothing.st_rdev))
 }
 
-/// The task and its file, and the command's standard input; and the socket of the proxy, if there is one.
-fn receive() -> io::Result<(Task, File, OwnedFd, Option<OwnedFd>)> {
+/// The task, and the command's standard input; and the socket of the proxy, if there is one.
+fn receive() -> io::Result<(Task, OwnedFd, Option<OwnedFd>)> {
     let mut received = descriptors(io::stdin().as_fd())?.into_iter();
     let (Some(task), Some(stdin)) = (received.next(), received.next()) else {
         return Err(io::Error::other("the harness sent no task"));
     };
     let mut bytes = Vec::new();
-    let mut file = File::from(task);
-    file.read_to_end(&mut bytes)?;
+    File::from(task).read_to_end(&mut bytes)?;
     let task = Task::decode(&bytes)
         .ok_or_else(|| io::Error::other("the program was replaced while it ran"))?;
-    Ok((task, file, stdin, received.next()))
+    Ok((task, stdin, received.next()))
 }
 
 /// Listens for the proxy, which is outside, and tells the command. By the names that programs look up: some know
@@ -230,12 +225,7 @@ fn drop_rights() -> io::Result<()> {
 
 fn start(task: &Task, stdin: OwnedFd) -> io::Result<Child> {
     let (name, arguments) = task.argv.split_first().ok_or(io::ErrorKind::NotFound)?;
-    let mut command = if task.is_watched {
-        trace::around(name)
-    } else {
-        program(name)
-    };
-    command
+    program(name)
         .args(arguments)
         .env_clear()
         .envs(task.env.iter())

@@ -23,8 +23,6 @@ pub(super) struct Task {
     pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
     pub(super) has_terminal: bool,
-    /// Whether what the command is denied comes back in the file of the task.
-    pub(super) is_watched: bool,
     pub(super) cwd: PathBuf,
     pub(super) env: Env,
     pub(super) argv: Vec<OsString>,
@@ -53,7 +51,6 @@ impl Task {
         words.limit(self.processes);
         words.flag(self.has_network);
         words.flag(self.has_terminal);
-        words.flag(self.is_watched);
         words.word(&self.cwd);
         words.count(self.env.iter().count());
         self.env.iter().for_each(|(name, value)| {
@@ -73,7 +70,7 @@ impl Task {
         let files = words.list(|words| Some((words.path()?, words.word()?)))?;
         let limit = |number| (number != NO_LIMIT).then_some(number);
         let (temporary_bytes, processes) = (limit(words.number()?), limit(words.number()?));
-        let (has_network, has_terminal, is_watched) = (words.flag()?, words.flag()?, words.flag()?);
+        let (has_network, has_terminal) = (words.flag()?, words.flag()?);
         let cwd = words.path()?;
         let mut env = Env::default();
         for (name, value) in words.list(|words| Some((words.word()?, words.word()?)))? {
@@ -89,7 +86,6 @@ impl Task {
             processes,
             has_network,
             has_terminal,
-            is_watched,
             cwd,
             env,
             argv,
@@ -302,7 +298,6 @@ mod tests {
             processes: None,
             has_network: true,
             has_terminal: false,
-            is_watched: true,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
             env,
             argv: vec!["sh".into(), "-c".into(), "".into()],

@@ -36,7 +36,6 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         max_attempts: 2,
         commit: false,
         strict: false,
-        tries_base: true,
         cannot_fail: Vec::new(),
         allowed: Vec::new(),
         context: Vec::new(),
@@ -49,8 +48,6 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
-    /// Commands that succeed before the change, too.
-    pub(super) green: Vec<&'static str>,
     pub(super) reply: &'static str,
     pub(super) conditions_hold: bool,
     pub(super) has_model: bool,
@@ -73,7 +70,6 @@ impl World {
     pub(super) fn failing(commands: &[&'static str]) -> Self {
         Self {
             failing: commands.to_vec(),
-            green: Vec::new(),
             reply: REPLY,
             conditions_hold: true,
             has_model: true,
@@ -234,12 +230,7 @@ impl Live<Run> for World {
                 message: "the disk is gone".to_owned(),
             }));
         }
-        let is_among = |commands: &[&str]| commands.iter().any(|one| command.starts_with(one));
-        let fails = if log.starts_with(code_commit_engine::ON_BASE) {
-            !is_among(&self.green)
-        } else {
-            is_among(&self.failing)
-        };
+        let fails = self.failing.iter().any(|one| command.starts_with(one));
         let tail = || Tail {
             file: String::new(),
             text: String::new(),
