@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
     Announced, Answered, Applied, Asked, Attempted, BaselineBuilt, Broke, Built, Checkpointed,
-    Committed, Doubted, HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted,
-    Outcome, Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed,
-    Turned, Unanswered, Waited, WasRead, Written, Wrote,
+    Committed, HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome,
+    Problem, Ran, Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned,
+    Unanswered, Waited, WasRead, Written, Wrote,
 };
 
 /// Something recorded along the way. It answers no request, and no loop sees it.
@@ -77,7 +77,6 @@ pub enum Line {
     Checkpointed(Checkpointed),
     Waited(Waited),
     Announced(Announced),
-    Doubted(Doubted),
     WasRead(WasRead),
     Wrote(Wrote),
     Asked(Asked),

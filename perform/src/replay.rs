@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, BaselineBuilt, Build, BuildBaseline, Built, Changed,
-    Commit, CommitAnswer, Difference, Digest, Doubt, Doubted, Live, Outcome, Problem, Recorded,
-    Request, Restore, Restored, Text, World,
+    Commit, CommitAnswer, Difference, Digest, Live, Outcome, Problem, Recorded, Request, Restore,
+    Restored, Text, World,
 };
 use code_commit_logging::RunFolder;
 
@@ -245,14 +245,6 @@ impl Live<Build> for Replayed<'_> {
 impl Live<BuildBaseline> for Replayed<'_> {
     fn perform(&mut self, build: &BuildBaseline) -> Result<BaselineBuilt, ReplayFault> {
         self.only.perform(build)
-    }
-}
-
-impl Live<Doubt> for Replayed<'_> {
-    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, ReplayFault> {
-        Ok(Doubted {
-            doubt: doubt.clone(),
-        })
     }
 }
 

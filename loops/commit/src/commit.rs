@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{
-    Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore,
-};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use code_commit_prompt::commit::{
     Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes,
 };
@@ -42,7 +40,6 @@ pub struct Inputs {
 pub fn commit<H>(harness: &mut H, inputs: &Inputs, limits: &Limits) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
-    H: Harness<Doubt>,
 {
     let mut repairs = Repairs {
         inputs,

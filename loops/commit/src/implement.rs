@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use code_commit_engine::{
-    Apply, Ask, Build, BuildBaseline, Doubt, Harness, Outcome, Present, Restore,
-};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Harness, Outcome, Present, Restore};
 use code_commit_parser::fence::Kind;
 use code_commit_prompt::implement::{Exchange, Task, append, initial};
 
@@ -32,7 +30,6 @@ pub struct Brief {
 pub fn implement<H>(harness: &mut H, brief: &Brief, limits: &Limits) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
-    H: Harness<Doubt>,
 {
     let Brief {
         system,

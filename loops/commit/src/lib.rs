@@ -8,7 +8,7 @@ mod excerpt;
 mod implement;
 mod resume;
 mod rounds;
-mod stuck;
+mod same_failure;
 
 pub use check::{Fitness, check};
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};

@@ -6,21 +6,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended,
-    Harness, Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Harness,
+    Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
 use code_commit_prompt::commit::Repair;
 
 use crate::excerpt::{failing_part, middle_left_out};
-use crate::stuck::{At, Failure, notice};
+use crate::same_failure::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
 pub const BUILD_OUTPUT_BYTES: usize = 1024 * 1024;
-
-/// A green build that took longer than this many milliseconds is not repeated without the run's changes.
-const QUICK_BUILD_MS: u64 = 30_000;
 
 /// A prompt names this many of the files that a build has changed.
 const MOST_NAMED: usize = 50;
@@ -34,13 +31,8 @@ pub struct Limits {
     pub build_output_bytes: usize,
     /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
-    /// Give up after this many rounds with the same failure.
-    pub same_failures: Option<u32>,
     /// What to do if the machine lacks what the build needs.
     pub on_unfit: OnUnfit,
-    /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
-    /// versions did neither.
-    pub earned: bool,
     /// What of a build's output a repair sends.
     pub repair: Repair,
 }
@@ -67,7 +59,7 @@ pub enum OnFailure {
 }
 
 impl Limits {
-    /// This many rounds, [`BUILD_OUTPUT_BYTES`], changes kept, no giving up early.
+    /// This many rounds, [`BUILD_OUTPUT_BYTES`], changes kept.
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
         let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
@@ -75,9 +67,7 @@ impl Limits {
             rounds,
             build_output_bytes,
             on_failure,
-            same_failures: None,
             on_unfit: OnUnfit::End,
-            earned: false,
             repair: Repair::Whole,
         }
     }
@@ -121,7 +111,6 @@ pub(crate) fn run<H>(
 ) -> Result<Outcome, H::Stop>
 where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<BuildBaseline> + Harness<Restore>,
-    H: Harness<Doubt>,
 {
     let mut prompt = conversation.first();
     let (stable, system) = (conversation.stable(), conversation.system());
@@ -162,7 +151,6 @@ where
                 seen.extend(applied.changes.iter().map(known));
                 let built = harness.perform(Build { round })?;
                 if built.passed() {
-                    cleared.doubt(harness, limits, &built)?;
                     return Ok(Outcome::Done { rounds: round });
                 }
                 if let Some(cause) = cleared.unfit(harness, &built)? {
@@ -185,16 +173,9 @@ where
                 )
             }
         };
-        let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
-        let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
+        let failure = Failure::after(last_failure.take(), output.as_str());
+        let times = failure.times();
         last_failure = Some(failure);
-        if repeats || limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck {
-                rounds: round,
-                times,
-                repeats,
-            };
-        }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
         }
@@ -216,7 +197,6 @@ struct Cleared {
     on_unfit: OnUnfit,
     /// What a build lacked that it did not without them.
     lacks: Vec<Cause>,
-    ended: Option<Ended>,
 }
 
 impl Cleared {
@@ -224,7 +204,6 @@ impl Cleared {
         Self {
             on_unfit,
             lacks: Vec::new(),
-            ended: None,
         }
     }
 
@@ -246,33 +225,11 @@ impl Cleared {
             return Ok(None);
         }
         let baseline = harness.perform(BuildBaseline { round: built.round })?;
-        self.ended = baseline.ended;
         if baseline.lack.as_ref() == Some(lack) {
             return Ok(baseline.lack);
         }
         self.lacks.push(lack.clone());
         Ok(None)
-    }
-
-    /// Doubts a green build that was green before the run, too. That is tried once, and only where it is cheap: quick, and
-    /// without changes of the build that would have to be set aside.
-    fn doubt<H>(&self, harness: &mut H, limits: &Limits, built: &Built) -> Result<(), H::Stop>
-    where
-        H: Harness<BuildBaseline> + Harness<Doubt>,
-    {
-        let is_quick = built.elapsed_ms <= QUICK_BUILD_MS && built.changes.is_empty();
-        let is_cheap = self.on_unfit == OnUnfit::End && is_quick;
-        let ended = match self.ended {
-            None if limits.earned && is_cheap => {
-                harness.perform(BuildBaseline { round: built.round })?.ended
-            }
-            known => known.filter(|_| limits.earned),
-        };
-        if ended == Some(Ended::Exited(0)) {
-            let said = "this build passed before the change, too: it does not show that the change does what was asked";
-            harness.perform(Doubt::new("green-before", said))?;
-        }
-        Ok(())
     }
 }
 

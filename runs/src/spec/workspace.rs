@@ -162,14 +162,18 @@ impl<'b> Workspace<'b> {
     fn need_specs(&self) -> Result<(), Failure> {
         let folder = self.root.join(&self.config.specs);
         let specs = printable(&self.config.specs);
-        let texts = code_commit_perform::texts_below(&folder).unwrap_or_default();
-        let is_empty =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
-        let empty = texts.iter().find(|(_, text)| is_empty(text));
+        let mut files = Vec::new();
+        // A folder that cannot be listed has none.
+        let _ = files_below(&folder, &mut files);
+        files.sort_unstable();
+        let empty = files.iter().find(|file| is_empty(file));
         let what = match empty {
             _ if !folder.is_dir() => anyhow!("there is no folder {specs}, so there are no specs"),
-            Some((file, _)) => anyhow!("the spec {specs}/{} is empty", printable(file)),
-            None if texts.is_empty() => anyhow!("there are no specs in {specs}"),
+            Some(file) => {
+                let file = file.strip_prefix(&self.root).unwrap_or(file).display();
+                anyhow!("the spec {} is empty", printable(&file.to_string()))
+            }
+            None if files.is_empty() => anyhow!("there are no specs in {specs}"),
             None => return Ok(()),
         };
         let help = "write the specs, by hand or with code-commit spec plan; if they are in another folder, name it \

@@ -1,6 +1,6 @@
 use code_commit_engine::{
-    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Doubted, Ended, Finish,
-    Problem, Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
+    Action, Answered, Applied, BaselineBuilt, Built, Cause, Changed, Ended, Finish, Problem,
+    Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
 use code_commit_prompt::commit::Order;
@@ -17,7 +17,6 @@ enum Says {
     Build(Built),
     BuildBaseline(BaselineBuilt),
     Restore(Restored),
-    Doubt(Doubted),
 }
 
 fn text(text: &str) -> Text {
@@ -169,7 +168,6 @@ fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
             Says::Build(answer) => script.then(answer),
             Says::BuildBaseline(answer) => script.then(answer),
             Says::Restore(answer) => script.then(answer),
-            Says::Doubt(answer) => script.then(answer),
         };
     }
     let outcome = commit(&mut script, &inputs, &limits).ok();
@@ -186,11 +184,6 @@ fn check(limits: Limits, answers: &[Says]) -> String {
     let end = outcome.map(|outcome| match outcome {
         Outcome::Done { rounds } => format!("done({rounds})"),
         Outcome::AttemptsUsedUp { rounds } => format!("used up({rounds})"),
-        Outcome::Stuck {
-            rounds,
-            times,
-            repeats,
-        } => format!("stuck({rounds}, {times}, {repeats})"),
         Outcome::NeedsPerson { round, cause } => format!("a person({round}, {})", cause.code),
         Outcome::Unfit { round, cause } => format!("unfit({round}, {})", cause.code),
         Outcome::ModelUnavailable { round, cause } => format!("no model({round}, {})", cause.code),
@@ -444,15 +437,11 @@ fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_
 }
 
 #[test]
-fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_for() {
+fn the_same_reply_for_ever_is_told_that_it_fails_the_same_and_has_all_four_calls() {
     let round = [answered(A), applied(), built(1, "line 7: no\n")];
-    let limits = Limits {
-        same_failures: Some(2),
-        ..Limits::of_rounds(4)
-    };
-    let twice = [round.clone(), round].concat();
-    insta::assert_snapshot!(check(limits, &twice), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → stuck(2, 2, false)");
-    let prompt = prompt(3, &twice);
+    let [two, four] = [2, 4].map(|times| vec![round.clone(); times].concat());
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &four), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
+    let prompt = prompt(3, &two);
     let notice = "line 7: no\n[code-commit] This is the same failure 2 times in a row.";
     assert!(prompt.contains(notice), "{prompt}");
 }
@@ -526,55 +515,4 @@ fn a_repair_prompt_shows_an_edited_file_whole() {
     let asked = script.last_text();
     let shown = "--- FILE REPLACEMENT a.rs ---\nbefore\nnew\n--- FILE REPLACEMENT b.rs ---\nb\n";
     assert!(asked.ends_with(shown), "{asked}");
-}
-
-fn earned() -> Limits {
-    Limits {
-        earned: true,
-        ..Limits::of_rounds(4)
-    }
-}
-
-#[test]
-fn a_green_build_is_looked_at_without_the_change_once_and_doubted_if_that_is_green_too() {
-    let green = [answered(A), applied(), built(0, "")];
-    let doubted = Says::Doubt(Doubted {
-        doubt: Problem::new("green-before", ""),
-    });
-    let after = |limits, more: &[Says]| check(limits, &[&green[..], more].concat());
-    insta::assert_snapshot!(after(earned(), &[baseline(None), doubted.clone()]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → doubt → done(1)");
-    insta::assert_snapshot!(after(earned(), &[baseline(Some("tool-missing"))]), @"ask 1 → apply 1 → build 1 → build-baseline 1 → done(1)");
-    insta::assert_snapshot!(after(Limits { on_unfit: OnUnfit::GoOn, ..earned() }, &[]), @"ask 1 → apply 1 → build 1 → done(1)");
-    let known = [
-        answered(A),
-        applied(),
-        lacking("no-network"),
-        baseline(None),
-    ];
-    insta::assert_snapshot!(check(earned(), &[&known[..], &green, &[doubted]].concat()), @"ask 1 → apply 1 → build 1 → build-baseline 1 → ask 2 → apply 2 → build 2 → doubt → done(2)");
-    let Says::Build(slow) = built(0, "") else {
-        unreachable!()
-    };
-    let slow = Says::Build(Built {
-        elapsed_ms: QUICK_BUILD_MS + 1,
-        ..slow
-    });
-    insta::assert_snapshot!(check(earned(), &[answered(A), applied(), slow]), @"ask 1 → apply 1 → build 1 → done(1)");
-}
-
-#[test]
-fn two_identical_proposals_to_prompts_that_say_the_same_end_the_run() {
-    let round = |reply: &str, output: &str| [answered(reply), applied(), built(1, output)];
-    let said = format!("&&&start\nI think.\n&&&end\n{A}");
-    let rounds = |rounds: &[[Says; 3]]| check(earned(), &rounds.concat());
-    let [one, same, other] = [
-        round(A, "no\n"),
-        round(&said, "no\n"),
-        round("^^^a\ntwo\n^^^end\n", "no\n"),
-    ];
-    insta::assert_snapshot!(rounds(&[one.clone(), same.clone(), one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
-    insta::assert_snapshot!(rounds(&[other.clone(), one.clone(), same]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
-    insta::assert_snapshot!(rounds(&[one.clone(), other, one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4");
-    let told = round(A, "yes\n");
-    insta::assert_snapshot!(rounds(&[told.clone(), one, told]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4");
 }
