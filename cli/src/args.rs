@@ -223,9 +223,6 @@ pub struct RunArgs {
     /// Go on even if the machine lacks what the build needs
     #[arg(long)]
     pub no_check: bool,
-    /// Give up after this many rounds in a row with the same failure
-    #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
-    pub stop_when_stuck: Option<u32>,
     /// A name of your own for this work: if a run with this key is finished, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = flags::key)]
     pub key: Option<String>,
@@ -275,7 +272,6 @@ impl RunArgs {
                 OnFailure::Keep => commit::OnFailure::Keep,
                 OnFailure::Restore => commit::OnFailure::Restore,
             },
-            same_failures: self.stop_when_stuck,
             on_unfit: if self.no_check {
                 commit::OnUnfit::GoOn
             } else {

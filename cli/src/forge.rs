@@ -78,7 +78,7 @@ fn annotations(run: &RunFolder, lines: &[Line], root: &Path) -> Vec<Annotation> 
 fn failure(run: &RunFolder, lines: &[Line]) -> Option<(String, String)> {
     let is_verdict = |line: &&Line| match line {
         Line::Built(_) => true,
-        Line::Ran(ran) => !ran.is_before(),
+        Line::Ran(ran) => !ran.is_probe(),
         _ => false,
     };
     match lines.iter().rfind(is_verdict)? {

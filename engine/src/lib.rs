@@ -36,7 +36,7 @@ pub use order::{
     NotCommitted, Ran, Refused, RollBack, RolledBack, Run, Stamp, Stamped, Tail, Tried, WhyRefused,
     Write, WriteAnswer, Written,
 };
-pub use order::{IGNORED_FILES, ON_BASE, PROBES};
+pub use order::{IGNORED_FILES, PROBES};
 pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};

@@ -202,8 +202,6 @@ impl Request for Run {
 
 /// The beginning of the logs' names of commands that must fail before the change.
 pub const PROBES: &str = "preflight/must_fail_before_";
-/// That of the other acceptance commands, which run before the change as well.
-pub const ON_BASE: &str = "preflight/base_";
 
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -233,11 +231,6 @@ impl Ran {
     /// Whether it is one of those that must fail before the change.
     pub fn is_probe(&self) -> bool {
         self.log.starts_with(PROBES)
-    }
-
-    /// Whether it ran before the change.
-    pub fn is_before(&self) -> bool {
-        self.is_probe() || self.log.starts_with(ON_BASE)
     }
 }
 

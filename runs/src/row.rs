@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use code_commit_perform::Past;
-use code_commit_report::About;
 use code_commit_settings::Layer;
 
 use crate::exit::{Exit, Failure};
@@ -26,8 +25,6 @@ pub struct Facts {
     pub takes_back: TakesBack,
     /// Whether its runs keep a summary of their own.
     pub own_summary: bool,
-    /// What its verdicts are about.
-    pub verdict: About,
 }
 
 impl Facts {
@@ -39,10 +36,6 @@ impl Facts {
         newest_only: false,
         takes_back: TakesBack::PreImages,
         own_summary: false,
-        verdict: About {
-            holds_for: "the files, the query and the build",
-            proves: "the build tests",
-        },
     };
 }
 

@@ -70,17 +70,12 @@ pub(crate) fn of_command(
 }
 
 /// A command that succeeds before the change cannot show that the change works.
-pub(crate) fn passes_before(
-    rule: &str,
-    command: &str,
-    result: &CmdResult,
-    order: &WorkOrder,
-) -> FailureBrief {
-    let error = format!("{rule}: the command succeeds without the change, so it does not test it");
+pub(crate) fn passes_before(command: &str, result: &CmdResult, order: &WorkOrder) -> FailureBrief {
+    let error = "must_fail_before: the command succeeds without the change, so it does not test it";
     FailureBrief {
         command: Some(command.to_owned()),
         exit_code: Some(result.exit_code),
-        ..plain(Stage::Preflight, &error, order)
+        ..plain(Stage::Preflight, error, order)
     }
 }
 

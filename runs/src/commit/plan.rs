@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_engine::{
-    Apply, Ask, Build, BuildBaseline, Commit, Doubt, Harness, Outcome, Restore,
-};
+use code_commit_engine::{Apply, Ask, Build, BuildBaseline, Commit, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_loop_commit::{
@@ -42,14 +40,9 @@ pub struct Plan {
     pub chosen: Vec<Chosen>,
     /// Maximum number of model calls.
     pub rounds: u32,
-    /// Give up after this many rounds with the same failure.
-    pub same_failures: Option<u32>,
     /// Whether a run goes on although the machine lacks what the build needs.
     #[serde(default)]
     pub no_check: bool,
-    /// As in [`Limits`].
-    #[serde(default)]
-    pub earned: bool,
     /// Whether a failed run restores the tree.
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
@@ -110,14 +103,7 @@ fn and_deciders(
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (
-    &'p str,
-    Option<&'p str>,
-    u32,
-    Option<u32>,
-    [bool; 3],
-    Option<&'p str>,
-);
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, [bool; 3], Option<&'p str>);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -126,14 +112,7 @@ impl Plan {
             Task::Implement { system, query, .. } => (query.text(), Some(system.text())),
         };
         let may = [self.restore_on_failure, self.no_check, self.review];
-        (
-            query,
-            system,
-            self.rounds,
-            self.same_failures,
-            may,
-            self.commit.as_deref(),
-        )
+        (query, system, self.rounds, may, self.commit.as_deref())
     }
 
     /// What it is asked for.
@@ -149,7 +128,7 @@ impl Plan {
             + Harness<Build>
             + Harness<BuildBaseline>
             + Harness<Restore>,
-        H: Harness<Doubt> + Harness<Commit>,
+        H: Harness<Commit>,
     {
         let outcome = self.rounds(harness)?;
         match self
@@ -169,7 +148,6 @@ impl Plan {
             + Harness<Build>
             + Harness<BuildBaseline>
             + Harness<Restore>,
-        H: Harness<Doubt>,
     {
         let on_failure = if self.restore_on_failure {
             OnFailure::Restore
@@ -181,13 +159,11 @@ impl Plan {
             build_output_bytes: usize::try_from(self.settings.build_prompt.value)
                 .unwrap_or(usize::MAX),
             on_failure,
-            same_failures: self.same_failures,
             on_unfit: if self.no_check {
                 OnUnfit::GoOn
             } else {
                 OnUnfit::End
             },
-            earned: self.earned,
             repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);

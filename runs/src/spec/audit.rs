@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_engine::{
-    Harness as _, Journaled, Next, Pace, Session, Stop, Turn, TurnAdvice, TurnAnswer, Turned,
+    Harness as _, Journaled, Next, Pace, Stop, Turn, TurnAdvice, TurnAnswer, Turned,
 };
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::WatchEvent;

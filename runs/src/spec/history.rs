@@ -110,7 +110,7 @@ pub(crate) fn replay(known: &Known, _: &replay::Request, site: &Site<'_>) -> Res
 pub fn word(outcome: Option<&Outcome>) -> String {
     match outcome {
         Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
-        Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
+        Some(Outcome::AttemptsUsedUp { rounds }) => {
             format!(
                 "not approved after {}",
                 phrases::count(u64::from(*rounds), "iteration")

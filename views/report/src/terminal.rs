@@ -275,17 +275,16 @@ impl Terminal {
         let command = printable(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
-        let must = if ran.is_probe() { "must" } else { "should" };
-        match (ran.passed(), ran.is_before()) {
+        match (ran.passed(), ran.is_probe()) {
             (true, true) => {
                 self.bad(&format!(
-                    "{command} passes, but {must} fail before the change ({took})"
+                    "{command} passes, but must fail before the change ({took})"
                 ));
             }
             (true, false) => self.line(&format!("{good} {command} ({took})")),
             (false, true) => {
                 self.line(&format!(
-                    "{good} {command} fails, as it {must} before the change ({took})"
+                    "{good} {command} fails, as it must before the change ({took})"
                 ));
             }
             (false, false) => {

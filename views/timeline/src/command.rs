@@ -48,16 +48,15 @@ impl From<&BaselineBuilt> for Command {
 
 impl From<&Ran> for Command {
     fn from(ran: &Ran) -> Self {
-        let must = if ran.is_probe() { "must" } else { "should" };
-        let before = if ran.is_before() {
-            format!(" ({must} fail before the change)")
+        let before = if ran.is_probe() {
+            " (must fail before the change)"
         } else {
-            String::new()
+            ""
         };
         Self {
             name: format!("{}{before}", ran.argv.join(" ")),
             ended: Some(ran.ended),
-            is_good: ran.passed() != ran.is_before(),
+            is_good: ran.passed() != ran.is_probe(),
             output: vec![ran.stdout.file.clone(), ran.stderr.file.clone()],
             seal_broken: ran.seal_broken,
             ..Self::default()
