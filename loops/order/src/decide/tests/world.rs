@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Broke, Cause, Committed, Digest, Doubted, Ended, Finish, Journaled, Kept,
-    Live, Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text,
-    Tried, Usage, WhyRefused, WriteAnswer, Written,
+    Answered, AskAnswer, Broke, Cause, Committed, Digest, Ended, Finish, Journaled, Kept, Live,
+    Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried,
+    Usage, WhyRefused, WriteAnswer, Written,
 };
 use serde_json::json;
 
@@ -13,9 +13,6 @@ use super::*;
 use crate::order::WorkOrder;
 
 pub(super) const REPLY: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "x"}]}"#;
-
-/// A reply that writes a script that does nothing.
-pub(super) const INERT: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "exit 0\n"}]}"#;
 
 pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
     let mut order = json!({
@@ -35,22 +32,16 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         run_id: "id".to_owned(),
         max_attempts: 2,
         commit: false,
-        strict: false,
-        tries_base: true,
-        cannot_fail: Vec::new(),
         allowed: Vec::new(),
         context: Vec::new(),
     }
 }
 
-/// Answers that all is well, except for commands that begin with one of `failing`, and that acceptance commands
-/// fail before the change; keeps the
-/// requests and the journal, and can stop the run.
+/// Answers that all is well, except for commands that begin with one of `failing`; keeps the requests and the
+/// journal, and can stop the run.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
-    /// Commands that succeed before the change, too.
-    pub(super) green: Vec<&'static str>,
     pub(super) reply: &'static str,
     pub(super) conditions_hold: bool,
     pub(super) has_model: bool,
@@ -73,7 +64,6 @@ impl World {
     pub(super) fn failing(commands: &[&'static str]) -> Self {
         Self {
             failing: commands.to_vec(),
-            green: Vec::new(),
             reply: REPLY,
             conditions_hold: true,
             has_model: true,
@@ -130,15 +120,6 @@ impl code_commit_engine::World for World {
 
     fn end(&mut self, _: &Outcome) -> Result<(), Stopped> {
         Ok(())
-    }
-}
-
-impl Live<Doubt> for World {
-    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
-        self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted {
-            doubt: doubt.clone(),
-        })
     }
 }
 
@@ -204,7 +185,7 @@ impl Live<Write> for World {
     ) -> Result<Tried<WriteAnswer>, Stopped> {
         self.step(format!("write {attempt}"))?;
         let (attempt, changes) = (*attempt, Vec::new());
-        Ok(Tried::Done(if [REPLY, INERT].contains(&&*reply.text) {
+        Ok(Tried::Done(if &*reply.text == REPLY {
             let (touched, warnings) = (vec!["a".to_owned()], Vec::new());
             WriteAnswer::Written(Written {
                 attempt,
@@ -234,12 +215,7 @@ impl Live<Run> for World {
                 message: "the disk is gone".to_owned(),
             }));
         }
-        let is_among = |commands: &[&str]| commands.iter().any(|one| command.starts_with(one));
-        let fails = if log.starts_with(code_commit_engine::ON_BASE) {
-            !is_among(&self.green)
-        } else {
-            is_among(&self.failing)
-        };
+        let fails = self.failing.iter().any(|one| command.starts_with(one));
         let tail = || Tail {
             file: String::new(),
             text: String::new(),
