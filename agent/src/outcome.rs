@@ -128,15 +128,6 @@ impl End {
         self
     }
 
-    /// Whether the same turn is likely to succeed if it is retried at once.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Service { code, .. } if code.is_retryable())
-            || matches!(
-                self,
-                Self::Truncated | Self::NoResult | Self::Crashed { .. } | Self::TimedOut { .. }
-            )
-    }
-
     /// Whether another agent, or another model, may do better.
     pub fn asks_for_another(&self) -> bool {
         matches!(self, Self::Service { code, .. } if code.asks_for_another_model())

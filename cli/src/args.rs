@@ -202,9 +202,6 @@ pub struct RunArgs {
     /// What to do with the changes if the run fails
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     pub on_failure: OnFailure,
-    /// Give up after this many rounds in a row with the same failure
-    #[arg(long, value_name = "N", value_parser = flags::two_or_more)]
-    pub stop_when_stuck: Option<u32>,
     /// A name of your own for this work: if a run with this key is finished, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = flags::key)]
     pub key: Option<String>,
@@ -250,7 +247,6 @@ impl RunArgs {
                 OnFailure::Keep => commit::OnFailure::Keep,
                 OnFailure::Restore => commit::OnFailure::Restore,
             },
-            same_failures: self.stop_when_stuck,
             key: self.key.clone(),
             commit: self.commit.clone().map(message),
             parent: None,

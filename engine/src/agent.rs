@@ -19,8 +19,7 @@ pub use repository::{
     Checkpoint, CheckpointResult, Checkpointed, CommitAll, Survey, Surveyed, Uncommitted,
 };
 pub use turn::{
-    Amount, Denial, LimitReached, Marked, Session, Turn, TurnAdvice, TurnAnswer, TurnBegins,
-    TurnEnd, Turned,
+    Amount, Denial, LimitReached, Marked, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
 };
 
 /// List what a role can see.

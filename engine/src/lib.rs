@@ -16,8 +16,8 @@ mod vocabulary;
 pub use agent::{
     Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed,
     CommitAll, Delete, Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named,
-    Next, Pace, Place, Project, Read, Replace, Session, Shell, ShellRan, Survey, Surveyed, Turn,
-    TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
+    Next, Pace, Place, Project, Read, Replace, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice,
+    TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
 pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Present, Rejected, Restore, Restored};
@@ -38,4 +38,4 @@ pub use outcome::{Cause, HoldsFor, Outcome};
 pub use request::{Answer, Harness, Request, Stops};
 pub use scripted::{NoSuchAnswer, Scripted};
 pub use text::{Digest, Text, digest};
-pub use vocabulary::{Doubt, Doubted, Problem};
+pub use vocabulary::Problem;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{LimitReached, TurnBegins};
 use crate::{
-    Announced, Answered, Applied, Asked, Attempted, Broke, Built, Checkpointed, Committed, Doubted,
+    Announced, Answered, Applied, Asked, Attempted, Broke, Built, Checkpointed, Committed,
     HoldsFor, Identified, Kept, Listed, Looked, Measured, NotCommitted, Outcome, Problem, Ran,
     Refused, Rejected, Restored, RolledBack, ShellRan, Stamped, Surveyed, Turned, Unanswered,
     Waited, WasRead, Written, Wrote,
@@ -76,7 +76,6 @@ pub enum Line {
     Checkpointed(Checkpointed),
     Waited(Waited),
     Announced(Announced),
-    Doubted(Doubted),
     WasRead(WasRead),
     Wrote(Wrote),
     Asked(Asked),

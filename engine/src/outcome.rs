@@ -15,15 +15,6 @@ pub enum Outcome {
     Done { rounds: u32 },
     /// All rounds are used up and the build still fails.
     AttemptsUsedUp { rounds: u32 },
-    /// The same failure occurred so often that the run was given up.
-    Stuck {
-        rounds: u32,
-        /// How many times in a row the last failure occurred.
-        times: u32,
-        /// Whether it was given up because the model gave the same reply twice to the same prompt.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        repeats: bool,
-    },
     /// The run cannot continue before a person has decided something.
     NeedsPerson { round: u32, cause: Cause },
     /// The build command could not be started.
@@ -66,7 +57,6 @@ impl Outcome {
         match self {
             Self::Done { .. } => "done",
             Self::AttemptsUsedUp { .. } => "attempts-used-up",
-            Self::Stuck { .. } => "stuck",
             Self::NeedsPerson { .. } => "needs-person",
             Self::Unfit { .. } => "unfit",
             Self::ModelUnavailable { .. } => "model-unavailable",
@@ -76,9 +66,7 @@ impl Outcome {
     /// The round in which it ended.
     pub fn round(&self) -> u32 {
         match self {
-            Self::Done { rounds }
-            | Self::AttemptsUsedUp { rounds }
-            | Self::Stuck { rounds, .. } => *rounds,
+            Self::Done { rounds } | Self::AttemptsUsedUp { rounds } => *rounds,
             Self::NeedsPerson { round, .. }
             | Self::Unfit { round, .. }
             | Self::ModelUnavailable { round, .. } => *round,
@@ -122,11 +110,6 @@ mod tests {
         for outcome in [
             Outcome::Done { rounds: 1 },
             Outcome::AttemptsUsedUp { rounds: 1 },
-            Outcome::Stuck {
-                rounds: 2,
-                times: 2,
-                repeats: false,
-            },
             Outcome::NeedsPerson {
                 round: 1,
                 cause: cause.clone(),

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Request};
-
 /// Something wrong with a reply, or a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -30,29 +28,3 @@ impl Problem {
         }
     }
 }
-
-/// Record something that the verdict of the run does not prove, as one sentence for a person.
-#[derive(Debug, Clone, Serialize)]
-pub struct Doubt(pub Problem);
-
-impl Doubt {
-    /// A doubt under a stable kebab-case code.
-    pub fn new(code: &str, message: impl Into<String>) -> Self {
-        Self(Problem::new(code, message))
-    }
-}
-
-impl Request for Doubt {
-    const KIND: &'static str = "doubt";
-    type Answer = Doubted;
-}
-
-/// A doubt about the verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "what", rename = "doubted")]
-pub struct Doubted {
-    /// What is not proved.
-    pub doubt: Problem,
-}
-
-impl Answer for Doubted {}

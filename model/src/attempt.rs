@@ -84,7 +84,7 @@ impl Attempt {
         self.status = match (&reply.finish, reply.finish.advice()) {
             (Finish::Truncated, _) => AttemptStatus::Truncated,
             (_, Advice::Use) => AttemptStatus::Ok,
-            (_, Advice::Retry) => AttemptStatus::Unusable,
+            (Finish::Empty, _) | (_, Advice::Retry) => AttemptStatus::Unusable,
             (_, Advice::TellModel | Advice::TellPerson) => AttemptStatus::Refused,
         };
         self.message = (self.status == AttemptStatus::Unusable).then(|| reply.finish.explain());

@@ -147,8 +147,10 @@ impl Finish {
     pub fn advice(&self) -> Advice {
         match self {
             Self::Complete => Advice::Use,
-            Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
-            Self::Truncated
+            Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
+            // S0 and S1 count calls: a reply without text is one.
+            Self::Empty
+            | Self::Truncated
             | Self::Endless
             | Self::Filtered {
                 filter: Filter::Recitation | Filter::Language,

@@ -4,7 +4,6 @@ mod checkpoint;
 mod fault;
 mod limits;
 mod listener;
-mod opened;
 mod role;
 mod shell;
 mod snapshot;
@@ -14,7 +13,6 @@ mod world;
 
 pub use fault::AgentFault;
 pub use limits::{AgentLimits, AgentUsage};
-pub use opened::texts_below;
 pub use role::{AgentWatch, Guarded, Repository, Role, Watched, Worker};
 pub use snapshot::{COPIES, Kept, NotPutBack, TAKEN, forget_copies, watch_over};
 pub use turn::taken;

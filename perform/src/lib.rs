@@ -7,7 +7,6 @@ mod attic;
 mod build;
 mod commit;
 mod commits;
-mod doubt;
 mod fault;
 mod identity;
 mod intake;
@@ -29,7 +28,7 @@ pub use account::{Account, Accounted};
 pub use agents::{
     AgentFault, AgentLimits, AgentUsage, AgentWatch, AgentWorld, Around, COPIES, Cast, Counted,
     Guarded, Kept, NotPutBack, Repository, Role, ShellSettings, TAKEN, UncommittedCopies, Watched,
-    Worker, forget_copies, taken, texts_below, watch_over,
+    Worker, forget_copies, taken, watch_over,
 };
 pub use ask::Asking;
 pub use attic::has_taken_in;

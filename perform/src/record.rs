@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use code_commit_engine::{
-    Apply, Build, Doubt, Doubted, Measure, Note, Problem, Recorded, Request as _, Stored, Text,
-    Write,
+    Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
@@ -189,13 +188,6 @@ impl Record {
         });
         self.tell(&Event::Warning(&warning));
         noted
-    }
-
-    /// Tells a doubt about the verdict, which its answer records.
-    pub(crate) fn doubt(&mut self, Doubt(doubt): &Doubt) -> Doubted {
-        let doubt = self.redacted(doubt.clone());
-        self.tell(&Event::Warning(&doubt));
-        Doubted { doubt }
     }
 
     fn redacted(&self, warning: Problem) -> Problem {

@@ -11,18 +11,6 @@ pub const VERIFIER: &str = include_str!("../text/phase/verifier.md");
 const PHASE: &str = "<<PHASE>>";
 const ITERATION: &str = "<<ITERATION>>";
 
-/// What the verifier is asked for besides its role: the lines that `code-commit-loop-phase` looks for.
-const TESTED: &str = "\
-Your report has one line for each contract of these specs, with the test that tried it:
-
-TESTED: the contract, word for word → the test
-
-A contract without such a line counts as untested. Entries with SPEC:, INPUT: and OBSERVED: go into `failed_specs.md` in
-your working folder and nowhere else: one in another file that you write, in your report or in your answer counts as a
-failure, too.
-
-";
-
 /// One phase as a prompt names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it all")]
@@ -69,10 +57,6 @@ pub struct Turn<'a> {
     pub map: &'a str,
     /// `failed_specs.md` of the last verification; `None` in a first build.
     pub failures: Option<&'a str>,
-    /// What was wrong with this role's previous try at this turn.
-    pub complaint: Option<&'a str>,
-    /// Whether the verifier is asked for the test of each contract.
-    pub lists_tests: bool,
 }
 
 /// The builder's prompt: role, project, state, failures, history, the current spec, commands, map.
@@ -119,10 +103,6 @@ pub fn verifier(turn: &Turn<'_>) -> String {
             .iter()
             .filter(|phase| phase.number <= turn.phase),
     );
-    if turn.lists_tests {
-        push_heading(&mut text, "What your report lists");
-        text.push_str(TESTED);
-    }
     push_end(&mut text, turn);
     text
 }
@@ -153,10 +133,6 @@ fn head(turn: &Turn<'_>) -> String {
         turn.iterations
     ));
     text.push_str(&format!("- Workspace: {}\n\n", turn.workspace));
-    if let Some(complaint) = turn.complaint {
-        push_heading(&mut text, "Your last try did not count");
-        push_part(&mut text, complaint);
-    }
     text
 }
 

@@ -132,19 +132,6 @@ pub fn audit(specs: &str) -> String {
     format!("Compare the specs in `{specs}` with the code.\n")
 }
 
-/// For an agent that stopped without a terminal marker.
-#[must_use]
-pub fn again(why: &str, markers: &[&str]) -> String {
-    let names: Vec<String> = markers
-        .iter()
-        .map(|name| format!("<{name}>…</{name}>"))
-        .collect();
-    format!(
-        "You are not done: {why}\n\nGo on where you were, and end with exactly one of {}.\n",
-        names.join(", ")
-    )
-}
-
 fn head(turn: &Turn<'_>) -> String {
     let mut text = String::new();
     push(&mut text, "Focus", turn.focus);

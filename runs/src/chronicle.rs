@@ -161,7 +161,7 @@ fn end(run: &mut Run, folder: &RunFolder, past: Option<&Past>, has_journal: bool
         Outcome::NeedsPerson { cause, .. }
         | Outcome::Unfit { cause, .. }
         | Outcome::ModelUnavailable { cause, .. } => Some(cause.message),
-        Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => None,
+        Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } => None,
     });
     if let Some(summary) = summary {
         run.is_good = Some(summary.verdict == Verdict::Pass);

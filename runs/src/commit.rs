@@ -85,7 +85,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let plan = Plan {
         query_from: Some(ready.query_from.clone()),
         chosen: ready.chosen(),
-        same_failures: args.same_failures,
         restore_on_failure: args.on_failure == OnFailure::Restore,
         key: args.key.clone(),
         commit: args

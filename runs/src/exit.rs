@@ -73,7 +73,7 @@ impl From<&Outcome> for Exit {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Done { .. } => Self::Done,
-            Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => Self::Failed,
+            Outcome::AttemptsUsedUp { .. } => Self::Failed,
             Outcome::ModelUnavailable { .. } => Self::ModelUnavailable,
             Outcome::NeedsPerson { .. } => Self::NeedsPerson,
             Outcome::Unfit { .. } => Self::Unfit,

@@ -17,7 +17,6 @@ use code_commit_logging::{Redactor, RunFolder};
 use code_commit_perform::{Past, Record};
 use code_commit_report::SUMMARY;
 use code_commit_runner::Cancel;
-use code_commit_timeline::Steps;
 use serde_json::json;
 
 use self::earlier::Earlier;
@@ -260,16 +259,6 @@ impl<L: Loop> Life<'_, L> {
             output,
         };
         let mut line = self.of.tell(plan, &over)?;
-        let steps = Steps::untimed(&past.lines);
-        L::FACTS
-            .verdict
-            .line(&steps)
-            .iter()
-            .for_each(|about| output.note(about));
-        code_commit_report::holds_for(holds_for, output);
-        if !steps.doubts.is_empty() {
-            line.insert("unproved".to_owned(), json!(steps.doubts));
-        }
         line.insert("event".to_owned(), json!("summary"));
         line.entry("summary").or_insert_with(|| json!(summary));
         if from_record {

@@ -16,7 +16,7 @@ mod unfinished;
 mod work;
 
 pub use act::{Request, run};
-pub use files::{cannot_fail, read as read_files, unfit, warn_of_verification};
+pub use files::{read as read_files, unfit, warn_of_verification};
 pub use plan::Terms;
 pub use recorded::{Recorded, summary};
 

@@ -60,8 +60,6 @@ impl<'p> Registry<'p> {
         Ok(known)
     }
 
-    }
-
     /// The run that is meant by a name, or the newest that has begun.
     pub fn find(&self, named: Option<&str>) -> Result<Known, Failure> {
         let all = self.all()?;

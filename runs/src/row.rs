@@ -1,7 +1,6 @@
 //! A loop as the commands that work with its runs see it: one row of a table.
 
 use code_commit_perform::Past;
-use code_commit_report::About;
 use code_commit_settings::Layer;
 
 use crate::exit::{Exit, Failure};
@@ -24,8 +23,6 @@ pub struct Facts {
     pub takes_back: TakesBack,
     /// Whether its runs keep a summary of their own.
     pub own_summary: bool,
-    /// What its verdicts are about.
-    pub verdict: About,
 }
 
 impl Facts {
@@ -37,10 +34,6 @@ impl Facts {
         newest_only: false,
         takes_back: TakesBack::PreImages,
         own_summary: false,
-        verdict: About {
-            holds_for: "the files, the query and the build",
-            proves: "the build tests",
-        },
     };
 }
 

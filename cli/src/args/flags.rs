@@ -245,14 +245,6 @@ pub(super) fn token_budget(text: &str) -> Result<u64, String> {
     }
 }
 
-/// One failure is not a repetition yet.
-pub(super) fn two_or_more(text: &str) -> Result<u32, String> {
-    text.parse()
-        .ok()
-        .filter(|count| *count >= 2)
-        .ok_or_else(|| "it must be a number of at least 2".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;

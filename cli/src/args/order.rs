@@ -77,9 +77,6 @@ pub struct RunOrderArgs {
     /// Commit what an order that passes has written, so that the next one finds a clean tree
     #[arg(long)]
     pub commit: bool,
-    /// Refuse an order if one of its commands passes without the change, or cannot fail
-    #[arg(long)]
-    pub strict: bool,
     /// A name of your own for this work: if a run with this key is finished, its result is reported again
     #[arg(long, value_name = "TEXT", value_parser = super::flags::key)]
     pub key: Option<String>,
@@ -142,7 +139,6 @@ impl RunOrderArgs {
                 max_attempts: self.max_attempts,
                 timeout_seconds: self.timeout_seconds,
                 commit: self.commit,
-                strict: self.strict,
             },
             layer: self.layer(),
             keep_going: self.keep_going,

@@ -39,9 +39,6 @@ pub struct PhaseArgs {
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
     #[arg(long)]
     pub retry: bool,
-    /// Fail a phase whose verifier names no test for a contract, instead of a warning
-    #[arg(long)]
-    pub strict: bool,
     /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
     #[arg(long, value_name = "MODE", value_parser = sandbox())]
     pub sandbox: Option<Sandbox>,
@@ -82,7 +79,6 @@ impl PhaseArgs {
             new: self.new,
             key: self.key.clone(),
             retry: self.retry,
-            strict: self.strict,
             dry_run: self.dry_run,
             layer: self.limits.layer.clone(),
             turn_timeout: self.turn_timeout,

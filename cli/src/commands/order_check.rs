@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use code_commit_loop_order::{FieldProblem, WorkOrder, proves_nothing};
+use code_commit_loop_order::{FieldProblem, WorkOrder};
 use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable};
 use code_commit_runs::order::{self, preflight};
 use code_commit_runs::trusted::Trusted;
@@ -33,10 +33,6 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
             problems.extend(against(order, &trusted, &settings)?);
             problems.extend(order::unfit(order, tree.root(), environment));
             order::warn_of_verification(order, tree.root(), host);
-            let inert = order::cannot_fail(order, tree.root());
-            inert
-                .iter()
-                .for_each(|command| output.warn(&printable(&proves_nothing(command))));
         }
         Err(found) => problems.clone_from(found),
     }

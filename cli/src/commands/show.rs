@@ -3,9 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use code_commit_engine::Outcome;
-use code_commit_report::{
-    GOOD, Output, STRONG, WARN, holds_for, phrases, printable, printable_name, steps,
-};
+use code_commit_report::{GOOD, Output, STRONG, WARN, phrases, printable, printable_name, steps};
 use code_commit_runs::chronicle::{self, Found};
 use code_commit_runs::{Exit, Failure, Host, changes, order, records};
 use code_commit_timeline::{Run, title};
@@ -165,14 +163,6 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
         .for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
     steps(step(&run, host), &run.steps, output);
     output.report_prose(&format!("ended: {}", ended(&run, output)));
-    let verdict = host
-        .loops
-        .iter()
-        .find(|row| row.facts.kind == run.kind)
-        .map(|row| row.facts.verdict);
-    let about = verdict.and_then(|about| about.line(&run.steps));
-    about.iter().for_each(|about| output.report_prose(about));
-    holds_for(&run.steps.holds_for, output);
     output.report(&format!(
         "files: {}",
         path.strip_prefix(&root).unwrap_or(path).display()

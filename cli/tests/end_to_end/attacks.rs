@@ -11,7 +11,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
-use crate::scenes::{commit, order, phase, spec};
+use crate::scenes::{commit, order, phase};
 
 mod trusted_base;
 
@@ -482,33 +482,6 @@ fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() 
             continue;
         }
         assert_eq!(ran.code, Some(0), "{rung}: {ran}");
-    }
-}
-
-#[test]
-fn a_reviewer_who_repairs_what_it_approves_approves_nothing() {
-    // Behind a sandbox an agent cannot count its turns.
-    let turn = format!(
-        "case \"$prompt\" in *.plan.md*) {};; *.review.md*) echo repaired > src.txt; {};; *) {};; esac",
-        spec::PLAN,
-        spec::APPROVE,
-        spec::DONE
-    );
-    for rung in RUNGS {
-        let scene = spec::Scene::new(&[turn.as_str(); 4]);
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
-        if is_skipped(&ran, rung) {
-            continue;
-        }
-        assert_eq!(
-            (ran.code, scene.read("src.txt").as_str()),
-            (Some(4), "new\n"),
-            "{rung}: {ran}"
-        );
-        assert!(
-            ran.out.contains("the approval does not count"),
-            "{rung}: {ran}"
-        );
     }
 }
 

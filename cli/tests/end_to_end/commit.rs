@@ -26,7 +26,6 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     round 1/4  wrote src/greet.sh
     round 1/4  created README.md
     round 1/4  the build passes ([TIME])
-    holds for the files, the query and the build as they are now; proves no more than the build tests
     "#);
     assert_eq!(
         scene.project.status().unwrap(),

@@ -346,7 +346,6 @@ fn runs_and_show_tell_what_happened() {
     round 3  created README.md
     round 3  build: exit code 0, 3-build.txt
     ended: done
-    holds for the files, the query and the build as they are now; proves no more than the build tests
     files: agent-config/logs/[STAMP]-commit
     --- /dev/null
     +++ b/README.md

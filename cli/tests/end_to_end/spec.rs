@@ -3,7 +3,6 @@
 //! drive those against a scripted service.
 
 mod clean;
-mod earned;
 mod goes_on;
 mod holds;
 mod hostile;

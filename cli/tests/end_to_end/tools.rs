@@ -851,8 +851,6 @@ fn tools_without_anything_to_tell_still_print_an_object() {
         let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
         assert_eq!(value["event"], event, "{ran}");
     }
-    let ran = scene.run(&["--stop-when-stuck", "1"]);
-    assert!(ran.err.contains("a number of at least 2"), "{ran}");
 }
 
 #[test]

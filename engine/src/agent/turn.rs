@@ -22,8 +22,6 @@ pub struct Turn<P: Project> {
     /// The agent's role, in addition to its CLI's own system prompt.
     #[serde(serialize_with = "digest_json")]
     pub system: Option<String>,
-    /// The session that it belongs to.
-    pub session: Session,
     /// Which of the role's agents works, from 0.
     #[serde(skip_serializing_if = "is_first")]
     pub choice: u32,
@@ -40,12 +38,11 @@ fn is_first(choice: &u32) -> bool {
 
 impl<P: Project> Turn<P> {
     /// The first attempt of the role's first agent.
-    pub fn new(role: P::Role, prompt: Arc<str>, system: Option<String>, session: Session) -> Self {
+    pub fn new(role: P::Role, prompt: Arc<str>, system: Option<String>) -> Self {
         Self {
             role,
             prompt,
             system,
-            session,
             choice: 0,
             goes_on: None,
         }
@@ -60,19 +57,6 @@ impl<P: Project> Request for Turn<P> {
     fn text(&self) -> Option<&str> {
         Some(&self.prompt)
     }
-}
-
-/// The session that a turn belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Session {
-    /// A new one; the CLI names it.
-    #[default]
-    None,
-    /// A new one with a UUID from the harness as its name, if the CLI allows that.
-    New,
-    /// Continue this one.
-    Resume(String),
 }
 
 /// The answer to a [`Turn`].
@@ -138,12 +122,6 @@ pub struct Turned {
     /// Files that the role may not touch; they were restored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
-    /// Of the files that the role has to read, those that it opened or its prompt held whole.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub opened: Vec<String>,
-    /// The others. Empty in older records.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unopened: Vec<String>,
     /// Whether it went on in the session of the turn that was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub went_on: bool,
@@ -174,8 +152,6 @@ pub struct TurnEnd {
 pub enum TurnAdvice {
     /// It ended well.
     Use,
-    /// The same turn may succeed if it is retried at once.
-    Retry,
     /// A fresh session is needed.
     Renew,
     /// Nothing can be asked before this moment, in seconds since 1970 (UTC).

@@ -7,7 +7,7 @@ mod excerpt;
 mod implement;
 mod resume;
 mod rounds;
-mod stuck;
+mod same_failure;
 
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
 pub use committed::committed;

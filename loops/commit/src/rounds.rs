@@ -13,7 +13,7 @@ use code_commit_engine::{
 use code_commit_prompt::commit::Repair;
 
 use crate::excerpt::{failing_part, middle_left_out};
-use crate::stuck::{At, Failure, notice};
+use crate::same_failure::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
 /// [`Limits`] say otherwise. In bytes.
@@ -31,10 +31,6 @@ pub struct Limits {
     pub build_output_bytes: usize,
     /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
-    /// Give up after this many rounds with the same failure.
-    pub same_failures: Option<u32>,
-    /// Whether a run ends when replies repeat. Runs of older versions did not.
-    pub earned: bool,
     /// What of a build's output a repair sends.
     pub repair: Repair,
 }
@@ -50,7 +46,7 @@ pub enum OnFailure {
 }
 
 impl Limits {
-    /// This many rounds, [`BUILD_OUTPUT_BYTES`], changes kept, no giving up early.
+    /// This many rounds, [`BUILD_OUTPUT_BYTES`], changes kept.
     #[must_use]
     pub fn of_rounds(rounds: u32) -> Self {
         let (build_output_bytes, on_failure) = (BUILD_OUTPUT_BYTES, OnFailure::Keep);
@@ -58,8 +54,6 @@ impl Limits {
             rounds,
             build_output_bytes,
             on_failure,
-            same_failures: None,
-            earned: false,
             repair: Repair::Whole,
         }
     }
@@ -165,16 +159,9 @@ where
                 )
             }
         };
-        let failure = Failure::after(last_failure.take(), output.as_str(), &reply.text);
-        let (times, repeats) = (failure.times(), limits.earned && failure.repeats());
+        let failure = Failure::after(last_failure.take(), output.as_str());
+        let times = failure.times();
         last_failure = Some(failure);
-        if repeats || limits.same_failures.is_some_and(|most| times >= most) {
-            break Outcome::Stuck {
-                rounds: round,
-                times,
-                repeats,
-            };
-        }
         if round >= limits.rounds {
             break Outcome::AttemptsUsedUp { rounds: round };
         }

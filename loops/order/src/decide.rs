@@ -3,8 +3,7 @@
 mod attempt;
 
 use code_commit_engine::{
-    Ask, Commit, CommitAnswer, Doubt, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp,
-    Write,
+    Ask, Commit, CommitAnswer, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp, Write,
 };
 
 use crate::artifacts::{AttemptRecord, RunSummary, Stage, Verdict};
@@ -45,7 +44,7 @@ impl AsRef<Outcome> for Finished {
 pub fn order<H>(harness: &mut H, inputs: &Inputs) -> Result<Finished, H::Stop>
 where
     H: Harness<Stamp> + Harness<Look> + Harness<Ask> + Harness<Write> + Harness<Run>,
-    H: Harness<RollBack> + Harness<Keep> + Harness<Measure> + Harness<Commit> + Harness<Doubt>,
+    H: Harness<RollBack> + Harness<Keep> + Harness<Measure> + Harness<Commit>,
 {
     let mut run = Report {
         inputs,

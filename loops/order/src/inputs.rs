@@ -20,10 +20,6 @@ pub struct Inputs {
     pub max_attempts: u32,
     /// Whether the changes are committed if the order passes.
     pub commit: bool,
-    /// Whether a command that proves nothing is a reason to refuse, or to fail.
-    pub strict: bool,
-    /// The commands that verify or accept and cannot fail, as the order writes them.
-    pub cannot_fail: Vec<String>,
     /// The allowed files with their hashes.
     pub allowed: Vec<Allowed>,
     /// The context files as the prompt shows them.

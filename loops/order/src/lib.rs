@@ -6,7 +6,6 @@ mod context;
 mod decide;
 mod fields;
 mod ids;
-mod inert;
 mod inputs;
 mod order;
 mod resume;
@@ -20,7 +19,6 @@ pub use context::{CONTEXT_BYTES, shown_context};
 pub use decide::{Finished, SUMMARY, VERIFY_SCRIPT, order, verification};
 pub use fields::FieldProblem;
 pub use ids::{config_hash, run_id};
-pub use inert::{cannot_fail, interpreter, message as proves_nothing};
 pub use inputs::Inputs;
 pub use resume::still_holds;
 

@@ -7,8 +7,7 @@ pub mod state;
 pub mod tokens;
 
 pub use phase::{
-    Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, first_prompt, has_report, phase,
-    specs_changed, specs_sha256,
+    Inputs, PhaseSpec, RoleInputs, Start, decider, first_prompt, phase, specs_changed, specs_sha256,
 };
 
 use code_commit_engine::{Named, Project};

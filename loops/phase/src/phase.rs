@@ -2,9 +2,7 @@
 
 mod ask;
 mod end;
-mod evidence;
 mod inputs;
-mod judge;
 mod progress;
 mod specs;
 mod verify;
@@ -13,16 +11,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, Append, At, CommitAll, CommitAnswer, Delete, Doubt, Harness, Identify, List,
-    Named as _, Next, Outcome, Pace, Read, Replace, Session, Turn, TurnAdvice, TurnAnswer, Turned,
-    Wait,
+    Announce, Append, At, CommitAll, CommitAnswer, Delete, Harness, Identify, List, Named as _,
+    Next, Outcome, Pace, Read, Replace, Turn, TurnAdvice, TurnAnswer, Turned, Wait,
 };
 
-pub use inputs::{Inputs, Limits, PhaseSpec, RoleInputs, Start, decider, specs_sha256};
-pub use judge::has_report;
+pub use inputs::{Inputs, PhaseSpec, RoleInputs, Start, decider, specs_sha256};
 pub use specs::specs_changed;
 
-use crate::phase::judge::{Verdict, judge};
 use crate::phase::verify::Writings;
 use crate::state::Status;
 use crate::tokens::{self, HEADER};
@@ -36,7 +31,7 @@ use crate::{PROJECT_MAP, Phases, Place, Repository, Role, STATE, TOKENS};
 pub fn phase<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Wait>,
     H: Harness<Read<Phases>>
         + Harness<Replace<Phases>>
         + Harness<Append<Phases>>
@@ -52,7 +47,7 @@ pub fn first_prompt(inputs: &Inputs) -> String {
     } else {
         Role::Builder
     };
-    Work::of(&mut (), inputs).prompt(who, None)
+    Work::of(&mut (), inputs).prompt(who)
 }
 
 /// Why a phase ends before it has passed.
@@ -78,7 +73,6 @@ impl<'w, H> Work<'w, H> {
             tests: None,
             writings: Writings::default(),
             failures: inputs.start.failures.as_deref().map(Into::into),
-            complaint: None,
             at: None,
         }
     }
@@ -111,8 +105,6 @@ struct Work<'w, H> {
     writings: Writings,
     /// What the verifier reported last.
     failures: Option<Arc<str>>,
-    /// An additional message for the next builder.
-    complaint: Option<String>,
     /// The time of the last event.
     at: Option<String>,
 }
@@ -120,7 +112,7 @@ struct Work<'w, H> {
 impl<H> Work<'_, H>
 where
     H: Harness<List<Phases>> + Harness<Turn<Phases>> + Harness<CommitAll<Phases>>,
-    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Doubt> + Harness<Wait>,
+    H: Harness<Identify<Phases>> + Harness<Announce> + Harness<Wait>,
     H: Harness<Read<Phases>>
         + Harness<Replace<Phases>>
         + Harness<Append<Phases>>
@@ -165,11 +157,8 @@ where
                 Ok(Step::Build)
             }
             Step::Pass => {
+                self.tests = self.identity(Place::Tests)?;
                 let passed = format!("phase{}/passed", self.inputs.phase);
-                if self.inputs.start.earned {
-                    self.tests = self.identity(Place::Tests)?;
-                    self.commit(Repository::Tests, passed.clone())?;
-                }
                 self.commit(Repository::Src, passed)?;
                 self.save(Status::Completed)?;
                 Ok(Step::End)
@@ -184,7 +173,7 @@ where
             Repository::Tests,
             format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration),
         )?;
-        if self.iteration >= self.inputs.limits.iterations {
+        if self.iteration >= self.inputs.iterations {
             self.save(Status::Stuck)?;
             return Err(Halt::End(Outcome::NeedsPerson {
                 round: self.iteration,
@@ -198,24 +187,7 @@ where
 
     fn build(&mut self) -> Result<(), Halt<H::Stop>> {
         self.save(Status::Building)?;
-        let mut complaint = self.complaint.take();
-        let mut tries = 1;
-        loop {
-            let turned = self.turn(Role::Builder, complaint.as_deref())?;
-            match judge(&turned, Role::Builder) {
-                Verdict::Good => break,
-                Verdict::Again(why) if tries < self.inputs.limits.tries => complaint = Some(why),
-                // The verifier's judgement of the result counts more than the builder's report.
-                Verdict::Again(why) if turned.end.is_ok() => {
-                    self.complaint = Some(why);
-                    break;
-                }
-                Verdict::Again(why) | Verdict::Stop(why) => {
-                    return Err(self.stopped(Role::Builder, &turned, &why));
-                }
-            }
-            tries += 1;
-        }
+        self.turn(Role::Builder)?;
         self.built_for.clear();
         self.commit(
             Repository::Src,
@@ -223,13 +195,13 @@ where
         )
     }
 
-    /// Runs a role's turn, again if it was cut off.
-    fn turn(&mut self, role: Role, complaint: Option<&str>) -> Result<Turned, Halt<H::Stop>> {
+    /// Runs a role's turn, again if it was cut off. One that ends badly ends the run.
+    fn turn(&mut self, role: Role) -> Result<Turned, Halt<H::Stop>> {
         self.heed_specs()?;
         let listed = self.harness.perform(List { role }).map_err(Halt::Stop)?;
         (self.map, self.at) = (listed.list.share(), Some(listed.at));
         self.replace(PROJECT_MAP, Arc::clone(&self.map))?;
-        let prompt: Arc<str> = self.prompt(role, complaint).into();
+        let prompt: Arc<str> = self.prompt(role).into();
         let repairs = if role == Role::Builder {
             self.iteration - 1
         } else {
@@ -237,7 +209,7 @@ where
         };
         let mut pace = Pace::new(self.inputs.start.agents(role), repairs);
         loop {
-            let turn = pace.lead(Turn::new(role, Arc::clone(&prompt), None, Session::None));
+            let turn = pace.lead(Turn::new(role, Arc::clone(&prompt), None));
             let turned = match self.harness.perform(turn).map_err(Halt::Stop)? {
                 TurnAnswer::LimitReached(limit) => return Err(self.end_at(limit.cause)),
                 TurnAnswer::Turned(turned) => *turned,
@@ -249,11 +221,12 @@ where
                 return Err(self.end_at(cause));
             }
             match pace.after(&turned) {
-                Next::Judge => return Ok(turned),
+                Next::Judge if turned.end.is_ok() => return Ok(turned),
+                Next::Judge => return Err(self.stopped(role, &turned)),
                 Next::Again | Next::Other => self.heed_specs()?,
                 Next::Wait(wait) => {
                     if self.harness.perform(wait).map_err(Halt::Stop)?.is_too_long {
-                        return Ok(turned);
+                        return Err(self.stopped(role, &turned));
                     }
                     self.heed_specs()?;
                 }

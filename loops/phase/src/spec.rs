@@ -1,7 +1,5 @@
 //! The specs: `specs/phaseN.md` (S3 §Spec and Phase Requirements).
 
-use crate::failed::without_ordinal;
-
 /// A flaw of a spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
@@ -60,12 +58,6 @@ pub fn check(text: &str, phase: u32) -> Vec<Finding> {
         });
     }
     findings
-}
-
-/// The contracts, without the marks of a list around them.
-pub(crate) fn contracts(text: &str) -> impl Iterator<Item = &str> {
-    let items = contracts_of(text).map(|(_, line)| line.trim_start_matches(['-', '*', '+', ' ']));
-    items.map(|item| without_ordinal(item).trim_matches([' ', '`']))
 }
 
 /// The lines with an arrow, which may be written `->`; headings do not count.

@@ -8,7 +8,7 @@ use serde_json::Value;
 #[serde(tag = "event", rename_all_fields = "camelCase")]
 #[expect(
     missing_docs,
-    reason = "every event has its iteration; `reason` and `content` are texts"
+    reason = "every event has its iteration; `content` is a text"
 )]
 pub enum PhaseEvent {
     /// An iteration begins: plan, implement, review.
@@ -26,8 +26,6 @@ pub enum PhaseEvent {
     ReviewingStart { iteration: u32 },
     /// The specs were edited since the turn before; agents and verdicts go by the new ones.
     SpecsChanged { iteration: u32 },
-    /// A turn did not count and is tried again.
-    RetryStart { iteration: u32, reason: String },
     /// A quota is used up; the run continues when it is renewed.
     QuotaWaitStart {
         iteration: u32,
@@ -53,7 +51,7 @@ pub enum PhaseEvent {
 }
 
 impl PhaseEvent {
-    /// Whether it is followed by a turn that was not tried before.
+    /// Whether it is followed by a turn.
     pub(crate) fn begins_turn(&self) -> bool {
         matches!(
             self,

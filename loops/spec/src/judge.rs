@@ -17,12 +17,8 @@ pub(crate) enum Verdict {
         marker: &'static str,
         content: String,
     },
-    /// It ended well but without a terminal marker: the same agent may be asked once more.
-    Silent(String),
-    /// It ended badly; a fresh agent may do better.
-    Lost(String),
-    /// It ended badly, and another try is pointless.
-    Stop(String),
+    /// It ended badly, or without a terminal marker.
+    Stop { code: String, why: String },
     /// A limit of the run is used up.
     Limit(Cause),
 }
@@ -39,16 +35,18 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     if !issues.is_empty() {
         return Verdict::SpecIssue(issues.join("\n\n"));
     }
-    let why = || format!("the agent {}", turned.end);
     match &turned.end.then {
         TurnAdvice::Use => {}
         TurnAdvice::Limit(cause) => return Verdict::Limit(cause.clone()),
-        TurnAdvice::Retry | TurnAdvice::Renew => return Verdict::Lost(why()),
-        // Denied tools matter only if the turn ended because of them.
-        TurnAdvice::Stop if turned.end.how == DENIED => return Verdict::Stop(denied(turned)),
-        // Of these the loop hears only where no wait helps.
-        TurnAdvice::Stop | TurnAdvice::Repeat | TurnAdvice::WaitUntil(_) => {
-            return Verdict::Stop(why());
+        TurnAdvice::Renew | TurnAdvice::Stop | TurnAdvice::Repeat | TurnAdvice::WaitUntil(_) => {
+            let code = turned.end.how.clone();
+            // Denied tools matter only if the turn ended because of them.
+            let why = if code == DENIED {
+                denied(turned)
+            } else {
+                format!("the agent {}", turned.end)
+            };
+            return Verdict::Stop { code, why };
         }
     }
     let said = |marker: &&'static str| {
@@ -57,8 +55,10 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
             content: (*content).to_owned(),
         })
     };
-    let silent =
-        || Verdict::Silent("the turn ended without a marker that says how it stands.".to_owned());
+    let silent = || Verdict::Stop {
+        code: "no-marker".to_owned(),
+        why: "the turn ended without a marker that says how it stands".to_owned(),
+    };
     role.terminal().iter().find_map(said).unwrap_or_else(silent)
 }
 
@@ -88,7 +88,7 @@ mod tests {
                 denials,
                 ..turned(1, Role::Reviewing, how, &["APPROVED"])
             };
-            let Verdict::Stop(why) = judge(Role::Reviewing, &turned) else {
+            let Verdict::Stop { why, .. } = judge(Role::Reviewing, &turned) else {
                 panic!("{turned:?}")
             };
             why

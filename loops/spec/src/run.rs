@@ -5,16 +5,16 @@ mod turns;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Announce, At, Cause, Checkpoint, Delete, Doubt, Harness, Identify, Outcome, Read, Recorded,
-    Replace, Shell, Survey, Turn, Uncommitted, Wait,
+    Announce, At, Cause, Checkpoint, Delete, Harness, Identify, Outcome, Read, Recorded, Replace,
+    Shell, Survey, Turn, Uncommitted, Wait,
 };
 
 use crate::marker::{DONE, REQUEST_CHANGES};
 use crate::run::turns::Said;
 use crate::{CHECK, CommitScope, Files, Inputs, PhaseEvent, Place, Repository, Role, SETUP, Specs};
 
-/// After this many consecutive tasks without a change, the reviewer takes over.
-const IDLE_TASKS: u32 = 5;
+/// After this many tasks in an iteration, the reviewer takes over: S4 sets no end.
+const MOST_TURNS: u32 = 100;
 /// Separates the plan from the markers in the session file.
 pub const LOG: &str = "\n# Progress Log\n\n";
 
@@ -27,7 +27,7 @@ pub fn spec<H>(harness: &mut H, inputs: &Inputs) -> Result<Outcome, H::Stop>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
     Run::of(harness, inputs).run().or_else(|halt| match halt {
         Halt::Stop(stop) => Err(stop),
@@ -108,7 +108,7 @@ impl<H> Run<'_, H>
 where
     H: Harness<Turn<Specs>> + Harness<Shell> + Harness<Survey<Specs>> + Harness<Checkpoint<Specs>>,
     H: Harness<Read<Specs>> + Harness<Replace<Specs>> + Harness<Delete<Specs>>,
-    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>> + Harness<Doubt>,
+    H: Harness<Wait> + Harness<Announce> + Harness<Identify<Specs>>,
 {
     fn run(mut self) -> Result<Outcome, Halt<H::Stop>> {
         if let Some(review) = self.inputs.review.clone() {
@@ -154,20 +154,14 @@ where
         self.announce(&PhaseEvent::PlanningStart {
             iteration: self.iteration,
         })?;
-        let mut planning = self.begin_turn(Role::Planning);
-        let plan = loop {
-            self.turn(&mut planning)?;
-            let plan = self
-                .read(self.files.plan())?
-                .filter(|text| !text.trim().is_empty());
-            match plan {
-                Some(plan) => break plan,
-                None => {
-                    let file = Files::path(&self.files.plan());
-                    let why = format!("the plan file `{file}` is not there or is empty.");
-                    self.again(&mut planning, &why)?;
-                }
-            }
+        self.turn_of(Role::Planning)?;
+        let plan = self
+            .read(self.files.plan())?
+            .filter(|text| !text.trim().is_empty());
+        let Some(plan) = plan else {
+            let file = Files::path(&self.files.plan());
+            let why = format!("the plan file `{file}` is not there or is empty");
+            return Err(self.stop(Role::Planning, "no-plan", &why));
         };
         self.replace(self.files.session(), format!("{}\n{LOG}", plan.trim_end()))?;
         self.ask(Delete(self.files.plan()))?;
@@ -181,27 +175,22 @@ where
         Ok(())
     }
 
-    /// Runs one turn per task until all are done or nothing changes any more.
+    /// Runs one turn per task until all are done.
     fn implement(&mut self) -> Result<(), Halt<H::Stop>> {
-        let mut idle = 0;
-        loop {
+        for _ in 0..MOST_TURNS {
             self.run_check()?;
             self.announce(&PhaseEvent::ImplementingStart {
                 iteration: self.iteration,
             })?;
-            let Said {
-                marker,
-                content,
-                changed_nothing,
-            } = self.turn_of(Role::Implementing)?;
-            idle = if changed_nothing { idle + 1 } else { 0 };
+            let Said { marker, content } = self.turn_of(Role::Implementing)?;
             if let Some(scope) = self.inputs.commit {
                 self.checkpoint(scope, content.trim())?;
             }
-            if marker == DONE || idle >= IDLE_TASKS {
-                return Ok(());
+            if marker == DONE {
+                break;
             }
         }
+        Ok(())
     }
 
     fn review(&mut self) -> Result<Review, Halt<H::Stop>> {
@@ -209,9 +198,7 @@ where
         self.announce(&PhaseEvent::ReviewingStart {
             iteration: self.iteration,
         })?;
-        let Said {
-            marker, content, ..
-        } = self.turn_of(Role::Reviewing)?;
+        let Said { marker, content } = self.turn_of(Role::Reviewing)?;
         if marker != REQUEST_CHANGES {
             return Ok(Review::Approved);
         }

@@ -237,8 +237,6 @@ mod tests {
             changed: Vec::new(),
             gone: Vec::new(),
             put_back: Vec::new(),
-            opened: Vec::new(),
-            unopened: Vec::new(),
             went_on: false,
             elapsed_ms: 2000,
             at: String::new(),

@@ -99,8 +99,6 @@ pub struct Watched {
     /// What it may never touch: a policy that refuses names for any reason other than its scope. Includes new
     /// and ignored files.
     pub protected: Option<code_commit_guard::Policy>,
-    /// A folder below the root whose files the role has to read: which of them it opens is recorded.
-    pub must_read: Option<PathBuf>,
     /// More folders for the list of what the role can see, each with its display name.
     pub shown: Vec<(String, PathBuf)>,
 }

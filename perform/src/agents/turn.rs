@@ -16,8 +16,7 @@ use serde_json::Value;
 
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::listener::Listener;
-use crate::agents::opened::Opened;
-use crate::agents::role::{Role, Watched};
+use crate::agents::role::Role;
 use crate::agents::snapshot::{Before, COPIES, Changes};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
@@ -68,11 +67,9 @@ impl<C> AgentWorld<'_, C> {
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
         let role = self.cast.role(turn.role).clone();
         let goes_on = self.goes_on(turn, &role, &past)?;
-        let session = match &turn.session {
-            _ if let Some(session) = goes_on => Session::Resume(session.to_owned()),
-            code_commit_engine::Session::Resume(session) => Session::Resume(session.clone()),
-            code_commit_engine::Session::New => self.new_session(number),
-            code_commit_engine::Session::None => Session::None,
+        let session = match goes_on {
+            Some(session) => Session::Resume(session.to_owned()),
+            None => self.new_session(number),
         };
         let asked = Asked {
             number,
@@ -100,7 +97,7 @@ impl<C> AgentWorld<'_, C> {
         Ok(TurnAnswer::Turned(Box::new(turned)))
     }
 
-    /// A new name for each turn: CLIs reject a used one.
+    /// A new name for each turn, if the world names sessions: CLIs reject a used one.
     fn new_session(&self, number: u32) -> Session {
         let Some(stem) = self.session.as_deref() else {
             return Session::None;
@@ -138,21 +135,11 @@ impl<C> AgentWorld<'_, C> {
         let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
         let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
             .map_err(fault("list", &role.watched.root))?;
-        let Watched {
-            root, must_read, ..
-        } = &role.watched;
-        let mut opened =
-            Opened::new(root, must_read.as_deref(), asked.prompt).map_err(fault("list", root))?;
-        let ran = self.run(asked, role, used_before, &mut opened);
+        let ran = self.run(asked, role, used_before);
         // Also if the turn's output could not be read to the end: the agent has worked.
         let changes = before.compare(&mut self.kept)?;
         let (outcome, markers) = ran?;
-        let (opened, unopened) = opened.finish();
-        let turned = Turned {
-            opened,
-            unopened,
-            ..self.turned(asked, outcome, markers, changes)?
-        };
+        let turned = self.turned(asked, outcome, markers, changes)?;
         self.watch.ends(asked.role, &turned.markers)?;
         Ok(turned)
     }
@@ -162,7 +149,6 @@ impl<C> AgentWorld<'_, C> {
         asked: &Asked<'_>,
         role: &Role,
         used_before: Option<&code_commit_agent::ModelUsage>,
-        opened: &mut Opened,
     ) -> Result<(code_commit_agent::Outcome, Vec<Marked>), AgentFault> {
         let name = asked.role;
         let guard = |source| AgentFault::Guard {
@@ -183,7 +169,6 @@ impl<C> AgentWorld<'_, C> {
         let mut ears = Listener::new(name, &mut *self.watch, enough);
         let outcome =
             code_commit_agent::run(&worker.cli, &spawn, &self.cancel, &mut log, &mut |event| {
-                opened.hear(event);
                 ears.hear(event);
             })
             .map_err(|source| AgentFault::Agent {
@@ -252,8 +237,6 @@ impl<C> AgentWorld<'_, C> {
             changed: redact_all(changes.allowed),
             gone: redact_all(changes.gone),
             put_back: redact_all(changes.put_back),
-            opened: Vec::new(),
-            unopened: Vec::new(),
             went_on: false,
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),

@@ -13,8 +13,6 @@ fn turn<'a>(role: &'a str, phases: &'a [Phase<'a>], commands: &'a [(String, Stri
         commands,
         map: "main.js\n",
         failures: None,
-        complaint: None,
-        lists_tests: false,
     }
 }
 
@@ -102,14 +100,8 @@ fn the_verifier_gets_every_spec_up_to_now_and_no_later_one() {
 }
 
 #[test]
-fn a_first_build_says_so_and_a_complaint_is_heard() {
-    let asked = turn("Build.", &PHASES, &[]);
-    assert!(builder(&asked).contains("first build"));
-    let again = Turn {
-        complaint: Some("There was no report."),
-        ..asked
-    };
-    assert!(builder(&again).contains("did not count\n\nThere was no report.\n"));
+fn a_first_build_says_so() {
+    assert!(builder(&turn("Build.", &PHASES, &[])).contains("first build"));
 }
 
 #[test]
@@ -147,24 +139,4 @@ fn the_builder_is_shown_what_changed_in_the_specs_and_the_verifier_is_not() {
     +- a → c
     ");
     assert!(!verifier(&asked).contains("What changed"));
-}
-
-#[test]
-fn the_verifier_alone_is_asked_for_the_test_of_each_contract() {
-    let asked = Turn {
-        lists_tests: true,
-        ..turn("Verify.", &PHASES, &[])
-    };
-    let with = verifier(&asked);
-    assert!(with.contains("\nTESTED: the contract, word for word → the test\n"));
-    assert!(!builder(&asked).contains("TESTED"));
-    let without = verifier(&Turn {
-        lists_tests: false,
-        ..asked
-    });
-    let (before, _) = with.split_once("# What your report lists").unwrap();
-    assert!(
-        without.starts_with(before) && !without.contains("TESTED"),
-        "records of older versions have no such part"
-    );
 }

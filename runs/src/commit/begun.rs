@@ -28,8 +28,6 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         rounds: settings.rounds(most),
         query_from: None,
         chosen: Vec::new(),
-        same_failures: None,
-        earned: true,
         restore_on_failure: false,
         key: None,
         commit: None,

@@ -38,11 +38,6 @@ pub struct Plan {
     pub chosen: Vec<Chosen>,
     /// Maximum number of model calls.
     pub rounds: u32,
-    /// Give up after this many rounds with the same failure.
-    pub same_failures: Option<u32>,
-    /// As in [`Limits`].
-    #[serde(default)]
-    pub earned: bool,
     /// Whether a failed run restores the tree.
     pub restore_on_failure: bool,
     /// What no build may change, relative to the root: `build.sh` and the protected files that existed.
@@ -97,14 +92,7 @@ fn and_deciders(
 }
 
 /// What a run is asked for besides its settings: the texts, and what it may do. The roll-up may be newer.
-type AsksFor<'p> = (
-    &'p str,
-    Option<&'p str>,
-    u32,
-    Option<u32>,
-    bool,
-    Option<&'p str>,
-);
+type AsksFor<'p> = (&'p str, Option<&'p str>, u32, bool, Option<&'p str>);
 
 impl Plan {
     pub(super) fn asks_for(&self) -> AsksFor<'_> {
@@ -116,7 +104,6 @@ impl Plan {
             query,
             system,
             self.rounds,
-            self.same_failures,
             self.restore_on_failure,
             self.commit.as_deref(),
         )
@@ -153,8 +140,6 @@ impl Plan {
             build_output_bytes: usize::try_from(self.settings.build_prompt.value)
                 .unwrap_or(usize::MAX),
             on_failure,
-            same_failures: self.same_failures,
-            earned: self.earned,
             repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);

@@ -36,8 +36,6 @@ pub struct Request {
     pub require_clean: bool,
     /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
-    /// Give up after this many rounds in a row with the same failure.
-    pub same_failures: Option<u32>,
     /// The supervisor's name for this work: a finished run is answered from the record.
     pub key: Option<String>,
     /// Commit what the run changed, once it has passed.

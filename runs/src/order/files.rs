@@ -4,9 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use code_commit_loop_order::{
-    Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, interpreter, verification,
-};
+use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, verification};
 use code_commit_parser::proposal::normalized_path;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_report::printable;
@@ -143,36 +141,26 @@ pub(super) fn deciding(order: &WorkOrder, root: &Path) -> Vec<(String, Vec<Strin
         .collect()
 }
 
-/// Those of them that cannot fail.
-pub fn cannot_fail(order: &WorkOrder, root: &Path) -> Vec<String> {
-    let text = |path: &str, is_started: bool| {
-        let is_ready = !is_started || code_commit_runner::is_program(&root.join(path));
-        is_ready.then(|| script(path, order, root)).flatten()
-    };
-    let inert = |(_, argv): &(String, Vec<String>)| code_commit_loop_order::cannot_fail(argv, text);
-    deciding(order, root)
-        .into_iter()
-        .filter(inert)
-        .map(|(line, _)| line)
-        .collect()
-}
-
-/// The text of a script of the project. What the change may write is still open.
-fn script(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
+/// The program that a script of the project names in its first line; what `env` would start, if it names that. What
+/// the change may write is still open.
+fn interpreter_of(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
     let path = normalized_path(path);
-    if order.allowed_files.contains(&path) {
+    if !path.contains('/') || order.allowed_files.contains(&path) {
         return None;
     }
-    text(content(root, &path).ok()??).ok()
-}
-
-/// The program that a script of the project names in its first line.
-fn interpreter_of(path: &str, order: &WorkOrder, root: &Path) -> Option<String> {
-    let text = path
-        .contains('/')
-        .then(|| script(path, order, root))
-        .flatten()?;
-    interpreter(&text).map(str::to_owned)
+    let text = text(content(root, &path).ok()??).ok()?;
+    let mut words = text
+        .lines()
+        .next()?
+        .strip_prefix("#!")?
+        .split_ascii_whitespace();
+    let program = words.next()?;
+    let started = if program.ends_with("/env") {
+        words.find(|word| !word.starts_with('-'))?
+    } else {
+        program
+    };
+    Some(started.to_owned())
 }
 
 /// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5).

@@ -4,7 +4,6 @@ use code_commit_engine::Stored;
 use code_commit_loop_order::{Inputs, config_hash};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
-use code_commit_report::About;
 use code_commit_runner::Rung;
 use code_commit_settings::Settings;
 use schemars::JsonSchema;
@@ -27,9 +26,6 @@ pub struct Terms {
     pub timeout_seconds: u64,
     /// Whether the changes of an order that passes are committed.
     pub commit: bool,
-    /// Whether a command that proves nothing is a reason to refuse, or to fail.
-    #[serde(default)]
-    pub strict: bool,
 }
 
 impl Terms {
@@ -53,10 +49,6 @@ pub(super) const FACTS: Facts = Facts {
     step: "attempt",
     work: "order",
     own_summary: true,
-    verdict: About {
-        holds_for: "the files and the order",
-        proves: "its commands test",
-    },
     ..Facts::PLAIN
 };
 
@@ -113,7 +105,7 @@ impl OrderPlan {
     pub(crate) fn is_of(&self, work_order_hash: &str, terms: &Terms) -> bool {
         self.work_order_hash == work_order_hash
             && self.config_hash == terms.hash()
-            && (self.terms.commit, self.terms.strict) == (terms.commit, terms.strict)
+            && self.terms.commit == terms.commit
     }
 }
 
@@ -141,9 +133,6 @@ pub(crate) struct Shown {
     /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
     /// must not.
     pub edits: bool,
-    /// The commands that cannot fail.
-    #[serde(default)]
-    pub cannot_fail: Vec<String>,
 }
 
 /// A file that may be written.
@@ -184,14 +173,12 @@ impl Shown {
             allowed: inputs.allowed.iter().map(hash).collect(),
             context: inputs.context.iter().map(text).collect(),
             edits: inputs.form == Form::Edits,
-            cannot_fail: inputs.cannot_fail.clone(),
         }
     }
 
     /// Makes those inputs which do not follow from the order and the tree what they were.
     pub(crate) fn put_into(self, inputs: &mut Inputs) {
         inputs.form = if self.edits { Form::Edits } else { Form::Files };
-        inputs.cannot_fail = self.cannot_fail;
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, proves_nothing, run_id};
+use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
 use code_commit_perform::{Baseline, Ignored};
 use code_commit_prompt::order::Context;
 use code_commit_repo::{Git, WorkTree};
@@ -106,10 +106,6 @@ pub(super) fn can_begin(read: &Read, root: &Path, setting: &Setting<'_>) -> Resu
         ..
     } = *setting;
     let mut problems = files::unfit(&read.order, root, environment);
-    if setting.terms.strict {
-        let problem = |command: &String| FieldProblem::new("", proves_nothing(command));
-        problems.extend(files::cannot_fail(&read.order, root).iter().map(problem));
-    }
     let spending = spending_of(read.order.max_cost, settings);
     let price = settings
         .all_models()
@@ -203,8 +199,6 @@ fn inputs(
         ),
         max_attempts: terms.max_attempts,
         commit: terms.commit,
-        strict: terms.strict,
-        cannot_fail: files::cannot_fail(&read.order, tree.root()),
         allowed: files.allowed,
         context: files.context,
         form: form(setting.settings),

@@ -190,8 +190,6 @@ impl Recorded {
             ),
             max_attempts: plan.terms.max_attempts,
             commit: plan.terms.commit,
-            strict: plan.terms.strict,
-            cannot_fail: Vec::new(),
             allowed: allowed
                 .into_iter()
                 .map(|ShownHash { path, sha256 }| Allowed { path, sha256 })

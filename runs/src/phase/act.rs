@@ -64,9 +64,6 @@ pub struct Request {
     /// Whether a phase that is stuck is tried again although nothing has changed.
     #[serde(skip)]
     pub retry: bool,
-    /// Whether a contract for which the verifier names no test fails the phase.
-    #[serde(skip)]
-    pub strict: bool,
     /// Tell what the first prompt takes, and send nothing.
     #[serde(skip)]
     pub dry_run: bool,

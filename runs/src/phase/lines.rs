@@ -113,13 +113,6 @@ impl Observer for Facts {
             .object(&json!({ "event": "fact", "fact": json }));
         if let Line::Turned(turned) = line {
             self.output.note(&said(turned));
-            if turned.end.is_ok() && !code_commit_loop_phase::has_report(turned) {
-                let folder = code_commit_loop_phase::reports(&turned.role);
-                self.output.warn(&format!(
-                    "the {} wrote no report into {folder}",
-                    turned.role
-                ));
-            }
             for path in &turned.put_back {
                 let path = printable(path);
                 self.output.warn(&format!(

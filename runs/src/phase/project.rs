@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
 use code_commit_engine::{Agents, Named as _};
 use code_commit_loop_phase::state::{Stale, State, Status};
-use code_commit_loop_phase::{FAILED_SPECS, Inputs, Limits, PhaseSpec, Role, RoleInputs, Start};
+use code_commit_loop_phase::{FAILED_SPECS, Inputs, PhaseSpec, Role, RoleInputs, Start};
 use code_commit_names::ours::{ABL, AGENT_CONFIG, PHASE_CONFIG, STATE};
 use code_commit_repo::Git;
 use code_commit_settings::Environment;
@@ -206,20 +206,16 @@ impl Project {
                 &config.verifier_commands,
                 verifier,
             )?,
-            limits: Limits {
-                iterations: config.iterations,
-                ..Limits::default()
-            },
+            iterations: config.iterations,
             start: self.start(phase)?,
         })
     }
 
     /// Where a phase begins that has no journal to resume from.
     fn start(&self, phase: u32) -> Result<Start, Failure> {
-        // If it is not a text file, the verifier has to fix it, and its turn removes it first.
+        // One that is no text file is removed before the verifier's turn.
         let failures = read(&self.tests().join(FAILED_SPECS)).unwrap_or(None);
-        let failures =
-            failures.filter(|text| !code_commit_loop_phase::failed::parse(text).is_pass());
+        let failures = failures.filter(|text| code_commit_loop_phase::failed::is_failure(text));
         let current = &self.state.current;
         let is_open = current.phase == Some(phase);
         let (iteration, builder_done) = match current.status {
@@ -257,8 +253,6 @@ impl Project {
             passes: self.state.passes.clone(),
             decider: self.decider.clone(),
             tests: self.state.tests.clone(),
-            earned: true,
-            strict: false,
             builder: Agents::default(),
             verifier: Agents::default(),
         })

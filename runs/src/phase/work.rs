@@ -117,10 +117,7 @@ impl<'p> Phase<'p> {
             builder_model: own.inputs.builder.model.clone(),
             verifier_model: own.inputs.verifier.model.clone(),
             sandbox: own.probed.rung,
-            start: Start {
-                strict: args.strict,
-                ..own.inputs.start.clone()
-            },
+            start: own.inputs.start.clone(),
             flags: args.clone(),
         };
         Ok((own, plan))
@@ -141,9 +138,7 @@ impl<'p> Phase<'p> {
             .iter()
             .map(|known| known.path(&self.site.root))
             .find(is_it);
-        if let Some(run) =
-            newest.filter(|run| (self.args.new || self.args.strict) && run.join(COPIES).is_dir())
-        {
+        if let Some(run) = newest.filter(|run| self.args.new && run.join(COPIES).is_dir()) {
             self.site.host.output.warn(&format!(
                 "{} was killed while a role worked: what that role changed and may not is left as it is now",
                 records::name(&run)
@@ -159,10 +154,6 @@ impl Loop for Phase<'_> {
         work: "phase",
         newest_only: true,
         takes_back: TakesBack::Git,
-        verdict: code_commit_report::About {
-            holds_for: "source, specs and verifier",
-            proves: "the verifier tried",
-        },
         ..Facts::PLAIN
     };
     type Plan = Plan;
@@ -183,7 +174,7 @@ impl Loop for Phase<'_> {
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
-        asked.phase == recorded.phase && (recorded.start.strict || !asked.start.strict)
+        asked.phase == recorded.phase
     }
 
     fn ready(&self, _: &mut Plan, _: Option<&RunFolder>) -> Result<(), Failure> {

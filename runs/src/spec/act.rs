@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Outcome, Recorded, Stop};
+use code_commit_engine::{HoldsFor, Journaled, Line, Named as _, Outcome, Recorded, Stop};
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
-use code_commit_loop_spec::{CommitScope, Files, Inputs, Role, Specs, still_holds};
+use code_commit_loop_spec::{CommitScope, Files, Inputs, Place, Role, Specs, still_holds};
 use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
 use code_commit_perform::{
     AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past,
@@ -180,10 +180,6 @@ impl Loop for Spec<'_> {
         work: "focus",
         newest_only: true,
         takes_back: TakesBack::Git,
-        verdict: code_commit_report::About {
-            holds_for: "files and specs",
-            proves: "was checked and reviewed",
-        },
         ..Facts::PLAIN
     };
     type Plan = Begun;
@@ -265,6 +261,20 @@ impl Loop for Spec<'_> {
         if past.lines.is_empty() {
             keep_uncommitted(&repositories, record.folder().path(), output)?;
         }
+        let folder = record.folder().clone();
+        let holds_for = move |outcome: &Outcome, interrupt: Interrupt<'_>| {
+            let now = holds_for(outcome, interrupt);
+            match outcome {
+                Outcome::Done { .. } => HoldsFor {
+                    tree: reviewed(&folder),
+                    ..now
+                },
+                Outcome::AttemptsUsedUp { .. }
+                | Outcome::NeedsPerson { .. }
+                | Outcome::Unfit { .. }
+                | Outcome::ModelUnavailable { .. } => now,
+            }
+        };
         let ear = Ear::new(self.lines.clone(), &workspace.root, Some(&files));
         let no_wall = (!workspace.has_wall()).then_some(output);
         let watch = Box::new(Mending::new(ear, &workspace.root, files.session(), no_wall));
@@ -272,7 +282,7 @@ impl Loop for Spec<'_> {
             limits: overruled(plan.limits, &workspace.settings),
             used: AgentUsage::of(&past.lines),
             session: Some(plan.inputs.id.clone()),
-            holds_for,
+            holds_for: Box::new(holds_for),
             ..workspace.world(
                 record,
                 workspace.team(&plan.inputs.focus, &files),
@@ -333,10 +343,9 @@ impl Loop for Spec<'_> {
     ) -> HoldsFor {
         match outcome {
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => HoldsFor::default(),
-            Outcome::Done { .. }
-            | Outcome::AttemptsUsedUp { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::NeedsPerson { .. } => self.workspace.holds_for(&plan.inputs),
+            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::NeedsPerson { .. } => {
+                self.workspace.holds_for(&plan.inputs)
+            }
         }
     }
 
@@ -359,6 +368,16 @@ pub(super) fn newest(site: &Site<'_>) -> Option<(Known, Begun)> {
 /// Whether a run can be gone on with: one that was killed or interrupted, and one that ended because its agent could not be used.
 pub(super) fn goes_on(outcome: Option<&Outcome>) -> bool {
     matches!(outcome, None | Some(Outcome::ModelUnavailable { .. }))
+}
+
+/// The identity of the tree before its last review: an approval holds for what was reviewed, whatever has changed since.
+fn reviewed(folder: &RunFolder) -> Option<String> {
+    let past = Past::read(folder.path()).ok()?;
+    let of_project = past.holding().filter_map(|line| match line {
+        Line::Identified(of) if of.place == Place::Project.name() => Some(of.sha256),
+        _ => None,
+    });
+    of_project.last().flatten()
 }
 
 /// What the run in a folder was begun with; none for an audit.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_engine::{
-    Harness as _, Journaled, Next, Pace, Session, Stop, Turn, TurnAdvice, TurnAnswer, Turned,
+    Harness as _, Journaled, Next, Pace, Stop, Turn, TurnAdvice, TurnAnswer, Turned,
 };
 use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::WatchEvent;
@@ -83,7 +83,7 @@ fn attempts(
     let mut pace = Pace::new(workspace.agents(), 0);
     loop {
         let system = Some(system(Who::Audit, specs));
-        let turn = Turn::<Specs>::new(Role::Audit, audit(specs).into(), system, Session::New);
+        let turn = Turn::<Specs>::new(Role::Audit, audit(specs).into(), system);
         let turned = match harness.perform(pace.lead(turn)) {
             Ok(TurnAnswer::Turned(turned)) => turned,
             Ok(TurnAnswer::LimitReached(limit)) => {
@@ -151,7 +151,7 @@ pub(super) fn perform(
         TurnAdvice::Repeat => Audited::Interrupted,
         TurnAdvice::Limit(cause) => Audited::Failed(cause.message),
         TurnAdvice::Use => Audited::Whole,
-        TurnAdvice::Retry | TurnAdvice::Renew | TurnAdvice::WaitUntil(_) | TurnAdvice::Stop => {
+        TurnAdvice::Renew | TurnAdvice::WaitUntil(_) | TurnAdvice::Stop => {
             Audited::Failed(format!("the agent {}", turned.end))
         }
     })

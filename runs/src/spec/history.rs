@@ -86,7 +86,7 @@ fn is_named(name: &str, what: &str) -> bool {
 pub fn word(outcome: Option<&Outcome>) -> String {
     match outcome {
         Some(Outcome::Done { rounds }) => format!("approved in iteration {rounds}"),
-        Some(Outcome::AttemptsUsedUp { rounds } | Outcome::Stuck { rounds, .. }) => {
+        Some(Outcome::AttemptsUsedUp { rounds }) => {
             format!(
                 "not approved after {}",
                 phrases::count(u64::from(*rounds), "iteration")

@@ -106,14 +106,6 @@ impl Lines {
             PhaseEvent::PlanningStart { .. } => self.head("Planning", "Starting..."),
             PhaseEvent::ImplementingStart { .. } => self.head("Implementing", "Starting..."),
             PhaseEvent::ReviewingStart { .. } => self.head("Reviewing", "Starting..."),
-            PhaseEvent::RetryStart { reason, .. } => {
-                self.head(
-                    "Loop",
-                    &self
-                        .output
-                        .paint(WARN, &format!("Trying again: {}", printable(reason))),
-                );
-            }
             PhaseEvent::SpecsChanged { .. } => {
                 let said = "The specs were edited: agents go by them as they are now";
                 self.head("Loop", &self.output.paint(WARN, said));

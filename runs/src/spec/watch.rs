@@ -170,17 +170,12 @@ impl Watching<'_> {
                 })
             }
             Outcome::ModelUnavailable { .. } | Outcome::Unfit { .. } => Ok(end),
-            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. }
-                if is_stale() =>
-            {
+            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } if is_stale() => {
                 Ok(End::OtherTree {
                     times: self.counted(item, OTHER_TREE)?,
                 })
             }
-            Outcome::Done { .. }
-            | Outcome::AttemptsUsedUp { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::NeedsPerson { .. } => {
+            Outcome::Done { .. } | Outcome::AttemptsUsedUp { .. } | Outcome::NeedsPerson { .. } => {
                 failures::forget(root, item).context("cannot note that a task is over")?;
                 Ok(end)
             }
@@ -296,7 +291,7 @@ const OUT_OF_REACH: [ErrorCode; 5] = [BadKey, NoPermission, DailyQuota, Billing,
 fn end(outcome: &Outcome) -> End {
     match outcome {
         Outcome::Done { .. } => End::Approved,
-        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => End::UsedUp,
+        Outcome::AttemptsUsedUp { .. } => End::UsedUp,
         Outcome::NeedsPerson { .. } => End::SpecIssue,
         Outcome::Unfit { .. } => End::Unusable,
         // Neither says anything of the task: the whole backlog would be parked.

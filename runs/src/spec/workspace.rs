@@ -7,7 +7,8 @@ pub(super) use access::{Ground, Mailboxes};
 pub(super) use watched::put_back;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -43,6 +44,8 @@ use crate::verdict;
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
 const IN_SANDBOX: &str = "IS_SANDBOX";
+/// A spec of more bytes is not empty.
+const LONGEST_EMPTY: u64 = 1 << 20;
 pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
 
 #[derive(Debug)]
@@ -162,14 +165,18 @@ impl<'b> Workspace<'b> {
     fn need_specs(&self) -> Result<(), Failure> {
         let folder = self.root.join(&self.config.specs);
         let specs = printable(&self.config.specs);
-        let texts = code_commit_perform::texts_below(&folder).unwrap_or_default();
-        let is_empty =
-            |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
-        let empty = texts.iter().find(|(_, text)| is_empty(text));
+        let mut files = Vec::new();
+        // A folder that cannot be listed has none.
+        let _ = files_below(&folder, &mut files);
+        files.sort_unstable();
+        let empty = files.iter().find(|file| is_empty(file));
         let what = match empty {
             _ if !folder.is_dir() => anyhow!("there is no folder {specs}, so there are no specs"),
-            Some((file, _)) => anyhow!("the spec {specs}/{} is empty", printable(file)),
-            None if texts.is_empty() => anyhow!("there are no specs in {specs}"),
+            Some(file) => {
+                let file = file.strip_prefix(&self.root).unwrap_or(file).display();
+                anyhow!("the spec {} is empty", printable(&file.to_string()))
+            }
+            None if files.is_empty() => anyhow!("there are no specs in {specs}"),
             None => return Ok(()),
         };
         let help = "write the specs, by hand or with code-commit spec plan; if they are in another folder, name it \
@@ -339,6 +346,27 @@ impl<'b> Workspace<'b> {
     fn env(&self) -> Env {
         sandbox::build_env(&self.settings, self.host.environment)
     }
+}
+
+/// Adds the files below a folder, without those whose name begins with a dot.
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in code_commit_dir::list(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            files_below(&entry.path(), found)?;
+        } else {
+            found.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn is_empty(file: &Path) -> bool {
+    let read = code_commit_dir::read(file, LONGEST_EMPTY, code_commit_dir::Links::Followed);
+    read.is_ok_and(|bytes| bytes.is_some_and(|bytes| bytes.trim_ascii().is_empty()))
 }
 
 /// An agent of this program. What its own configuration is overruled with ends with the flag; whoever runs all of this in a

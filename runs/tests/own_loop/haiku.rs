@@ -177,11 +177,7 @@ impl Loop for Haiku<'_> {
                 system: 0,
             })?
             else {
-                return Ok(Outcome::Stuck {
-                    rounds: round,
-                    times: 1,
-                    repeats: false,
-                });
+                return Ok(Outcome::AttemptsUsedUp { rounds: round });
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());
             harness.perform(Apply { round, reply, seen })?;

@@ -14,7 +14,7 @@ pub use output::{
     Annotation, BAD, DIM, Forge, GOOD, Level, Output, STRONG, Style, Volume, WARN, printable,
     printable_name, whole_lines,
 };
-pub use show::{About, holds_for, steps};
+pub use show::steps;
 pub use stream::Stream;
 pub use summary::{FileStat, SUMMARY, Summary, file_line};
 pub use terminal::{Counts, Printout, ReadPrintout, Terminal};

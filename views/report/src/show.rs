@@ -2,75 +2,14 @@
 
 use std::time::Duration;
 
-use code_commit_engine::{Changed, GRADER, HoldsFor, Outcome, Problem};
+use code_commit_engine::{Changed, GRADER, Problem};
 use code_commit_timeline::{Call, Change, Command, Event, Step, Steps, Tone, What};
 
-use crate::output::{BAD, DIM, GOOD, Output, Style, Volume, WARN, printable};
+use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable};
 use crate::phrases;
 
 /// This many files of a command are named.
 const NAMED: usize = 10;
-
-/// What the verdicts of a loop are about, in words for a person.
-#[derive(Debug, Clone, Copy)]
-pub struct About {
-    /// What they hold for: `the files and the order`.
-    pub holds_for: &'static str,
-    /// What more than a good one does not prove: `its commands test`.
-    pub proves: &'static str,
-}
-
-impl About {
-    /// One line: what a verdict holds for and what it does not prove. `None` if there was no verdict.
-    pub fn line(&self, steps: &Steps) -> Option<String> {
-        let proves = match steps
-            .outcome
-            .as_ref()
-            .filter(|_| !steps.holds_for.is_empty())?
-        {
-            Outcome::Done { .. } => format!("proves no more than {}", self.proves),
-            Outcome::AttemptsUsedUp { .. }
-            | Outcome::Stuck { .. }
-            | Outcome::NeedsPerson { .. } => {
-                "proves that this run failed, not that none can pass".to_owned()
-            }
-            Outcome::Unfit { .. } | Outcome::ModelUnavailable { .. } => return None,
-        };
-        let doubts = match steps.doubts.len() {
-            0 => String::new(),
-            1 => ", and less where the warning above says so".to_owned(),
-            many => format!(", and less where the {many} warnings above say so"),
-        };
-        Some(format!(
-            "holds for {} as they are now; {proves}{doubts}",
-            self.holds_for
-        ))
-    }
-}
-
-/// What a verdict holds for as hashes, shortened like git's; nothing if there was no verdict.
-pub fn holds_for(of: &HoldsFor, output: &Output) {
-    let HoldsFor {
-        tree,
-        specification,
-        decider,
-    } = of;
-    let named = [
-        ("tree", tree),
-        ("specification", specification),
-        ("decider", decider),
-    ];
-    let part = |(name, hash): (&str, &Option<String>)| {
-        Some(format!("{name} {}", hash.as_ref()?.get(..12)?))
-    };
-    let parts: Vec<String> = named.into_iter().filter_map(part).collect();
-    if output.volume == Volume::Verbose && !parts.is_empty() {
-        output.report_below(
-            &format!("holds for: {}", parts.join(", ")),
-            "holds for: ".len(),
-        );
-    }
-}
 
 /// Prints what happened, each step with its round: `what` is the loop's word for one.
 pub fn steps(what: &str, steps: &Steps, output: &Output) {

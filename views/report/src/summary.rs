@@ -204,25 +204,6 @@ impl Summary {
                 BAD,
                 &format!("Failed: the build does not pass after {}.", rounds(*took)),
             ),
-            Outcome::Stuck {
-                rounds: took,
-                repeats: true,
-                ..
-            } => {
-                let text = "the model gave the same reply twice to the same failure, so it was not asked again.";
-                output.paint(BAD, &format!("Failed after {}: {text}", rounds(*took)))
-            }
-            Outcome::Stuck {
-                rounds: took,
-                times,
-                ..
-            } => output.paint(
-                BAD,
-                &format!(
-                    "Failed after {}: the same failure occurred {times} times in a row.",
-                    rounds(*took)
-                ),
-            ),
             Outcome::Unfit { cause, .. } => {
                 let text = format!("Unfit: {}", printable(&cause.message));
                 let remedy = cause

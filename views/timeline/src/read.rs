@@ -105,10 +105,6 @@ impl Reader {
             }
             Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
             Line::Warned { warning } => self.warned(warning),
-            Line::Doubted(of) => {
-                self.steps.doubts.push(of.doubt.clone());
-                self.warned(&of.doubt);
-            }
             Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
             Line::Looked(Looked { failed }) => {
                 for condition in failed {

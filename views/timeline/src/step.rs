@@ -15,8 +15,6 @@ pub struct Steps {
     pub outcome: Option<Outcome>,
     /// What its verdict is about.
     pub holds_for: HoldsFor,
-    /// What that does not prove.
-    pub doubts: Vec<Problem>,
     /// When the first line was written, in milliseconds since 1970 (UTC).
     pub from_ms: i64,
     /// When the last line was written.

@@ -91,7 +91,7 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
     seen.dedup();
     insta::assert_snapshot!(
         seen.join(" "),
-        @"answered applied ask-begins asked attempted build-begins build-prints built committed doubted ended fact rejected restored said summary unanswered waiting warned warning"
+        @"answered applied ask-begins asked attempted build-begins build-prints built committed ended fact rejected restored said summary unanswered waiting warned warning"
     );
 }
 

@@ -369,7 +369,6 @@ fn show_tells_what_happened_to_an_order() {
         attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
         attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
         ended: PASS (success)
-        holds for the files and the order as they are now; proves no more than its commands test
         files: RUN
         --- a/src/greet.sh
         +++ b/src/greet.sh

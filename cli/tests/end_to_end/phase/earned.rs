@@ -1,4 +1,4 @@
-//! A phase that passes has earned it: failures count wherever a verifier puts them, and nothing else does.
+//! Failures count in any file of the verifier's, and nothing else does; and what a pass holds for.
 
 use serde_json::Value;
 
@@ -6,11 +6,10 @@ use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;
 
 /// Before the lines of a kind.
-const ENTRY: &str = "entry() { printf 'SPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'; }\n\
-    words() { printf '{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"%s\",\"delta\":true}\\n' \"$1\"; }\n";
+const ENTRY: &str = "entry() { printf 'SPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'; }\n";
 
 /// Verifiers that know of a failure and do not say so in `failed_specs.md`: how, and what they do.
-const HOSTILE: [(&str, &str); 23] = [
+const HOSTILE: [(&str, &str); 21] = [
     ("in tests/", "mkdir tests; entry > tests/failed_specs.md"),
     (
         "in .abl/tests/",
@@ -39,14 +38,6 @@ const HOSTILE: [(&str, &str); 23] = [
         "as a list of Markdown",
         "report \"$(entry | sed 's/^\\([A-Z]*\\):/- **\\1**:/')\"; answer Done.",
     ),
-    (
-        "in the answer alone",
-        "words 'Verified.\\n\\nSPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'",
-    ),
-    (
-        "in pieces of the answer",
-        "words 'SPEC: GET / → 200\\nINP'; words 'UT: GET /\\nOBSERVED: 404\\n'",
-    ),
     ("under another name", "entry > failures-of-today"),
     ("in YAML", "entry > result.yaml"),
     (
@@ -73,12 +64,13 @@ const HOSTILE: [(&str, &str); 23] = [
 ];
 
 /// Verifiers for whom every contract holds, and what they leave.
-const HONEST: [(&str, &str); 16] = [
+const HONEST: [(&str, &str); 14] = [
     ("nothing", ""),
     ("an empty list", ": > failed_specs.md"),
+    ("no report", "answer Done."),
     (
-        "a list of the tests",
-        "report 'TESTED: GET / → 200 → page.sh'; answer Done.",
+        "a list without an entry",
+        "echo 'All contracts hold.' > failed_specs.md",
     ),
     (
         "a test of a parser",
@@ -91,15 +83,6 @@ const HONEST: [(&str, &str); 16] = [
     (
         "a form to fill in",
         "printf 'SPEC: <contract>\\nINPUT: <input>\\nOBSERVED: <output>\\n' > FORM.md",
-    ),
-    (
-        "material of tests",
-        "mkdir fixtures; printf 'SPEC: a\\nINPUT: b\\nOBSERVED: c\\n' > fixtures/sample.md",
-    ),
-    ("the spec", "cat ../specs/phase1.md > spec-as-read.md"),
-    (
-        "the words of its prompt",
-        "report \"$(printf '%s\\n' \"$@\" | grep -A2 '^SPEC: ')\"; answer Done.",
     ),
     (
         "words about the form",
@@ -137,10 +120,6 @@ fn scene(turns: &[(&str, &str)]) -> Scene {
         ".abl/abl.config.yaml",
         "loop: {max_verifier_iterations: 1}\n",
     );
-    scene.write(
-        ".abl/specs/phase1.md",
-        "# Phase 1: A page\n\nA failure looks so:\n\nSPEC: it is blue\nINPUT: a look\nOBSERVED: red\n\n- GET / → 200\n",
-    );
     scene
 }
 
@@ -152,9 +131,7 @@ fn no_verifier_that_knows_of_a_failure_passes_a_phase_and_no_other_fails_one() {
             let scene = scene(&[("verifier-1", &format!("{ENTRY}{lines}"))]);
             let ran = scene.run(&["run"]);
             let has_passed = scene.commits("src").contains(&"phase1/passed".to_owned());
-            let is_said =
-                expected == 0 || on_one_line(&ran.err).contains("the verifier listed failures in ");
-            if ran.code != Some(expected) || has_passed != (expected == 0) || !is_said {
+            if ran.code != Some(expected) || has_passed != (expected == 0) {
                 verdicts += &format!("{name}: {:?}\n{}{}\n", ran.code, ran.out, ran.err);
             }
         }
@@ -175,14 +152,6 @@ fn a_misplaced_failure_is_put_into_its_place_goes_to_the_builder_and_counts_agai
         (Some(0), 3, 3),
         "{ran:?}"
     );
-    let said =
-        "the verifier listed failures in failed_specs.txt instead of failed_specs.md: they count";
-    assert_eq!(
-        on_one_line(&ran.err).matches(said).count(),
-        2,
-        "{}",
-        ran.err
-    );
     let logs = scene.files(".abl/logs");
     let prompt = &logs
         .iter()
@@ -193,22 +162,10 @@ fn a_misplaced_failure_is_put_into_its_place_goes_to_the_builder_and_counts_agai
         prompt.contains("SPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404"),
         "{prompt}"
     );
-    let steps = [
-        "phase1/verify/step-1",
-        "phase1/verify/step-2",
-        "phase1/passed",
-    ];
+    let steps = ["phase1/verify/step-1", "phase1/verify/step-2"];
     assert_eq!(scene.commits(".abl/tests"), steps);
-    let committed = scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD^"]);
+    let committed = scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD"]);
     assert_eq!(committed, ["failed_specs.md", "verifier_reports"]);
-}
-
-#[test]
-fn what_a_try_without_a_report_has_left_counts() {
-    let first = format!("{ENTRY}entry > failed_specs.txt; answer 'Done.'");
-    let scene = scene(&[("verifier-1", &first)]);
-    assert_eq!(scene.run(&["run"]).code, Some(6));
-    assert_eq!(scene.turns("verifier"), 2);
 }
 
 #[test]
@@ -220,48 +177,6 @@ fn a_report_that_goes_on_in_one_file_does_not_fail_what_was_mended() {
     let scene = Scene::new(&[("verifier-1", &first), ("verifier-2", then)]);
     let ran = scene.run(&["run"]);
     assert_eq!((ran.code, scene.turns("verifier")), (Some(0), 2), "{ran:?}");
-}
-
-#[test]
-fn contracts_that_no_test_is_named_for_are_said_and_fail_a_strict_phase() {
-    let silent = Scene::new(&[]);
-    let ran = silent.run(&["run"]);
-    let said = "the verifier named no test for 1 contract: GET / → 200";
-    assert!(
-        ran.code == Some(0) && on_one_line(&ran.err).contains(said),
-        "{ran:?}"
-    );
-    let strict = Scene::new(&[]);
-    let ran = strict.run(&["run", "--strict"]);
-    assert_eq!(
-        (ran.code, strict.turns("builder"), strict.turns("verifier")),
-        (Some(6), 1, 2),
-        "{ran:?}"
-    );
-    assert!(
-        on_one_line(&ran.out).contains(said)
-            && !strict.commits("src").contains(&"phase1/passed".to_owned()),
-        "{ran:?}"
-    );
-    let logs = strict.files(".abl/logs");
-    let again = &logs
-        .iter()
-        .find(|(path, _)| path.ends_with("3-verifier-query.txt"))
-        .unwrap()
-        .1;
-    assert!(
-        again.contains("named no test for some contracts") && again.contains("\n- GET / → 200\n"),
-        "{again}"
-    );
-    let told = "report 'TESTED: GET / → 200 → page.sh'; answer Done.";
-    let second = Scene::new(&[("verifier-2", told)]);
-    let ran = second.run(&["run", "--strict"]);
-    assert_eq!(
-        (ran.code, second.turns("verifier")),
-        (Some(0), 2),
-        "{ran:?}"
-    );
-    assert!(!ran.err.contains("named no test for 1"), "{}", ran.err);
 }
 
 /// The last line that `phase ARGS --json` prints, which is a summary.
@@ -287,10 +202,6 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
         ("verifier-1", "echo test > test.sh"),
     ]);
     assert_eq!(scene.run(&["PHASE=1"]).code, Some(0));
-    assert_eq!(
-        scene.git(".abl/tests", &["ls-tree", "--name-only", "HEAD"]),
-        ["test.sh", "verifier_reports"]
-    );
     let commit = [
         "-c",
         "user.name=a",
@@ -323,18 +234,11 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
             (1, 4),
         ),
         (
-            ".abl/tests/test.sh",
-            true,
-            "run",
-            "passed by other tests than there are now",
-            (1, 5),
-        ),
-        (
             ".abl/project.md",
             false,
             "1",
             "or another project.md: it is open again",
-            (2, 6),
+            (2, 5),
         ),
     ] {
         assert_eq!(

@@ -166,10 +166,7 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
             "phase2/passed"
         ]
     );
-    assert_eq!(
-        scene.commits(".abl/tests"),
-        ["phase1/verify/step-1", "phase1/passed", "phase2/passed"]
-    );
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
     assert_eq!(server.steps_left(), 0);
     let asked = server.requests();
     let look = asked
@@ -181,12 +178,11 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
 }
 
 #[test]
-fn a_failure_in_the_report_of_the_real_cli_counts_and_its_tests_are_committed() {
+fn a_failure_in_the_report_of_the_real_cli_counts() {
     let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else {
         return;
     };
     let failed = "One fails.\n\nSPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404\n";
-    let tested = "TESTED: GET / → 200 → page.sh\n";
     let steps = [
         turn(&[
             write("app.sh", "echo Hullo\n"),
@@ -202,30 +198,13 @@ fn a_failure_in_the_report_of_the_real_cli_counts_and_its_tests_are_committed() 
         ]),
         turn(&[
             write("page.sh", "exit 0\n"),
-            write("verifier_reports/2.md", tested),
+            write("verifier_reports/2.md", "All holds.\n"),
         ]),
     ];
     let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
     let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
-    let ran = scene.run_with(&["1", "--strict", "--sandbox", "namespaces"], &environment);
+    let ran = scene.run_with(&["1", "--sandbox", "namespaces"], &environment);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let said = "the verifier listed failures in verifier_reports/1.md instead of failed_specs.md: they count";
-    assert!(
-        ran.err
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
-            .contains(said),
-        "{}",
-        ran.err
-    );
-    assert_eq!(
-        scene.commits(".abl/tests"),
-        ["phase1/verify/step-1", "phase1/passed"]
-    );
-    assert_eq!(
-        scene.git(".abl/tests", &["show", "HEAD:page.sh"]),
-        ["exit 0"]
-    );
+    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
     assert_eq!(server.steps_left(), 0);
 }

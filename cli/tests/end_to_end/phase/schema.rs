@@ -64,7 +64,7 @@ fn every_line_that_a_phase_prints_and_records_fits_the_schema() {
     insta::assert_snapshot!(distinct(&ran.out, "/what/event"), @"note system text tool-call tool-result");
     let journals = journals(&scene);
     assert_eq!(faults(&schema, "entry", &journals), Vec::<String>::new());
-    insta::assert_snapshot!(distinct(&journals, "/fact/what"), @"committed doubted ended identified listed turn-begins turned was-read wrote");
+    insta::assert_snapshot!(distinct(&journals, "/fact/what"), @"committed ended identified listed turn-begins turned was-read wrote");
 }
 
 #[test]

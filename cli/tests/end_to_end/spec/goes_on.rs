@@ -9,7 +9,7 @@ use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 
-/// The service is down: an agent is tried twice.
+/// The service is down.
 const DOWN: &str = "exit 3";
 
 #[test]
@@ -18,7 +18,6 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
     for args in next {
         let scene = Scene::new(&[
             PLAN,
-            DOWN,
             DOWN,
             &format!("cat $WIP.md > $HOME/session; {DONE}"),
             APPROVE,
@@ -32,7 +31,7 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
             "--permissions",
             "ask",
         ]);
-        assert_eq!((begun.code, scene.calls()), (Some(4), 3), "{}", begun.err);
+        assert_eq!((begun.code, scene.calls()), (Some(4), 2), "{}", begun.err);
         assert!(
             begun.out.contains(
                 "help: mend what stands in the way, then: code-commit spec run --resume\n"
@@ -42,7 +41,7 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
         let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
         assert_eq!(
             (done.status.code(), scene.calls()),
-            (Some(0), 5),
+            (Some(0), 4),
             "{args:?}: {said}"
         );
         let session = std::fs::read_to_string(scene.home().join("session")).unwrap();
@@ -50,8 +49,8 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
             session.starts_with("# Plan\n- [ ] one\n"),
             "the plan is still there: {session}"
         );
-        assert!(scene.prompt(4).contains("Add X"), "{args:?}");
-        let flags = scene.arguments(4);
+        assert!(scene.prompt(3).contains("Add X"), "{args:?}");
+        let flags = scene.arguments(3);
         assert!(
             flags.contains("--model\nfirst\n") && !flags.contains("skip-permissions"),
             "as begun: {flags}"
@@ -66,7 +65,7 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
         let again = scene.command(args, &[]).output().unwrap();
         assert_eq!(
             (again.status.code().unwrap() > 0, scene.calls()),
-            (true, 5),
+            (true, 4),
             "{args:?}: it is over"
         );
     }
@@ -74,16 +73,16 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
 
 #[test]
 fn a_run_that_goes_on_ends_without_an_agent_as_often_as_it_has_to() {
-    let scene = Scene::new(&[DOWN, DOWN, DOWN, DOWN, PLAN, DONE, APPROVE]);
+    let scene = Scene::new(&[DOWN, DOWN, PLAN, DONE, APPROVE]);
     assert_eq!(scene.run().code, Some(4));
     assert_eq!(
         (scene.spec(&["run", "--resume"]).code, scene.calls()),
-        (Some(4), 4)
+        (Some(4), 2)
     );
     let ran = scene.spec(&["run", "--resume", "--model", "other"]);
-    assert_eq!((ran.code, scene.calls()), (Some(0), 7), "{}", ran.err);
+    assert_eq!((ran.code, scene.calls()), (Some(0), 5), "{}", ran.err);
     assert!(
-        scene.arguments(5).contains("--model\nother\n"),
+        scene.arguments(3).contains("--model\nother\n"),
         "a flag goes before what was begun with"
     );
 }
@@ -92,7 +91,6 @@ fn a_run_that_goes_on_ends_without_an_agent_as_often_as_it_has_to() {
 fn the_session_files_of_a_run_go_when_another_takes_its_place() {
     let scene = Scene::new(&[
         PLAN,
-        DOWN,
         DOWN,
         PLAN,
         &format!("ls .cuggino/wip > $HOME/wip; {DONE}"),
@@ -179,7 +177,7 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
     );
     assert_eq!(review(), "The size is wrong, too.\n");
     assert!(
-        scene.prompt(4).contains("# Review\n") && scene.prompt(4).contains("Add X"),
+        scene.prompt(4).contains("# Review\n") && scene.prompt(3).contains("Add X"),
         "{}",
         scene.prompt(4)
     );

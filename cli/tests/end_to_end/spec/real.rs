@@ -84,8 +84,7 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
         ),
         plan(),
         turn("echo three > src.txt", "<DONE>task three</DONE>"),
-        turn("echo reviewer > src.txt", "<APPROVED>void</APPROVED>"),
-        turn("cat .specs/a.md src.txt", "<APPROVED>good</APPROVED>"),
+        turn("echo reviewer > src.txt", "<APPROVED>good</APPROVED>"),
     ];
     let (code, out, err, server) = run(&scene, steps.concat(), &[]);
     assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
@@ -95,67 +94,6 @@ fn claude_code_does_two_tasks_a_review_requests_changes_and_then_approves() {
     );
     assert_eq!(scene.read("src.txt"), "three\n");
     assert!(out.contains("▶ Bash: ") && !out.contains(KEY) && !err.contains(KEY));
-}
-
-#[test]
-fn a_reviewer_of_claude_code_that_opens_no_spec_is_asked_again_and_what_it_leaves_out_is_named() {
-    let Some(scene) = scene() else { return };
-    scene.write(".specs/b.md", "# B\n");
-    let spec = scene.root().join(".specs/a.md");
-    let reads = [
-        Step::call("Read", json!({ "file_path": spec })),
-        Step::text("<APPROVED>good</APPROVED>"),
-    ];
-    let done = turn("echo one > src.txt", "<DONE>all</DONE>");
-    let unread = || turn("ls .specs; cat src.txt", "<APPROVED>good</APPROVED>");
-    let (code, out, err, server) = run(
-        &scene,
-        [plan(), done.clone(), unread(), reads].concat(),
-        &[],
-    );
-    assert_eq!((code, server.steps_left()), (Some(0), 0), "{out}\n{err}");
-    assert!(out.contains("no spec in `.specs` was opened"), "{out}");
-    assert!(
-        err.contains("warning: the reviewing agent did not open .specs/b.md\n"),
-        "{err}"
-    );
-    let (code, out, err, server) = run(
-        &scene,
-        [plan(), done, unread(), unread()].concat(),
-        &["--new"],
-    );
-    assert_eq!((code, server.steps_left()), (Some(4), 0), "{out}\n{err}");
-}
-
-#[test]
-fn a_reviewer_of_claude_code_that_repairs_what_it_approves_approves_nothing() {
-    let Some(scene) = scene() else { return };
-    scene.configure(&json!({ "checkCommand": "grep -q right src.txt" }));
-    let repairs = || {
-        turn(
-            "cat .specs/a.md; echo right > src.txt",
-            "<APPROVED>green now</APPROVED>",
-        )
-    };
-    let steps = [
-        plan(),
-        turn("echo wrong > src.txt", "<DONE>all</DONE>"),
-        repairs(),
-        repairs(),
-    ];
-    let (code, out, err, server) = run(&scene, steps.concat(), &[]);
-    assert_eq!((code, server.steps_left()), (Some(4), 0), "{out}\n{err}");
-    assert!(out.contains("the approval does not count"), "{out}\n{err}");
-    assert_eq!(
-        out.matches("[Check] Completed (exit 1)").count(),
-        3,
-        "red before each turn: {out}"
-    );
-    assert_eq!(
-        scene.read("src.txt"),
-        "wrong\n",
-        "the tree is red, and no exit code says otherwise"
-    );
 }
 
 #[test]

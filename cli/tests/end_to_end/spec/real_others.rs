@@ -30,8 +30,8 @@ fn scene(variable: &str, name: &str) -> Option<Scene> {
 const PLAN: &str = r"grep -aohs '\.cuggino/wip/[0-9a-f-]*\.plan\.md' /proc/[0-9]*/cmdline | head -n 1 | xargs cp .specs/a.md";
 
 /// A service whose model plans, does a task and reviews: each agent has one command, called as its CLI wants it, then its last words. The
-/// first reviewer changes what it approves, the second `reads` the spec when it is asked once more.
-fn service(command: impl Fn(&str) -> Step, reads: Step) -> Server {
+/// reviewer changes what it approves.
+fn service(command: impl Fn(&str) -> Step) -> Server {
     let turn = |line: &str, words: &str| [command(line), Step::text(words)];
     let steps = [
         turn(PLAN, "<PLAN_COMPLETE>ready</PLAN_COMPLETE>"),
@@ -41,10 +41,8 @@ fn service(command: impl Fn(&str) -> Step, reads: Step) -> Server {
         ),
         turn(
             "cat src.txt; echo reviewer > src.txt",
-            "<APPROVED>void</APPROVED>",
+            "<APPROVED>good</APPROVED>",
         ),
-        turn("cat src.txt", "<APPROVED>unread</APPROVED>"),
-        [reads, Step::text("<APPROVED>good</APPROVED>")],
     ];
     Server::start(Script::new(steps.concat())).unwrap()
 }
@@ -79,7 +77,6 @@ fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &s
         out.contains(&shown) && !out.contains(KEY) && !err.contains(KEY),
         "{out}"
     );
-    assert!(out.contains("no spec in `.specs` was opened"), "{out}");
     assert_eq!(server.steps_left(), 0);
 }
 
@@ -96,13 +93,9 @@ fn gemini_cli_plans_does_a_task_and_reviews_in_the_sandbox() {
     )
     .unwrap();
     let tool = "run_shell_command";
-    let reads = Step::text("Reading.").and_call("read_file", json!({ "file_path": ".specs/a.md" }));
-    let server = service(
-        |line| {
-            Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" }))
-        },
-        reads,
-    );
+    let server = service(|line| {
+        Step::text("Working.").and_call(tool, json!({ "command": line, "description": "work" }))
+    });
     let more = [
         "--agent",
         "gemini",
@@ -120,7 +113,7 @@ fn codex_plans_does_a_task_and_reviews_in_the_sandbox() {
         return;
     };
     let call = |line: &str| Step::text("Working.").and_call("exec_command", json!({ "cmd": line }));
-    let server = service(call, call("cat .specs/*"));
+    let server = service(call);
     let address = format!("{}/v1", server.origin());
     let environment = [
         ("OPENAI_BASE_URL", address.as_str()),

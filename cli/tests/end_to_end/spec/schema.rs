@@ -53,11 +53,10 @@ fn distinct(mut words: Vec<String>) -> String {
     words.join(" ")
 }
 
-/// Agents that use tools, touch what is not theirs, crash once and run out of quota once.
-const EVERYTHING: [&str; 8] = [
+/// Agents that use tools and touch what is not theirs.
+const EVERYTHING: [&str; 7] = [
     PLAN,
     "echo x > .specs/a.md; tool Read src.txt; say 'one <NOTE>n</NOTE> two'; say '<PROGRESS>first</PROGRESS>'",
-    "exit 3",
     "say '<DONE>nothing was left to do</DONE>'",
     "say '<REQUEST_CHANGES>no</REQUEST_CHANGES>'",
     "line '{\"type\":\"user\",\"message\":{\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"t\",\"is_error\":true,\"content\":\"no\"}]}}'; printf '# Plan\\n' > $WIP.plan.md; say '<PLAN_COMPLETE>again</PLAN_COMPLETE>'",
@@ -71,7 +70,7 @@ fn every_line_that_a_run_prints_and_records_fits_the_schema() {
     scene.configure(&all_settings());
     let (code, lines) = scene.events();
     assert_eq!(code, Some(0), "{lines:#?}");
-    insta::assert_snapshot!(distinct(kinds_of(&lines)), @"AgentMessage Approved ChangesPutBack CheckCommandOutput CommitPerformed Done ImplementingStart IterationStart LoopApproved Note PlanComplete PlanningStart Progress RequestChanges RetryStart ReviewingStart SetupCommandOutput SystemMessage ToolCall ToolResult summary");
+    insta::assert_snapshot!(distinct(kinds_of(&lines)), @"AgentMessage Approved ChangesPutBack CheckCommandOutput CommitPerformed Done ImplementingStart IterationStart LoopApproved Note PlanComplete PlanningStart Progress RequestChanges ReviewingStart SetupCommandOutput SystemMessage ToolCall ToolResult summary");
     insta::assert_snapshot!(distinct(recorded(&scene.root())), @"announced checkpointed ended identified shell-ran surveyed turn-begins turned was-read wrote");
 }
 

@@ -33,39 +33,16 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
 }
 
 #[test]
-fn an_approval_with_changes_that_are_put_back_is_void_and_check_and_review_come_again() {
+fn an_approval_counts_although_changes_of_the_reviewer_are_put_back() {
     let scene = Scene::new(&[
         PLAN,
         DONE,
-        "echo reviewer > src.txt; echo bad > $WIP.review.md; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
-        "cat src.txt > $HOME/seen; test -e $WIP.review.md && touch $HOME/old; echo fine > $WIP.review.md; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
+        "echo reviewer > src.txt; say '<APPROVED>good</APPROVED>'",
     ]);
-    scene.configure(&json!({ "checkCommand": "cat src.txt" }));
     let (code, events) = scene.events();
-    assert_eq!((code, scene.calls()), (Some(0), 4), "{events:#?}");
-    insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete CheckCommandOutput ImplementingStart Done CheckCommandOutput ReviewingStart Approved ChangesPutBack RetryStart CheckCommandOutput Approved LoopApproved");
-    let checks = events
-        .iter()
-        .filter(|event| event["event"] == "CheckCommandOutput");
-    let checked: Vec<&str> = checks
-        .map(|event| event["output"].as_str().unwrap())
-        .collect();
-    assert_eq!(checked, ["old\n", "new\n", "new\n"]);
-    assert_eq!(
-        std::fs::read_to_string(scene.home().join("seen")).unwrap(),
-        "new\n"
-    );
+    assert_eq!((code, scene.calls()), (Some(0), 3), "{events:#?}");
+    insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete ImplementingStart Done ReviewingStart Approved ChangesPutBack LoopApproved");
     assert_eq!(scene.read("src.txt"), "new\n");
-    assert!(
-        scene.prompt(4).contains("put back:\n\n- src.txt\n"),
-        "{}",
-        scene.prompt(4)
-    );
-    assert!(
-        scene.arguments(4).contains("--session-id\n"),
-        "another agent reviews"
-    );
-    assert!(!is_there(&scene.home().join("old")), "and finds no review");
 }
 
 #[test]

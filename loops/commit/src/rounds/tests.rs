@@ -158,11 +158,6 @@ fn check(limits: Limits, answers: &[Says]) -> String {
     let end = outcome.map(|outcome| match outcome {
         Outcome::Done { rounds } => format!("done({rounds})"),
         Outcome::AttemptsUsedUp { rounds } => format!("used up({rounds})"),
-        Outcome::Stuck {
-            rounds,
-            times,
-            repeats,
-        } => format!("stuck({rounds}, {times}, {repeats})"),
         Outcome::NeedsPerson { round, cause } => format!("a person({round}, {})", cause.code),
         Outcome::Unfit { round, cause } => format!("unfit({round}, {})", cause.code),
         Outcome::ModelUnavailable { round, cause } => format!("no model({round}, {})", cause.code),
@@ -387,15 +382,11 @@ fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_
 }
 
 #[test]
-fn the_same_failure_is_told_to_the_model_and_ends_the_run_where_that_is_asked_for() {
+fn the_same_reply_for_ever_is_told_that_it_fails_the_same_and_has_all_four_calls() {
     let round = [answered(A), applied(), built(1, "line 7: no\n")];
-    let limits = Limits {
-        same_failures: Some(2),
-        ..Limits::of_rounds(4)
-    };
-    let twice = [round.clone(), round].concat();
-    insta::assert_snapshot!(check(limits, &twice), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → stuck(2, 2, false)");
-    let prompt = prompt(3, &twice);
+    let [two, four] = [2, 4].map(|times| vec![round.clone(); times].concat());
+    insta::assert_snapshot!(check(Limits::of_rounds(4), &four), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
+    let prompt = prompt(3, &two);
     let notice = "line 7: no\n[code-commit] This is the same failure 2 times in a row.";
     assert!(prompt.contains(notice), "{prompt}");
 }
@@ -469,28 +460,4 @@ fn a_repair_prompt_shows_an_edited_file_whole() {
     let asked = script.last_text();
     let shown = "--- FILE REPLACEMENT a.rs ---\nbefore\nnew\n--- FILE REPLACEMENT b.rs ---\nb\n";
     assert!(asked.ends_with(shown), "{asked}");
-}
-
-fn earned() -> Limits {
-    Limits {
-        earned: true,
-        ..Limits::of_rounds(4)
-    }
-}
-
-#[test]
-fn two_identical_proposals_to_prompts_that_say_the_same_end_the_run() {
-    let round = |reply: &str, output: &str| [answered(reply), applied(), built(1, output)];
-    let said = format!("&&&start\nI think.\n&&&end\n{A}");
-    let rounds = |rounds: &[[Says; 3]]| check(earned(), &rounds.concat());
-    let [one, same, other] = [
-        round(A, "no\n"),
-        round(&said, "no\n"),
-        round("^^^a\ntwo\n^^^end\n", "no\n"),
-    ];
-    insta::assert_snapshot!(rounds(&[one.clone(), same.clone(), one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
-    insta::assert_snapshot!(rounds(&[other.clone(), one.clone(), same]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → stuck(3, 3, true)");
-    insta::assert_snapshot!(rounds(&[one.clone(), other, one.clone()]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4");
-    let told = round(A, "yes\n");
-    insta::assert_snapshot!(rounds(&[told.clone(), one, told]), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4");
 }

@@ -1,10 +1,10 @@
 //! One attempt and its artifacts (S2 §7).
 
 use code_commit_engine::{
-    Answered, Ask, AskAnswer, Broke, Cause, Condition, Doubt, Ended, Harness, Keep, Look, Measure,
-    Ran, Run, Unanswered, Write, WriteAnswer,
+    Answered, Ask, AskAnswer, Broke, Cause, Condition, Ended, Harness, Keep, Look, Measure, Ran,
+    Run, Unanswered, Write, WriteAnswer,
 };
-use code_commit_parser::proposal::{self, Limits, normalized_path};
+use code_commit_parser::proposal::{self, Limits};
 use code_commit_prompt::order::Prompt;
 use serde::Serialize;
 
@@ -13,7 +13,6 @@ use crate::artifacts::{
 };
 use crate::brief;
 use crate::context::shown;
-use crate::inert::{cannot_fail, message};
 use crate::inputs::Inputs;
 use crate::order::WorkOrder;
 
@@ -76,12 +75,7 @@ impl Attempt {
         prompt: Prompt,
     ) -> Result<String, Halt<H::Stop>>
     where
-        H: Harness<Ask>
-            + Harness<Write>
-            + Harness<Run>
-            + Harness<Look>
-            + Harness<Measure>
-            + Harness<Doubt>,
+        H: Harness<Ask> + Harness<Write> + Harness<Run> + Harness<Look> + Harness<Measure>,
     {
         let order = &inputs.order;
         self.ask(harness, prompt)?;
@@ -109,7 +103,6 @@ impl Attempt {
             self.acceptance.push(result);
             failed.map_or(Ok(()), |brief| Err(Halt::Failed(brief)))?;
         }
-        self.made_inert(harness, inputs)?;
         conditions(
             harness,
             Stage::AcceptanceFailed,
@@ -209,45 +202,6 @@ impl Attempt {
             .map_err(Halt::Stop)?;
         ran.done()
             .map_err(|broke| Halt::broke(broke, &inputs.order))
-    }
-
-    /// Names the commands that passed because the change has replaced their script by one that cannot
-    /// fail. With `--strict`, that is a failure.
-    fn made_inert<H: Harness<Doubt>>(
-        &self,
-        harness: &mut H,
-        inputs: &Inputs,
-    ) -> Result<(), Halt<H::Stop>> {
-        let writes = self
-            .proposal()
-            .map(|proposal| proposal.writes)
-            .unwrap_or_default();
-        let text = |path: &str, _| {
-            let path = normalized_path(path);
-            writes
-                .iter()
-                .find(|write| normalized_path(&write.path) == path)?
-                .content
-                .clone()
-        };
-        for CmdResult { command, .. } in self.verify.iter().chain(&self.acceptance) {
-            let is_made = cannot_fail(command, text) && !cannot_fail(command, |_, _| None);
-            if !is_made {
-                continue;
-            }
-            let message = message(&command.join(" "));
-            if inputs.strict {
-                return Err(Halt::Failed(brief::plain(
-                    Stage::AcceptanceFailed,
-                    &message,
-                    &inputs.order,
-                )));
-            }
-            harness
-                .perform(Doubt::new("cannot-fail", message))
-                .map_err(Halt::Stop)?;
-        }
-        Ok(())
     }
 
     /// Whether the tree may differ from the baseline.

@@ -133,30 +133,6 @@ fn a_proposal_that_was_not_written_needs_no_rollback() {
 }
 
 #[test]
-fn a_change_that_makes_its_own_test_unable_to_fail_is_named_and_fails_a_strict_order() {
-    let over = json!({ "acceptance_commands": ["sh a", "true"] });
-    let world = World {
-        reply: world::INERT,
-        ..World::failing(&[])
-    };
-    let (finished, steps) = finish(world.clone(), &inputs(&over));
-    let named = "doubt cannot-fail: `sh a` cannot fail, so that it passes proves nothing";
-    assert_eq!(steps.matches("doubt").count(), 1, "{steps}");
-    assert!(
-        steps.contains(named) && finished.summary.verdict == Verdict::Pass,
-        "{steps}"
-    );
-    let (finished, _) = finish(
-        world,
-        &Inputs {
-            strict: true,
-            ..inputs(&over)
-        },
-    );
-    assert_eq!(finished.summary.ended_stage, "acceptance_failed");
-}
-
-#[test]
 fn a_run_that_may_not_begin_leaves_a_brief_and_a_summary_and_asks_nobody() {
     let over = json!({ "preconditions": [{ "file_exists": "a" }] });
     let world = World {

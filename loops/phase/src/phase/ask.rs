@@ -26,7 +26,7 @@ fn short(map: &str) -> Cow<'_, str> {
 }
 
 impl<H> Work<'_, H> {
-    pub(super) fn prompt(&self, who: Role, complaint: Option<&str>) -> String {
+    pub(super) fn prompt(&self, who: Role) -> String {
         let role = self.inputs.role(who);
         let phases: Vec<Phase<'_>> = self
             .specs
@@ -55,15 +55,13 @@ impl<H> Work<'_, H> {
             project: self.inputs.project.as_deref(),
             phase: self.inputs.phase,
             iteration: self.iteration,
-            iterations: self.inputs.limits.iterations,
+            iterations: self.inputs.iterations,
             workspace: &role.workspace,
             phases: &phases,
             changed: &changed,
             commands: &role.commands,
             map: &short(&self.map),
             failures: self.failures.as_deref(),
-            complaint,
-            lists_tests: self.inputs.start.earned,
         };
         match who {
             Role::Builder => builder(&turn),

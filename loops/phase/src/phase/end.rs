@@ -2,7 +2,6 @@
 
 use code_commit_engine::{Cause, Named as _, Outcome, Turned};
 
-use super::evidence::without_test;
 use super::{Halt, Work};
 use crate::Role;
 
@@ -34,37 +33,13 @@ impl<H> Work<'_, H> {
         })
     }
 
-    /// Only `--strict` asks for it: the verifier was asked twice, and the builder can do nothing about it.
-    pub(super) fn untested<S>(&self, missing: &[String]) -> Halt<S> {
-        let remedy = Some(
-            "make the verifier test them, or drop --strict: code-commit phase run --new".to_owned(),
-        );
-        let cause = Cause {
-            code: "untested".to_owned(),
-            message: without_test(missing),
-            remedy,
-        };
-        Halt::End(Outcome::NeedsPerson {
-            round: self.iteration,
-            cause,
-        })
-    }
-
     pub(super) fn end_at<S>(&self, limit: Cause) -> Halt<S> {
         let hint = "look at what is there, raise the limit, then: code-commit phase run";
         self.end(limit.code, limit.message, hint)
     }
 
-    pub(super) fn stopped<S>(&self, role: Role, turned: &Turned, message: &str) -> Halt<S> {
-        self.give_up(
-            role,
-            if turned.end.is_ok() {
-                "no-report"
-            } else {
-                &turned.end.how
-            },
-            message,
-        )
+    pub(super) fn stopped<S>(&self, role: Role, turned: &Turned) -> Halt<S> {
+        self.give_up(role, &turned.end.how, &turned.end.said)
     }
 
     pub(super) fn give_up<S>(&self, role: Role, code: &str, message: &str) -> Halt<S> {

@@ -17,7 +17,8 @@ pub struct Inputs {
     pub project: Option<Arc<str>>,
     pub builder: RoleInputs,
     pub verifier: RoleInputs,
-    pub limits: Limits,
+    /// The maximum number of verifications (S3 §The Loop: 5).
+    pub iterations: u32,
     pub start: Start,
 }
 
@@ -76,25 +77,6 @@ pub struct RoleInputs {
     pub model: String,
 }
 
-/// The limits of a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The maximum number of verifications.
-    pub iterations: u32,
-    /// How often a turn that ends badly is tried.
-    pub tries: u32,
-}
-
-impl Default for Limits {
-    /// Five verifications (S3 §The Loop); a turn that ends badly is tried once more.
-    fn default() -> Self {
-        Self {
-            iterations: 5,
-            tries: 2,
-        }
-    }
-}
-
 /// Where a phase begins: at its first iteration, or where an earlier harness stopped. Recorded with the run: one
 /// that goes on begins there, too, and notices what has changed since.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,13 +100,6 @@ pub struct Start {
     /// The identities of the tests that decided them.
     #[serde(default)]
     pub tests: BTreeMap<u32, String>,
-    /// Whether a pass has to be earned: failures count wherever they are, contracts need a test, and the tests are
-    /// committed. Runs of older versions did not ask for it.
-    #[serde(default)]
-    pub earned: bool,
-    /// Whether a contract without a test fails the phase.
-    #[serde(default)]
-    pub strict: bool,
     /// Who else builds where the builder's first agent cannot.
     #[serde(default, skip_serializing_if = "Agents::is_one")]
     pub builder: Agents,

@@ -55,12 +55,11 @@ impl<H> Work<'_, H> {
             .specs
             .iter()
             .map(|spec| (spec.number, spec.text.as_str()));
-        let start = &self.inputs.start;
-        let project = self.inputs.project.as_deref().filter(|_| start.earned);
+        let project = self.inputs.project.as_deref();
         HoldsFor {
             tree: self.src.clone(),
             specification: Some(specs_sha256(specs, project, self.inputs.phase)),
-            decider: Some(decider(&start.decider, self.tests.as_deref())),
+            decider: Some(decider(&self.inputs.start.decider, self.tests.as_deref())),
         }
     }
 }

@@ -38,7 +38,7 @@ where
         self.harness
             .perform(Announce(json!({ "event": CHANGED, "phases": changed })))
             .map_err(Halt::Stop)?;
-        (self.failures, self.complaint) = (None, None);
+        self.failures = None;
         Err(Halt::SpecsChanged)
     }
 

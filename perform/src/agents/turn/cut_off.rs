@@ -66,8 +66,6 @@ impl<C> AgentWorld<'_, C> {
             changed: Vec::new(),
             gone: Vec::new(),
             put_back: put_back.clone(),
-            opened: Vec::new(),
-            unopened: Vec::new(),
             went_on: false,
             elapsed_ms: lasted(
                 &folder.join(file("query.txt")),

@@ -19,8 +19,6 @@ pub(crate) fn turn_end(end: &End, was_cut_off: bool) -> TurnEnd {
         TurnAdvice::WaitUntil(when)
     } else if *end == End::LostSession {
         TurnAdvice::Renew
-    } else if end.may_pass() {
-        TurnAdvice::Retry
     } else {
         TurnAdvice::Stop
     };

@@ -49,8 +49,12 @@ impl Cast<One> for Role {
     }
 }
 
-fn ask(session: code_commit_engine::Session) -> Turn<One> {
-    Turn::new(Builder, "go".into(), None, session)
+/// A turn that goes on in this session, if one is named.
+fn ask(goes_on: Option<&str>) -> Turn<One> {
+    Turn {
+        goes_on: goes_on.map(str::to_owned),
+        ..Turn::new(Builder, "go".into(), None)
+    }
 }
 
 /// Reports, as Codex does, the total usage of its session: 100 tokens more in each turn.
@@ -94,16 +98,12 @@ fn role(top: &Path) -> Role {
 }
 
 /// The results of these turns of this role, in sequence, with the journal in between.
-fn turns(
-    top: &Path,
-    role: Role,
-    sessions: &[code_commit_engine::Session],
-) -> Vec<Result<Turned, AgentFault>> {
+fn turns(top: &Path, role: Role, sessions: &[Option<&str>]) -> Vec<Result<Turned, AgentFault>> {
     let run = RunFolder::create(top, "run", Redactor::default()).unwrap();
     let mut world = world(top, run, role);
     let mut turns = Vec::new();
     for session in sessions {
-        let request = ask(session.clone());
+        let request = ask(*session);
         turns.push(world.perform(&request).map(|answer| {
             world
                 .record
@@ -119,7 +119,7 @@ fn turns(
 }
 
 /// Input and output tokens of each of these turns.
-fn used(sessions: &[code_commit_engine::Session]) -> Vec<(Option<u64>, Option<u64>)> {
+fn used(sessions: &[Option<&str>]) -> Vec<(Option<u64>, Option<u64>)> {
     let folder = tempfile::tempdir().unwrap();
     let turns = turns(folder.path(), role(folder.path()), sessions);
     let usage = turns.into_iter().flat_map(|turned| turned.unwrap().usage);
@@ -130,21 +130,16 @@ fn used(sessions: &[code_commit_engine::Session]) -> Vec<(Option<u64>, Option<u6
 
 #[test]
 fn each_turn_of_a_session_of_codex_counts_what_it_used_itself() {
-    let goes_on = || code_commit_engine::Session::Resume("t-1".into());
     assert_eq!(
-        used(&[code_commit_engine::Session::None, goes_on(), goes_on()]),
+        used(&[None, Some("t-1"), Some("t-1")]),
         [(Some(100), Some(10)); 3]
     );
 }
 
 #[test]
 fn what_another_session_had_used_is_not_taken_off() {
-    let sessions = [
-        code_commit_engine::Session::None,
-        code_commit_engine::Session::Resume("t-0".into()),
-    ];
     assert_eq!(
-        used(&sessions),
+        used(&[None, Some("t-0")]),
         [(Some(100), Some(10)), (Some(200), Some(20))]
     );
 }
@@ -161,14 +156,7 @@ fn a_journal_that_cannot_be_read_ends_the_turn_before_its_tokens_are_counted_twi
         format!("{CODEX}echo junk >> '{}'\n", journal.display()),
     )
     .unwrap();
-    let turns = turns(
-        folder.path(),
-        role,
-        &[
-            code_commit_engine::Session::None,
-            code_commit_engine::Session::Resume("t-1".into()),
-        ],
-    );
+    let turns = turns(folder.path(), role, &[None, Some("t-1")]);
     assert!(
         matches!(turns.as_slice(), [Ok(_), Err(AgentFault::Record(_))]),
         "{turns:?}"
@@ -188,10 +176,7 @@ fn the_output_of_the_last_turn_is_not_written_through_a_link() {
         log: Some(log.clone()),
         ..role(folder.path())
     };
-    turns(folder.path(), role, &[code_commit_engine::Session::None])
-        .pop()
-        .unwrap()
-        .unwrap();
+    turns(folder.path(), role, &[None]).pop().unwrap().unwrap();
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
     assert!(fs::read_to_string(&log).unwrap().contains("thread.started"));
 }
@@ -206,7 +191,7 @@ fn what_a_role_may_not_touch_is_put_back_after_a_turn_that_could_not_be_heard_ou
     role.watched.may_touch = Some(Vec::new());
     // A folder in place of the log: the turn ends with an error.
     role.log = Some(folder.path().join("home"));
-    turns(folder.path(), role, &[code_commit_engine::Session::None])
+    turns(folder.path(), role, &[None])
         .pop()
         .unwrap()
         .unwrap_err();
@@ -245,7 +230,7 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
         name: "NOTE".to_owned(),
         content: key(),
     }];
-    let request = serde_json::to_value(ask(code_commit_engine::Session::None)).unwrap();
+    let request = serde_json::to_value(ask(None)).unwrap();
     let (role, session) = (Builder.name(), Session::None);
     let remaining = code_commit_engine::Amount::default();
     let asked = Asked {
@@ -272,9 +257,7 @@ fn a_turn_that_was_cut_off_with_the_harness_lasted_until_its_last_event() {
     let cast = role(folder.path());
     let mut world = world(folder.path(), run, cast);
     world.limits.max_time_ms = Some(7000);
-    world
-        .perform(&ask(code_commit_engine::Session::None))
-        .unwrap();
+    world.perform(&ask(None)).unwrap();
     // The answer of the turn was not recorded.
     let at = |what: &str| folder.path().join("run").join(file(1, "builder", what));
     let begun = fs::metadata(at("query.txt")).unwrap().modified().unwrap();

@@ -93,7 +93,7 @@ fn report_end(project: &Project, phase: u32, outcome: &Outcome, output: &Output)
                 &format!("Phase {phase} stopped: {}", printable(&cause.message)),
             ));
         }
-        Outcome::AttemptsUsedUp { .. } | Outcome::Stuck { .. } => {}
+        Outcome::AttemptsUsedUp { .. } => {}
     }
     if let Outcome::NeedsPerson { cause, .. }
     | Outcome::Unfit { cause, .. }

@@ -301,7 +301,6 @@ impl Phase<'_> {
         // A verifier may take its folder for the project, and put its failures into `.abl/tests` there.
         skip.retain(|name| name != ABL || own != self.project.tests());
         Watched {
-            must_read: None,
             root: own.to_owned(),
             tree: WorkTree::at(own).ok(),
             within: if below.is_empty() { below } else { below + "/" },

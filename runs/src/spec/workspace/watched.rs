@@ -56,7 +56,6 @@ impl Workspace<'_> {
             protected: (role == Role::Implementing)
                 .then(|| agents::protected(&self.settings))
                 .flatten(),
-            must_read: (role == Role::Reviewing).then(|| self.config.specs.clone().into()),
             ..Watched::default()
         }
     }

@@ -126,8 +126,6 @@ fn turned(usage: Vec<ModelUsage>, cost_usd: Option<f64>) -> Value {
         changed: Vec::new(),
         gone: Vec::new(),
         put_back: Vec::new(),
-        opened: Vec::new(),
-        unopened: Vec::new(),
         went_on: false,
         elapsed_ms: 1,
         at: String::new(),

@@ -20,7 +20,6 @@ fn what_the_command_line_gets_wrong() {
             case("less than no money", &["--max-cost", "-1"]),
             case("less than no calls", &["--max-calls", "-1"]),
             case("colder than cold", &["--temperature", "-0.5"]),
-            case("stuck after one round", &["--stop-when-stuck", "1"]),
             case("a pattern that leads out", &["--protect", "../x"]),
             case(
                 "a folder that is not there",

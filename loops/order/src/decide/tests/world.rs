@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{
-    Answered, AskAnswer, Broke, Cause, Committed, Digest, Doubted, Ended, Finish, Journaled, Kept,
-    Live, Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text,
-    Tried, Usage, WhyRefused, WriteAnswer, Written,
+    Answered, AskAnswer, Broke, Cause, Committed, Digest, Ended, Finish, Journaled, Kept, Live,
+    Looked, Measured, Ran, Recorded, Refused, RolledBack, Stamped, Stop, Stored, Tail, Text, Tried,
+    Usage, WhyRefused, WriteAnswer, Written,
 };
 use serde_json::json;
 
@@ -13,9 +13,6 @@ use super::*;
 use crate::order::WorkOrder;
 
 pub(super) const REPLY: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "x"}]}"#;
-
-/// A reply that writes a script that does nothing.
-pub(super) const INERT: &str = r#"{"summary": "s", "writes": [{"path": "a", "base_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "content": "exit 0\n"}]}"#;
 
 pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
     let mut order = json!({
@@ -35,16 +32,13 @@ pub(super) fn inputs(over: &serde_json::Value) -> Inputs {
         run_id: "id".to_owned(),
         max_attempts: 2,
         commit: false,
-        strict: false,
-        cannot_fail: Vec::new(),
         allowed: Vec::new(),
         context: Vec::new(),
     }
 }
 
-/// Answers that all is well, except for commands that begin with one of `failing`, and that acceptance commands
-/// fail before the change; keeps the
-/// requests and the journal, and can stop the run.
+/// Answers that all is well, except for commands that begin with one of `failing`; keeps the requests and the
+/// journal, and can stop the run.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) failing: Vec<&'static str>,
@@ -129,15 +123,6 @@ impl code_commit_engine::World for World {
     }
 }
 
-impl Live<Doubt> for World {
-    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
-        self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted {
-            doubt: doubt.clone(),
-        })
-    }
-}
-
 impl Live<Stamp> for World {
     fn perform(&mut self, _: &Stamp) -> Result<Stamped, Stopped> {
         self.step("stamp".to_owned())?;
@@ -200,7 +185,7 @@ impl Live<Write> for World {
     ) -> Result<Tried<WriteAnswer>, Stopped> {
         self.step(format!("write {attempt}"))?;
         let (attempt, changes) = (*attempt, Vec::new());
-        Ok(Tried::Done(if [REPLY, INERT].contains(&&*reply.text) {
+        Ok(Tried::Done(if &*reply.text == REPLY {
             let (touched, warnings) = (vec!["a".to_owned()], Vec::new());
             WriteAnswer::Written(Written {
                 attempt,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, Committed, Digest, Doubted, Identified, Journaled, Listed, Live, ModelUsage, Named,
+    Announced, Committed, Digest, Identified, Journaled, Listed, Live, ModelUsage, Named,
     NotCommitted, Recorded, Stop, Text, TurnEnd, Usage, Waited, WasRead, Wrote,
 };
 
@@ -127,8 +127,6 @@ pub(super) fn turned(role: Role, end: TurnEnd) -> Turned {
         denials: Vec::new(),
         gone: Vec::new(),
         put_back: Vec::new(),
-        opened: Vec::new(),
-        unopened: Vec::new(),
         went_on: false,
         markers: Vec::new(),
         elapsed_ms: 1,
@@ -281,15 +279,6 @@ impl Live<Identify<Phases>> for World {
         Ok(Identified {
             place: place.name().to_owned(),
             sha256,
-        })
-    }
-}
-
-impl Live<Doubt> for World {
-    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
-        self.step(format!("doubt {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted {
-            doubt: doubt.clone(),
         })
     }
 }

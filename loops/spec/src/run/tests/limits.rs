@@ -27,21 +27,11 @@ fn a_run_whose_harness_begins_no_turn_any_more_ends_at_that_limit() {
 
 #[test]
 fn a_turn_that_the_time_of_the_run_cut_off_ends_the_run_at_its_limit() {
-    insta::assert_snapshot!(play(&inputs(), &[("timeout", &[]), ("out-of-time", &[])]), @"
+    insta::assert_snapshot!(play(&inputs(), &[("out-of-time", &[])]), @"
     (IterationStart)
     (PlanningStart)
-    planning
-    (RetryStart)
     planning
     = limit-time: the run has used what it may
-    ");
-    insta::assert_snapshot!(play(&inputs(), &[("timeout", &[]), ("timeout", &[])]), @"
-    (IterationStart)
-    (PlanningStart)
-    planning
-    (RetryStart)
-    planning
-    = timeout: planning: the agent ran out of time
     ");
 }
 
@@ -62,23 +52,4 @@ fn a_quota_that_stays_used_up_is_waited_for_at_growing_intervals_and_not_for_eve
     );
     let end = "= daily-quota: implementing: the agent has used up its quota";
     assert_eq!(told.lines().last(), Some(end));
-}
-
-#[test]
-fn a_wait_for_a_quota_renews_no_tries() {
-    let (used_up, lost): (Says, Says) = (("daily-quota", &[]), ("no-result", &[]));
-    insta::assert_snapshot!(play(&inputs(), &[used_up, lost, used_up, lost]), @"
-    (IterationStart)
-    (PlanningStart)
-    planning
-    (QuotaWaitStart)
-    wait until 99, at least 1 s
-    planning where session-1 was cut off
-    (RetryStart)
-    planning
-    (QuotaWaitStart)
-    wait until 99, at least 1 s
-    planning where session-3 was cut off
-    = no-result: planning: the agent ended without a result
-    ");
 }

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use code_commit_engine::{
-    Announced, CheckpointResult, Checkpointed, Digest, Doubted, Ended, Identified, Journaled,
-    LimitReached, Live, Marked, Named, Recorded, Session, ShellRan, Stop, Surveyed, Text,
-    TurnAdvice, TurnAnswer, TurnEnd, Turned, Waited, WasRead, Wrote,
+    Announced, CheckpointResult, Checkpointed, Digest, Ended, Identified, Journaled, LimitReached,
+    Live, Marked, Named, Recorded, ShellRan, Stop, Surveyed, Text, TurnAdvice, TurnAnswer, TurnEnd,
+    Turned, Waited, WasRead, Wrote,
 };
 
 use super::*;
 
-/// How a turn ends, by its code, and its markers: `DONE all`. A turn that is `idle` changes nothing,
-/// changes of one that is `restored` were restored, and one of `specs` changes a spec. One that is `unread` opens no
-/// spec, others `.specs/a.md`; one that is `half-read` leaves `.specs/b.md`.
+/// How a turn ends, by its code, and its markers: `DONE all`. Changes of a turn that is `restored` were
+/// restored, and one of `specs` changes a spec.
 pub(super) type Says = (&'static str, &'static [&'static str]);
 
 /// Answers that all is well, except for turns; keeps the requests and the journal, and can stop the
@@ -99,13 +98,13 @@ fn ended(how: &str) -> TurnEnd {
             "has used up its quota",
             TurnAdvice::WaitUntil(TOO_LONG),
         ),
-        "overloaded" => (how, "found its service overloaded", TurnAdvice::Retry),
+        "overloaded" => (how, "found its service overloaded", TurnAdvice::Stop),
         "lost-session" => (how, "does not know the session any more", TurnAdvice::Renew),
-        "no-result" => (how, "ended without a result", TurnAdvice::Retry),
+        "no-result" => (how, "ended without a result", TurnAdvice::Stop),
         "interrupted" => (how, "was interrupted", TurnAdvice::Repeat),
         "permission-denied" => (how, "was denied tools that it needed", TurnAdvice::Stop),
         "bad-key" => (how, "could not log in to its service", TurnAdvice::Stop),
-        "timeout" => (how, "ran out of time", TurnAdvice::Retry),
+        "timeout" => (how, "ran out of time", TurnAdvice::Stop),
         "out-of-time" => (
             "timeout",
             "ran out of time",
@@ -142,8 +141,6 @@ pub(crate) fn turned(number: u32, role: Role, how: &str, markers: &[&str]) -> Tu
         changed: vec!["src.txt".to_owned()],
         gone: Vec::new(),
         put_back: Vec::new(),
-        opened: Vec::new(),
-        unopened: Vec::new(),
         went_on: false,
         elapsed_ms: 1,
         at: String::new(),
@@ -195,11 +192,7 @@ impl Live<Turn<Specs>> for World {
         let Some((how, markers)) = self.turns.front().cloned() else {
             return Err(Stopped);
         };
-        let mut step = match &turn.session {
-            Session::Resume(id) => format!("{} goes on with {id}", turn.role.name()),
-            Session::New => turn.role.name().to_owned(),
-            Session::None => panic!("every turn of a run may be gone on with"),
-        };
+        let mut step = turn.role.name().to_owned();
         step.extend((turn.choice > 0).then(|| format!(" by agent {}", turn.choice)));
         step.extend(
             turn.goes_on
@@ -213,25 +206,15 @@ impl Live<Turn<Specs>> for World {
             return Ok(TurnAnswer::LimitReached(LimitReached { cause: limit(how) }));
         }
         let number = u32::try_from(self.prompts.len()).unwrap();
-        let end = if ["idle", "restored", "specs", "unread", "half-read"].contains(&how) {
+        let end = if ["restored", "specs"].contains(&how) {
             "ok"
         } else {
             how
         };
         let mut turned = turned(number, turn.role, end, &markers);
-        turned.changed.retain(|_| how != "idle");
         turned
             .changed
             .extend((how == "specs").then(|| ".specs/a.md".to_owned()));
-        turned
-            .unopened
-            .extend((how == "half-read").then(|| ".specs/b.md".to_owned()));
-        let opened = if how == "unread" {
-            &mut turned.unopened
-        } else {
-            &mut turned.opened
-        };
-        opened.push(".specs/a.md".to_owned());
         turned
             .put_back
             .extend((how == "restored").then(|| "src.txt".to_owned()));
@@ -322,15 +305,6 @@ impl Live<Wait> for World {
         Ok(Waited {
             until_unix: *until_unix,
             is_too_long: *until_unix == TOO_LONG,
-        })
-    }
-}
-
-impl Live<Doubt> for World {
-    fn perform(&mut self, Doubt(doubt): &Doubt) -> Result<Doubted, Stopped> {
-        self.step(format!("doubt: {}: {}", doubt.code, doubt.message))?;
-        Ok(Doubted {
-            doubt: doubt.clone(),
         })
     }
 }

@@ -2,48 +2,22 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use code_commit_parser::Block;
-use code_commit_parser::fence::Kind;
-
 /// A failure and how often it has come in a row.
 #[derive(Debug)]
 pub(crate) struct Failure {
     essence: u64,
     times: u32,
-    /// The failure that the prompt told of, and what was proposed.
-    answered: Option<(u64, String)>,
-    repeats: bool,
 }
 
 impl Failure {
-    /// The failure of this round and its reply, counted on where the last one was the same.
-    pub(crate) fn after(last: Option<Self>, output: &str, reply: &str) -> Self {
+    /// The failure of this round, counted on where the last one was the same.
+    pub(crate) fn after(last: Option<Self>, output: &str) -> Self {
         let essence = essence(output);
-        let Some(last) = last else {
-            return Self {
-                essence,
-                times: 1,
-                answered: None,
-                repeats: false,
-            };
-        };
-        let answered = Some((last.essence, proposal(reply)));
-        let times = if last.essence == essence {
-            last.times + 1
-        } else {
-            1
-        };
+        let before = last.filter(|last| last.essence == essence);
         Self {
             essence,
-            times,
-            repeats: answered == last.answered,
-            answered,
+            times: 1 + before.map_or(0, |last| last.times),
         }
-    }
-
-    /// Whether the model has proposed the same twice to prompts that tell of the same failure.
-    pub(crate) fn repeats(&self) -> bool {
-        self.repeats
     }
 
     /// Rounds in a row that failed like this, this one included.
@@ -77,18 +51,6 @@ pub(crate) fn notice(times: u32, at: At) -> String {
             )
         }
     }
-}
-
-/// A reply without the words around what it proposes; all of one that cannot be read.
-fn proposal(reply: &str) -> String {
-    let Ok(parsed) = code_commit_parser::parse(reply) else {
-        return reply.to_owned();
-    };
-    let proposes = |block: &&Block| matches!(block.ask.kind(), Kind::File | Kind::NoChange);
-    let blocks = parsed.blocks().iter().filter(proposes);
-    blocks
-        .filter_map(|block| reply.get(block.span.clone()))
-        .collect()
 }
 
 /// A hash of output without what differs from run to run: times, addresses, lines and the folders of paths. A number that stands alone is
@@ -132,7 +94,7 @@ mod tests {
     fn times_addresses_lines_and_folders_do_not_tell_failures_apart() {
         let one = "error at /tmp/a1/src/lib.rs:10:5, 0x7ffd1234, took 0.12 s (3ms)";
         let two = "error at /tmp/b2/src/lib.rs:12:7,  0x7ffdabcd, took 3.4 s (12ms)";
-        let again = Failure::after(Some(Failure::after(None, one, "")), two, "");
+        let again = Failure::after(Some(Failure::after(None, one)), two);
         assert_eq!(again.times(), 2);
     }
 
@@ -143,7 +105,7 @@ mod tests {
             ("12 failed, 1 passed", "3 failed, 10 passed"),
             ("a b", "ab"),
         ] {
-            let other = Failure::after(Some(Failure::after(None, one, "")), other, "");
+            let other = Failure::after(Some(Failure::after(None, one)), other);
             assert_eq!(other.times(), 1);
         }
     }
