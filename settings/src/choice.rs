@@ -50,8 +50,6 @@ choice! {
         Auto = "auto",
         /// Namespaces and seccomp
         Namespaces = "namespaces",
-        /// bubblewrap and seccomp
-        Bwrap = "bwrap",
         /// Landlock and seccomp
         Landlock = "landlock",
         /// A container

@@ -386,7 +386,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Namespaces | Sandbox::Bwrap => 3,
+        Sandbox::Namespaces => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

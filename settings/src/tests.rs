@@ -68,7 +68,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
       |           ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
-    unknown variant `none`, expected one of `auto`, `namespaces`, `bwrap`, `landlock`, `docker`, `off`
+    unknown variant `none`, expected one of `auto`, `namespaces`, `landlock`, `docker`, `off`
      --> code-commit.toml:2:8
       |
     2 | mode = "none"
@@ -318,11 +318,11 @@ fn a_reply_that_is_not_streamed_may_be_as_silent_as_its_call_is_long() {
 #[test]
 fn a_project_that_is_not_trusted_may_tighten() {
     let tighter = "protect=['tests/**']\n[limits]\nmax_cost=1.0\nmax_tokens=10\nmax_calls=2\nmax_time='1m'\nrounds=1\n\
-                   [sandbox]\nmode='bwrap'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
+                   [sandbox]\nmode='namespaces'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
     let (taken, settings) = weakening("[sandbox]\nmode='auto'\nnetwork=true", tighter);
     assert_eq!(taken, [""; 0]);
     assert!(!settings.network.value);
-    assert_eq!(settings.sandbox.value.as_str(), "bwrap");
+    assert_eq!(settings.sandbox.value.as_str(), "namespaces");
     assert_eq!(settings.rounds(4), 1);
 }
 
@@ -430,11 +430,11 @@ fn a_provider_has_a_name_of_its_own() {
 #[test]
 fn a_sandbox_is_weaker_if_it_may_let_through_more() {
     for (now, wanted, weaker) in [
-        ("auto", "bwrap", false),
+        ("auto", "namespaces", false),
         ("auto", "landlock", true),
         ("auto", "docker", true),
         ("auto", "off", true),
-        ("bwrap", "auto", true),
+        ("namespaces", "auto", true),
         ("off", "landlock", false),
         ("landlock", "docker", true),
         ("docker", "docker", false),

@@ -244,7 +244,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 /// Before a model is paid for: none could mend it.
 #[test]
 fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
         let script = scene
             .project
@@ -673,7 +673,7 @@ fn what_the_sandbox_hides_is_told_to_the_person_and_never_to_the_model() {
 /// S0 keeps its record in a folder of the project that builds could need.
 #[test]
 fn no_build_reads_in_the_record_what_the_sandbox_hides() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         // The third prompt holds what the second build read, after the first one brought the hint.
         let scene = Scene::with_replies([MENDS_IT; 3]);
         scene

@@ -294,7 +294,7 @@ fn lacked(files: &[(&str, &str)], code: i32, text: &str) -> Option<String> {
     let env = Env::allowed([("PATH".into(), "/usr/bin:/bin".into())], &[]);
     let access = Access::new(folder.path(), &env);
     let confinement = Confinement {
-        rung: Rung::Bwrap,
+        rung: Rung::Namespaces,
         access,
     };
     let ran = Ran {

@@ -12,7 +12,6 @@ pub(super) const OUTER: &str = "code-commit-sandbox";
 pub(super) const FIRST: &str = "code-commit-sandbox-init";
 /// Becomes a command that is traced.
 pub(super) const TRACED: &str = "code-commit-traced";
-pub(super) const VIEW: &str = "code-commit-view";
 
 /// Why there are no namespaces without it.
 pub(super) const NONE: &str =
@@ -31,6 +30,6 @@ pub(super) fn program() -> Option<&'static Path> {
 impl Rung {
     /// Whether a command can work in a view of the tree ([`Access::view`](crate::Access::view)).
     pub fn has_views(self) -> bool {
-        program().is_some() && matches!(self, Self::Namespaces | Self::Bwrap)
+        program().is_some() && self == Self::Namespaces
     }
 }

@@ -86,25 +86,28 @@ PermissionError: [Errno 1] Operation not permitted";
 #[test]
 fn each_cause_gets_its_sentence() {
     let lines = [
-        (Rung::Bwrap, "curl: (6) Could not resolve host: crates.io"),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
+            "curl: (6) Could not resolve host: crates.io",
+        ),
+        (
+            Rung::Namespaces,
             "error: no matching package named `rand` found, --offline was specified",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "touch: cannot touch '/var/lib/x/y': Read-only file system",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "sh: 1: cannot create ./.git/hooks/pre-commit: Read-only file system",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "/usr/bin/rm: cannot remove '.git': Read-only file system",
         ),
-        (Rung::Bwrap, "Error: EROFS"),
-        (Rung::Bwrap, "cat: /var/log: No such file or directory"),
+        (Rung::Namespaces, "Error: EROFS"),
+        (Rung::Namespaces, "cat: /var/log: No such file or directory"),
         (
             Rung::Landlock,
             "mkdir: cannot create directory './target': Permission denied",
@@ -119,11 +122,11 @@ fn each_cause_gets_its_sentence() {
             "./build.sh: 2: cannot create /var/log: Permission denied",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "cat: /var/cache/.ssh/id: No such file or directory",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "cat: /var/cache/apt: No such file or directory",
         ),
         (Rung::Landlock, "cat: /var/cache/apt: Permission denied"),
@@ -141,26 +144,29 @@ fn each_cause_gets_its_sentence() {
             "PermissionError: [Errno 1] Operation not permitted: 'x'",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Couldn't connect to server",
         ),
-        (Rung::Bwrap, "cat: /etc/passwd: No such file or directory"),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
+            "cat: /etc/passwd: No such file or directory",
+        ),
+        (
+            Rung::Namespaces,
             "cat: /var/log/../cache/apt: No such file or directory",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "touch: cannot touch '/new': Read-only file system",
         ),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "touch: cannot touch '/etc/new': Read-only file system",
         ),
-        (Rung::Bwrap, "connect ECONNREFUSED 127.0.0.1:5432"),
-        (Rung::Bwrap, "src/main.rs: Permission denied"),
+        (Rung::Namespaces, "connect ECONNREFUSED 127.0.0.1:5432"),
+        (Rung::Namespaces, "src/main.rs: Permission denied"),
         (
-            Rung::Bwrap,
+            Rung::Namespaces,
             "error[E0425]: cannot find value `x` in this scope",
         ),
         (Rung::Off, "curl: (6) Could not resolve host: crates.io"),
@@ -291,7 +297,7 @@ fn a_success_is_not_explained() {
         refused: Vec::new(),
     };
     let confinement = Confinement {
-        rung: Rung::Bwrap,
+        rung: Rung::Namespaces,
         access: Access::default(),
     };
     assert_eq!(explain(&output, &confinement), None);
@@ -330,7 +336,7 @@ fn of_many_lines_the_sandbox_is_looked_at_once() {
         explain(
             &output,
             &Confinement {
-                rung: Rung::Bwrap,
+                rung: Rung::Namespaces,
                 access
             }
         ),
@@ -360,7 +366,7 @@ fn no_hint_offers_a_secret_or_a_file_of_ours() {
     }
     let mut table = String::new();
     for (rung, message) in [
-        (Rung::Bwrap, "No such file or directory"),
+        (Rung::Namespaces, "No such file or directory"),
         (Rung::Landlock, "Permission denied"),
     ] {
         for file in files {
