@@ -28,12 +28,7 @@ pub struct Host<'h> {
     pub loops: &'h [Row],
     /// Opens models.
     pub models: &'h dyn OpenModel,
-    /// Is told of every run that has ended, once its summary is stored.
-    pub closed: Closed,
 }
-
-/// Sees the record of a run that has ended, with the root of its project and its folder. Nothing in it makes the run fail.
-pub type Closed = fn(Host<'_>, &Path, &RunFolder, &Past);
 
 impl<'h> Host<'h> {
     /// The current folder.

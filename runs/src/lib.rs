@@ -20,7 +20,6 @@ mod loops;
 pub mod model;
 pub mod next;
 pub mod note;
-mod notification;
 mod observer;
 pub mod order;
 pub mod phase;

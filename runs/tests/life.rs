@@ -107,7 +107,6 @@ impl Scene {
             output,
             loops,
             models,
-            closed: |_, _, _, _| {},
         }
     }
 

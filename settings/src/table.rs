@@ -230,17 +230,6 @@ settings! {
     Spec "spec." .spec {} {
         /// What a checkpoint commits.
         commit_scope: Option<CommitScope> => commit_scope: Setting<Option<CommitScope>> = unset(), never;
-        /// A program that is called when a person is needed. Trusted files only.
-        notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
-    }
-
-    /// `[notify]`. Tells a person the end of a long run.
-    // Not in the record of a run: whoever resumes it elsewhere is another person.
-    Notify "notify." .notify {} {
-        /// A program that is called when a long run has ended, with its verdict and its name as the last argument. Trusted files only.
-        command: Option<CommandLine> => #[serde(skip)] notify_command: Setting<Option<CommandLine>> = unset(), differs;
-        /// How long a run has to take.
-        after: Option<Time> => #[serde(skip)] notify_after: Setting<Duration> = Setting::default(Duration::from_mins(1)), never;
     }
 
     /// `[order]`.
@@ -282,8 +271,6 @@ settings! {
         sandbox: Isolation,
         /// Settings of `code-commit spec` that `.cuggino.json` does not have.
         spec: Spec,
-        /// Who is told the end of a long run.
-        notify: Notify,
         /// Settings of `code-commit order`.
         order: Order,
         /// What prompts hold.
