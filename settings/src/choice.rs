@@ -80,16 +80,6 @@ choice! {
 }
 
 choice! {
-    /// What a repair prompt holds.
-    Repair {
-        /// The whole output of the build, the code as it was, and the newest state of each file that was changed.
-        Whole = "whole",
-        /// The failing part of the output, and each file once, as it is on disk.
-        Focused = "focused",
-    }
-}
-
-choice! {
     /// The name of the output limit.
     OutputLimit {
         /// The name in OpenAI's own service.

@@ -15,8 +15,8 @@ use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
     Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models,
-    OutputLimit, OwnProviders, Pattern, Place, Repair, Sandbox, Setting, Size, SystemRole,
-    Temperature, Time, VariableName,
+    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature,
+    Time, VariableName,
 };
 
 macro_rules! optional {
@@ -238,12 +238,6 @@ settings! {
         byproducts: Option<Byproducts> => byproducts: Setting<Byproducts> = Setting::default(Byproducts::Restore), never;
     }
 
-    /// `[prompt]`.
-    Prompt "prompt." .prompt {} {
-        /// What a repair prompt of `code-commit` and `implement` holds: `whole`, as the specifications have it, or `focused`.
-        repair: Option<Repair> => repair: Setting<Repair> = Setting::default(Repair::Whole), never;
-    }
-
     /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
     RollUp "rollup." .rollup {} {
         /// Only these files: gitignore patterns, relative to the root. By default all that git tracks.
@@ -273,8 +267,6 @@ settings! {
         spec: Spec,
         /// Settings of `code-commit order`.
         order: Order,
-        /// What prompts hold.
-        prompt: Prompt,
         /// What is in the code roll-up.
         rollup: RollUp,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
@@ -291,10 +283,6 @@ settings! {
         /// Teach the model to answer with edits of lines, too, instead of whole files only.
         edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
             switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
-        /// Put what all prompts of a run have in common first, so that services charge less for it. `implement` and
-        /// work orders always do.
-        cache_order: Option<bool> => cache_order: Setting<bool> = Setting::default(false), never,
-            switch("cache-order", "Put what does not change first in every prompt, so that services cache it", "no-cache-order", "Keep the order of the specification, which is the default");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;

@@ -43,7 +43,7 @@ fn an_unknown_key_is_an_error_that_points_at_its_line() {
       | ^^^^
     "#);
     insta::assert_snapshot!(wrong("[modle]\n"), @"
-    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `cache_order`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `prompt`, `rollup`, `phase`
+    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
      --> code-commit.toml:1:2
       |
     1 | [modle]

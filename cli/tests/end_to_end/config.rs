@@ -104,7 +104,6 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
     order.byproducts            restore  default
-    prompt.repair               whole  default
     rollup.include              -  default
     rollup.exclude              -  default
     rollup.budget               -  default
@@ -112,7 +111,6 @@ fn every_setting_is_shown_with_its_origin() {
     protect                     tests/**  project file
     protect_grader              false  default
     edits                       false  default
-    cache_order                 false  default
     price                       -  default
     providers                   -  default
     --- err

@@ -10,9 +10,7 @@ use code_commit_engine::{
     Harness, Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
-use code_commit_prompt::commit::Repair;
-
-use crate::excerpt::{failing_part, middle_left_out};
+use crate::excerpt::middle_left_out;
 use crate::stuck::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
@@ -41,8 +39,6 @@ pub struct Limits {
     /// Whether a build that was green before the run is doubted, and a run ends when replies repeat. Runs of older
     /// versions did neither.
     pub earned: bool,
-    /// What of a build's output a repair sends.
-    pub repair: Repair,
 }
 
 /// What to do if the build also fails without the run's changes, because the machine or the project lacks
@@ -78,7 +74,6 @@ impl Limits {
             same_failures: None,
             on_unfit: OnUnfit::End,
             earned: false,
-            repair: Repair::Whole,
         }
     }
 }
@@ -90,12 +85,6 @@ pub(crate) trait Conversation {
 
     /// The number of bytes at the beginning of every prompt that are the same in all of them.
     fn stable(&self) -> usize;
-
-    /// The number of bytes at the beginning of every prompt that are the system instruction. S0 and S1 have none: all of
-    /// their text is the prompt.
-    fn system(&self) -> usize {
-        0
-    }
 
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
@@ -124,7 +113,7 @@ where
     H: Harness<Doubt>,
 {
     let mut prompt = conversation.first();
-    let (stable, system) = (conversation.stable(), conversation.system());
+    let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
     let mut cleared = Cleared::new(limits.on_unfit);
@@ -134,7 +123,7 @@ where
             round,
             prompt: prompt.into(),
             stable,
-            system,
+            system: 0,
         })? {
             AskAnswer::Unanswered(none) => break unavailable(round, none.cause),
             AskAnswer::Answered(answered) => match answered.for_person {
@@ -287,17 +276,11 @@ fn unavailable(round: u32, cause: Cause) -> Outcome {
 
 /// What the next prompt says of a failure, and what it shows besides.
 fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> String {
-    let (text, limit) = (output.as_str(), limits.build_output_bytes);
-    let part = match (limits.repair, at) {
-        (Repair::Focused, At::Build | At::Unchanged) => failing_part(text),
-        (Repair::Focused, At::Reply) | (Repair::Whole, _) => Cow::Borrowed(text),
-    };
-    let whole_bytes = if part.len() < text.len() {
-        part.len()
-    } else {
-        output.whole_bytes()
-    };
-    let shown = middle_left_out(&part, whole_bytes, limit);
+    let shown = middle_left_out(
+        output.as_str(),
+        output.whole_bytes(),
+        limits.build_output_bytes,
+    );
     let told = if times > 1 {
         format!("{shown}{}", notice(times, at))
     } else {

@@ -140,6 +140,8 @@ pub(super) enum Rights {
     Write,
     /// To use it as a device, which may belong to the host: data passes through a read-only mount, and nothing else.
     Device,
+    /// What it allows already.
+    Same,
 }
 
 /// Takes from every mount what it must not allow.
@@ -150,6 +152,7 @@ pub(super) fn restrict(rights: impl Fn(&Path) -> Rights) -> io::Result<()> {
             Rights::Read => MountFlags::RDONLY | MountFlags::NODEV,
             Rights::Write => MountFlags::NODEV,
             Rights::Device => MountFlags::RDONLY,
+            Rights::Same => continue,
         };
         // A user namespace may not lift the host's restrictions.
         for (option, flag) in [("ro", MountFlags::RDONLY), ("noexec", MountFlags::NOEXEC)] {

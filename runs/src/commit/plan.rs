@@ -19,7 +19,7 @@ use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::task::{Excerpt, order, repair};
+use super::task::Excerpt;
 pub use super::task::{Task, form};
 use crate::deciders;
 use crate::records;
@@ -188,7 +188,6 @@ impl Plan {
                 OnUnfit::End
             },
             earned: self.earned,
-            repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {
@@ -198,15 +197,11 @@ impl Plan {
                 protected,
             } => {
                 let (query, codebase) = (text(query), text(codebase));
-                let (form, order) = (form(&self.settings), order(&self.settings));
-                let (protected, repair) = (protected.clone(), repair(&self.settings));
                 let inputs = Inputs {
                     query,
                     codebase,
-                    protected,
-                    form,
-                    order,
-                    repair,
+                    protected: protected.clone(),
+                    form: form(&self.settings),
                 };
                 commit(harness, &inputs, &limits)
             }
@@ -237,14 +232,11 @@ impl Plan {
                 protected,
             } => {
                 let (query, codebase) = (query.text(), codebase.text());
-                let (form, order) = (form(&self.settings), order(&self.settings));
                 code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
                     query,
                     codebase,
                     protected,
-                    form,
-                    order,
-                    repair: repair(&self.settings),
+                    form: form(&self.settings),
                 })
                 .text
             }
