@@ -34,7 +34,7 @@ macro_rules! settings {
         $(#[$table_meta:meta])*
         $Table:ident $name:literal $(.$path:ident)* { $($(#[$sub_meta:meta])* $sub:ident: $Sub:ident,)* } {$(
             $(#[$meta:meta])*
-            $key:ident: $File:ty => $(#[$field_meta:meta])* $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
+            $key:ident: $File:ty => $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
         )*}
     )*) => {
         $(
@@ -58,16 +58,13 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Settings {
-            $($(#[doc = concat!("`", $name, stringify!($key), "`")] $(#[$field_meta])* pub $field: $Setting,)*)*
+            $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
         }
 
         impl Settings {
-            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day. Who is told the end
-            /// changes nothing in a run.
+            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day.
             #[must_use]
             pub fn has_same_values(&self, other: &Self) -> bool {
-                let (notify_command, notify_after) = (self.notify_command.clone(), self.notify_after.clone());
-                let other = &Self { notify_command, notify_after, ..other.clone() };
                 $($($crate::setting::Values::are_same(&self.$field, &other.$field) &&)*)* true
             }
         }

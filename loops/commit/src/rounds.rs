@@ -1,7 +1,6 @@
 //! What both commit loops are: ask, apply, build; after a failure ask again, a bounded number of
 //! times.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -3,7 +3,6 @@ use code_commit_engine::{
     Problem, Rejected, Restored, Scripted, Stored, Text, Unanswered, Usage,
 };
 
-use code_commit_prompt::commit::Order;
 use code_commit_prompt::edits::Form;
 
 use super::*;
