@@ -32,7 +32,6 @@ pub use self::run::{Opened, begin};
 
 use std::path::Path;
 
-use anyhow::anyhow;
 use code_commit_settings::{Keys, Origin, Settings};
 
 use self::begun::first;

@@ -5,8 +5,6 @@ use std::{fmt, io};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_llm::Model;
-use code_commit_logging::RunFolder;
-use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_settings::{Environment, Keys, Settings};

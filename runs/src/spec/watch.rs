@@ -13,9 +13,9 @@ use code_commit_logging::{RunFolder, millis};
 use code_commit_loop_spec::watch::{
     Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited,
 };
-use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
+use code_commit_loop_spec::{BACKLOG, ISSUES};
 use code_commit_perform::AgentFault;
-use code_commit_report::{Output, phrases};
+use code_commit_report::Output;
 use code_commit_runner::Cancel;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
