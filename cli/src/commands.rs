@@ -29,9 +29,6 @@ use crate::args::{Cli, Command};
 
 /// Runs the given command.
 pub fn run(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
-    if completions::are_wanted(host) {
-        return Ok(completions::print(host));
-    }
     recover_first(cli.command.as_ref(), host)?;
     perform(cli, host)
 }

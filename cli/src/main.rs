@@ -9,7 +9,6 @@
 
 mod args;
 mod commands;
-mod forge;
 mod models;
 mod printing;
 mod process;
@@ -56,7 +55,6 @@ fn main() -> ExitCode {
         output: &output,
         loops: LOOPS,
         models: &Services,
-        closed: forge::tell,
     };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use code_commit_logging::Redactor;
-use code_commit_report::{Forge, Output, Stream, Volume};
+use code_commit_report::{Output, Stream, Volume};
 use code_commit_settings::Environment;
 use terminal_size::{Width, terminal_size_of};
 
@@ -29,20 +29,7 @@ pub fn output(flags: &OutputArgs, environment: &Environment) -> Output {
     let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
     let mut output = streams(colour(out) && !flags.json, colour(err));
     (output.json, output.volume, output.live) = (flags.json, volume, live);
-    output.forge = forge(environment);
     output
-}
-
-/// Whose job this is: GitHub and GitLab set these variables in every one.
-fn forge(environment: &Environment) -> Option<Forge> {
-    let is_set = |name| environment.text(name) == Some("true");
-    let gitlab =
-        Forge::GitLab(|| u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default());
-    match (is_set("GITHUB_ACTIONS"), is_set("GITLAB_CI")) {
-        (true, _) => Some(Forge::GitHub),
-        (false, true) => Some(gitlab),
-        (false, false) => None,
-    }
 }
 
 /// For an invalid command line with `--json`.

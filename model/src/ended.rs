@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Ended {
     /// It exited with this code.
     Exited(i32),
-    /// A signal ended it. In bubblewrap and Docker we see a signal only as exit
+    /// A signal ended it. In Docker we see a signal only as exit
     /// code 128 + N, so there signal 9 shows as `Exited(137)`.
     Signaled(i32),
     /// It exceeded its deadline and was killed.

@@ -27,7 +27,6 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let mode = match next()?.to_str() {
         Some("namespaces") => Mode::Namespaces,
-        Some("bwrap") => Mode::Bwrap,
         Some("landlock") => Mode::Landlock,
         Some("docker") => Mode::Docker,
         Some("off") => Mode::Off,

@@ -104,7 +104,7 @@ pub struct Resources {
     pub memory_bytes: Option<u64>,
     /// How many processes it may have at once. If it has more, it is killed. In a container it cannot start more.
     pub processes: Option<u64>,
-    /// The size of its folders for temporary files together; in bubblewrap and Docker of each. Without
+    /// The size of its folders for temporary files together; in Docker of each. Without
     /// namespaces they are on the disk and have no limit.
     pub temporary_bytes: Option<u64>,
     /// The size of one file. Whoever writes more gets an error or a signal.

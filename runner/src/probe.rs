@@ -23,7 +23,6 @@ impl Rung {
     pub fn parts(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces and seccomp",
-            Self::Bwrap => "bubblewrap and seccomp",
             Self::Landlock => {
                 "Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree"
             }
@@ -50,7 +49,6 @@ impl Probed {
     pub fn preferred(mode: Mode) -> Option<Self> {
         let rung = match mode {
             Mode::Auto | Mode::Namespaces => Rung::Namespaces,
-            Mode::Bwrap => Rung::Bwrap,
             Mode::Landlock => Rung::Landlock,
             Mode::Docker | Mode::Off => return None,
         };
@@ -122,9 +120,8 @@ fn list(reasons: &[Reason]) -> String {
 /// works. `docker_host` is the address of the daemon, if it is not the default.
 pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
     let rungs: &[Rung] = match mode {
-        Mode::Auto => &[Rung::Namespaces, Rung::Bwrap, Rung::Landlock],
+        Mode::Auto => &[Rung::Namespaces, Rung::Landlock],
         Mode::Namespaces => &[Rung::Namespaces],
-        Mode::Bwrap => &[Rung::Bwrap],
         Mode::Landlock => &[Rung::Landlock],
         Mode::Docker => &[Rung::Docker],
         Mode::Off => &[Rung::Off],
@@ -181,7 +178,12 @@ fn better(setting: impl Fn(&str) -> Option<String>) -> String {
         |(name, no, _): &(&str, &str, &str)| setting(name).is_some_and(|is| is.trim() == *no);
     match switches.into_iter().find(in_the_way) {
         Some((name, _, yes)) => {
-            format!("allow user namespaces, as root: sysctl -w {}={yes}", name.replace('/', "."))
+            let profile = if name.contains("apparmor") {
+                ": install the Debian package, whose AppArmor profile does that, or"
+            } else {
+                ","
+            };
+            format!("allow user namespaces{profile} as root: sysctl -w {}={yes}", name.replace('/', "."))
         }
         None => "allow user namespaces here; in a container: \
             docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined"
@@ -191,7 +193,7 @@ fn better(setting: impl Fn(&str) -> Option<String>) -> String {
 
 /// Tries every rung, for `doctor`.
 pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Rung, Result<(), String>)> {
-    [Rung::Namespaces, Rung::Bwrap, Rung::Landlock, Rung::Docker]
+    [Rung::Namespaces, Rung::Landlock, Rung::Docker]
         .map(|rung| (rung, trial(rung, docker_host)))
         .into()
 }
@@ -250,21 +252,15 @@ fn failed(ended: Ended, text: &str) -> String {
 
 fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
     let what = rung.parts();
-    match (mode, reasons.is_empty()) {
-        (Mode::Auto, true) => format!("{what} (the strongest on this machine)"),
-        (Mode::Auto, false) => {
-            let failed = list(reasons);
-            if rung == Rung::Bwrap {
-                return format!(
-                    "{what} (as strong as the first choice, which does not work here: {failed})"
-                );
-            }
+    match (mode, reasons.first()) {
+        (Mode::Auto, None) => format!("{what} (the strongest on this machine)"),
+        (Mode::Auto, Some(Reason { why, .. })) => {
             let better = how_to_get_namespaces();
             format!(
-                "{what} (stronger ones do not work here: {failed}); for the strongest sandbox, {better}"
+                "{what} (namespaces do not work here: {why}); for the strongest sandbox, {better}"
             )
         }
-        (Mode::Namespaces | Mode::Bwrap | Mode::Landlock | Mode::Docker | Mode::Off, _) => {
+        (Mode::Namespaces | Mode::Landlock | Mode::Docker | Mode::Off, _) => {
             format!("{what} (asked for)")
         }
     }
@@ -273,7 +269,6 @@ fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
 fn hint(mode: Mode) -> String {
     let install = match mode {
         Mode::Auto | Mode::Namespaces => &how_to_get_namespaces(),
-        Mode::Bwrap => "install bubblewrap, or allow it to create user namespaces",
         Mode::Landlock => "use Linux 6.2 or newer with Landlock enabled",
         Mode::Docker => "start the Docker daemon",
         Mode::Off => "nothing is needed",
@@ -309,7 +304,7 @@ mod tests {
                 + &hint(mode)
         };
         insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
-        insta::assert_snapshot!(failed(Mode::Bwrap, &[Rung::Bwrap, Rung::Landlock]), @"no sandbox works here: bwrap (why), landlock (why); do this; install bubblewrap, or allow it to create user namespaces, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Landlock, &[Rung::Namespaces, Rung::Landlock]), @"no sandbox works here: namespaces (why), landlock (why); do this; use Linux 6.2 or newer with Landlock enabled, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
     }
 
     #[test]
@@ -318,13 +313,12 @@ mod tests {
             rung,
             why: "why".to_owned(),
         };
-        let all = [reason(Rung::Namespaces), reason(Rung::Bwrap)];
+        let failed = [reason(Rung::Namespaces)];
         let said = |rung, mode, reasons| {
             why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT")
         };
         insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
-        insta::assert_snapshot!(said(Rung::Bwrap, Mode::Auto, &all[..1]), @"bubblewrap and seccomp (as strong as the first choice, which does not work here: namespaces (why))");
-        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &all), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (stronger ones do not work here: namespaces (why), bwrap (why)); for the strongest sandbox, HINT");
+        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &failed), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (namespaces do not work here: why); for the strongest sandbox, HINT");
         insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (asked for)");
     }
 
@@ -333,7 +327,7 @@ mod tests {
         let with = |name: &'static str, value: &'static str| {
             better(move |asked| (asked == name).then(|| format!("{value}\n")))
         };
-        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"allow user namespaces, as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
+        insta::assert_snapshot!(with("kernel/apparmor_restrict_unprivileged_userns", "1"), @"allow user namespaces: install the Debian package, whose AppArmor profile does that, or as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0");
         insta::assert_snapshot!(with("user/max_user_namespaces", "15000"), @"allow user namespaces here; in a container: docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined --security-opt apparmor=unconfined");
     }
 

@@ -8,7 +8,6 @@ use crate::command::Group;
 use crate::{Command, Confinement, Ended, RefusedHost, RunError, Rung, TemporaryFolder};
 
 pub(crate) mod access;
-mod bwrap;
 mod caches;
 mod descriptors;
 mod docker;
@@ -40,7 +39,6 @@ use launch::{direct, plainly};
 pub(crate) enum Aftercare {
     Plain,
     Namespaces(namespaces::Control),
-    Bwrap(bwrap::Report),
     Landlock(#[expect(dead_code, reason = "removed when dropped")] TemporaryFolder),
     Docker(
         #[expect(
@@ -62,12 +60,11 @@ pub(crate) fn prepare(
     let access = &rung.limited(&confinement.access);
     let launch = match rung {
         Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
-        Rung::Bwrap | Rung::Landlock | Rung::Docker if access.has_proxy() => {
+        Rung::Landlock | Rung::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
         Rung::Namespaces => namespaces::prepare(command, access, marker, group)
             .map(|own| own.and(Aftercare::Namespaces)),
-        Rung::Bwrap => bwrap::prepare(command, access, group).map(|own| own.and(Aftercare::Bwrap)),
         Rung::Landlock => {
             landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock))
         }
@@ -85,12 +82,10 @@ impl Aftercare {
     /// Gives the launcher what it waits for before it starts anything, and the command's standard input, if the
     /// launcher's own is another one.
     pub(crate) fn hand_over(&mut self, stdin: BorrowedFd<'_>) -> Result<(), RunError> {
-        let (rung, done) = match self {
-            Self::Namespaces(control) => (Rung::Namespaces, control.hand_over(stdin)),
-            Self::Bwrap(report) => (Rung::Bwrap, report.hand_over()),
-            Self::Plain | Self::Landlock(_) | Self::Docker(_) => return Ok(()),
+        let Self::Namespaces(control) = self else {
+            return Ok(());
         };
-        match done {
+        match control.hand_over(stdin) {
             // A launcher that has ended already says why.
             Err(error)
                 if !matches!(
@@ -99,7 +94,7 @@ impl Aftercare {
                 ) =>
             {
                 Err(RunError::Sandbox {
-                    rung,
+                    rung: Rung::Namespaces,
                     message: error.to_string(),
                 })
             }
@@ -126,9 +121,6 @@ impl Aftercare {
             Self::Namespaces(control) => {
                 control.read(status).map_err(|why| why.on(Rung::Namespaces))
             }
-            Self::Bwrap(report) => report
-                .read(status, &text())
-                .map_err(|why| why.on(Rung::Bwrap)),
             Self::Docker(_) => docker::read(status, &text()).map_err(|why| why.on(Rung::Docker)),
         }
     }
@@ -140,7 +132,6 @@ impl Aftercare {
 pub fn helper() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     match words.next().as_deref().and_then(|name| name.to_str()) {
-        Some(helper::VIEW) => Some(view::run_helper(words)),
         Some(helper::OUTER) => Some(namespaces::outer(words)),
         Some(helper::FIRST) => Some(namespaces::first(words)),
         Some(_) | None => {

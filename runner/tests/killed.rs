@@ -60,7 +60,7 @@ fn a_killed_harness_leaves_nothing_behind_in_namespaces_or_in_a_container() {
     let _turn = turn();
     let scratch = Scratch::new();
     EVIL.iter().for_each(|evil| scratch.compile(evil));
-    for rung in [Rung::Namespaces, Rung::Bwrap, Rung::Docker]
+    for rung in [Rung::Namespaces, Rung::Docker]
         .into_iter()
         .filter(|rung| works(*rung))
     {

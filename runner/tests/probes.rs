@@ -219,7 +219,7 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     let mut faults = Vec::new();
-    for rung in [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
+    for rung in [Rung::Landlock, Rung::Namespaces, Rung::Docker]
         .into_iter()
         .filter(|rung| works(*rung))
     {
@@ -308,7 +308,7 @@ fn has_scopes() -> bool {
 #[test]
 fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
     let open = table(Rung::Off);
-    for rung in [Rung::Landlock, Rung::Bwrap, Rung::Namespaces, Rung::Docker]
+    for rung in [Rung::Landlock, Rung::Namespaces, Rung::Docker]
         .into_iter()
         .filter(|rung| works(*rung))
     {

@@ -30,7 +30,6 @@ pub use self::run::{Opened, begin};
 
 use std::path::Path;
 
-use anyhow::anyhow;
 use code_commit_settings::{Keys, Origin, Settings};
 
 use self::begun::first;
@@ -59,12 +58,6 @@ pub fn run(which: Which, args: &Request, host: Host<'_>) -> Result<Exit, Failure
     let keys = Keys::find(environment, tree.root());
     let redactor = output.strike_out(keys.exposed());
     let settings = settings(which, args, tree.root(), host)?;
-    if which == Which::Implement && settings.cache_order.origin == Origin::Flag {
-        let error = anyhow!(
-            "--cache-order: the prompts of implement only grow, so they need no other order"
-        );
-        return Err(Failure::new(Exit::Usage, error).help("drop the flag"));
-    }
     preflight::own_or_absent(tree.root()).map_err(|missing| refused(vec![missing]))?;
     if matches!(args.query, Query::Edited) {
         edit_query(which, &site, &settings, &keys)?;

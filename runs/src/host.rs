@@ -5,8 +5,6 @@ use std::{fmt, io};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_llm::Model;
-use code_commit_logging::RunFolder;
-use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_settings::{Environment, Keys, Settings};
@@ -28,12 +26,7 @@ pub struct Host<'h> {
     pub loops: &'h [Row],
     /// Opens models.
     pub models: &'h dyn OpenModel,
-    /// Is told of every run that has ended, once its summary is stored.
-    pub closed: Closed,
 }
-
-/// Sees the record of a run that has ended, with the root of its project and its folder. Nothing in it makes the run fail.
-pub type Closed = fn(Host<'_>, &Path, &RunFolder, &Past);
 
 impl<'h> Host<'h> {
     /// The current folder.

@@ -19,7 +19,6 @@ pub mod lock;
 mod loops;
 pub mod model;
 pub mod next;
-mod notification;
 mod observer;
 pub mod order;
 pub mod phase;

@@ -28,7 +28,6 @@ use crate::changes;
 pub use crate::estimate::tell_of_agent as forecast;
 use crate::exit::Failure;
 use crate::lock;
-use crate::notification;
 pub use crate::records::NewRun;
 use crate::records::{self, Head, cannot_begin};
 use crate::registry::Known;
@@ -165,22 +164,7 @@ impl<L: Loop> Life<'_, L> {
         record: Record,
         past: &Past,
     ) -> Result<Finished<L::Ended>, Failure> {
-        let (began, name) = (now(), records::name(record.folder().path()));
-        let done = self.to_the_end(plan, ready, (record, past), began);
-        let exit = done
-            .as_ref()
-            .map_or_else(|failure| failure.exit, |done| done.exit);
-        notification::ended(&name, exit, began.elapsed(), self.site, &self.cancel);
-        done
-    }
-
-    fn to_the_end(
-        &self,
-        plan: &L::Plan,
-        ready: L::Ready,
-        (record, past): (Record, &Past),
-        began: Instant,
-    ) -> Result<Finished<L::Ended>, Failure> {
+        let began = now();
         let (run, is_new) = (record.folder().clone(), past.lines.is_empty());
         let folder = run.clone();
         let ground = Ground {
@@ -265,7 +249,6 @@ impl<L: Loop> Life<'_, L> {
             line.insert("from_record".to_owned(), json!(true));
         }
         output.object(&line.into());
-        (self.site.host.closed)(self.site.host, root, run, &past);
         let exit = ended.exit();
         Ok(Finished {
             exit,

@@ -231,7 +231,6 @@ pub fn mode(sandbox: Sandbox) -> Mode {
     match sandbox {
         Sandbox::Auto => Mode::Auto,
         Sandbox::Namespaces => Mode::Namespaces,
-        Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => Mode::Landlock,
         Sandbox::Docker => Mode::Docker,
         Sandbox::Off => Mode::Off,
@@ -261,7 +260,7 @@ pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
         .filter(|path| path.exists())
 }
 
-/// Each protected file is a mount, and bubblewrap takes at most 3,000. The seal covers the rest.
+/// Each protected file is a mount, which takes time. The seal covers the rest.
 pub(crate) const MOST_HELD: usize = 500;
 
 /// The sealed files that a sandbox can protect: not symlinks, whose targets are not sealed either. Under

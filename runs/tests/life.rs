@@ -74,7 +74,6 @@ impl Scene {
             output,
             loops,
             models,
-            closed: |_, _, _, _| {},
         }
     }
 

@@ -50,8 +50,6 @@ choice! {
         Auto = "auto",
         /// Namespaces and seccomp
         Namespaces = "namespaces",
-        /// bubblewrap and seccomp
-        Bwrap = "bwrap",
         /// Landlock and seccomp
         Landlock = "landlock",
         /// A container
@@ -78,16 +76,6 @@ choice! {
         Restore = "restore",
         /// They stay.
         Keep = "keep",
-    }
-}
-
-choice! {
-    /// What a repair prompt holds.
-    Repair {
-        /// The whole output of the build, the code as it was, and the newest state of each file that was changed.
-        Whole = "whole",
-        /// The failing part of the output, and each file once, as it is on disk.
-        Focused = "focused",
     }
 }
 

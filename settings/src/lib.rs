@@ -17,7 +17,7 @@ mod table;
 mod trust;
 mod values;
 
-pub use choice::{Byproducts, CommitScope, OutputLimit, Repair, Sandbox, SystemRole};
+pub use choice::{Byproducts, CommitScope, OutputLimit, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};
 pub use key::{Flag, Key, Row, Takes};

@@ -15,8 +15,8 @@ use crate::provider::{prices, providers};
 use crate::slot::Slot;
 use crate::{
     Address, Byproducts, CommandLine, CommitScope, Count, Dollars, HostName, ModelNames, Models,
-    OutputLimit, OwnProviders, Pattern, Place, Repair, Sandbox, Setting, Size, SystemRole,
-    Temperature, Time, VariableName,
+    OutputLimit, OwnProviders, Pattern, Place, Sandbox, Setting, Size, SystemRole, Temperature,
+    Time, VariableName,
 };
 
 macro_rules! optional {
@@ -34,7 +34,7 @@ macro_rules! settings {
         $(#[$table_meta:meta])*
         $Table:ident $name:literal $(.$path:ident)* { $($(#[$sub_meta:meta])* $sub:ident: $Sub:ident,)* } {$(
             $(#[$meta:meta])*
-            $key:ident: $File:ty => $(#[$field_meta:meta])* $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
+            $key:ident: $File:ty => $field:ident: $Setting:ty = $default:expr, $weakens:expr $(, $flag:expr)?;
         )*}
     )*) => {
         $(
@@ -58,16 +58,13 @@ macro_rules! settings {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct Settings {
-            $($(#[doc = concat!("`", $name, stringify!($key), "`")] $(#[$field_meta])* pub $field: $Setting,)*)*
+            $($(#[doc = concat!("`", $name, stringify!($key), "`")] pub $field: $Setting,)*)*
         }
 
         impl Settings {
-            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day. Who is told the end
-            /// changes nothing in a run.
+            /// Whether both say the same, wherever they say it: the same flag may stand in a file one day.
             #[must_use]
             pub fn has_same_values(&self, other: &Self) -> bool {
-                let (notify_command, notify_after) = (self.notify_command.clone(), self.notify_after.clone());
-                let other = &Self { notify_command, notify_after, ..other.clone() };
                 $($($crate::setting::Values::are_same(&self.$field, &other.$field) &&)*)* true
             }
         }
@@ -230,29 +227,12 @@ settings! {
     Spec "spec." .spec {} {
         /// What a checkpoint commits.
         commit_scope: Option<CommitScope> => commit_scope: Setting<Option<CommitScope>> = unset(), never;
-        /// A program that is called when a person is needed. Trusted files only.
-        notify: Option<CommandLine> => notify: Setting<Option<CommandLine>> = unset(), differs;
-    }
-
-    /// `[notify]`. Tells a person the end of a long run.
-    // Not in the record of a run: whoever resumes it elsewhere is another person.
-    Notify "notify." .notify {} {
-        /// A program that is called when a long run has ended, with its verdict and its name as the last argument. Trusted files only.
-        command: Option<CommandLine> => #[serde(skip)] notify_command: Setting<Option<CommandLine>> = unset(), differs;
-        /// How long a run has to take.
-        after: Option<Time> => #[serde(skip)] notify_after: Setting<Duration> = Setting::default(Duration::from_mins(1)), never;
     }
 
     /// `[order]`.
     Order "order." .order {} {
         /// What becomes of the changes of commands outside of `allowed_files` when an order passes: `restore` or `keep`.
         byproducts: Option<Byproducts> => byproducts: Setting<Byproducts> = Setting::default(Byproducts::Restore), never;
-    }
-
-    /// `[prompt]`.
-    Prompt "prompt." .prompt {} {
-        /// What a repair prompt of `code-commit` and `implement` holds: `whole`, as the specifications have it, or `focused`.
-        repair: Option<Repair> => repair: Setting<Repair> = Setting::default(Repair::Whole), never;
     }
 
     /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
@@ -282,12 +262,8 @@ settings! {
         sandbox: Isolation,
         /// Settings of `code-commit spec` that `.cuggino.json` does not have.
         spec: Spec,
-        /// Who is told the end of a long run.
-        notify: Notify,
         /// Settings of `code-commit order`.
         order: Order,
-        /// What prompts hold.
-        prompt: Prompt,
         /// What is in the code roll-up.
         rollup: RollUp,
         /// Reserved for settings of `code-commit phase`, whose own files are in `.abl/`; it has none.
@@ -304,10 +280,6 @@ settings! {
         /// Teach the model to answer with edits of lines, too, instead of whole files only.
         edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
             switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
-        /// Put what all prompts of a run have in common first, so that services charge less for it. `implement` and
-        /// work orders always do.
-        cache_order: Option<bool> => cache_order: Setting<bool> = Setting::default(false), never,
-            switch("cache-order", "Put what does not change first in every prompt, so that services cache it", "no-cache-order", "Keep the order of the specification, which is the default");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
@@ -386,7 +358,7 @@ fn is_weaker(wanted: &Sandbox, now: Option<&Sandbox>) -> bool {
         Sandbox::Off => 0,
         Sandbox::Landlock | Sandbox::Docker => 1,
         Sandbox::Auto => 2,
-        Sandbox::Namespaces | Sandbox::Bwrap => 3,
+        Sandbox::Namespaces => 3,
     };
     now.is_some_and(|now| wanted != now && strength(wanted) <= strength(now))
 }

@@ -43,7 +43,7 @@ fn an_unknown_key_is_an_error_that_points_at_its_line() {
       | ^^^^
     "#);
     insta::assert_snapshot!(wrong("[modle]\n"), @"
-    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `cache_order`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `notify`, `order`, `prompt`, `rollup`, `phase`
+    unknown field `modle`, expected one of `protect`, `protect_grader`, `edits`, `price`, `providers`, `model`, `limits`, `build`, `sandbox`, `spec`, `order`, `rollup`, `phase`
      --> code-commit.toml:1:2
       |
     1 | [modle]
@@ -68,7 +68,7 @@ fn a_wrong_type_is_an_error_that_points_at_the_value() {
       |           ^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[sandbox]\nmode = \"none\""), @r#"
-    unknown variant `none`, expected one of `auto`, `namespaces`, `bwrap`, `landlock`, `docker`, `off`
+    unknown variant `none`, expected one of `auto`, `namespaces`, `landlock`, `docker`, `off`
      --> code-commit.toml:2:8
       |
     2 | mode = "none"
@@ -318,11 +318,11 @@ fn a_reply_that_is_not_streamed_may_be_as_silent_as_its_call_is_long() {
 #[test]
 fn a_project_that_is_not_trusted_may_tighten() {
     let tighter = "protect=['tests/**']\n[limits]\nmax_cost=1.0\nmax_tokens=10\nmax_calls=2\nmax_time='1m'\nrounds=1\n\
-                   [sandbox]\nmode='bwrap'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
+                   [sandbox]\nmode='namespaces'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
     let (taken, settings) = weakening("[sandbox]\nmode='auto'\nnetwork=true", tighter);
     assert_eq!(taken, [""; 0]);
     assert!(!settings.network.value);
-    assert_eq!(settings.sandbox.value.as_str(), "bwrap");
+    assert_eq!(settings.sandbox.value.as_str(), "namespaces");
     assert_eq!(settings.rounds(4), 1);
 }
 
@@ -330,7 +330,7 @@ fn a_project_that_is_not_trusted_may_tighten() {
 fn a_project_that_is_not_trusted_does_not_weaken() {
     let wider = "[model]\nname='gemini/dearest'\nbase_url='http://127.0.0.1:1'\ntimeout='1s'\ncall_limit='1s'\n[limits]\nmax_cost=9.5\nmax_tokens=100\nmax_calls=9\n\
                  max_time='2h'\nrounds=9\n[sandbox]\nmode='off'\nnetwork=true\nhosts=['example.org']\nwritable=['/w']\nreadable=['/r']\n\
-                 env=['E']\ncache_limit='999GiB'\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n[spec]\nnotify='curl x'\n[notify]\ncommand='curl y'\n\
+                 env=['E']\ncache_limit='999GiB'\n[[price]]\nprefix=\"gemini\\u001b]0;x\\u0007\"\ninput=0\noutput=0\n\
                  [providers.evil]\ndialect='openai'\nbase_url='http://127.0.0.1:1'\nkey_env='OPENAI_API_KEY'\n\
                  [build]\noutput_limit='1GiB'\nprompt_limit='2MiB'\nmemory='999GiB'\nprocesses=9999\ntemporary='999GiB'\nfile='999GiB'\nopen_files=99999";
     let user = "[limits]\nmax_cost=1\nmax_tokens=10\nmax_calls=1\nmax_time='1m'\nrounds=1";
@@ -359,8 +359,6 @@ fn a_project_that_is_not_trusted_does_not_weaken() {
     sandbox.readable = ["/r"]
     sandbox.cache_limit = "999GiB"
     sandbox.env = ["E"]
-    spec.notify = "curl x"
-    notify.command = "curl y"
     price = ["gemini\u{1b}]0;x\u{7}"]
     providers = ["evil"]
     "#);
@@ -430,11 +428,11 @@ fn a_provider_has_a_name_of_its_own() {
 #[test]
 fn a_sandbox_is_weaker_if_it_may_let_through_more() {
     for (now, wanted, weaker) in [
-        ("auto", "bwrap", false),
+        ("auto", "namespaces", false),
         ("auto", "landlock", true),
         ("auto", "docker", true),
         ("auto", "off", true),
-        ("bwrap", "auto", true),
+        ("namespaces", "auto", true),
         ("off", "landlock", false),
         ("landlock", "docker", true),
         ("docker", "docker", false),

@@ -62,13 +62,27 @@ Section: devel
 Priority: optional
 Installed-Size: $(du -sk "$deb/usr" | cut -f1)
 Depends: git$libc
-Recommends: bubblewrap
 Description: harness for changes that a language model writes
  Asks a model for a change, checks every path of its reply, writes all files or
  none, runs the build in a sandbox, and asks for repairs a bounded number of
  times. Each run leaves a record from which it can be resumed, undone
  and explained.
 END
+# Older versions of AppArmor cannot read the profile, and do not restrict namespaces.
+put 644 tools/packaging/apparmor/code-commit "$deb/usr/share/code-commit/apparmor"
+cat >"$deb/DEBIAN/postinst" <<'END'
+#!/bin/sh
+set -e
+if [ -e /etc/apparmor.d/abi/4.0 ]; then
+    install -m 644 /usr/share/code-commit/apparmor /etc/apparmor.d/code-commit
+    apparmor_parser -r -T -W /etc/apparmor.d/code-commit || true
+fi
+END
+cat >"$deb/DEBIAN/postrm" <<'END'
+#!/bin/sh
+rm -f /etc/apparmor.d/code-commit
+END
+chmod 755 "$deb"/DEBIAN/post*
 settle "$deb"
 dpkg-deb --root-owner-group -Zgzip --build "$deb" "$out/code-commit_${version}_$arch.deb" >/dev/null
 

@@ -3,7 +3,7 @@
 #
 #   tools/packaging/try.sh [OUT]     OUT is target/archives, as pack.sh leaves it
 #
-# Needs root, debootstrap, bubblewrap and a network that reaches Debian's packages; says SKIPPED without them. Prints how long it took
+# Needs root, debootstrap and a network that reaches Debian's packages; says SKIPPED without them. Prints how long it took
 # from each package to the end of its first demo.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -11,9 +11,7 @@ out=$(realpath "${1:-target/archives}")
 clean=$PWD/target/clean-root
 
 skip() { echo "SKIPPED: $*" >&2; }
-for need in debootstrap bwrap; do
-    if ! command -v "$need" >/dev/null; then skip "packages in clean roots, because there is no $need"; exit 0; fi
-done
+if ! command -v debootstrap >/dev/null; then skip "packages in clean roots, because there is no debootstrap"; exit 0; fi
 if [ "$(id -u)" != 0 ]; then skip "packages in clean roots, because only root can make one"; exit 0; fi
 
 # The release of this machine, since a program that is not static needs its C library.
@@ -25,15 +23,24 @@ if [ ! -e "$clean/made" ]; then
     touch "$clean/made"
 fi
 
-# One clean root: a layer over the common one, which is gone with the namespace. Standard input is the script that runs there.
+# One clean root: a layer over the common one, which is gone with the namespace, with places of this machine at others in it.
+# Standard input is the script that runs there.
 within() {
-    unshare --mount bash -c '
+    unshare --mount bash -euc '
         mount -t tmpfs layers /mnt && mkdir /mnt/upper /mnt/work /mnt/root
         mount -t overlay overlay -o "lowerdir=$1,upperdir=/mnt/upper,workdir=/mnt/work" /mnt/root
-        shift && exec bwrap --bind /mnt/root / --dev-bind /dev /dev --bind /proc /proc --ro-bind /sys /sys --perms 1777 --tmpfs /tmp --cap-add ALL \
-            --ro-bind /etc/resolv.conf /etc/resolv.conf --die-with-parent --clearenv --setenv HOME /root \
-            --setenv PATH /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin --chdir /root "$@"
-    ' within "$clean" --ro-bind "$out" /packages "$@" bash -euo pipefail -s
+        shift
+        for place in /dev /proc /sys; do mount --rbind "$place" "/mnt/root$place"; done
+        mount -t tmpfs -o mode=1777 temporary /mnt/root/tmp
+        while [ $# -gt 0 ]; do
+            to=/mnt/root$2
+            if [ -d "$1" ]; then mkdir -p "$to"; else mkdir -p "${to%/*}" && touch "$to"; fi
+            mount --bind -o ro "$1" "$to"
+            shift 2
+        done
+        exec chroot /mnt/root env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            bash -euo pipefail -c "cd; exec bash -euo pipefail -s"
+    ' within "$clean" "$out" /packages "$(realpath /etc/resolv.conf)" /etc/resolv.conf "$@"
 }
 
 # What is installed before, in time that does not count; then the installation and the demo. Without Debian's packages nothing is tried.
@@ -83,13 +90,14 @@ try_container() {
          code-commit demo'
     if command -v npx >/dev/null; then
         node=$(readlink -f "$(command -v node)")
-        try 'npx' 'apt_get update; apt_get install git libstdc++6' 'npx --yes --package /packages/code-commit-*[0-9].tgz code-commit demo' \
-            --ro-bind "$node" /usr/bin/node --ro-bind "$(npm root -g)" /usr/lib/node_modules \
-            --symlink ../lib/node_modules/npm/bin/npx-cli.js /usr/bin/npx --symlink ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm
+        try 'npx' 'apt_get update; apt_get install git libstdc++6
+            ln -s ../lib/node_modules/npm/bin/npx-cli.js /usr/bin/npx; ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/bin/npm' \
+            'npx --yes --package /packages/code-commit-*[0-9].tgz code-commit demo' \
+            "$node" /usr/bin/node "$(npm root -g)" /usr/lib/node_modules
     else
         skip 'npx, because it is not here'
     fi
-    try 'pipx' 'apt_get update; apt_get install git pipx' 'pipx run --spec /packages/code_commit-*_"$(uname -m)".whl code-commit demo' \
-        --ro-bind /etc/ssl/certs/ca-certificates.crt /certificates --setenv PIP_CERT /certificates
+    try 'pipx' 'apt_get update; apt_get install git pipx' 'PIP_CERT=/certificates pipx run --spec /packages/code_commit-*_"$(uname -m)".whl code-commit demo' \
+        /etc/ssl/certs/ca-certificates.crt /certificates
     if command -v dockerd >/dev/null; then try_container; else skip 'the container, because there is no dockerd'; fi
 }

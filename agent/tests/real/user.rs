@@ -212,18 +212,18 @@ fn check(kind: Kind, mode: Mode) {
 
 #[test]
 fn claude_code_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Claude, Mode::Bwrap);
+    check(Kind::Claude, Mode::Namespaces);
     check(Kind::Claude, Mode::Landlock);
 }
 
 #[test]
 fn gemini_cli_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Gemini, Mode::Bwrap);
+    check(Kind::Gemini, Mode::Namespaces);
     check(Kind::Gemini, Mode::Landlock);
 }
 
 #[test]
 fn codex_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Codex, Mode::Bwrap);
+    check(Kind::Codex, Mode::Namespaces);
     check(Kind::Codex, Mode::Landlock);
 }

@@ -1,7 +1,5 @@
 //! `code-commit completions` and `code-commit man`: files that a package installs beside the program.
 
-mod run_names;
-
 use std::fs;
 
 use anyhow::Context as _;
@@ -10,7 +8,6 @@ use clap_complete::Shell;
 use code_commit_report::Output;
 use code_commit_runs::{Exit, Failure};
 
-pub use self::run_names::{are_wanted, print};
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 
 /// Prints the completion script for a shell.
@@ -21,7 +18,7 @@ pub fn completions(args: &CompletionsArgs, output: &Output) -> Exit {
     if args.shell == Shell::Bash {
         script = script.replace(CASES_OF_NOBODY, CASES);
     }
-    output.raw(run_names::offered_by(args.shell, &script).as_bytes());
+    output.raw(script.as_bytes());
     Exit::Done
 }
 

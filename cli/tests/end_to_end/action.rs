@@ -93,7 +93,7 @@ impl Job {
         .unwrap();
         fs::set_permissions(gh, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(job.beside("runner")).unwrap();
-        for file in ["path", "output"] {
+        for file in ["path", "output", "summary"] {
             fs::write(job.beside(file), "").unwrap();
         }
         job
@@ -178,6 +178,7 @@ impl Job {
             .env("GITHUB_ACTIONS", "true")
             .env("GITHUB_PATH", self.beside("path"))
             .env("GITHUB_OUTPUT", self.beside("output"))
+            .env("GITHUB_STEP_SUMMARY", self.beside("summary"))
             .env("RUNNER_TEMP", self.beside("runner"))
             .envs(
                 step.env
@@ -279,6 +280,7 @@ fn a_query_becomes_a_commit_a_pull_request_and_a_comment() {
     assert!(asked.contains("[pr][comment][7]"), "{asked}");
     assert!(!job.beside("made").exists());
     assert!(job.read("runner/code-commit.md").contains("**done**"));
+    assert_eq!(job.read("summary"), job.read("runner/code-commit.md"));
 }
 
 #[test]

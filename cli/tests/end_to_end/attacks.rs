@@ -87,11 +87,11 @@ const OWN: [&str; 5] = [
     "agent-config",
 ];
 
-const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
+const RUNGS: [&str; 3] = ["namespaces", "landlock", "off"];
 /// On namespaces a build would work in a view, were there no mount below the tree.
 const WITHOUT_VIEW: &str = "without a view";
 const FEW_REPOSITORIES: usize = 2;
-/// More than bubblewrap can protect.
+/// More than a sandbox protects.
 const MANY_REPOSITORIES: usize = 501;
 const NOBODY: u32 = 65534;
 
@@ -353,7 +353,6 @@ fn nothing_is_left_of_attacks_on_the_tree_by_a_build() {
     let user = rustix::process::geteuid().as_raw();
     for (rung, repositories) in [
         ("namespaces", FEW_REPOSITORIES),
-        ("bwrap", FEW_REPOSITORIES),
         (WITHOUT_VIEW, MANY_REPOSITORIES),
         ("landlock", FEW_REPOSITORIES),
         ("off", FEW_REPOSITORIES),

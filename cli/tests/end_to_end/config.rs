@@ -103,11 +103,7 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.cache_limit         8GiB  default
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
-    spec.notify                 -  default
-    notify.command              -  default
-    notify.after                1m  default
     order.byproducts            restore  default
-    prompt.repair               whole  default
     rollup.include              -  default
     rollup.exclude              -  default
     rollup.budget               -  default
@@ -115,7 +111,6 @@ fn every_setting_is_shown_with_its_origin() {
     protect                     tests/**  project file
     protect_grader              false  default
     edits                       false  default
-    cache_order                 false  default
     price                       -  default
     providers                   -  default
     --- err

@@ -13,14 +13,7 @@ use crate::typed;
 
 /// The report without what differs from machine to machine: rungs, programs.
 fn steady(ran: &Ran) -> String {
-    let varies = [
-        "git ",
-        "namespaces ",
-        "bwrap ",
-        "landlock ",
-        "docker ",
-        "agent ",
-    ];
+    let varies = ["git ", "namespaces ", "landlock ", "docker ", "agent "];
     let keep = |line: &&str| {
         !varies.iter().any(|name| {
             line.get(4..)
@@ -197,7 +190,7 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let nowhere = ("TMPDIR", "/nonexistent");
     let usual = access(&[]);
     assert_eq!(access(&[nowhere]), usual);
-    for sandbox in ["namespaces", "bwrap", "landlock"] {
+    for sandbox in ["namespaces", "landlock"] {
         if !usual.iter().any(|line| line.contains(sandbox)) {
             continue;
         }

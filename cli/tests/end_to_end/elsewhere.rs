@@ -21,7 +21,7 @@ const FILES: [(&str, &str); 3] = [
 
 #[track_caller]
 fn check_build_in(scene: &Scene, root: &Path) {
-    for sandbox in ["namespaces", "bwrap", "landlock"] {
+    for sandbox in ["namespaces", "landlock"] {
         std::fs::create_dir_all(root.join("agent-config")).unwrap();
         for input in ["query.txt", "codeRollup.txt"] {
             std::fs::File::create(root.join("agent-config").join(input))
@@ -160,13 +160,13 @@ fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
         "--model",
         "gemini-test",
         "--sandbox",
-        "bwrap",
+        "landlock",
         "--rounds",
         "1",
     ];
     let ran = scene.run_keyed(&args);
-    if ran.err.contains("--sandbox bwrap") && ran.code == Some(3) {
-        eprintln!("SKIPPED: no bwrap here: {ran}");
+    if ran.err.contains("--sandbox landlock") && ran.code == Some(3) {
+        eprintln!("SKIPPED: no Landlock here: {ran}");
         return;
     }
     assert!(

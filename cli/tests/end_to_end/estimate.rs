@@ -43,14 +43,7 @@ fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
     std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
     let ran = scene.commit(&["-m", "Greet whoever is named.", "--dry-run"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    insta::assert_snapshot!(without_numbers(&ran.out), @r"
-    prompt: N tokens (counted by the service); gemini/gemini-test takes N
-    cost: $N for the prompt, $N with the longest reply
-      tests/greet_test.sh (N)
-      build.sh (N)
-      src/greet.sh (N)
-      .gitignore (N)
-    ");
+    insta::assert_snapshot!(without_numbers(&ran.out), @"the first prompt: about N tokens, $N");
     assert!(!scene.project.root().join("agent-config").exists());
     let json = scene.commit(&["-m", "Greet whoever is named.", "--dry-run", "--json"]);
     let line: Value = serde_json::from_str(&json.out).unwrap();
@@ -63,15 +56,8 @@ fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
         line["input_tokens"].as_f64().unwrap(),
         line["input_usd"].as_f64().unwrap(),
     );
-    assert_eq!(
-        (&line["counted"], &line["fits"], &line["window"]),
-        (&json!(true), &json!(true), &json!(1_000_000))
-    );
-    assert!(
-        (dollars - tokens / 1e6).abs() < 1e-9 && line["most_usd"].as_f64().unwrap() > 0.01,
-        "{line}"
-    );
-    assert_eq!(calls(&scene), 0);
+    assert!((dollars - tokens / 1e6).abs() < 1e-9, "{line}");
+    assert!(scene.server.requests().is_empty());
 }
 
 #[test]
@@ -96,7 +82,7 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
         assert_eq!(ran.code, Some(3), "{ran}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(without_numbers(&ran.err), @r"
-            error: the prompt has N tokens (counted by the service), more than the N that gemini/gemini-test takes
+            error: the prompt has N tokens, more than the N that gemini/gemini-test takes
              help: show the model less, with --budget TOKENS or --exclude PATTERN of code-commit rollup; the largest files: docs/big.txt (N), a.txt (N), b.txt (N), c.txt (N), d.txt (N), e.txt (N), f.txt (N), g.txt (N), h.txt (N), i.txt (N)
             ");
         }
@@ -146,12 +132,9 @@ fn a_dry_run_of_orders_tells_what_the_first_prompt_of_each_takes() {
     assert_eq!(ran.code, Some(0), "{ran}");
     let line: Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(
-        (&line["event"], &line["counted"], &line["window"]),
-        (&json!("estimate"), &json!(false), &Value::Null)
+        (&line["event"], &line["input_usd"]),
+        (&json!("estimate"), &Value::Null)
     );
-    assert_eq!(
-        line["largest"],
-        json!([{ "path": "src/greet.sh", "tokens": order::FILES[2].1.len().div_ceil(3) }])
-    );
+    assert!(line["input_tokens"].as_u64().unwrap() > 100, "{line}");
     assert!(scene.server.requests().is_empty() && files::entries(scene.beside("out")).is_empty());
 }

@@ -1,4 +1,4 @@
-//! What answers cost: whole files against edits, and the order of S1 against the one for caches.
+//! What answers cost: whole files against edits.
 //!
 //! The table: `cargo test -p code-commit-cli --test end_to_end exercises:: -- --nocapture`.
 
@@ -135,20 +135,10 @@ fn merged(regions: &[Region]) -> Vec<Region> {
 struct Cost {
     answers: usize,
     rounds: usize,
-    /// Bytes of all prompts.
-    prompts: usize,
-    /// The part of them that repeats the beginning of the prompt before: what a service caches at most.
-    repeated: usize,
-}
-
-impl Cost {
-    fn share(&self) -> usize {
-        100 * self.repeated / self.prompts
-    }
 }
 
 /// Runs an exercise to green.
-fn run(folder: &Path, form: As, flags: &[&str]) -> Cost {
+fn run(folder: &Path, form: As) -> Cost {
     let mut now = tree(&folder.join("before"));
     let scene_files: Vec<(&str, &str)> = now
         .iter()
@@ -174,7 +164,7 @@ fn run(folder: &Path, form: As, flags: &[&str]) -> Cost {
     let scene = Scene::with_files(&scene_files, script);
     let query = std::fs::read_to_string(folder.join("query.txt")).unwrap();
     let edits: &[&str] = if form == As::Edits { &["--edits"] } else { &[] };
-    let ran = scene.commit(&[&["-m", &query][..], edits, flags].concat());
+    let ran = scene.commit(&[&["-m", &query][..], edits].concat());
     assert_eq!(
         (ran.code, scene.server.steps_left()),
         (Some(0), 0),
@@ -184,45 +174,24 @@ fn run(folder: &Path, form: As, flags: &[&str]) -> Cost {
     now.extend(state);
     now.iter()
         .for_each(|(path, text)| assert_eq!(&scene.project.read(path).unwrap(), text, "{path}"));
-    let prompts: Vec<String> = (1..=answers.len())
-        .map(|round| scene.recorded(&format!("{round}-query.txt")))
-        .collect();
-    let same = |one: &String, next: &String| {
-        one.bytes()
-            .zip(next.bytes())
-            .take_while(|(a, b)| a == b)
-            .count()
-    };
     Cost {
         answers: answers.iter().map(String::len).sum(),
         rounds: answers.len(),
-        prompts: prompts.iter().map(String::len).sum(),
-        repeated: prompts
-            .windows(2)
-            .map(|pair| same(&pair[0], &pair[1]))
-            .sum(),
     }
 }
 
 /// The names of an exercise's columns.
-const HEAD: &str = "exercise                              rounds    files    edits  smaller  repeated  --cache-order";
+const HEAD: &str = "exercise                              rounds    files    edits  smaller";
 
 #[test]
-fn edits_are_smaller_than_whole_files_and_the_order_for_caches_repeats_more() {
+fn edits_are_smaller_than_whole_files() {
     let folders: Vec<PathBuf> = files::entries(home("exercises"))
         .into_iter()
         .filter(|path| path.is_dir())
         .collect();
     assert_eq!(folders.len(), 10);
-    let play = |folder: &PathBuf| {
-        [
-            (As::Files, &[][..]),
-            (As::Edits, &[]),
-            (As::Edits, &["--cache-order"]),
-        ]
-        .map(|(form, flags)| run(folder, form, flags))
-    };
-    let costs: Vec<[Cost; 3]> = std::thread::scope(|scope| {
+    let play = |folder: &PathBuf| [As::Files, As::Edits].map(|form| run(folder, form));
+    let costs: Vec<[Cost; 2]> = std::thread::scope(|scope| {
         let threads: Vec<_> = folders
             .iter()
             .map(|folder| scope.spawn(move || play(folder)))
@@ -233,24 +202,20 @@ fn edits_are_smaller_than_whole_files_and_the_order_for_caches_repeats_more() {
             .collect()
     });
     eprintln!("{HEAD}");
-    for (folder, [whole, edits, cached]) in folders.iter().zip(&costs) {
+    for (folder, [whole, edits]) in folders.iter().zip(&costs) {
         let name = folder.file_name().unwrap().to_str().unwrap();
-        let (smaller, seed, cache) = (whole.answers / edits.answers, edits.share(), cached.share());
+        let smaller = whole.answers / edits.answers;
         eprintln!(
-            "{name:37} {:>6} {:>8} {:>8} {:>7}x {seed:>8}% {cache:>13}%",
+            "{name:37} {:>6} {:>8} {:>8} {:>7}x",
             whole.rounds, whole.answers, edits.answers, smaller
         );
         assert_eq!(whole.rounds, edits.rounds);
-        assert!(
-            edits.rounds == 1 || cache > seed,
-            "{name}: {seed} % and {cache} %"
-        );
         assert!(
             !name.starts_with("001") || smaller >= 20,
             "{name}: {smaller}"
         );
     }
-    let sum = |form: fn(&[Cost; 3]) -> usize| costs.iter().map(form).sum::<usize>();
+    let sum = |form: fn(&[Cost; 2]) -> usize| costs.iter().map(form).sum::<usize>();
     let (whole, edits) = (sum(|costs| costs[0].answers), sum(|costs| costs[1].answers));
     eprintln!(
         "all                                          {whole:>8} {edits:>8} {:>7}x",
@@ -282,58 +247,4 @@ fn the_changes_of_the_fixture_projects_are_smaller_as_edits_all_in_all() {
     }
     eprintln!("{:45} {whole:>8} {edits:>8}", "all");
     assert!(whole > 2 * edits, "{whole} and {edits}");
-}
-
-#[test]
-fn a_focused_repair_sends_less_and_takes_as_many_rounds() {
-    let file = |answer: u32| -> String {
-        (1..=1000)
-            .map(|n| {
-                if n == 500 {
-                    format!("answer={answer}\n")
-                } else {
-                    format!("line {n}\n")
-                }
-            })
-            .collect()
-    };
-    let build = "#!/bin/sh\ni=0\nwhile [ $i -lt 2000 ]; do i=$((i + 1)); echo \"test t$i ... ok\"; done\n\
-                 grep -q answer=42 big.txt || { echo 'test answer ... FAILED'; echo 'big.txt:500: not 42'; exit 1; }\n";
-    let prompt = |config: &str| {
-        let files = [
-            (".gitignore", "/agent-config\n"),
-            ("build.sh", build),
-            ("code-commit.toml", config),
-            ("big.txt", &file(40)),
-        ];
-        let replies =
-            [41, 42].map(|answer| Step::text(&format!("^^^big.txt\n{}^^^end\n", file(answer))));
-        let scene = Scene::with_files(&files, Script::new(replies));
-        let ran = scene.commit(&["-m", "The answer is 42."]);
-        assert_eq!((ran.code, scene.server.steps_left()), (Some(0), 0), "{ran}");
-        scene.recorded("2-query.txt")
-    };
-    let (whole, focused) = (prompt(""), prompt("[prompt]\nrepair = \"focused\"\n"));
-    eprintln!(
-        "whole {} bytes, focused {} bytes, two rounds each",
-        whole.len(),
-        focused.len()
-    );
-    assert!(
-        whole.len() > 3 * focused.len(),
-        "{} and {}",
-        whole.len(),
-        focused.len()
-    );
-    assert_eq!(
-        (
-            whole.matches("answer=40\n").count(),
-            focused.matches("answer=40\n").count()
-        ),
-        (1, 0)
-    );
-    assert!(
-        whole.contains("--- FILE REPLACEMENT big.txt ---\n")
-            && !focused.contains("FILE REPLACEMENT")
-    );
 }

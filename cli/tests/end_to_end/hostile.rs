@@ -242,7 +242,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 /// Before a model is paid for: none could mend it.
 #[test]
 fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
         let script = scene
             .project
@@ -626,7 +626,7 @@ const OF_A_PLAN: &str = "restore_on_failure";
 /// S0 keeps its record in a folder of the project that builds could need.
 #[test]
 fn no_build_reads_in_the_record_what_the_sandbox_hides() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT; 2]);
         scene
             .project

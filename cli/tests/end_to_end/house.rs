@@ -180,7 +180,6 @@ fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
     repo/src/git/program.rs: let mut command = Command::new(&self.program);
     runner/src/program.rs: std::process::Command::new(path)
     runs/src/commit/edit.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
-    runs/src/notification.rs: match code_commit_runner::run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
     runs/src/phase/desk.rs: std::process::Command::new(&self.program)
     runs/src/phase/desk.rs: run(&command, &Confinement::off(), cancel, &mut |_, _| {})
     runs/src/phase/work.rs: confinement: Confinement::off(),

@@ -218,7 +218,6 @@ fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
 fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
     let rungs: Vec<_> = [
         ("namespaces", Mode::Namespaces),
-        ("bwrap", Mode::Bwrap),
         ("landlock", Mode::Landlock),
     ]
     .into_iter()

@@ -35,7 +35,7 @@ mod turns;
 
 /// Cases without `TREE_CASES`: half of them commit loops, half orders, and a third as many again agents' turns.
 const CASES: usize = 24;
-const RUNGS: [&str; 4] = ["namespaces", "bwrap", "landlock", "off"];
+const RUNGS: [&str; 3] = ["namespaces", "landlock", "off"];
 const NOBODY: u32 = 65534;
 /// An editor saves into this file, and gives it its name then.
 const BEING_SAVED: &str = ".being-saved";

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use code_commit_engine::{Apply, Ask, Build, Harness, Outcome, Present, Restore};
-use code_commit_prompt::commit::{
-    Failure, Order, Repair, Task, initial, repair, stable_bytes, system_bytes,
-};
+use code_commit_prompt::commit::{Failure, Task, initial, repair, stable_bytes};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::rollup::may_show;
 
@@ -26,10 +24,6 @@ pub struct Inputs {
     pub protected: Vec<String>,
     /// Whether the model may edit lines.
     pub form: Form,
-    /// The order of a prompt's parts.
-    pub order: Order,
-    /// What a repair shows of the code.
-    pub repair: Repair,
 }
 
 /// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
@@ -64,16 +58,12 @@ impl<'i> Repairs<'i> {
             codebase,
             protected,
             form,
-            order,
-            repair,
         } = self.inputs;
         Task {
             query,
             codebase,
             protected,
             form: *form,
-            order: *order,
-            repair: *repair,
         }
     }
 }
@@ -85,10 +75,6 @@ impl Conversation for Repairs<'_> {
 
     fn stable(&self) -> usize {
         stable_bytes(&self.task())
-    }
-
-    fn system(&self) -> usize {
-        system_bytes(&self.task())
     }
 
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {

@@ -22,99 +22,9 @@ pub(crate) fn middle_left_out(text: &str, whole_bytes: usize, limit: usize) -> C
     ))
 }
 
-/// How a line that tells of a failure is told from others, in lower case.
-const TELLING: [&str; 12] = [
-    "error",
-    "fail",
-    "panic",
-    "exception",
-    "traceback",
-    "assert",
-    "expected",
-    "undefined",
-    "not found",
-    "fatal",
-    "cannot",
-    "unresolved",
-];
-/// Lines that are kept before a telling one, after it, and at the end of the output.
-const BEFORE: usize = 2;
-const AFTER: usize = 12;
-const LAST: usize = 10;
-
-/// The lines of an output that tell of a failure, those around them and the last ones, with a line for each stretch that is
-/// left out.
-pub(crate) fn failing_part(text: &str) -> Cow<'_, str> {
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let mut kept = vec![false; lines.len()];
-    let mut keep = |from: usize, to: usize| {
-        kept.iter_mut()
-            .take(to)
-            .skip(from)
-            .for_each(|line| *line = true)
-    };
-    keep(lines.len().saturating_sub(LAST), lines.len());
-    let mut done = 0;
-    for (at, line) in lines.iter().enumerate() {
-        let line = line.to_lowercase();
-        if TELLING.iter().any(|word| line.contains(word)) {
-            keep(done.max(at.saturating_sub(BEFORE)), at + AFTER + 1);
-            done = at;
-        }
-    }
-    let mut part = String::new();
-    let mut left = 0;
-    for (line, is_kept) in lines
-        .iter()
-        .zip(kept)
-        .map(|(line, kept)| (*line, kept))
-        .chain([("", true)])
-    {
-        if is_kept {
-            if left > 0 {
-                part.push_str(&format!("[\u{2026} {left} lines left out here \u{2026}]\n"));
-            }
-            part.push_str(line);
-            left = 0;
-        } else {
-            left += 1;
-        }
-    }
-    if part.len() < text.len() {
-        Cow::Owned(part)
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_failing_part_of_an_output_is_what_tells_of_it_and_the_end() {
-        let ok = |lines: std::ops::Range<usize>| {
-            lines
-                .map(|n| format!("test t{n} ... ok\n"))
-                .collect::<String>()
-        };
-        let output = format!(
-            "{}test ring ... FAILED\nleft: 1\n{}exit code: 101\n",
-            ok(0..50),
-            ok(50..100)
-        );
-        let part = failing_part(&output);
-        assert_eq!(part.matches("left out here").count(), 2);
-        assert!(
-            part.starts_with("[\u{2026} 48 lines left out here \u{2026}]\ntest t48 ... ok\n"),
-            "{part}"
-        );
-        assert!(
-            part.contains("FAILED\nleft: 1\n") && part.ends_with("exit code: 101\n"),
-            "{part}"
-        );
-        assert_eq!(failing_part("a\nb"), "a\nb");
-    }
 
     #[test]
     fn short_output_is_sent_whole() {

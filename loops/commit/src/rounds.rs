@@ -1,7 +1,6 @@
 //! What both commit loops are: ask, apply, build; after a failure ask again, a bounded number of
 //! times.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -10,9 +9,7 @@ use code_commit_engine::{
     PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
 };
 
-use code_commit_prompt::commit::Repair;
-
-use crate::excerpt::{failing_part, middle_left_out};
+use crate::excerpt::middle_left_out;
 use crate::same_failure::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
@@ -31,8 +28,6 @@ pub struct Limits {
     pub build_output_bytes: usize,
     /// What to do with the changes if the run fails.
     pub on_failure: OnFailure,
-    /// What of a build's output a repair sends.
-    pub repair: Repair,
 }
 
 /// The tree that a failed run leaves.
@@ -54,7 +49,6 @@ impl Limits {
             rounds,
             build_output_bytes,
             on_failure,
-            repair: Repair::Whole,
         }
     }
 }
@@ -66,12 +60,6 @@ pub(crate) trait Conversation {
 
     /// The number of bytes at the beginning of every prompt that are the same in all of them.
     fn stable(&self) -> usize;
-
-    /// The number of bytes at the beginning of every prompt that are the system instruction. S0 and S1 have none: all of
-    /// their text is the prompt.
-    fn system(&self) -> usize {
-        0
-    }
 
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
@@ -99,7 +87,7 @@ where
     H: Harness<Ask> + Harness<Apply> + Harness<Build> + Harness<Restore>,
 {
     let mut prompt = conversation.first();
-    let (stable, system) = (conversation.stable(), conversation.system());
+    let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
     let mut round = 1;
@@ -108,7 +96,7 @@ where
             round,
             prompt: prompt.into(),
             stable,
-            system,
+            system: 0,
         })? {
             AskAnswer::Unanswered(none) => break unavailable(round, none.cause),
             AskAnswer::Answered(answered) => match answered.for_person {
@@ -205,17 +193,11 @@ fn unavailable(round: u32, cause: Cause) -> Outcome {
 
 /// What the next prompt says of a failure, and what it shows besides.
 fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> String {
-    let (text, limit) = (output.as_str(), limits.build_output_bytes);
-    let part = match (limits.repair, at) {
-        (Repair::Focused, At::Build | At::Unchanged) => failing_part(text),
-        (Repair::Focused, At::Reply) | (Repair::Whole, _) => Cow::Borrowed(text),
-    };
-    let whole_bytes = if part.len() < text.len() {
-        part.len()
-    } else {
-        output.whole_bytes()
-    };
-    let shown = middle_left_out(&part, whole_bytes, limit);
+    let shown = middle_left_out(
+        output.as_str(),
+        output.whole_bytes(),
+        limits.build_output_bytes,
+    );
     let told = if times > 1 {
         format!("{shown}{}", notice(times, at))
     } else {

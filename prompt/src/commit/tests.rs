@@ -19,8 +19,6 @@ fn the_initial_prompt_has_its_five_parts_in_order() {
         codebase: "--- FILE a.sh ---\n:",
         protected: &protected,
         form: Form::Files,
-        order: Order::Seed,
-        repair: Repair::Whole,
     };
     let prompt = initial(&task);
     let order = [
@@ -57,8 +55,6 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         codebase: "--- FILE a.sh ---\n:\n",
         protected: &protected,
         form: Form::Files,
-        order: Order::Seed,
-        repair: Repair::Whole,
     };
     let replacements = [
         Replacement::File {
@@ -81,7 +77,7 @@ fn a_repair_prompt_has_its_seven_parts_in_order() {
         &replacements,
     );
     assert!(prompt.starts_with(PROJECT_STRUCTURE));
-    insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
+    insta::assert_snapshot!(behind(&prompt, &repair_query(task.form)), @"
     a.sh: line 1: helo: not found
     exit code: 127
 
@@ -106,8 +102,6 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
         codebase: "--- FILE a.sh ---\n:\n",
         protected: &[],
         form: Form::Files,
-        order: Order::Seed,
-        repair: Repair::Whole,
     };
     let after = |last_build| {
         let failure = Failure::Reply {
@@ -122,7 +116,7 @@ fn after_a_reply_that_was_not_used_the_reasons_and_the_last_build_are_told() {
                 data: "helo\n",
             }],
         );
-        behind(&prompt, &filled(REPAIR_QUERY, &task)).to_owned()
+        behind(&prompt, &repair_query(task.form)).to_owned()
     };
     insta::assert_snapshot!(after(Some("a.sh: helo: not found\nexit code: 127\n")), @"
     The reply was not used.
@@ -180,8 +174,6 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
         codebase: "C\n",
         protected: &protected,
         form: Form::Edits,
-        order: Order::Seed,
-        repair: Repair::Whole,
     };
     for text in [
         initial(&task).text,
@@ -208,18 +200,7 @@ fn a_model_is_taught_to_edit_between_the_rules_and_the_request_and_only_if_asked
 
 #[test]
 fn a_repair_with_edits_asks_for_nothing_else() {
-    let query = |form| {
-        let task = Task {
-            query: "Q\n",
-            codebase: "C\n",
-            protected: &[],
-            form,
-            order: Order::Seed,
-            repair: Repair::Whole,
-        };
-        filled(REPAIR_QUERY, &task)
-    };
-    let (files, edits) = (query(Form::Files), query(Form::Edits));
+    let (files, edits) = (repair_query(Form::Files), repair_query(Form::Edits));
     assert!(
         files.contains("answer with the whole content of every file that has to change again"),
         "{files}"
@@ -235,60 +216,6 @@ fn a_repair_with_edits_asks_for_nothing_else() {
 }
 
 #[test]
-fn a_focused_repair_shows_each_file_once_as_it_is() {
-    let codebase = "--- FILE a.sh ---\n:\n\n--- FILE b.sh ---\nb\n\n--- FILE c.sh ---\nc\n\n--- FILE d.sh ---\nd\n\n";
-    let task = Task {
-        query: "Say hello.\n",
-        codebase,
-        protected: &[],
-        form: Form::Files,
-        order: Order::Seed,
-        repair: Repair::Focused,
-    };
-    let replacements = [
-        Replacement::File {
-            path: "a.sh",
-            data: "echo hello",
-        },
-        Replacement::Removed { path: "c.sh" },
-        Replacement::File {
-            path: "d.sh",
-            data: "--- FILE x ---\n",
-        },
-        Replacement::File {
-            path: "new.sh",
-            data: "new\n",
-        },
-    ];
-    let prompt = repair(&task, &Failure::Build("exit code: 1\n"), &replacements);
-    insta::assert_snapshot!(behind(&prompt, &filled(REPAIR_QUERY, &task)), @"
-    exit code: 1
-
-    Say hello.
-
-    --- FILE a.sh ---
-    echo hello
-
-    --- FILE b.sh ---
-    b
-
-
-    --- FILE d.sh ---
-    d
-
-
-    --- FILE REPLACEMENT d.sh ---
-    --- FILE x ---
-    --- FILE REPLACEMENT new.sh ---
-    new
-    ");
-    assert!(
-        prompt
-            .contains("and the codebase as it is now, with\nevery change of yours or of build.sh")
-    );
-}
-
-#[test]
 fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let protected = ["build.sh".to_owned()];
     let task = Task {
@@ -296,8 +223,6 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
         codebase: "code",
         protected: &protected,
         form: Form::Files,
-        order: Order::Seed,
-        repair: Repair::Whole,
     };
     let stable = stable_bytes(&task);
     let first = initial(&task).text;
@@ -305,58 +230,5 @@ fn every_prompt_of_a_task_begins_with_the_same_rules() {
     let ((rules, first), (same, second)) = (first.split_at(stable), second.split_at(stable));
     assert_eq!(rules, same);
     assert!(rules.contains("+ build.sh\n"));
-    assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(&filled(REPAIR_QUERY, &task)));
-    assert_eq!(system_bytes(&task), 0, "S1 fixes the text");
-}
-
-#[test]
-fn in_the_order_for_caches_every_prompt_begins_with_the_query_and_the_codebase() {
-    let codebase = "--- FILE a.sh ---\n--- END OF THE CODEBASE ---\n:\n";
-    let order = Order::Cache;
-    let task = Task {
-        query: "Say hello.\n",
-        codebase,
-        protected: &protected(),
-        form: Form::Files,
-        order,
-        repair: Repair::Whole,
-    };
-    let first = initial(&task);
-    let failure = Failure::Build("a.sh: failed\n");
-    let second = repair(
-        &task,
-        &failure,
-        &[Replacement::File {
-            path: "a.sh",
-            data: "helo\n",
-        }],
-    );
-    let (stable, behind_first) = first.text.split_at(stable_bytes(&task));
-    assert_eq!(behind_first, CACHED_INITIAL_QUERY);
-    assert!(
-        stable
-            .split_at(system_bytes(&task))
-            .1
-            .starts_with(task.query)
-    );
-    let [query, code] =
-        [&first.query, &first.codebase].map(|place| first.text.get(place.clone()).unwrap());
-    assert_eq!((query, code), (task.query, task.codebase));
-    insta::assert_snapshot!(behind(stable, "+ anything in the .git folder\n"), @"
-
-    Say hello.
-
-    --- FILE a.sh ---
-    --- END OF THE CODEBASE ---
-    :
-
-    ---- END OF THE CODEBASE ---
-    ");
-    insta::assert_snapshot!(behind(second.strip_prefix(stable).unwrap(), &filled(CACHED_REPAIR_QUERY, &task)), @"
-
-    a.sh: failed
-
-    --- FILE REPLACEMENT a.sh ---
-    helo
-    ");
+    assert!(first.starts_with(INITIAL_QUERY) && second.starts_with(&repair_query(task.form)));
 }

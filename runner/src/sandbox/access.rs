@@ -18,13 +18,11 @@ pub(super) const CARGO: &str = ".cargo";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The strongest of namespaces, bubblewrap and Landlock that works here; never no sandbox.
+    /// Namespaces if they work here, otherwise Landlock; never no sandbox.
     #[default]
     Auto,
     /// Namespaces with seccomp, or nothing runs.
     Namespaces,
-    /// bubblewrap with seccomp, or nothing runs.
-    Bwrap,
     /// Landlock with seccomp, or nothing runs.
     Landlock,
     /// A Docker container, or nothing runs.
@@ -39,8 +37,6 @@ pub enum Mode {
 pub enum Rung {
     /// Namespaces set up by this crate, and seccomp.
     Namespaces,
-    /// Namespaces set up by bubblewrap, and seccomp.
-    Bwrap,
     /// Landlock and seccomp.
     Landlock,
     /// A Docker container.
@@ -54,7 +50,6 @@ impl fmt::Display for Rung {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Namespaces => "namespaces",
-            Self::Bwrap => "bwrap",
             Self::Landlock => "landlock",
             Self::Docker => "docker",
             Self::Off => "off",

@@ -10,7 +10,6 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 /// The names by which the program knows that it was started as a helper.
 pub(super) const OUTER: &str = "code-commit-sandbox";
 pub(super) const FIRST: &str = "code-commit-sandbox-init";
-pub(super) const VIEW: &str = "code-commit-view";
 
 /// Why there are no namespaces without it.
 pub(super) const NONE: &str =
@@ -29,6 +28,6 @@ pub(super) fn program() -> Option<&'static Path> {
 impl Rung {
     /// Whether a command can work in a view of the tree ([`Access::view`](crate::Access::view)).
     pub fn has_views(self) -> bool {
-        program().is_some() && matches!(self, Self::Namespaces | Self::Bwrap)
+        program().is_some() && self == Self::Namespaces
     }
 }

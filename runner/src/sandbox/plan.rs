@@ -1,5 +1,5 @@
 //! What is visible in the sandbox, in the order of creation: later entries cover earlier ones.
-//! Namespaces, bubblewrap and Docker turn the list into mounts; Landlock uses the lists that it is made of.
+//! Namespaces and Docker turn the list into mounts; Landlock uses the lists that it is made of.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -154,16 +154,6 @@ pub(super) fn install(filters: &[BpfProgram]) -> Result<(), String> {
         .map_err(|error| error.to_string())
 }
 
-/// The filter in the byte format that bubblewrap reads.
-pub(super) fn bytes(program: &BpfProgram) -> Vec<u8> {
-    let instruction = |filter: &seccompiler::sock_filter| {
-        let [code0, code1] = filter.code.to_ne_bytes();
-        let [k0, k1, k2, k3] = filter.k.to_ne_bytes();
-        [code0, code1, filter.jt, filter.jf, k0, k1, k2, k3]
-    };
-    program.iter().flat_map(instruction).collect()
-}
-
 /// The filter in Docker's format, as one list. It replaces Docker's own profile, which before version 23
 /// allows sockets of every family and I/O rings. Like Docker's, it does not allow new namespaces: a namespace created
 /// in a container exposes more of the kernel. Before version 23, Docker answers EPERM for what is not listed.

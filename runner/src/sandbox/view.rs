@@ -1,143 +1,20 @@
 //! Overlays: a view of the tree, so that a command's changes go to a layer of their own, and the caches of tools.
-//!
-//! Mounting takes a user namespace, which only a process with a single thread can enter. So the program that
-//! uses this crate starts itself again as a helper, which mounts the overlays and then becomes bubblewrap.
 
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
-};
-use rustix::process::geteuid;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change, mount_remount};
 use rustix::thread::UnshareFlags;
 
-use super::access::View;
 use super::caches::{EMPTY, SITE};
 use super::launch::NotStarted;
-use super::mount::{DEVICES, Overlay};
-use super::{helper, mount_table};
-use crate::program::program;
-
-/// How the helper begins its message if it fails.
-const FAILED: &str = "code-commit-view: ";
-const FAILED_ELSEWHERE: &str = "code-commit-sandbox: ";
-const FAILURE: u8 = 125;
-
-/// Does the helper's work, and returns only if something fails.
-pub(super) fn run_helper(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let (mark, message) = match become_command(words) {
-        NotStarted::View(message) => (FAILED, message),
-        NotStarted::Sandbox(message) => (FAILED_ELSEWHERE, message),
-    };
-    // If nobody listens, the exit code remains.
-    let _ = writeln!(io::stderr(), "{mark}{message}");
-    ExitCode::from(FAILURE)
-}
-
-/// The helper, which will mount these and become `inner`.
-pub(super) fn around(
-    overlays: &[Overlay],
-    inner: &std::process::Command,
-) -> Result<std::process::Command, String> {
-    let mut helper = program(helper::program().ok_or(helper::NONE)?);
-    helper.arg0(helper::VIEW).arg(overlays.len().to_string());
-    for Overlay {
-        place,
-        lower,
-        layer,
-    } in overlays
-    {
-        helper.args([place, lower, &layer.upper, &layer.work]);
-    }
-    helper.arg(inner.get_program()).args(inner.get_args());
-    helper.env_clear();
-    helper.envs(
-        inner
-            .get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
-    Ok(helper)
-}
-
-/// Why the helper did not start the command, given what was printed.
-pub(super) fn failure(text: &str) -> Option<NotStarted> {
-    text.lines()
-        .rev()
-        .find_map(|line| match line.strip_prefix(FAILED) {
-            Some(message) => Some(NotStarted::View(message.to_owned())),
-            None => line
-                .strip_prefix(FAILED_ELSEWHERE)
-                .map(|message| NotStarted::Sandbox(message.to_owned())),
-        })
-}
-
-/// Mounts the overlays and executes the command; only returns if something fails.
-fn become_command(mut words: impl Iterator<Item = OsString>) -> NotStarted {
-    let Some((overlays, inner)) = read(&mut words) else {
-        return NotStarted::Sandbox("the program was replaced while it ran".to_owned());
-    };
-    let failed = if overlays.iter().any(Overlay::is_view) {
-        NotStarted::View
-    } else {
-        NotStarted::Sandbox
-    };
-    let entered = own_namespaces(UnshareFlags::empty()).and_then(|()| hold_devices());
-    match entered
-        .map_err(|error| failed(error.to_string()))
-        .and_then(|()| mount_all(&overlays))
-    {
-        Ok(()) => NotStarted::Sandbox(program(inner).args(words).exec().to_string()),
-        Err(failed) => failed,
-    }
-}
-
-/// As root, a command could change the modes of the host's devices. bubblewrap shows them as they are here, and it has
-/// no read-only mount of a device that can be used.
-fn hold_devices() -> io::Result<()> {
-    if !geteuid().is_root() {
-        return Ok(());
-    }
-    DEVICES
-        .iter()
-        .try_for_each(|device| mount_bind(*device, *device))
-        .map_err(during("mount devices"))?;
-    let is_device = |place: &Path| DEVICES.iter().any(|device| Path::new(device) == place);
-    restrict(|place| {
-        if is_device(place) {
-            Rights::Device
-        } else {
-            Rights::Same
-        }
-    })
-}
-
-/// The overlays, and the program to become.
-fn read(words: &mut impl Iterator<Item = OsString>) -> Option<(Vec<Overlay>, OsString)> {
-    let count: usize = words.next()?.to_str()?.parse().ok()?;
-    let mut path = || words.next().map(PathBuf::from);
-    let mut overlay = || {
-        let (place, lower) = (path()?, path()?);
-        Some(Overlay {
-            place,
-            lower,
-            layer: View {
-                upper: path()?,
-                work: path()?,
-            },
-        })
-    };
-    let overlays = (0..count).map(|_| overlay()).collect::<Option<_>>()?;
-    Some((overlays, words.next()?))
-}
+use super::mount::Overlay;
+use super::mount_table;
 
 impl Overlay {
     fn mount(&self) -> io::Result<()> {

@@ -185,7 +185,6 @@ pub(crate) fn helper() -> PathBuf {
 pub(crate) fn works(rung: Rung) -> bool {
     let mode = match rung {
         Rung::Namespaces => Mode::Namespaces,
-        Rung::Bwrap => Mode::Bwrap,
         Rung::Landlock => Mode::Landlock,
         Rung::Docker => Mode::Docker,
         Rung::Off => Mode::Off,
@@ -200,16 +199,10 @@ pub(crate) fn works(rung: Rung) -> bool {
 
 /// Every rung that works here, including off.
 pub(crate) fn rungs() -> Vec<Rung> {
-    [
-        Rung::Off,
-        Rung::Landlock,
-        Rung::Bwrap,
-        Rung::Namespaces,
-        Rung::Docker,
-    ]
-    .into_iter()
-    .filter(|rung| works(*rung))
-    .collect()
+    [Rung::Off, Rung::Landlock, Rung::Namespaces, Rung::Docker]
+        .into_iter()
+        .filter(|rung| works(*rung))
+        .collect()
 }
 
 /// The processes of this machine with `token` as an argument.

@@ -15,7 +15,7 @@ use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::task::{Excerpt, order, repair};
+use super::task::Excerpt;
 pub use super::task::{Task, form};
 use crate::deciders;
 use crate::records;
@@ -140,7 +140,6 @@ impl Plan {
             build_output_bytes: usize::try_from(self.settings.build_prompt.value)
                 .unwrap_or(usize::MAX),
             on_failure,
-            repair: repair(&self.settings),
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
         match &self.task {
@@ -150,15 +149,11 @@ impl Plan {
                 protected,
             } => {
                 let (query, codebase) = (text(query), text(codebase));
-                let (form, order) = (form(&self.settings), order(&self.settings));
-                let (protected, repair) = (protected.clone(), repair(&self.settings));
                 let inputs = Inputs {
                     query,
                     codebase,
-                    protected,
-                    form,
-                    order,
-                    repair,
+                    protected: protected.clone(),
+                    form: form(&self.settings),
                 };
                 commit(harness, &inputs, &limits)
             }
@@ -189,14 +184,11 @@ impl Plan {
                 protected,
             } => {
                 let (query, codebase) = (query.text(), codebase.text());
-                let (form, order) = (form(&self.settings), order(&self.settings));
                 code_commit_prompt::commit::initial(&code_commit_prompt::commit::Task {
                     query,
                     codebase,
                     protected,
-                    form,
-                    order,
-                    repair: repair(&self.settings),
+                    form: form(&self.settings),
                 })
                 .text
             }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use code_commit_logging::Layout;
 use code_commit_names::Binds;
-use code_commit_prompt::commit::{Order, Repair};
 use code_commit_prompt::edits::Form;
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -18,21 +17,6 @@ pub fn form(settings: &Settings) -> Form {
         Form::Edits
     } else {
         Form::Files
-    }
-}
-
-pub(super) fn order(settings: &Settings) -> Order {
-    if settings.cache_order.value {
-        Order::Cache
-    } else {
-        Order::Seed
-    }
-}
-
-pub(super) fn repair(settings: &Settings) -> Repair {
-    match settings.repair.value {
-        code_commit_settings::Repair::Whole => Repair::Whole,
-        code_commit_settings::Repair::Focused => Repair::Focused,
     }
 }
 
@@ -131,8 +115,6 @@ impl Task {
             codebase: &codebase,
             protected: &protected,
             form: form(settings),
-            order: order(settings),
-            repair: repair(settings),
         });
         Self::Commit {
             query: Excerpt::new(places.query, query),

@@ -165,7 +165,7 @@ fn between(upper: &Path, lower: &Path) -> Vec<PathBuf> {
     between
 }
 
-/// Docker if available, otherwise namespaces or bubblewrap, otherwise nothing runs. Not Landlock: a role could neither
+/// Docker if available, otherwise namespaces, otherwise nothing runs. Not Landlock: a role could neither
 /// create files at the top of its folder nor call `abl-cmd`.
 pub(super) fn choose(
     sandbox: Sandbox,
@@ -178,10 +178,9 @@ pub(super) fn choose(
                 "a Docker container for each role".clone_into(&mut probed.why);
                 return Ok(said(probed, output));
             }
-            Err(_) => with_views().map_or(Mode::Namespaces, |(mode, _)| mode),
+            Err(_) => Mode::Namespaces,
         },
         Sandbox::Namespaces => Mode::Namespaces,
-        Sandbox::Bwrap => Mode::Bwrap,
         Sandbox::Landlock => {
             let why = anyhow!(
                 "behind Landlock a role could make no new file in its folder, and not call abl-cmd"
@@ -210,13 +209,6 @@ pub(super) fn choose(
         output.warn("there is no sandbox: each role can see the other's folder, its history, and everything else that you can");
     }
     Ok(said(probed, output))
-}
-
-/// The sandbox in which commands can work in a view.
-pub(super) fn with_views() -> Option<(Mode, Probed)> {
-    [Mode::Namespaces, Mode::Bwrap]
-        .into_iter()
-        .find_map(|mode| Some((mode, probe(mode, None).ok()?)))
 }
 
 fn said(probed: Probed, output: &Output) -> Probed {

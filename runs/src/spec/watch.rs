@@ -13,16 +13,15 @@ use code_commit_logging::{RunFolder, millis};
 use code_commit_loop_spec::watch::{
     Act, Auditing, End, Fate, Item, SETTLE_MS, Watch, WatchEvent, edited,
 };
-use code_commit_loop_spec::{BACKLOG, ISSUES, STORE};
+use code_commit_loop_spec::{BACKLOG, ISSUES};
 use code_commit_perform::AgentFault;
-use code_commit_report::{Output, phrases};
+use code_commit_report::Output;
 use code_commit_runner::Cancel;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::life::Finished;
-use crate::notification;
 use crate::registry::Known;
 use crate::site::Site;
 use crate::spec::act::{Begun, Spec};
@@ -109,9 +108,8 @@ impl Watching<'_> {
     }
 
     fn tell(&self, event: &WatchEvent) {
-        if let WatchEvent::SpecIssueWaiting { filenames } = event {
-            let count = phrases::count(filenames.len() as u64, "spec issue");
-            self.call_person(&format!("waiting for {count} in {STORE}/{ISSUES}"));
+        if matches!(event, WatchEvent::SpecIssueWaiting { .. }) {
+            self.call_person();
         }
         self.lines.watch(event);
     }
@@ -191,7 +189,7 @@ impl Watching<'_> {
     /// them for the person's.
     fn unusable(&self, failure: Failure) -> Result<End, Failure> {
         if failure.exit == Exit::TreeNotRestored {
-            self.call_person("the tree could not be restored");
+            self.call_person();
             return Err(failure);
         }
         failure.tell(self.workspace.host.output);
@@ -219,9 +217,7 @@ impl Watching<'_> {
         };
         self.tell(&event);
         match end {
-            End::Unusable => self.call_person("the agent could not be used"),
-            End::Failed { .. } => self.call_person(&format!("{} has failed", item.name)),
-            End::OtherTree { .. } => self.call_person(&format!("{}: {OTHER_TREE}", item.name)),
+            End::Unusable | End::Failed { .. } | End::OtherTree { .. } => self.call_person(),
             End::Approved | End::UsedUp | End::SpecIssue | End::Stale => {}
         }
         Ok(())
@@ -264,23 +260,12 @@ impl Watching<'_> {
         Ok(())
     }
 
-    /// A bell, and the command that the configuration names; the message is its last argument.
-    fn call_person(&self, message: &str) {
-        let workspace = &self.workspace;
-        if workspace.host.output.live {
-            workspace.host.output.note("\u{7}");
+    /// A bell.
+    fn call_person(&self) {
+        let output = self.workspace.host.output;
+        if output.live {
+            output.note("\u{7}");
         }
-        let Some(line) = &workspace.settings.notify.value else {
-            return;
-        };
-        let (trusted, output) = (&workspace.trusted, workspace.host.output);
-        notification::call(
-            ("spec.notify", line),
-            message,
-            trusted,
-            &workspace.cancel,
-            output,
-        );
     }
 }
 

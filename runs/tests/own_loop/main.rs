@@ -110,7 +110,6 @@ impl Scene {
             output,
             loops: ROWS,
             models: &Poet,
-            closed: |_, _, _, _| {},
         }
     }
 

@@ -30,7 +30,7 @@ def small(programs, pairs, base=None):
     with scratch(base) as folder, measure.Server(programs, task.two_rounds()) as server:
         project = task.Project(Path(folder))
         contestants = {"least work": task.least(programs, project, server)}
-        for wall in ("off", "landlock", "namespaces", "bwrap"):
+        for wall in ("off", "landlock", "namespaces"):
             contestants[f"code-commit --sandbox {wall}"] = task.ours(programs, project, server, "--sandbox", wall)
         costs = measure.interleaved(contestants, pairs, optional=True)
     rows = {name: measure.medians(costs[name]) for name in costs}

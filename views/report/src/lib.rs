@@ -11,8 +11,7 @@ mod terminal;
 
 pub use ndjson::Ndjson;
 pub use output::{
-    Annotation, BAD, DIM, Forge, GOOD, Level, Output, STRONG, Style, Volume, WARN, printable,
-    printable_name, whole_lines,
+    BAD, DIM, GOOD, Output, STRONG, Style, Volume, WARN, printable, printable_name, whole_lines,
 };
 pub use show::steps;
 pub use stream::Stream;

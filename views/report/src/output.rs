@@ -6,7 +6,6 @@
 //! line and nothing else.
 
 mod fold;
-mod forge;
 mod plain;
 
 use std::io;
@@ -17,8 +16,6 @@ pub use anstyle::Style;
 use code_commit_logging::Redactor;
 
 use fold::fold;
-use forge::inert;
-pub use forge::{Annotation, Forge, Level};
 use plain::tame;
 pub use plain::{printable, printable_name};
 
@@ -44,8 +41,6 @@ pub struct Output {
     pub volume: Volume,
     /// Whether standard error is a terminal that can show a progress line.
     pub live: bool,
-    /// Whose job this is, if it is one.
-    pub forge: Option<Forge>,
     out: Stream,
     err: Stream,
     /// Set once the keys are known.
@@ -72,7 +67,6 @@ impl Output {
             json: false,
             volume: Volume::Normal,
             live: false,
-            forge: None,
             out,
             err,
             redactor: Arc::default(),
@@ -198,43 +192,6 @@ impl Output {
         self.object(&serde_json::json!({ "event": "error", "exit": exit, "message": message, "help": help }));
     }
 
-    /// Annotates the change on GitHub, in a job there.
-    pub fn annotate(&self, annotation: &Annotation) {
-        if !matches!(self.forge, Some(Forge::GitHub)) {
-            return;
-        }
-        // Redacted before it is escaped: an escaped key would be no key.
-        let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        let plain = |text: &str| printable(&redactor.redact(text));
-        let (path, message) = (
-            annotation.path.as_deref().map(plain),
-            plain(&annotation.message),
-        );
-        let command = Annotation {
-            path,
-            message,
-            ..*annotation
-        }
-        .command();
-        let _ = self.err.write(format!("{command}\n").as_bytes());
-    }
-
-    /// Begins a section of a job's log on GitLab, unless quiet.
-    pub(crate) fn section_start(&self, name: &str, title: &str) {
-        self.mark(|now| forge::section_start(name, title, now));
-    }
-
-    /// Ends it.
-    pub(crate) fn section_end(&self, name: &str) {
-        self.mark(|now| forge::section_end(name, now));
-    }
-
-    fn mark(&self, marker: impl FnOnce(u64) -> String) {
-        if let Some(Forge::GitLab(now)) = self.forge.filter(|_| self.volume > Volume::Quiet) {
-            let _ = self.err.write(marker(now()).as_bytes());
-        }
-    }
-
     fn write_note(&self, text: &str) {
         self.write(&tame(text, self.err.colour));
     }
@@ -262,13 +219,7 @@ impl Output {
 
     fn line(&self, text: &str) -> Vec<u8> {
         let redactor = self.redactor.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = redactor.redact(text);
-        let text = if matches!(self.forge, Some(Forge::GitHub)) {
-            inert(&text)
-        } else {
-            text
-        };
-        format!("{text}\n").into_bytes()
+        format!("{}\n", redactor.redact(text)).into_bytes()
     }
 }
 

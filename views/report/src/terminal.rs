@@ -4,7 +4,6 @@
 mod counts;
 mod printed;
 mod progress;
-mod rounds;
 
 use std::time::Duration;
 
@@ -22,7 +21,6 @@ pub use counts::Counts;
 use printed::Printed;
 pub use printed::{Printout, ReadPrintout};
 use progress::Progress;
-use rounds::Rounds;
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
@@ -41,7 +39,6 @@ pub struct Terminal {
     answer: String,
     progress: Progress,
     printed: Printed,
-    rounds: Rounds,
 }
 
 impl Terminal {
@@ -55,8 +52,6 @@ impl Terminal {
         read: ReadPrintout,
     ) -> Self {
         let progress = Progress::new(LiveLine::new(output.live));
-        let (answer, printed, rounds) =
-            (String::new(), Printed::default(), Rounds::of(&output, &log));
         Self {
             output,
             model,
@@ -64,10 +59,9 @@ impl Terminal {
             now: 0,
             read,
             log,
-            answer,
+            answer: String::new(),
             progress,
-            printed,
-            rounds,
+            printed: Printed::default(),
         }
     }
 
@@ -160,15 +154,10 @@ impl Terminal {
             Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");
             }
-            Line::Ended { .. } => self.ended(),
+            Line::Ended { .. } => self.progress.clear(),
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
-    }
-
-    fn ended(&mut self) {
-        self.progress.clear();
-        self.rounds.end();
     }
 
     fn lacking(&self, failed: &[Condition]) {
@@ -329,7 +318,6 @@ impl Observer for Terminal {
             } => {
                 self.now = *round;
                 self.model.clone_from(model);
-                self.rounds.enter(*round, &self.counts.head(*round));
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
                 self.progress
@@ -366,7 +354,6 @@ impl Observer for Terminal {
             }
             Event::BuildBegins { round } => {
                 self.now = *round;
-                self.rounds.enter(*round, &self.counts.head(*round));
                 self.progress.begin(self.counts.head(self.now), "building");
             }
             Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {

@@ -13,7 +13,7 @@ use crate::scenes::program::{Ran, in_reach, search_path};
 
 /// Plants programs in the project's virtual environment, and what would show the whole home to the next command.
 const PLANT: &str = r#"
-for name in git ssh-keygen gpg vi docker bwrap; do
+for name in git ssh-keygen gpg vi docker; do
   printf '#!/bin/sh\ntouch "CANARY"\nexec /usr/bin/%s "$@"\n' $name > .venv/bin/$name
   chmod +x .venv/bin/$name
 done

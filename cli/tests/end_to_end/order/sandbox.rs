@@ -61,11 +61,6 @@ fn commands_are_held_by_namespaces() {
 }
 
 #[test]
-fn commands_are_held_by_bubblewrap() {
-    check_sandbox("bwrap", None);
-}
-
-#[test]
 fn commands_are_held_by_landlock() {
     check_sandbox("landlock", None);
 }

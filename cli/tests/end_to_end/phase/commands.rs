@@ -2,11 +2,11 @@
 
 use crate::scenes::phase::{KEY, Scene};
 
-/// Whether bubblewrap works here; says so loudly if not.
+/// Whether namespaces work here; says so loudly if not.
 fn is_possible(what: &str) -> bool {
-    let works = code_commit_runner::probe(code_commit_runner::Mode::Bwrap, None).is_ok();
+    let works = code_commit_runner::probe(code_commit_runner::Mode::Namespaces, None).is_ok();
     if !works {
-        eprintln!("SKIPPED: {what}, because bubblewrap does not work here");
+        eprintln!("SKIPPED: {what}, because namespaces do not work here");
     }
     works
 }
@@ -16,7 +16,7 @@ fn configured(scene: &Scene, commands: &str) {
 }
 
 fn run(scene: &Scene) -> crate::scenes::program::Ran {
-    scene.run_with(&["run", "--sandbox", "bwrap"], &[])
+    scene.run_with(&["run", "--sandbox", "namespaces"], &[])
 }
 
 /// Tries to read and to write what is not the builder's; what works is printed.
@@ -71,12 +71,6 @@ fn a_command_sees_the_source_and_the_specs_and_changes_only_the_source() {
 
 #[test]
 fn a_server_of_the_verifier_lives_in_a_view_of_the_source_until_the_turn_is_over() {
-    for sandbox in ["namespaces", "bwrap"] {
-        serve_and_ask(sandbox);
-    }
-}
-
-fn serve_and_ask(sandbox: &str) {
     let ask = "abl-cmd serve; i=0; until [ -s answer ] || [ $i -gt 2000 ]; do i=$((i+1)); \
         python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://localhost:'$(abl-cmd port)'/page\").read().decode())' > answer 2>/dev/null; done; \
         cat ../../src/page > leaked 2>/dev/null; abl-cmd seeded > seeded";
@@ -91,9 +85,9 @@ fn serve_and_ask(sandbox: &str) {
         "serve.py",
         "import http.server as h\ns = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)\nprint(s.server_port)\ns.serve_forever()\n",
     );
-    let ran = scene.run_with(&["run", "--sandbox", sandbox], &[]);
+    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[]);
     if ran.code == Some(3) && ran.err.contains("does not work here") {
-        return eprintln!("SKIPPED: a server in {sandbox}: {}", ran.err);
+        return eprintln!("SKIPPED: a server in namespaces: {}", ran.err);
     }
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(scene.read(".abl/tests/answer").trim(), "hello");
@@ -193,7 +187,7 @@ fn what_the_configuration_grants_by_name_is_there_for_commands() {
     );
     let trusted = scene.code_commit(&["trust", "--yes"], &[]);
     assert_eq!(trusted.code, Some(0), "{trusted:?}");
-    let ran = scene.run_with(&["run", "--sandbox", "bwrap"], &[("MINE", "given")]);
+    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[("MINE", "given")]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(
         scene.read("src/shown").starts_with("the tests\ngiven\n"),

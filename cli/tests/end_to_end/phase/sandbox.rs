@@ -118,17 +118,6 @@ fn each_role_in_namespaces_sees_its_own_folder_and_the_specs_and_no_more() {
 }
 
 #[test]
-fn each_role_behind_bubblewrap_sees_its_own_folder_and_the_specs_and_no_more() {
-    if code_commit_runner::probe(code_commit_runner::Mode::Bwrap, None).is_err() {
-        eprintln!(
-            "SKIPPED: the sandbox of bubblewrap around the roles, because bubblewrap does not work here"
-        );
-        return;
-    }
-    check("bwrap", &[]);
-}
-
-#[test]
 fn each_role_in_a_container_sees_its_own_folder_and_the_specs_and_no_more() {
     let Some(daemon) = Daemon::start() else {
         return;

@@ -52,7 +52,7 @@ fn setup_and_check_run_in_the_agents_sandbox() {
 
 #[test]
 fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let look = "(ls .git; grep -rs token-of-the-setup . ) > seen.txt; true";
         let scene = Scene::new(&[&format!("{look}; {BY_PROMPT}")]);
         scene.write(".gitignore", "/seen.txt\n");
@@ -78,7 +78,7 @@ fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
 
 #[test]
 fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let scene = Scene::new(&[BY_PROMPT]);
         let change = "echo x >> .specs/a.md; echo x > .specs/new.md; true";
         scene.configure(&json!({ "setupCommand": change, "checkCommand": change }));
@@ -94,7 +94,7 @@ fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
 
 #[test]
 fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let tries = "for file in src.txt new .specs/a.md .cuggino/wip/x .git/x; do echo agent > $file; done 2>/dev/null; \
             mkdir made 2>/dev/null; mv src.txt moved 2>/dev/null; rm -f src.txt 2>/dev/null";
         // Until the person has saved their file.
@@ -144,7 +144,7 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
 
 #[test]
 fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \
             echo '[core]' > nested/.git/config; true";
         let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
@@ -198,7 +198,7 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
         "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n",
     );
     scene.configure(&json!({ "checkCommand": look }));
-    for rung in ["namespaces", "bwrap", "landlock"] {
+    for rung in ["namespaces", "landlock"] {
         let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
         assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
         let seen = scene.read("seen.txt");

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::scenes::program::interrupt;
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, is_there, names};
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, names};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
@@ -115,23 +115,15 @@ fn a_file_that_is_edited_while_its_approval_is_under_way_stays() {
 }
 
 #[test]
-fn a_spec_issue_keeps_the_file_stops_the_backlog_and_calls_a_person() {
+fn a_spec_issue_keeps_the_file_and_stops_the_backlog() {
     let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
-    let config = scene.home().join(".config/code-commit");
-    std::fs::create_dir_all(&config).unwrap();
-    std::fs::write(
-        config.join("config.toml"),
-        "[spec]\nnotify = \"sh -c 'touch called'\"\n",
-    )
-    .unwrap();
     let (events, _) = watch(&scene, "SpecIssueWaiting");
     assert_eq!(
         states(&events),
         "ProcessingItem ItemRetained ChangeDetected SpecIssueWaiting"
     );
     assert_eq!((scene.stored("backlog").len(), scene.calls()), (1, 1));
-    assert!(is_there(&scene.root().join("called")));
 }
 
 #[test]

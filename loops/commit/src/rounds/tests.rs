@@ -3,7 +3,6 @@ use code_commit_engine::{
     Scripted, Stored, Text, Unanswered, Usage,
 };
 
-use code_commit_prompt::commit::Order;
 use code_commit_prompt::edits::Form;
 
 use super::*;
@@ -126,14 +125,11 @@ fn unanswered() -> Says {
 
 /// Runs S1 until the script is used up; what it asked for, and how it ended where it did.
 fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
-    let (form, order) = (Form::Files, Order::Seed);
     let inputs = Inputs {
         query: "Q".into(),
         codebase: "C".into(),
         protected: Vec::new(),
-        form,
-        order,
-        repair: Repair::Whole,
+        form: Form::Files,
     };
     let mut script = Scripted::default();
     for answer in answers.iter().cloned() {

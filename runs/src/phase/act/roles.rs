@@ -12,7 +12,7 @@ use code_commit_loop_phase::{Phases, Place, Repository as Where, Role as Who};
 use code_commit_perform::{Cast, Counted, Repository, Role, Watched, Worker};
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
-use code_commit_runner::{Confinement, Env, Rung, View};
+use code_commit_runner::{Confinement, Env, Mode, Rung, View, probe};
 use code_commit_settings::phase::{Config, Entry};
 
 use crate::agents::{address, protected};
@@ -144,11 +144,11 @@ impl Phase<'_> {
         let around = access::around(root, (src, &inside), tests, &[], &env);
         let access = access::of_commands(around, root, tests, &granted);
         let other = if self.probed.rung == Rung::Docker {
-            access::with_views()
+            probe(Mode::Namespaces, None).ok()
         } else {
             None
         };
-        let probed = other.map_or_else(|| self.probed.clone(), |(_, probed)| probed);
+        let probed = other.unwrap_or_else(|| self.probed.clone());
         sandbox::hosts_can_be_opened(&self.settings, probed.rung)?;
         Ok(Some(probed.confine(access)))
     }
