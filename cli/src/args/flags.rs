@@ -261,8 +261,7 @@ mod tests {
         assert_eq!(network(&["--network=false"]), Some(false));
         assert_eq!(network(&["--network", "--network=false"]), Some(false));
         assert_eq!(network(&["--network=false", "--network"]), Some(true));
-        let refused = Line::try_parse_from(["x", "--network=maybe"]).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::InvalidValue);
+        assert!(Line::try_parse_from(["x", "--network=maybe"]).is_err());
     }
 
     #[test]
