@@ -108,17 +108,6 @@ pub(crate) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
     }
 }
 
-/// The longest mark in a text, in signs.
-pub(super) fn longest(text: &str) -> usize {
-    let mut at = 0;
-    let marks = std::iter::from_fn(|| {
-        let found = next_mark(text, at)?;
-        at = found.line.end;
-        Some(found.length)
-    });
-    marks.max().unwrap_or_default()
-}
-
 /// Searches for all three plain runs at once with vector instructions; `None` on machines without them.
 static RUNS: LazyLock<Option<Searcher>> =
     LazyLock::new(|| Searcher::new(SIGNS.map(|sign| sign.to_string().repeat(PLAIN))));
