@@ -27,11 +27,7 @@ pub(super) const PLAIN: usize = 7;
 /// The marks of a plain hunk, in their order.
 #[must_use]
 pub fn marks() -> [String; 3] {
-    marks_of(PLAIN)
-}
-
-pub(super) fn marks_of(length: usize) -> [String; 3] {
-    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(length));
+    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(PLAIN));
     [search + " " + SEARCH, divider, replace + " " + REPLACE]
 }
 
