@@ -1,6 +1,6 @@
 //! What a transaction did, for people and programs.
 
-use code_commit_model::{Action, Changed};
+use code_commit_model::Changed;
 use serde::{Deserialize, Serialize};
 
 /// Everything that one set did.
@@ -29,13 +29,4 @@ pub enum Warning {
     LinkBroken { path: String },
     #[error("the changes are in place, but cleaning up failed: {reason}")]
     CleanUp { reason: String },
-}
-
-impl Applied {
-    /// The changes that had an effect.
-    pub fn effective(&self) -> impl Iterator<Item = &Changed> {
-        self.changes
-            .iter()
-            .filter(|change| change.action != Action::None)
-    }
 }

@@ -33,16 +33,6 @@ impl<'a> ChangeSet<'a> {
         self.changes.push((path, None));
     }
 
-    /// How many paths it names.
-    pub fn len(&self) -> usize {
-        self.changes.len()
-    }
-
-    /// Whether it names no path.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-
     /// Checks that each path was admitted for this operation, under this root, and occurs only
     /// once.
     pub(crate) fn check(&self, root: &Folder) -> Result<(), ApplyError> {

@@ -45,9 +45,11 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// Everything but the default loop.
+/// A command; without one, the default loop runs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// The default loop: a query, one change, up to three repairs; the same as no command
+    Run(Later<RunArgs>),
     /// The implement loop: up to eight rounds over a growing transcript
     Implement(Later<RunArgs>),
     /// Run the build in its sandbox, without a model: green (0), red (1) or unfit (8)
@@ -125,7 +127,8 @@ impl Cli {
             other => matches!(
                 other,
                 None | Some(
-                    Command::Implement(_)
+                    Command::Run(_)
+                        | Command::Implement(_)
                         | Command::Again(_)
                         | Command::Resume(_)
                         | Command::Apply(_)

@@ -37,6 +37,7 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     match &cli.command {
         None => commit::run(Which::Commit, &cli.run.request()?, host),
+        Some(Command::Run(args)) => commit::run(Which::Commit, &args.request()?, host),
         Some(Command::Implement(args)) => commit::run(Which::Implement, &args.request()?, host),
         Some(Command::Check(args)) => check::run(&args.settings.layer, args.of(), host),
         Some(Command::Runs(args)) => show::list(args, host),

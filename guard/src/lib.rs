@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
 pub use patterns::Choice;
-pub use policy::{Configuration, Ignored, Policy};
+pub use policy::{Configuration, Policy};
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
 pub use surroundings::Surroundings;
@@ -141,7 +141,7 @@ impl Guard {
             return Err(Halt::Refused(refusal));
         }
         let from_top = format!("{}{path}", self.work_tree.prefix);
-        let heeds_ignore = self.policy.ignored == Ignored::Refused;
+        let heeds_ignore = self.policy.heeds_ignore();
         if heeds_ignore && self.captured.ignore(&from_top) {
             return Err(refuse(Code::Ignored));
         }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use code_commit_names::{Binds, Writer};
-use gix::glob::pattern::Case;
 
 use crate::fold::{Folded, fold};
-use crate::patterns::{Choice, Kind, Patterns};
+use crate::patterns::Choice;
 use crate::refusal::{Code, Refusal};
 
 /// What a run may write. Every policy refuses `.git`, the harness's own state and its configuration.
@@ -20,9 +19,9 @@ use crate::refusal::{Code, Refusal};
 pub struct Policy {
     protected: Vec<Folded>,
     flagged: Vec<Folded>,
-    scope: Scope,
+    /// If set, only these files, even those that git ignores.
+    scope: Option<BTreeSet<String>>,
     runs_later: RunsLater,
-    pub(crate) ignored: Ignored,
     pub(crate) configuration: Configuration,
 }
 
@@ -33,22 +32,6 @@ enum RunsLater {
     Flagged,
     /// Nobody asked for it, except for what these patterns match.
     RefusedUnless(Choice),
-}
-
-#[derive(Debug, Clone)]
-enum Scope {
-    Everything,
-    Files(BTreeSet<String>),
-    Matching(Patterns),
-}
-
-/// Whether a file that git ignores may be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ignored {
-    /// Ignored files are refused.
-    Refused,
-    /// Ignored files are allowed, because they were named explicitly.
-    Allowed,
 }
 
 /// Which git configuration is read.
@@ -113,10 +96,9 @@ impl Policy {
     /// policies protect, but never `.git` or the harness's own files.
     #[must_use]
     pub fn scoped<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
-        let scope = Scope::Files(allowed.into_iter().map(Into::into).collect());
+        let scope = Some(allowed.into_iter().map(Into::into).collect());
         Policy {
             scope,
-            ignored: Ignored::Allowed,
             ..Policy::binding(Binds::Always)
         }
     }
@@ -127,9 +109,8 @@ impl Policy {
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),
-            scope: Scope::Everything,
+            scope: None,
             runs_later: RunsLater::Flagged,
-            ignored: Ignored::Refused,
             configuration: Configuration::All,
         }
     }
@@ -189,25 +170,6 @@ impl Policy {
             .map(|name| name.what.as_str())
     }
 
-    /// Allows only what these gitignore patterns match exactly as written (the role tables of S3
-    /// and S4).
-    #[must_use]
-    pub fn only<S: AsRef<str>>(mut self, patterns: impl IntoIterator<Item = S>) -> Self {
-        let lines: Vec<String> = patterns
-            .into_iter()
-            .map(|p| p.as_ref().to_owned())
-            .collect();
-        self.scope = Scope::Matching(Patterns::parse(lines.join("\n").as_bytes()));
-        self
-    }
-
-    /// Sets whether a file that git ignores may be written.
-    #[must_use]
-    pub fn ignored(mut self, ignored: Ignored) -> Self {
-        self.ignored = ignored;
-        self
-    }
-
     /// Sets which git configuration decides what is ignored.
     #[must_use]
     pub fn configuration(mut self, configuration: Configuration) -> Self {
@@ -233,7 +195,11 @@ impl Policy {
         if let Some(what) = self.protects(text) {
             return Err(Refusal::with(Code::Protected, path, what));
         }
-        if !self.scope.contains(text) {
+        if self
+            .scope
+            .as_ref()
+            .is_some_and(|files| !files.contains(text))
+        {
             return Err(Refusal::new(Code::OutOfScope, path));
         }
         if let RunsLater::RefusedUnless(allowed) = &self.runs_later
@@ -243,6 +209,11 @@ impl Policy {
             return Err(Refusal::with(Code::RunsLater, path, row.why));
         }
         Ok(text)
+    }
+
+    /// Whether a file that git ignores is refused.
+    pub(crate) fn heeds_ignore(&self) -> bool {
+        self.scope.is_none()
     }
 
     /// A description of the protected name that covers `path`, if any. Does not check whether the
@@ -259,15 +230,5 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Policy::new()
-    }
-}
-
-impl Scope {
-    fn contains(&self, path: &str) -> bool {
-        match self {
-            Scope::Everything => true,
-            Scope::Files(files) => files.contains(path),
-            Scope::Matching(patterns) => patterns.covers(path, Kind::File, Case::Sensitive),
-        }
     }
 }

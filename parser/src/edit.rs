@@ -14,9 +14,8 @@ pub use mark::{EDIT, marks};
 pub use misfit::{Misfit, Rule, Why};
 
 use crate::code::ErrorCode;
-use crate::fence::Unprintable;
 use crate::span::{Span, slice};
-use mark::{Mark, MarkLine, PLAIN, marks_of, next_mark};
+use mark::{Mark, MarkLine, next_mark};
 
 /// Whole lines to find, exactly once, and the lines that take their place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,36 +157,4 @@ fn first_text(content: &str, span: &Span) -> Option<Span> {
     let start = span.start + (text.len() - text.trim_start().len());
     let line = content.get(start..span.end)?.lines().next()?;
     Some(start..start + line.trim_end().len())
-}
-
-/// Writes hunks so that they are read back as they are.
-pub(crate) fn print(hunks: &[Hunk<'_>]) -> Result<String, Unprintable> {
-    let parts = || hunks.iter().flat_map(|hunk| [hunk.search, hunk.replace]);
-    if hunks.is_empty() || hunks.iter().any(|hunk| hunk.search.is_empty()) {
-        return Err(Unprintable::NoHunk);
-    }
-    if parts().any(|part| !part.is_empty() && !part.ends_with('\n')) {
-        return Err(Unprintable::NoFinalNewline);
-    }
-    let length = parts()
-        .map(mark::longest)
-        .max()
-        .unwrap_or_default()
-        .max(PLAIN - 1)
-        + 1;
-    let [search, divider, replace] = &marks_of(length);
-    let mut out = String::new();
-    for hunk in hunks {
-        out.extend([
-            search,
-            "\n",
-            hunk.search,
-            divider,
-            "\n",
-            hunk.replace,
-            replace,
-            "\n",
-        ]);
-    }
-    Ok(out)
 }

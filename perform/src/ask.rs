@@ -232,7 +232,7 @@ impl Asker<'_> {
         }
     }
 
-    /// A call that timed out because the run did is reported as the run's limit: `--call-limit` would not help.
+    /// A call that timed out because the run did is reported as the run's limit: a longer `call_limit` would not help.
     fn cause(&self, no_answer: &NoAnswer, record: &Record) -> Cause {
         match no_answer {
             NoAnswer::OverLimit(limit) => spending::cause(limit),

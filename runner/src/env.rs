@@ -65,11 +65,6 @@ impl Env {
         self.variables.insert(name.into(), value.into());
     }
 
-    /// Removes a variable.
-    pub fn remove(&mut self, name: impl AsRef<OsStr>) {
-        self.variables.remove(name.as_ref());
-    }
-
     /// The value of a variable.
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
         self.variables.get(name.as_ref()).map(OsString::as_os_str)
@@ -112,7 +107,5 @@ mod tests {
         let mut env = Env::allowed([("HOME".into(), "/home/a".into())], &[]);
         env.set("HOME", "/nowhere");
         assert_eq!(env.get("HOME"), Some(OsStr::new("/nowhere")));
-        env.remove("HOME");
-        assert_eq!(env.get("HOME"), None);
     }
 }

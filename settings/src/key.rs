@@ -50,8 +50,8 @@ pub enum Takes {
     Many(&'static str),
     /// One of several words: its name, the words and their meanings.
     Word(&'static str, &'static [(&'static str, &'static str)]),
-    /// None; the opposite flag and what that does.
-    Nothing(&'static str, &'static str),
+    /// `true` or `false`; `true` if the flag stands alone.
+    Switch,
 }
 
 impl Flag {
@@ -89,8 +89,7 @@ impl Flag {
 }
 
 impl Key {
-    /// Parses the argument of the flag into a layer; for a flag without an argument, `true` or
-    /// `false`.
+    /// Parses the argument of the flag into a layer.
     pub fn give(&self, layer: &mut Layer, text: &str) -> Result<(), String> {
         self.give.map_or(Ok(()), |give| give(layer, text))
     }

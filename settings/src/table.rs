@@ -115,19 +115,17 @@ settings! {
         // A variable of the environment sets it, too: which one depends on the provider, see `Settings::put_environment`.
         base_url: Option<Address> => base_url: Setting<Option<String>> = unset(), differs,
             one("base-url", "URL", "The address of the model's service: for Gemini and Anthropic the origin, for the OpenAI dialect including /v1");
-        /// If not set, the service decides.
-        temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never,
-            one("temperature", "NUMBER", "How freely the model chooses its words, 0 to 2; by default its service decides");
+        /// How freely the model chooses its words, 0 to 2; if not set, its service decides.
+        temperature: Option<Temperature> => temperature: Setting<Option<f64>> = unset(), never;
         /// Stream the reply.
         stream: Option<bool> => stream: Setting<bool> = Setting::default(true), never,
-            switch("stream", "Stream the reply, which is the default", "no-stream", "Wait for the whole reply instead of streaming it");
+            switch("stream", "Stream the reply [default: true]");
         /// How long the model's service may send nothing: 5m, or 10m for a reply that is not streamed. Trusted files only.
         // A call that is abandoned is paid for, and made again.
         timeout: Option<Time> => timeout: Setting<Option<Duration>> = unset(), differs,
             one("timeout", "DURATION", "How long the model's service may send nothing; by default 5m, or 10m for a reply that is not streamed");
         /// How long one model call may take, including retries: as long as it streams, or `timeout` for a reply that is not streamed. Trusted files only.
-        call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), differs,
-            one("call-limit", "DURATION", "How long one model call may take, including retries; by default as long as it streams, or --timeout for a reply that is not streamed");
+        call_limit: Option<Time> => call_limit: Setting<Option<Duration>> = unset(), differs;
         /// How long to wait for the quota of the model's service to be reset. By default a run that would have to wait for minutes ends.
         wait: Option<Time> => wait: Setting<Option<Duration>> = unset(), never,
             one("wait", "DURATION", "How long to wait for the quota of the model's service to be reset; by default the run ends and says when to come again")
@@ -177,25 +175,19 @@ settings! {
         may_write: Vec<Pattern> => may_write: Vec<Setting<String>> = Vec::new(), differs,
             many("allow-write", "PATTERN", "Let the build leave files of this gitignore pattern that another program runs later without being asked, such as .envrc; can be repeated");
         /// A build that prints more is stopped.
-        output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises,
-            one("build-output-limit", "SIZE", "Stop a build that prints more than this");
+        output_limit: Option<Size> => build_output: Setting<u64> = Setting::default(64 << 20), raises;
         /// If a build fails after printing more, the model gets the beginning and the end.
         prompt_limit: Option<Size> => build_prompt: Setting<u64> = Setting::default(1 << 20), raises;
         /// A build whose processes use more memory together is stopped; if not set, three quarters of the machine's. Trusted files only.
-        memory: Option<Size> => build_memory: Setting<Option<u64>> = unset(), differs,
-            one("build-memory", "SIZE", "Stop a build that uses more memory than this; by default three quarters of the machine's");
+        memory: Option<Size> => build_memory: Setting<Option<u64>> = unset(), differs;
         /// A build that has more processes at once is stopped.
-        processes: Option<Count> => build_processes: Setting<u64> = Setting::default(4096), raises,
-            one("build-processes", "NUMBER", "Stop a build that has more processes at once than this");
+        processes: Option<Count> => build_processes: Setting<u64> = Setting::default(4096), raises;
         /// The space for temporary files; if not set, half of the machine's memory. Trusted files only.
-        temporary: Option<Size> => build_temporary: Setting<Option<u64>> = unset(), differs,
-            one("build-temporary", "SIZE", "The space for a build's temporary files; by default half of the machine's memory");
+        temporary: Option<Size> => build_temporary: Setting<Option<u64>> = unset(), differs;
         /// How large a file a build may write.
-        file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises,
-            one("build-file", "SIZE", "How large a file a build may write");
+        file: Option<Size> => build_file: Setting<u64> = Setting::default(64 << 30), raises;
         /// How many files, pipes and sockets one process of a build may have open.
-        open_files: Option<Count> => build_open_files: Setting<u64> = Setting::default(1 << 16), raises,
-            one("build-open-files", "NUMBER", "How many files one process of a build may have open");
+        open_files: Option<Count> => build_open_files: Setting<u64> = Setting::default(1 << 16), raises;
     }
 
     /// `[sandbox]`. Only a trusted file can open it.
@@ -205,7 +197,7 @@ settings! {
             Flag::new("sandbox", Takes::Word("MODE", Sandbox::WORDS), "The sandbox around the build");
         /// Whether the build may use the network.
         network: Option<bool> => network: Setting<bool> = Setting::default(false), raises,
-            switch("network", "Let the build use the network", "no-network", "Do not let the build use the network, which is the default");
+            switch("network", "Let the build use the network");
         /// Hosts that the build may reach although it has no network, by a proxy: `HOST` (ports 443 and 80) or `HOST:PORT`. `NAME=RANGE` lets the name lead to these addresses, also private ones: `mirror.example=10.0.0.0/8`. The lists of all layers are combined.
         hosts: Vec<HostName> => hosts: Vec<Setting<String>> = Vec::new(), differs,
             many("allow-host", "HOST[:PORT][=RANGE]", "Let the build reach this host by a proxy, without a network otherwise; can be repeated");
@@ -216,8 +208,7 @@ settings! {
         readable: Vec<Place> => readable: Vec<Setting<PathBuf>> = Vec::new(), differs,
             many("readable", "PATH", "Let the build read this path outside the project; can be repeated");
         /// What builds have written to the caches of tools is removed at the start of a run if it is larger than this.
-        cache_limit: Option<Size> => cache_limit: Setting<u64> = Setting::default(8 << 30), raises,
-            one("cache-limit", "SIZE", "Remove what builds have written to the caches of tools if it is larger than this");
+        cache_limit: Option<Size> => cache_limit: Setting<u64> = Setting::default(8 << 30), raises;
         /// Variables that the build gets in addition to PATH, HOME, the locale and similar ones.
         env: Vec<VariableName> => env: Vec<Setting<String>> = Vec::new(), differs,
             many("env", "NAME", "Pass this environment variable to the build; can be repeated");
@@ -279,7 +270,7 @@ settings! {
         protect_grader: Option<bool> => protect_grader: Setting<bool> = Setting::default(false), lowers;
         /// Teach the model to answer with edits of lines, too, instead of whole files only.
         edits: Option<bool> => edits: Setting<bool> = Setting::default(false), never,
-            switch("edits", "Let the model edit lines instead of giving whole files", "no-edits", "Ask for whole files only");
+            switch("edits", "Let the model edit lines instead of giving whole files");
         /// Prices that override the built-in table.
         #[schemars(schema_with = "prices")]
         price: Vec<Price> => prices: Vec<Setting<Price>> = Vec::new(), differs;
@@ -322,13 +313,8 @@ const fn many(name: &'static str, value: &'static str, help: &'static str) -> Fl
     Flag::new(name, Takes::Many(value), help)
 }
 
-const fn switch(
-    name: &'static str,
-    help: &'static str,
-    no: &'static str,
-    no_help: &'static str,
-) -> Flag {
-    Flag::new(name, Takes::Nothing(no, no_help), help)
+const fn switch(name: &'static str, help: &'static str) -> Flag {
+    Flag::new(name, Takes::Switch, help)
 }
 
 /// No value weakens anything.

@@ -85,9 +85,6 @@ impl Which for OfOrder {
             "model.timeout" => Some(
                 "How long the model's service may send nothing; it sends nothing until the reply is there [default: 10m]",
             ),
-            "model.call_limit" => {
-                Some("How long one model call may take, including retries; by default --timeout")
-            }
             "sandbox.mode" => Some("The sandbox around the commands"),
             "sandbox.network" => Some("Let the commands use the network"),
             "sandbox.hosts" => Some("Let the commands reach this host by a proxy; can be repeated"),
@@ -122,7 +119,7 @@ fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'sta
 impl<W: Which> Args for Flags<W> {
     fn augment_args(command: Command) -> Command {
         let command = command.next_help_heading(W::HEADING);
-        command.args(flags::<W>().flat_map(|(key, flag, help)| describe(key, flag, help)))
+        command.args(flags::<W>().map(|(key, flag, help)| describe(key, flag, help)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -134,8 +131,8 @@ impl<W: Which> FromArgMatches for Flags<W> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let mut layer = Layer::default();
         for (key, flag, _) in flags::<W>() {
-            for text in given(matches, flag) {
-                key.give(&mut layer, &text)
+            for text in matches.get_many::<String>(flag.name).into_iter().flatten() {
+                key.give(&mut layer, text)
                     .map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
             }
         }
@@ -150,8 +147,7 @@ impl<W: Which> FromArgMatches for Flags<W> {
     }
 }
 
-/// The flag, and its opposite if it takes no value.
-fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
+fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Arg {
     let default = key
         .default_text()
         .map(|text| format!(" [default: {text}]"))
@@ -164,39 +160,23 @@ fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Vec<Arg> {
             .map(|()| text.to_owned())
     };
     match flag.takes {
-        Takes::One(value) => vec![
-            arg.value_name(value)
-                .value_parser(read)
-                .allow_negative_numbers(true),
-        ],
-        Takes::Many(value) => {
-            vec![
-                arg.value_name(value)
-                    .value_parser(read)
-                    .action(ArgAction::Append),
-            ]
-        }
-        Takes::Word(value, known) => vec![arg.value_name(value).value_parser(words(known))],
-        Takes::Nothing(no, help) => {
-            let opposite = Arg::new(no).long(no).help(help).overrides_with(flag.name);
-            [arg.overrides_with(no), opposite]
-                .map(|arg| arg.action(ArgAction::SetTrue))
-                .into()
-        }
-    }
-}
-
-fn given(matches: &ArgMatches, flag: &Flag) -> Vec<String> {
-    match flag.takes {
-        Takes::One(_) | Takes::Many(_) | Takes::Word(..) => matches
-            .get_many::<String>(flag.name)
-            .into_iter()
-            .flatten()
-            .cloned()
-            .collect(),
-        Takes::Nothing(..) if matches.get_flag(flag.name) => vec![true.to_string()],
-        Takes::Nothing(no, _) if matches.get_flag(no) => vec![false.to_string()],
-        Takes::Nothing(..) => Vec::new(),
+        Takes::One(value) => arg
+            .value_name(value)
+            .value_parser(read)
+            .allow_negative_numbers(true),
+        Takes::Many(value) => arg
+            .value_name(value)
+            .value_parser(read)
+            .action(ArgAction::Append),
+        Takes::Word(value, known) => arg.value_name(value).value_parser(words(known)),
+        Takes::Switch => arg
+            .value_name("true|false")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .value_parser(["true", "false"])
+            .hide_possible_values(true)
+            .overrides_with(flag.name),
     }
 }
 
@@ -267,17 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn the_later_of_a_flag_and_its_opposite_counts() {
-        assert_eq!(
-            layer(&["--network", "--no-network"]).sandbox.network,
-            Some(false)
-        );
-        assert_eq!(
-            layer(&["--no-network", "--network"]).sandbox.network,
-            Some(true)
-        );
-        assert_eq!(layer(&["--no-stream", "--stream"]).model.stream, Some(true));
-        assert_eq!(layer(&["--no-stream"]).model.stream, Some(false));
+    fn the_last_value_of_a_switch_counts_and_a_bare_one_is_true() {
+        let network = |flags: &[&str]| layer(flags).sandbox.network;
+        assert_eq!(network(&["--network"]), Some(true));
+        assert_eq!(network(&["--network=false"]), Some(false));
+        assert_eq!(network(&["--network", "--network=false"]), Some(false));
+        assert_eq!(network(&["--network=false", "--network"]), Some(true));
+        assert!(Line::try_parse_from(["x", "--network=maybe"]).is_err());
     }
 
     #[test]

@@ -74,6 +74,7 @@ impl Cli {
     fn too_many_rounds(&self) -> Option<String> {
         let (settings, most) = match &self.command {
             None => (&self.run.settings, COMMIT_ROUNDS),
+            Some(Asked::Run(args)) => (&args.settings, COMMIT_ROUNDS),
             Some(Asked::Implement(args)) => (&args.settings, IMPLEMENT_ROUNDS),
             Some(_) => return None,
         };
@@ -109,17 +110,33 @@ fn is_below(folder: &Path, root: &Path) -> bool {
     is_plain && there.is_some_and(|there| there.starts_with(root))
 }
 
-/// `code-commit "Greet the world."`: says which flag the words are the value of.
+/// `code-commit "Greet the world."`, `code-commit run greet`: says which flag the words are the value of.
 fn with_flag_named(mut error: Error, words: &[OsString]) -> Error {
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+    let is_behind_command = error.kind() == ErrorKind::UnknownArgument;
+    let context = if is_behind_command {
+        ContextKind::InvalidArg
+    } else {
+        ContextKind::InvalidSubcommand
+    };
+    let Some(ContextValue::String(word)) = error.get(context) else {
         return error;
+    };
+    let command = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.to_str())
+        .find(|word| !word.starts_with('-'));
+    let is_query = if is_behind_command {
+        matches!(command, Some("run" | "implement")) && !word.starts_with('-')
+    } else {
+        word.contains(char::is_whitespace)
     };
     let behind_commit = words
         .windows(2)
         .any(|pair| pair == [OsStr::new("--commit"), OsStr::new(word)]);
     let tip = if behind_commit {
         "the message of a commit follows an equals sign: --commit=\"…\""
-    } else if word.contains(char::is_whitespace) {
+    } else if is_query {
         "a query is the value of -m: code-commit -m \"…\""
     } else {
         return error;
@@ -199,7 +216,7 @@ mod tests {
 
     #[test]
     fn more_rounds_than_the_loop_has_are_a_mistake() {
-        for (loop_of, most) in [("", 4), ("implement ", 8)] {
+        for (loop_of, most) in [("", 4), ("run ", 4), ("implement ", 8)] {
             let line = |count: u32| format!("code-commit {loop_of}--rounds {count}");
             assert!(read(&line(most)).is_ok());
             let error = read(&line(most + 1)).unwrap_err();
@@ -227,6 +244,10 @@ mod tests {
                 "a query is the value of -m: code-commit -m",
             ),
             (
+                &["code-commit", "run", "greet"],
+                "a query is the value of -m: code-commit -m",
+            ),
+            (
                 &["code-commit", "--commit", "greet"],
                 "follows an equals sign: --commit=",
             ),
@@ -240,7 +261,9 @@ mod tests {
                 .to_string();
             assert!(error.contains(tip), "{error}");
         }
-        assert!(!read("code-commit greet").unwrap_err().contains("-m"));
+        for line in ["code-commit greet", "code-commit costs greet"] {
+            assert!(!read(line).unwrap_err().contains("-m"), "{line}");
+        }
     }
 
     #[test]

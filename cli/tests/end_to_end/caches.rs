@@ -242,7 +242,8 @@ fn what_builds_fetched_is_removed_by_clean_and_where_it_is_too_much() {
         (user.check(&fetch).code, user.registry.downloads()),
         (Some(0), 2)
     );
-    let bounded = user.check(&["--sandbox", "namespaces", "--cache-limit", "10B"]);
+    user.scene.user_file("[sandbox]\ncache_limit = \"10B\"\n");
+    let bounded = user.check(&["--sandbox", "namespaces"]);
     assert!(
         bounded.code != Some(0) && bounded.err.contains("more than `[sandbox] cache_limit`"),
         "{bounded}"

@@ -637,9 +637,7 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
                 &files,
                 Script::new(replies.iter().map(|reply| Step::text(reply))),
             );
-            let own = scene.project.beside().join(".config/code-commit");
-            std::fs::create_dir_all(&own).unwrap();
-            std::fs::write(own.join("config.toml"), config).unwrap();
+            scene.user_file(config);
             let ran = scene.commit(more);
             assert_eq!(ran.code, Some(0), "{}", ran.out);
             let told = scene.recorded("2-build.txt");

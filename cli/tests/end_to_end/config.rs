@@ -1,7 +1,5 @@
 //! `code-commit.toml`, the user's own file, what each may decide, and `config` and `trust`.
 
-use std::io::Write as _;
-
 use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Server, Step};
 
@@ -10,16 +8,6 @@ use crate::scenes::program::Ran;
 use crate::typed;
 
 impl Scene {
-    /// The user's own configuration.
-    pub fn user_file(&self, text: &str) {
-        let folder = self.project.beside().join(".config/code-commit");
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::File::create(folder.join("config.toml"))
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
-    }
-
     fn project_file(&self, text: &str) {
         self.project
             .write("code-commit.toml", text.as_bytes())
@@ -57,7 +45,7 @@ fn every_setting_is_shown_with_its_origin() {
             "3",
             "--writable",
             "~/.cache",
-            "--no-stream",
+            "--stream=false",
         ],
         &[
             ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1"),

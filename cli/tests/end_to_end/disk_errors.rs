@@ -63,7 +63,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
     let mut stopped = 0;
     for number in (1..).step_by(every()) {
         let scene = Scene::with_replies([MENDS_IT]);
-        let args = [&scene.flags()[..], &["--no-stream"]].concat();
+        let args = [&scene.flags()[..], &["--stream=false"]].concat();
         let Some(ran) = injected(&scene, &format!("fstat:error=EIO:when={number}"), &args) else {
             return;
         };
@@ -142,7 +142,7 @@ fn a_disk_that_fails_once_while_names_are_changed_costs_no_undo() {
     for number in (1..).step_by(every()).chain([3]) {
         let scene = Scene::with_replies([MENDS_IT]);
         let old = files::named(&scene.project.root().join("src"));
-        let args = [&scene.flags()[..], &["--no-stream"]].concat();
+        let args = [&scene.flags()[..], &["--stream=false"]].concat();
         let injection = format!("renameat,renameat2:error=EIO:when={number}");
         let Some(ran) = injected(&scene, &injection, &args) else {
             return;
@@ -192,7 +192,7 @@ fn a_manifest_that_cannot_be_opened_once_costs_no_undo() {
         scene
     };
     let run = |scene: &Scene, options: &[&str]| {
-        let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
+        let args = [&scene.flags()[..], &["--stream=false", "--rounds", "1"]].concat();
         injected_into(
             &scene.keyed(&args, &[]),
             &scene.project.beside().join("strace"),
@@ -253,7 +253,7 @@ fn what_a_build_left_in_the_tree_when_the_disk_failed_goes_with_the_next_command
             .project
             .write("agent-config/query.txt", b"change a\n")
             .unwrap();
-        let args = [&scene.flags()[..], &["--no-stream", "--rounds", "1"]].concat();
+        let args = [&scene.flags()[..], &["--stream=false", "--rounds", "1"]].concat();
         let Some(ran) = injected(&scene, &format!("rename:error=EIO:when={number}+"), &args) else {
             return;
         };
@@ -324,7 +324,7 @@ fn a_folder_of_the_record_that_cannot_be_closed_stops_no_command() {
         |_| vec!["costs"],
         |_| vec!["undo"],
         |_| vec!["clean", "--keep", "0"],
-        |scene| [&scene.flags()[..], &["--no-stream"]].concat(),
+        |scene| [&scene.flags()[..], &["--stream=false"]].concat(),
     ];
     for args in commands {
         let whole = scene();

@@ -139,7 +139,7 @@ fn a_whole_answer_in_an_unusual_form_is_used_and_asked_for_once() {
     let unstated = Step::text(MENDS_IT).finish("");
     let cases = [
         (plain, "--stream"),
-        (unstated, "--no-stream"),
+        (unstated, "--stream=false"),
         (Step::text(MENDS_IT).finish("eos"), "--stream"),
     ];
     for (step, stream) in cases {

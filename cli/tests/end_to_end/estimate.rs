@@ -11,12 +11,9 @@ use crate::scenes::{files, order};
 
 /// The user's own file says what the model costs, and what it takes.
 fn priced(scene: &Scene, window: u64) {
-    let folder = scene.project.beside().join(".config/code-commit");
-    std::fs::create_dir_all(&folder).unwrap();
-    let price = format!(
+    scene.user_file(&format!(
         "[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\nwindow = {window}\n"
-    );
-    std::fs::write(folder.join("config.toml"), price).unwrap();
+    ));
 }
 
 fn without_numbers(text: &str) -> String {

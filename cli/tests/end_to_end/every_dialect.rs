@@ -136,7 +136,7 @@ fn every_dialect_does_the_same_work_for_the_same_tokens_at_its_own_price() {
     for service in services() {
         let rows = [
             ("streamed", run(&service, "--stream")),
-            ("whole", run(&service, "--no-stream")),
+            ("whole", run(&service, "--stream=false")),
             ("order", order(&service)),
         ];
         for (what, (calls, input, output, cached, cost)) in rows {

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use code_commit_fixtures::projects;
 use code_commit_fixtures::server::{Script, Step};
 use code_commit_parser::edit::{self, Hunk};
-use code_commit_parser::fence::{Draft, print};
 use similar::{DiffTag, TextDiff};
 
 use crate::scenes::commit::Scene;
@@ -61,13 +60,19 @@ fn answer(now: &Files, changes: &Files, form: As) -> String {
                 Ok(new),
                 "{path}"
             );
-            print([Draft::Edit {
-                path,
-                hunks: &hunks,
-            }])
-            .unwrap()
+            let [search, divider, replace] = edit::marks();
+            let hunks: String = hunks
+                .iter()
+                .map(|hunk| {
+                    format!(
+                        "{search}\n{}{divider}\n{}{replace}\n",
+                        hunk.search, hunk.replace
+                    )
+                })
+                .collect();
+            format!("^^^edit {path}\n{hunks}^^^end\n")
         }
-        Some(_) | None => print([Draft::Write { path, content: new }]).unwrap(),
+        Some(_) | None => format!("^^^{path}\n{new}^^^end\n"),
     });
     blocks.collect()
 }

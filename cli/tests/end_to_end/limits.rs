@@ -21,14 +21,9 @@ fn priced(text: &str) -> Step {
 /// A scene whose model costs 1 $ a million tokens of input and 10 $ a million of output, and answers with 1,000 at most.
 fn scene(replies: &[&str]) -> Scene {
     let scene = Scene::new(Script::new(replies.iter().map(|reply| priced(reply))));
-    let folder = scene.project.beside().join(".config/code-commit");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::File::create(folder.join("config.toml"))
-        .unwrap()
-        .write_all(
-            b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n",
-        )
-        .unwrap();
+    scene.user_file(
+        "[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n",
+    );
     scene
 }
 
@@ -103,37 +98,27 @@ fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
 }
 
 #[test]
-fn a_build_that_prints_too_much_says_so_and_names_its_flag() {
+fn a_build_that_prints_too_much_says_so_and_names_its_setting() {
     let scene = scene(&[MENDS_IT, MENDS_IT]);
-    let flags = [
-        "--build-command",
-        "echo far too much",
-        "--build-output-limit",
-    ];
-    let ran = scene.commit(&[&flags[..], &["8B", "--rounds", "1"]].concat());
+    let flags = ["--build-command", "echo far too much", "--rounds", "1"];
+    scene.user_file("[build]\noutput_limit = \"8B\"\n");
+    let ran = scene.commit(&flags);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(
-        ran.err.contains("--build-output-limit lets it print more"),
+        ran.err
+            .contains("`output_limit` of `[build]` lets it print more"),
         "{ran}"
     );
-    assert_eq!(
-        scene.commit(&[&flags[..], &["1KiB"]].concat()).code,
-        Some(0)
-    );
+    scene.user_file("[build]\noutput_limit = \"1KiB\"\n");
+    assert_eq!(scene.commit(&flags).code, Some(0));
 }
 
 #[test]
-fn a_build_that_starts_too_many_processes_says_so_and_names_its_flag() {
+fn a_build_that_starts_too_many_processes_says_so_and_names_its_setting() {
     let scene = scene(&[MENDS_IT]);
+    scene.user_file("[build]\nprocesses = 10\n");
     let build = "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait'";
-    let ran = scene.commit(&[
-        "--build-command",
-        build,
-        "--build-processes",
-        "10",
-        "--rounds",
-        "1",
-    ]);
+    let ran = scene.commit(&["--build-command", build, "--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(
         ran.err
@@ -141,7 +126,8 @@ fn a_build_that_starts_too_many_processes_says_so_and_names_its_flag() {
         "{ran}"
     );
     assert!(
-        ran.err.contains("--build-processes lets it start more"),
+        ran.err
+            .contains("`processes` of `[build]` lets it start more"),
         "{ran}"
     );
     let said = scene.recorded("1-build.txt");
@@ -201,28 +187,27 @@ fn ended(scene: &Scene, ran: &Ran) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
+fn a_call_that_ends_for_lack_of_time_names_the_limit_and_how_to_raise_it() {
     let silent = || Step::text("").hang(Hang::BeforeHead).times(3);
     // Silence is tried again where there is time for it.
-    for (more, wanted, flag, requests) in [
-        (&["--max-time", "1s"][..], "limit-time", "--max-time", 1),
-        (&["--call-limit", "1s"], "timeout", "--call-limit", 1),
+    let whole = "--stream=false";
+    let (open, short) = ("", "[model]\ncall_limit = \"1s\"\n");
+    for (file, more, wanted, named, requests) in [
         (
-            &["--call-limit", "1s", "--max-time", "1h"],
-            "timeout",
-            "--call-limit",
+            open,
+            &["--max-time", "1s"][..],
+            "limit-time",
+            "--max-time",
             1,
         ),
-        (&["--timeout", "1s"], "idle", "--timeout", 3),
-        (&["--timeout", "1s", "--no-stream"], "idle", "--timeout", 1),
-        (
-            &["--call-limit", "1s", "--no-stream"],
-            "timeout",
-            "--call-limit",
-            1,
-        ),
+        (short, &[], "timeout", "`call_limit`", 1),
+        (short, &["--max-time", "1h"], "timeout", "`call_limit`", 1),
+        (open, &["--timeout", "1s"], "idle", "--timeout", 3),
+        (open, &["--timeout", "1s", whole], "idle", "--timeout", 1),
+        (short, &[whole], "timeout", "`call_limit`", 1),
     ] {
         let scene = Scene::new(Script::new([silent()]));
+        scene.user_file(file);
         let ran = scene.commit(more);
         assert_eq!(
             ended(&scene, &ran),
@@ -230,7 +215,7 @@ fn a_call_that_ends_for_lack_of_time_names_the_limit_and_its_flag() {
             "{more:?}: {ran}"
         );
         assert_eq!(scene.server.requests().len(), requests, "{more:?}: {ran}");
-        assert!(ran.out.contains(flag), "{more:?}: {ran}");
+        assert!(ran.out.contains(named), "{more:?}: {ran}");
     }
 }
 
@@ -295,14 +280,11 @@ fn a_call_may_take_as_long_as_it_streams() {
 #[test]
 fn a_call_that_still_streams_ends_at_its_own_limit() {
     let scene = Scene::new(Script::new([trickle()]));
-    let ran = scene.commit(&["--call-limit", "3s"]);
+    scene.user_file("[model]\ncall_limit = \"3s\"\n");
+    let ran = scene.commit(&[]);
     assert_eq!(
         ended(&scene, &ran),
         (Some(4), "timeout".to_owned()),
-        "{ran}"
-    );
-    assert!(
-        ran.out.contains("allow a longer call with --call-limit"),
         "{ran}"
     );
     assert_eq!(scene.server.requests().len(), 1, "{ran}");

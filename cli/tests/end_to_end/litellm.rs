@@ -146,8 +146,9 @@ fn config(service: &str) -> Value {
 const KEYS: [(&str, &str); 2] = [("OPENAI_API_KEY", KEY), ("ANTHROPIC_API_KEY", KEY)];
 const PROVIDERS: [&str; 3] = ["openai", "openai-responses", "anthropic"];
 
-fn commit(proxy: &Proxy, provider: &str, models: &str, more: &[&str]) -> Ran {
+fn commit(proxy: &Proxy, provider: &str, models: &str, user_file: &str, more: &[&str]) -> Ran {
     let scene = commit::Scene::new(Script::new([]));
+    scene.user_file(user_file);
     let base = proxy.base(provider);
     let args = ["--sandbox", "off", "--model", models, "--base-url", &base];
     scene.run_with(&[&args, more].concat(), &KEYS)
@@ -194,8 +195,14 @@ fn runs_and_orders_go_through_a_proxy_of_three_dialects_and_its_errors_are_named
             _ => [["change", "proposal"]; 2],
         };
         for [change, proposal] in models {
-            for how in ["--stream", "--no-stream"] {
-                let ran = commit(&proxy, provider, &format!("{provider}/{change}"), &[how]);
+            for how in ["--stream", "--stream=false"] {
+                let ran = commit(
+                    &proxy,
+                    provider,
+                    &format!("{provider}/{change}"),
+                    "",
+                    &[how],
+                );
                 assert_eq!(ran.code, Some(0), "{provider}/{change} {how}: {ran}");
             }
             let ran = order(&proxy, provider, proposal);
@@ -217,7 +224,8 @@ fn runs_and_orders_go_through_a_proxy_of_three_dialects_and_its_errors_are_named
         ] {
             let model = format!("{provider}/{passed}{model}");
             // No time for a retry.
-            let ran = commit(&proxy, provider, &model, &["--call-limit", "1s", "--json"]);
+            let once = "[model]\ncall_limit = \"1s\"\n";
+            let ran = commit(&proxy, provider, &model, once, &["--json"]);
             assert_eq!(ran.code, Some(4), "{model}: {ran}");
             assert!(
                 ran.out.contains(&format!(r#""code":"{code}""#)),
@@ -225,7 +233,7 @@ fn runs_and_orders_go_through_a_proxy_of_three_dialects_and_its_errors_are_named
             );
         }
         let models = format!("{provider}/{passed}long,{provider}/{change}");
-        let ran = commit(&proxy, provider, &models, &[]);
+        let ran = commit(&proxy, provider, &models, "", &[]);
         assert!(
             ran.code == Some(0) && ran.err.contains("is asked instead"),
             "{ran}"

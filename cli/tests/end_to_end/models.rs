@@ -70,7 +70,7 @@ fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_r
     ] {
         let scene = Scene::new(Script::new([Step::body(body), Step::text(MENDS_IT)]));
         let url = format!("{}/v1", scene.server.origin());
-        let ran = scene.openai(&["--base-url", &url, "--no-stream", "--json"], &[]);
+        let ran = scene.openai(&["--base-url", &url, "--stream=false", "--json"], &[]);
         assert_eq!(ran.code, Some(4), "{body}: {ran}");
         assert!(ran.out.contains(r#""code":"bad-reply""#), "{body}: {ran}");
         assert_eq!(scene.server.requests().len(), 1, "{body}");
@@ -88,7 +88,8 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
         .unwrap()
         .to_string();
     let proxy = [("HTTP_PROXY", closed.as_str()), ("OPENAI_API_KEY", KEY)];
-    let ran = scene.openai(&["--base-url", url, "--call-limit", "1s"], &proxy);
+    scene.user_file("[model]\ncall_limit = \"1s\"\n");
+    let ran = scene.openai(&["--base-url", url], &proxy);
     assert_eq!(ran.code, Some(4), "{ran}");
     assert!(
         ran.err
@@ -357,7 +358,7 @@ fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
 fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
     let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
     let url = format!("{}/v1", scene.server.origin());
-    for stream in ["--stream", "--no-stream"] {
+    for stream in ["--stream", "--stream=false"] {
         let args = [
             "--sandbox",
             "off",

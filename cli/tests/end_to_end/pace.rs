@@ -257,7 +257,7 @@ fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
         server.origin(),
         "--sandbox",
         "off",
-        "--no-stream",
+        "--stream=false",
     ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
@@ -277,6 +277,9 @@ const FAULTS: [(u16, &str); 7] = [
     (500, "server"),
     (503, "overloaded"),
 ];
+
+/// There is no time for a second attempt.
+const NO_RETRY: &str = "[model]\ncall_limit = \"1s\"\n";
 
 /// The last code that `--json` tells.
 fn word(ran: &Ran) -> String {
@@ -299,16 +302,10 @@ fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
         .map(|name| (name, "key-that-opens-nothing-78"));
     for (status, wanted) in FAULTS {
         let service = || Script::new([]).rule("POST ", Step::status(status).message("no"));
-        let patience = [
-            "--call-limit",
-            "1s",
-            "--sandbox",
-            "off",
-            "--json",
-            "--base-url",
-        ];
+        let flags = ["--sandbox", "off", "--json", "--base-url"];
         for model in models {
             let scene = Commit::new(service());
+            scene.user_file(NO_RETRY);
             let base = format!(
                 "{}{}",
                 scene.server.origin(),
@@ -320,10 +317,8 @@ fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
             );
             assert_eq!(scene.run(&["init", "--implement"]).code, Some(0));
             for which in [&[][..], &["implement"]] {
-                let ran = scene.run_with(
-                    &[which, &patience, &[&base, "--model", model]].concat(),
-                    &keys,
-                );
+                let ran =
+                    scene.run_with(&[which, &flags, &[&base, "--model", model]].concat(), &keys);
                 assert_eq!(
                     (ran.code, word(&ran).as_str()),
                     (Some(4), wanted),
@@ -332,7 +327,8 @@ fn a_fault_of_the_service_has_one_word_in_each_loop_and_each_dialect() {
             }
         }
         let scene = Order::scripted(&FILES, service());
-        let ran = scene.run(&["--call-limit", "1s", "--json"]);
+        scene.user_file(NO_RETRY);
+        let ran = scene.run(&["--json"]);
         assert_eq!(
             (ran.code, word(&ran).as_str()),
             (Some(4), wanted),

@@ -47,7 +47,7 @@ fn args(scene: &Scene) -> Vec<String> {
         "gemini-test",
         "--base-url",
         scene.server.origin(),
-        "--no-stream",
+        "--stream=false",
     ]
     .map(str::to_owned)
     .to_vec()

@@ -149,7 +149,7 @@ fn replies_with_the_key() -> Script {
 
 #[test]
 fn a_key_in_replies_and_build_output_leaves_no_trace() {
-    for more in [&[][..], &["--json"], &["--no-stream"]] {
+    for more in [&[][..], &["--json"], &["--stream=false"]] {
         let over = Over::with(telltale(), replies_with_the_key(), more);
         assert_eq!((over.ran.code, over.requests), (Some(0), 4), "{}", over.ran);
         assert!(
@@ -241,7 +241,7 @@ fn a_run_folder_holds_the_prompt_the_build_output_and_the_reply_twice_and_little
     let line = "0123456789 abcdefghijklmnopqrstuvwxyz ".repeat(50);
     let content = format!("{line}\n").repeat(5_000_000 / line.len());
     let reply = format!("^^^big.txt\n{content}^^^end\n");
-    for more in [&[][..], &["--no-stream"]] {
+    for more in [&[][..], &["--stream=false"]] {
         let project = Project::with(&FILES).unwrap();
         project
             .write("build.sh", b"#!/bin/sh\nseq 1 20000\n")

@@ -224,11 +224,7 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
                 "allowed_files": plan.allowed, "context_files": [], "acceptance_commands": ["sh tests/deeds.sh"],
             }));
             if keeps {
-                fs::create_dir_all(scene.beside(".config/code-commit")).unwrap();
-                scene.place(
-                    ".config/code-commit/config.toml",
-                    b"[order]\nbyproducts = \"keep\"\n",
-                );
+                scene.user_file("[order]\nbyproducts = \"keep\"\n");
             }
             Scene::Order(scene)
         }
@@ -325,7 +321,7 @@ impl Case {
                     "--rounds",
                     "1",
                     "--edits",
-                    "--no-stream",
+                    "--stream=false",
                 ]);
                 if self.plan.family == (Family::Commit { restores: true }) {
                     args.extend(["--on-failure", "restore"]);

@@ -13,7 +13,7 @@ pub use event::PhaseEvent;
 pub use files::{BACKLOG, Files, ISSUES, MEMORY, STORE, TBD, WIP};
 pub use focus::asks_to_change;
 pub use inputs::{CommitScope, Inputs};
-pub use marker::{Role, SPEC_ISSUE, is_terminal};
+pub use marker::{Role, SPEC_ISSUE};
 pub use run::{LOG, first_prompt, spec, still_holds};
 
 use code_commit_engine::{Named, Project};

@@ -87,11 +87,6 @@ impl Named for Role {
     }
 }
 
-/// Whether a marker ends a turn. A finding of the audit does not.
-pub fn is_terminal(name: &str) -> bool {
-    Role::ALL.iter().any(|role| role.terminal().contains(&name))
-}
-
 #[cfg(test)]
 mod tests {
     use code_commit_prompt::spec::system;
@@ -112,23 +107,6 @@ mod tests {
                     .all(|name| role.markers().contains(name))
             );
         }
-    }
-
-    #[test]
-    fn notes_and_findings_do_not_end_a_turn() {
-        assert!(!is_terminal("NOTE") && !is_terminal("TO_BE_DISCUSSED"));
-        assert!(
-            [
-                "SPEC_ISSUE",
-                "PLAN_COMPLETE",
-                "PROGRESS",
-                "DONE",
-                "APPROVED",
-                "REQUEST_CHANGES"
-            ]
-            .map(is_terminal)
-                == [true; 6]
-        );
     }
 
     #[test]

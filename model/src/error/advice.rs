@@ -18,7 +18,9 @@ impl CallError {
                  NO_PROXY names hosts that are reached without one"
             }
             Self::Proxy { .. } => "check HTTPS_PROXY, its user and password, and NO_PROXY",
-            Self::Timeout { .. } => "try again later, or allow a longer call with --call-limit",
+            Self::Timeout { .. } => {
+                "try again later, or allow a longer call with `call_limit` of `[model]`"
+            }
             Self::Idle { .. } => "try again later, or allow a longer silence with --timeout",
             Self::Cancelled => "resume the run when you want to go on",
             Self::Dropped { .. } | Self::StreamCut { .. } => {

@@ -27,11 +27,7 @@ pub(super) const PLAIN: usize = 7;
 /// The marks of a plain hunk, in their order.
 #[must_use]
 pub fn marks() -> [String; 3] {
-    marks_of(PLAIN)
-}
-
-pub(super) fn marks_of(length: usize) -> [String; 3] {
-    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(length));
+    let [search, divider, replace] = SIGNS.map(|sign| sign.to_string().repeat(PLAIN));
     [search + " " + SEARCH, divider, replace + " " + REPLACE]
 }
 
@@ -106,17 +102,6 @@ pub(crate) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
             });
         }
     }
-}
-
-/// The longest mark in a text, in signs.
-pub(super) fn longest(text: &str) -> usize {
-    let mut at = 0;
-    let marks = std::iter::from_fn(|| {
-        let found = next_mark(text, at)?;
-        at = found.line.end;
-        Some(found.length)
-    });
-    marks.max().unwrap_or_default()
 }
 
 /// Searches for all three plain runs at once with vector instructions; `None` on machines without them.

@@ -1,8 +1,6 @@
 //! Edit blocks: each rule of their grammar.
 
 use crate::show::check;
-use code_commit_parser::fence::{Draft, print};
-use code_commit_parser::{FileAction, edit::Hunk, parse};
 
 const HUNK: &str = "<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n";
 
@@ -127,39 +125,4 @@ fn an_indented_edit_is_a_block_and_a_file_named_edit_is_a_file() {
         check("^^^edit my file.txt\n<<<<<<< SEARCH\na\n=======\n>>>>>>> REPLACE\n^^^end\n")
             .starts_with("edit \"my file.txt\"")
     );
-}
-
-#[test]
-fn what_is_printed_is_read_back_whatever_the_lines_hold() {
-    let tricky = Hunk {
-        search: "<<<<<<< SEARCH\n^^^end\n",
-        replace: "======== \n>>>>>>>> REPLACE\n",
-    };
-    let plain = Hunk {
-        search: "\n",
-        replace: "",
-    };
-    let text = print([Draft::Edit {
-        path: "a",
-        hunks: &[tricky, plain],
-    }])
-    .unwrap();
-    let reply = parse(&text).unwrap();
-    let Some(FileAction::Edit(hunks)) = reply.files().next().map(|file| file.action) else {
-        unreachable!()
-    };
-    assert_eq!(hunks.iter().collect::<Vec<_>>(), [tricky, plain]);
-    for hunks in [
-        &[][..],
-        &[Hunk {
-            search: "",
-            replace: "x\n",
-        }],
-        &[Hunk {
-            search: "a",
-            replace: "x\n",
-        }],
-    ] {
-        assert!(print([Draft::Edit { path: "a", hunks }]).is_err());
-    }
 }

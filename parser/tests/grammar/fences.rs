@@ -486,43 +486,6 @@ fn hostile_shapes_are_read_in_one_pass() {
 }
 
 #[test]
-fn a_fence_is_as_long_as_its_content_needs() {
-    let length = |content| {
-        code_commit_parser::fence::length_for(code_commit_parser::fence::Kind::File, content)
-    };
-    assert_eq!(length("x ^^^end\n^^^\n^^^^^^\n^^^^end\n"), 3);
-    assert_eq!(length("^^^end\n"), 4);
-    assert_eq!(length("&&&start\n"), 4);
-    assert_eq!(length("^^^a\n^^^^^end\n  ^^^^ delete\n^^^^a\n"), 6);
-    assert_eq!(length("^^^a\n^^^^END\n"), 5);
-    assert_eq!(length("^^^a\n&&&&end\n"), 4);
-}
-
-#[test]
-fn what_would_not_be_read_back_is_not_printed() {
-    use code_commit_parser::fence::{Draft, NameFault, Unprintable, print};
-    let write = |path, content| print([Draft::Write { path, content }]);
-    assert_eq!(write("a", "x"), Err(Unprintable::NoFinalNewline));
-    for (name, fault) in [
-        ("", NameFault::Empty),
-        (" ", NameFault::Empty),
-        (" a", NameFault::Reserved),
-        ("^a", NameFault::Reserved),
-        ("end", NameFault::Reserved),
-        ("DELETE x", NameFault::Reserved),
-        ("a\nb", NameFault::Control),
-        ("`a`", NameFault::Quoted),
-    ] {
-        assert_eq!(write(name, ""), Err(Unprintable::Name(fault)), "{name:?}");
-    }
-    insta::assert_snapshot!(write("a b", "^^^end\n").unwrap(), @"
-    ^^^^a b
-    ^^^end
-    ^^^^end
-    ");
-}
-
-#[test]
 fn a_growing_text_is_read_by_the_same_rules() {
     let mut openers = code_commit_parser::partial::Openers::default();
     let text = "^^^a\n\u{feff}^^^no\n^^^end\n\u{feff}^^^no\n&&&start\n&&&end\n^^^^b\n^^^no\n^^^^end\n^^^`no`\n^^^c\n^^^d\n^^^no";

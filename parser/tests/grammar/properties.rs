@@ -11,7 +11,7 @@ mod four_passes;
 use std::collections::HashSet;
 
 use code_commit_parser::edit::{self, Hunk};
-use code_commit_parser::fence::{Draft, check_name, print};
+use code_commit_parser::fence::check_name;
 use code_commit_parser::partial::Openers;
 use code_commit_parser::{Ask, Diagnostic, FileAction, Reply, parse, parse_bytes};
 use proptest::prelude::*;
@@ -71,43 +71,39 @@ enum Owned {
     NoChange(String),
 }
 
-impl Owned {
-    fn hunks(&self) -> Vec<Hunk<'_>> {
-        match self {
-            Self::Edit(_, hunks) => hunks
-                .iter()
-                .map(|(search, replace)| Hunk { search, replace })
-                .collect(),
-            Self::Write(..)
-            | Self::Delete(_)
-            | Self::User(_)
-            | Self::Debug(_)
-            | Self::NoChange(_) => Vec::new(),
-        }
-    }
+/// The blocks as a reply has them.
+fn printed(blocks: &[Owned]) -> String {
+    blocks.iter().map(block).collect()
+}
 
-    fn draft<'h>(&'h self, hunks: &'h [Hunk<'h>]) -> Draft<'h> {
-        match self {
-            Self::Write(path, content) => Draft::Write { path, content },
-            Self::Edit(path, _) => Draft::Edit { path, hunks },
-            Self::Delete(path) => Draft::Delete { path },
-            Self::User(content) => Draft::User(content),
-            Self::Debug(content) => Draft::Debug(content),
-            Self::NoChange(content) => Draft::NoChange(content),
+fn block(block: &Owned) -> String {
+    match block {
+        Owned::Write(path, content) => fenced('^', path, content, "end"),
+        Owned::Edit(path, hunks) => {
+            let hunks: String = hunks.iter().map(hunk).collect();
+            fenced('^', &format!("edit {path}"), &hunks, "end")
         }
+        Owned::Delete(path) => fenced('^', path, "", "delete"),
+        Owned::User(content) => fenced('&', "start", content, "end"),
+        Owned::Debug(content) => fenced('%', "start", content, "end"),
+        Owned::NoChange(content) => fenced('$', "start", content, "end"),
     }
 }
 
-/// The blocks as a reply has them.
-fn printed(blocks: &[Owned]) -> String {
-    let hunks: Vec<Vec<Hunk<'_>>> = blocks.iter().map(Owned::hunks).collect();
-    print(
-        blocks
-            .iter()
-            .zip(&hunks)
-            .map(|(block, hunks)| block.draft(hunks)),
+/// Longer than any fence of the content, if it has one.
+fn fenced(sigil: char, name: &str, content: &str, close: &str) -> String {
+    let is_plain = !content.contains(['^', '&', '%', '$']);
+    let fence = String::from(sigil).repeat(if is_plain { 3 } else { 12 });
+    format!("{fence}{name}\n{content}{fence}{close}\n")
+}
+
+fn hunk((search, replace): &(String, String)) -> String {
+    format!(
+        "{} SEARCH\n{search}{}\n{replace}{} REPLACE\n",
+        "<".repeat(12),
+        "=".repeat(12),
+        ">".repeat(12)
     )
-    .unwrap()
 }
 
 fn name() -> impl Strategy<Value = String> {

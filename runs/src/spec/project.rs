@@ -326,16 +326,5 @@ pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The run folders, the oldest first.
-pub fn runs(runs: &Path) -> Vec<PathBuf> {
-    let entries = code_commit_dir::list(runs).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.join(code_commit_perform::JOURNAL).is_file())
-        .collect();
-    paths.sort_unstable();
-    paths
-}
-
 #[cfg(test)]
 mod tests;

@@ -122,7 +122,7 @@ def replies(programs, turns):
             project = task.Project(Path(folder))
             # The service's own work on such a reply would be most of the time, so only CPU and memory are told.
             contestants = {"streamed": task.ours(programs, project, server, "--sandbox", "off", requests=1),
-                           "whole": task.ours(programs, project, server, "--sandbox", "off", "--no-stream", requests=1)}
+                           "whole": task.ours(programs, project, server, "--sandbox", "off", "--stream=false", requests=1)}
             costs = measure.interleaved(contestants, turns)
         for name in contestants:
             found = measure.medians(costs[name])

@@ -166,13 +166,13 @@ pub fn ended(ended: Ended) -> String {
     }
 }
 
-/// The flag for a build that exceeded one of its limits.
+/// The setting for a build that exceeded one of its limits.
 pub fn hint(ended: Ended) -> Option<&'static str> {
     match ended {
         Ended::TimedOut => Some("--build-timeout gives it more time, --max-time the whole run"),
-        Ended::TooMuchOutput => Some("--build-output-limit lets it print more"),
-        Ended::TooMuchMemory => Some("--build-memory gives it more"),
-        Ended::TooManyProcesses => Some("--build-processes lets it start more"),
+        Ended::TooMuchOutput => Some("`output_limit` of `[build]` lets it print more"),
+        Ended::TooMuchMemory => Some("`memory` of `[build]` gives it more"),
+        Ended::TooManyProcesses => Some("`processes` of `[build]` lets it start more"),
         Ended::Exited(_)
         | Ended::Signaled(_)
         | Ended::NotFound

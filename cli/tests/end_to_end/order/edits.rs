@@ -106,7 +106,7 @@ fn an_unfinished_order_goes_on_with_the_lesson_that_it_began_with() {
     let miss = edited("src/greet.sh", &sha256(OLD), "no such line\n", "x\n");
     let scene = Scene::with(&[&miss, &good()]);
     assert_eq!(scene.run(&["--edits", "--max-calls", "1"]).code, Some(4));
-    let resumed = scene.run(&["--no-edits", "--max-calls", "2"]);
+    let resumed = scene.run(&["--edits=false", "--max-calls", "2"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
     assert!(
         scene

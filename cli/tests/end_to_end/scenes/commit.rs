@@ -42,6 +42,12 @@ impl Scene {
         scene
     }
 
+    /// The user's own configuration.
+    pub fn user_file(&self, text: &str) {
+        let home = self.project.beside();
+        files::write(&home.join(".config/code-commit/config.toml"), text);
+    }
+
     /// From now on the roll-up counts as one that a script has made.
     pub fn disown_rollup(&self) {
         std::fs::remove_file(self.project.root().join("agent-config/codeRollup.json")).unwrap();

@@ -122,13 +122,14 @@ impl Scene {
         fs::write(self.beside(name), bytes).unwrap();
     }
 
+    /// The user's own configuration.
+    pub fn user_file(&self, text: &str) {
+        files::write(&self.beside(".config/code-commit/config.toml"), text);
+    }
+
     /// The user's own configuration protects `tests/**`.
     pub fn protect_tests(&self) {
-        fs::create_dir_all(self.beside(".config/code-commit")).unwrap();
-        self.place(
-            ".config/code-commit/config.toml",
-            b"protect = [\"tests/**\"]\n",
-        );
+        self.user_file("protect = [\"tests/**\"]\n");
     }
 
     /// A key file that git does not see.

@@ -83,12 +83,10 @@ fn what_the_tree_is_not() {
         &[
             case("a dirty tree", &["--require-clean"]).after(&write("src/greet.sh", b"# new\n")),
             case("a dirty tree of many files", &["--require-clean"]).after(&seven_files),
-            case(
-                "a dirty tree that may be",
-                &["--quiet", "--sandbox", "off", "--call-limit", "1s"],
-            )
-            .after(&write("src/greet.sh", b"# new\n"))
-            .warns(),
+            case("a dirty tree that may be", &["--quiet", "--sandbox", "off"])
+                .after(&write("src/greet.sh", b"# new\n"))
+                .after(&|scene| scene.user_file("[model]\ncall_limit = \"1s\"\n"))
+                .warns(),
         ],
     );
 }

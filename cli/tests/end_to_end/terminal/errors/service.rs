@@ -36,14 +36,11 @@ fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) 
 }
 
 /// All of them at once: most of their time they wait.
-fn table(name: &str, steps: &[(&str, Step)], more: &[&str]) {
+fn table(name: &str, steps: &[(&str, Step)], user_file: &str) {
     let said = |(case, step): &(&str, Step)| {
-        said(
-            case,
-            &Scene::new(Script::new([step.clone().times(9)])),
-            more,
-            &[],
-        )
+        let scene = Scene::new(Script::new([step.clone().times(9)]));
+        scene.user_file(user_file);
+        said(case, &scene, &[], &[])
     };
     let said = &said;
     let text: String = std::thread::scope(|scope| {
@@ -92,9 +89,11 @@ fn what_a_service_answers_in_place_of_a_reply() {
                 Step::status(400).message("a\u{1b}[31mb\u{202e}c"),
             ),
         ],
-        &[],
+        "",
     );
 }
+
+const THREE_SECONDS: &str = "[model]\ncall_limit = \"3s\"\n";
 
 /// With three seconds to spend there is time for a second attempt and none for a third.
 #[test]
@@ -122,7 +121,7 @@ fn what_is_tried_again_and_given_up() {
             ("no answer", Step::text("").hang(Hang::BeforeHead)),
             ("an answer that stands still", broken.hang(Hang::After(100))),
         ],
-        &["--call-limit", "3s"],
+        THREE_SECONDS,
     );
 }
 
@@ -131,8 +130,8 @@ fn every_further_attempt_is_told() {
     let scene = Scene::new(Script::new([Step::status(503)
         .message("too many")
         .times(9)]));
-    let args = [&scene.flags()[..], &["--call-limit", "3s"]].concat();
-    let done = scene.keyed(&args, &[]).output().unwrap();
+    scene.user_file(THREE_SECONDS);
+    let done = scene.keyed(&scene.flags(), &[]).output().unwrap();
     check(
         "errors_tried_again",
         &scene,
@@ -143,14 +142,8 @@ fn every_further_attempt_is_told() {
 #[test]
 fn services_that_are_not_there() {
     let scene = Scene::new(Script::new([]));
-    let nobody = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        "http://127.0.0.1:9",
-        "--call-limit",
-        "3s",
-    ];
+    let nobody = ["--model", "gemini-test", "--base-url", "http://127.0.0.1:9"];
+    scene.user_file(THREE_SECONDS);
     let refused = said("nobody listens", &scene, &nobody, &[]);
     let poor = Step::status(429)
         .code("insufficient_quota")
