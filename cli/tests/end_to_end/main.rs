@@ -61,6 +61,8 @@ mod recovery;
 mod resume;
 mod runs_later;
 mod scenes;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod session;
 mod shells;
 mod spec;
