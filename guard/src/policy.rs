@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use code_commit_names::{Binds, Writer};
+use code_commit_names::{Binds, Name, Writer};
 use gix::glob::pattern::Case;
 
 use crate::fold::{Folded, fold};
@@ -74,10 +74,21 @@ impl Policy {
         Policy::binding(Binds::Commit)
     }
 
-    /// Also protects the records that S0 keeps at the root (S0 §Logging).
+    /// What S0 forbids: `.git`, the build script, and the harness's own files, records and inputs. A file that git ignores
+    /// may be written.
     #[must_use]
     pub fn implement() -> Self {
-        Policy::binding(Binds::Implement)
+        let is_named = |row: &&Name| match row.binds() {
+            Some(Binds::Always | Binds::Implement) => true,
+            Some(Binds::Unscoped | Binds::Commit) => {
+                ["agent-config", "build.sh"].contains(&row.at_root())
+            }
+            None => false,
+        };
+        Policy {
+            ignored: Ignored::Allowed,
+            ..Policy::of(code_commit_names::PROTECTED.iter().filter(is_named))
+        }
     }
 
     /// What a build may change: everything except what a user or the harness writes, and what a program runs later
@@ -122,8 +133,12 @@ impl Policy {
     }
 
     fn binding(strictest: Binds) -> Self {
+        Policy::of(code_commit_names::protected(strictest))
+    }
+
+    fn of(protected: impl Iterator<Item = &'static Name>) -> Self {
         Policy {
-            protected: code_commit_names::protected(strictest)
+            protected: protected
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),

@@ -146,8 +146,9 @@ impl Finish {
     /// What to do.
     pub fn advice(&self) -> Advice {
         match self {
-            Self::Complete => Advice::Use,
-            Self::Empty | Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
+            // A reply without text is a reply: it counts, and nobody asks again behind the loop's back.
+            Self::Complete | Self::Empty => Advice::Use,
+            Self::ToolCall(_) | Self::Malformed | Self::Other => Advice::Retry,
             Self::Truncated
             | Self::Endless
             | Self::Filtered {

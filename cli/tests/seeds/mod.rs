@@ -12,7 +12,7 @@ mod s4;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
@@ -122,9 +122,11 @@ fn runs_of(name: &str, beside: &Path) -> usize {
     text(&beside.join(name)).lines().count()
 }
 
-/// What every file and folder of a tree is, but for those of git and of the record: path, inode, time of its last change, size, content.
-const TREE: &str = "find . \\( -path ./.git -o -path ./logs -o -path ./agent-config \\) -prune -o -mindepth 1 -printf '%p %i %T@ %s\\n' | sort; \
-    find . \\( -path ./.git -o -path ./logs -o -path ./agent-config \\) -prune -o -type f -exec sha256sum {} + | sort";
+/// What every file and folder of a tree is, but for those of git and of the record: path, inode, time of its last change,
+/// size, content.
+const TREE: &str = "own='-path ./.git -o -path ./logs -o -path ./agent-config -o -path ./llm-user-output.txt'; \
+    find . -mindepth 1 \\( $own \\) -prune -o -printf '%p %i %T@ %s\\n' | sort; \
+    find . \\( $own \\) -prune -o -type f -exec sha256sum {} + | sort";
 
 /// Shell lines with which the last command of a green run leaves a picture of the tree beside it.
 fn picture() -> String {
@@ -141,14 +143,6 @@ fn untouched_since_green(table: &mut Table, project: &Project) {
     ));
     let green = text(&project.beside().join("green"));
     table.same("the tree after the green build", &green, &now.out);
-}
-
-/// A prompt without the lines that are ours (design §6), and these.
-fn without_ours(prompt: &str) -> (String, Vec<&str>) {
-    let (ours, seeds): (Vec<&str>, Vec<&str>) = prompt
-        .split_inclusive('\n')
-        .partition(|line| line.starts_with("[code-commit]"));
-    (seeds.concat(), ours)
 }
 
 /// One row of the two loops that ask a model for files.
@@ -175,6 +169,14 @@ const fn row(
         calls,
         builds,
         exit: exit as i32,
+    }
+}
+
+impl Row {
+    /// The n-th reply as text.
+    fn reply(&self, n: usize) -> &'static str {
+        let reply = self.replies.get(n - 1).or(self.replies.last()).unwrap();
+        if *reply == THOUGHT_ONLY { "" } else { reply }
     }
 }
 
@@ -243,36 +245,68 @@ fn prompts(server: &Server) -> Vec<String> {
         .collect()
 }
 
+/// The files of a run, with `N` for the number of a call: its prompt, the answer as it came, the answer's text, and what the
+/// build printed. Where a reply is refused, the reasons are there: S0 says so, and S1 says nothing.
+struct Logs {
+    folder: PathBuf,
+    kinds: [&'static str; 4],
+}
+
+impl Logs {
+    fn text(&self, kind: usize, n: usize) -> String {
+        text(
+            &self
+                .folder
+                .join(self.kinds[kind].replace('N', &n.to_string())),
+        )
+    }
+}
+
 /// Prints the row, and judges what both loops have in common.
-fn count(table: &mut Table, row: &Row, scene: &commit::Scene, ran: &Ran) {
+fn count(table: &mut Table, row: &Row, scene: &commit::Scene, ran: &Ran, logs: &Logs) {
     let beside = scene.project.beside();
     let counted = [prompts(&scene.server).len(), runs_of("builds", beside)];
     let seed = [row.calls, row.builds];
     table.row(row.name, ran, row.exit, "calls builds", &seed, &counted);
-    table.holds(
-        "nothing is written outside",
-        !beside.join("outside.txt").exists(),
-    );
+    let is_outside = beside.join("outside.txt").exists();
+    table.holds("nothing is written outside", !is_outside);
     if row.exit == 0 {
         untouched_since_green(table, &scene.project);
     }
+    let of_a_call = |n: usize| logs.kinds.map(|kind| kind.replace('N', &n.to_string()));
+    named(table, &logs.folder, (1..=row.calls).flat_map(of_a_call));
+    let reds = (1..=row.calls).filter(|n| logs.text(3, *n) == RED).count();
+    let is_each = row.build != BUILD || reds == row.builds - usize::from(row.exit == 0);
+    table.holds("each build's output is logged", is_each);
+    for (n, sent) in (1..).zip(prompts(&scene.server)) {
+        table.same(&format!("prompt {n} in the log"), &sent, &logs.text(0, n));
+        table.same(
+            &format!("reply {n} in the log"),
+            row.reply(n),
+            &logs.text(2, n),
+        );
+    }
 }
 
-/// The names of a run's folder that the seed speaks of, and whether the folder is named by a time.
-fn logged(
-    table: &mut Table,
-    folder: &Path,
-    after_the_time: &str,
-    seed: &[String],
-    is_of_seed: &str,
-) {
-    let name = folder.file_name().unwrap().to_str().unwrap();
-    let time = Regex::new(&format!(r"^20\d\d(-\d\d){{5}}{after_the_time}$")).unwrap();
+/// Of a run's folder, its name and the names of the files that have a call's number.
+fn named(table: &mut Table, folder: &Path, seed: impl Iterator<Item = String>) {
+    let name = folder.file_name().unwrap_or_default().to_str().unwrap();
+    let time = Regex::new(r"^20\d\d(-\d\d){5}($|-commit$|-phase1$)").unwrap();
     table.holds(&format!("{name} is named by the time"), time.is_match(name));
-    let is_of_seed = Regex::new(is_of_seed).unwrap();
+    let is_of_a_call = Regex::new(r"^query-\d|^\d+-").unwrap();
     let mut found = files::names(folder);
-    found.retain(|name| is_of_seed.is_match(name));
-    let mut seed = seed.to_vec();
+    found.retain(|name| is_of_a_call.is_match(name));
+    let mut seed: Vec<String> = seed.collect();
     seed.sort();
     table.same("the names of the logs", &seed.join("\n"), &found.join("\n"));
+}
+
+/// A prompt without the lines that are ours, of which the design lists one for these rows.
+fn without_ours(table: &mut Table, prompt: &str) -> String {
+    let (ours, seeds): (Vec<&str>, Vec<&str>) = prompt
+        .split_inclusive('\n')
+        .partition(|line| line.starts_with("[code-commit]"));
+    let is_listed = |line: &&str| line.starts_with("[code-commit] This is the same failure");
+    table.holds(&format!("{ours:?} is listed"), ours.iter().all(is_listed));
+    seeds.concat()
 }

@@ -1,9 +1,9 @@
 //! S0: a transcript that grows, eight rounds at most.
 
 use super::{
-    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, NO_CHANGE, NOTHING,
-    OTHER_HALF, PLACEHOLDER, PROSE, QUERY, RED, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
-    WITHOUT_NEW, count, logged, prompts, row, scene, text, without_ours,
+    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, Logs, NO_CHANGE,
+    NOTHING, OTHER_HALF, PLACEHOLDER, PROSE, QUERY, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
+    WITHOUT_NEW, count, prompts, row, scene, without_ours,
 };
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;
@@ -114,48 +114,30 @@ fn s0_counts_what_its_seed_counts() {
 fn check(table: &mut Table, row: &Row) {
     let scene = with_inputs(row);
     let ran = implement(&scene);
-    count(table, row, &scene, &ran);
+    let folders = files::entries(scene.project.root().join("logs"));
+    let logs = Logs {
+        folder: folders.into_iter().find(|path| path.is_dir()).unwrap(),
+        kinds: [
+            "query-N.txt",
+            "query-N-response.json",
+            "query-N-response.txt",
+            "query-N-build.txt",
+        ],
+    };
+    count(table, row, &scene, &ran, &logs);
     let first = scene.server.requests()[0].clone();
+    let is_seeds = first.path.contains("/gemini-2.5-pro:") && !first.path.contains(KEY);
+    let has_key = first.header("x-goog-api-key") == Some(KEY);
     table.holds(
-        "Gemini 2.5 Pro is asked",
-        first.path.contains("/gemini-2.5-pro:"),
+        "Gemini 2.5 Pro is asked, with the key in a header",
+        is_seeds && has_key,
     );
-    table.holds(
-        "the key is a header",
-        first.header("x-goog-api-key") == Some(KEY) && !first.path.contains(KEY),
-    );
-    let folder = files::entries(scene.project.root().join("logs"))
-        .into_iter()
-        .find(|path| path.is_dir())
-        .unwrap();
-    let log = |n: usize, kind: &str| text(&folder.join(format!("query-{n}{kind}")));
-    let names: Vec<String> = (1..=row.calls)
-        .flat_map(|n| {
-            ["", "-response", "-build"]
-                .map(|kind| format!("query-{n}{kind}.txt"))
-                .into_iter()
-                .chain([format!("query-{n}-response.json")])
-        })
-        .collect();
-    logged(table, &folder, "", &names, "^query-");
     let mut transcript = [SYSTEM, QUERY, CODEBASE].concat();
     let mut shown = String::new();
     for (n, sent) in (1..).zip(prompts(&scene.server)) {
-        let what = format!("prompt {n}");
-        let (seeds, ours) = without_ours(&sent);
-        table.same(&what, &transcript, &seeds);
-        table.same(&format!("{what} in the log"), &sent, &log(n, ".txt"));
-        let is_listed = |line: &&str| line.starts_with("[code-commit] This is the same failure");
-        table.holds(
-            &format!("{what}: {ours:?} is listed"),
-            ours.iter().all(is_listed),
-        );
-        let reply = reply(row, n);
-        table.same("the text of the reply", reply, &log(n, "-response.txt"));
-        shown += &between(reply, "&&&start", "&&&end");
-        if n == row.calls {
-            break;
-        }
+        let seeds = without_ours(table, &sent);
+        table.same(&format!("prompt {n}"), &transcript, &seeds);
+        let reply = row.reply(n);
         transcript += match n {
             1 => {
                 "The above query was provided, and you provided the following data in your response\n"
@@ -164,49 +146,33 @@ fn check(table: &mut Table, row: &Row) {
         };
         transcript += &between(reply, "%%%start", "%%%end");
         transcript += &suggested_files(reply);
+        // From its third part on the seed's template has this sentence behind the output: that is straightened.
         transcript +=
             "When the file repalcements were made, the build provided the following output:\n";
-        transcript += &log(n, "-build.txt");
+        transcript += &logs.text(3, n);
+        shown += &between(reply, "&&&start", "&&&end");
     }
-    let reds = (1..=row.calls)
-        .filter(|n| log(*n, "-build.txt") == RED)
-        .count();
-    if row.build == BUILD {
-        table.holds(
-            "each build's output is logged",
-            reds == row.builds - usize::from(row.exit == 0),
-        );
-    }
-    let kept = scene
-        .project
-        .read("llm-user-output.txt")
-        .unwrap_or_default();
-    table.same("llm-user-output.txt", &shown, &kept);
-    table.holds(
+    let kept = scene.project.read("llm-user-output.txt");
+    table.same("llm-user-output.txt", &shown, &kept.unwrap_or_default());
+    table.same(
         "&&& is printed",
-        ran.out.starts_with(&shown)
-            || ran.out.matches("for you\n").count() == shown.lines().count(),
+        &shown,
+        &"for you\n".repeat(ran.out.matches("for you\n").count()),
     );
     if row.replies == [ALLOWED] {
-        let written = [
+        let paths = [
             "Cargo.lock",
             "products/made.txt",
             "target/made.txt",
             "codeRollup.sh",
         ];
-        let read = written.map(|path| scene.project.read(path).unwrap_or_default());
+        let read = paths.map(|path| scene.project.read(path).unwrap_or_default());
         table.same(
             "what was written",
             "lock\nmade\nmade\ntrue\n",
             &read.concat(),
         );
     }
-}
-
-/// The n-th reply as text.
-fn reply(row: &Row, n: usize) -> &'static str {
-    let reply = row.replies.get(n - 1).or(row.replies.last()).unwrap();
-    if *reply == THOUGHT_ONLY { "" } else { reply }
 }
 
 /// The lines between these marks.

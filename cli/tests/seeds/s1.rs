@@ -1,9 +1,9 @@
 //! S1: one attempt and three repairs.
 
 use super::{
-    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, NO_CHANGE, NOTHING,
-    OTHER_HALF, PLACEHOLDER, PROSE, QUERY, RED, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
-    WITHOUT_NEW, count, logged, prompts, row, scene, text, without_ours,
+    ALWAYS_GREEN, BUILD, CODEBASE, HALF, LACKS_A_TOOL, LOSES_ITS_INTERPRETER, Logs, NO_CHANGE,
+    NOTHING, OTHER_HALF, PLACEHOLDER, PROSE, QUERY, Row, THOUGHT_ONLY, TRAVERSAL, Table, WHOLE,
+    WITHOUT_NEW, count, prompts, row, scene, without_ours,
 };
 use crate::scenes::commit::Scene;
 
@@ -103,90 +103,49 @@ fn s1_counts_what_its_seed_counts() {
 fn check(table: &mut Table, row: &Row) {
     let scene = with_inputs(row);
     let ran = scene.commit(&[]);
-    count(table, row, &scene, &ran);
-    let folder = scene.runs().pop().unwrap();
-    let log = |name: &str| text(&folder.join(name));
-    let of_a_call =
-        |n| ["query.txt", "response.json", "response.txt"].map(|kind| format!("{n}-{kind}"));
-    let mut names: Vec<String> = (1..=row.calls).flat_map(of_a_call).collect();
-    // Only a build has an output.
-    let is_built = |n: &usize| log(&format!("{n}-response.txt")) != "" && applies(row, *n);
-    names.extend(
-        (1..=row.calls)
-            .filter(is_built)
-            .map(|n| format!("{n}-build.txt")),
-    );
-    logged(table, &folder, "-commit", &names, r"^\d+-");
+    let logs = Logs {
+        folder: scene.runs().pop().unwrap(),
+        kinds: [
+            "N-query.txt",
+            "N-response.json",
+            "N-response.txt",
+            "N-build.txt",
+        ],
+    };
+    count(table, row, &scene, &ran, &logs);
     let sent = prompts(&scene.server);
     let rules = rules(table, &sent[0]);
-    table.same(
-        "prompt 1",
-        &[&rules, INITIAL, "\n", QUERY, "\n", CODEBASE].concat(),
-        &sent[0],
-    );
-    let (mut replaced, mut last_build) = (Vec::new(), None);
-    let mut repair_query = None;
-    for (n, sent) in (1..).zip(&sent) {
-        let what = format!("prompt {n}");
-        table.same(
-            &format!("{what} in the log"),
-            sent,
-            &log(&format!("{n}-query.txt")),
-        );
-        if n == 1 {
-            continue;
+    let first = [&rules, INITIAL, "\n", QUERY, "\n", CODEBASE].concat();
+    table.same("prompt 1", &first, &sent[0]);
+    let (mut replaced, mut last_build) = (Vec::new(), String::new());
+    let mut repair_query = String::new();
+    for (n, sent) in (2..).zip(sent.iter().skip(1)) {
+        let seeds = without_ours(table, sent);
+        let mut failure = logs.text(3, n - 1);
+        if applies(row, n - 1) {
+            replace(&mut replaced, row.reply(n - 1));
+            last_build.clone_from(&failure);
+        } else if !last_build.is_empty() {
+            failure += &format!("\nBefore that reply, build.sh had printed:\n{last_build}");
         }
-        let failed = n - 1;
-        if applies(row, failed) {
-            replace(&mut replaced, reply(row, failed));
-            last_build = Some(log(&format!("{failed}-build.txt")));
-            if row.build == BUILD {
-                table.same(
-                    "the output of the build",
-                    RED,
-                    last_build.as_deref().unwrap(),
-                );
-            }
-        }
-        let (seeds, ours) = without_ours(sent);
-        let is_listed = |line: &&str| line.starts_with("[code-commit] This is the same failure");
-        table.holds(
-            &format!("{what}: {ours:?} is listed"),
-            ours.iter().all(is_listed),
-        );
         let replacements: String = replaced.iter().map(|(_, shown)| shown.as_str()).collect();
-        let output = last_build.clone().unwrap_or_default();
-        let end = [
-            output.as_str(),
-            "\n",
-            QUERY,
-            "\n",
-            CODEBASE,
-            "\n",
-            &replacements,
-        ]
-        .concat();
-        let own = seeds
-            .strip_prefix(&rules)
-            .and_then(|rest| rest.strip_suffix(&end));
-        table.holds(
-            &format!("{what} has the seed's parts in its order:\n{seeds}"),
-            own.is_some(),
-        );
-        let own = own.unwrap_or_default();
-        if applies(row, failed) {
-            table.same(
-                "the repair query",
-                repair_query.get_or_insert_with(|| own.to_owned()),
-                own,
-            );
+        let end = format!("{failure}\n{QUERY}\n{CODEBASE}\n{replacements}");
+        if n == 2 {
+            // Its words are ours, and the same in all repairs.
+            let own = seeds
+                .strip_prefix(&rules)
+                .and_then(|rest| rest.strip_suffix(&end));
+            repair_query.push_str(own.unwrap_or("[repair query system prompt]\n"));
             table.holds(
-                "the repair query is ours alone",
-                !own.contains(QUERY.trim()) && !own.contains("exit code"),
+                "the repair query holds nothing else",
+                !repair_query.contains(QUERY),
             );
-        } else {
-            table.holds("the reason is told", own.contains("The reply was not used"));
         }
+        table.same(
+            &format!("prompt {n}"),
+            &[&*rules, &repair_query, &end].concat(),
+            &seeds,
+        );
     }
     if row.builds == 0 {
         let status = scene.project.status().unwrap();
@@ -194,13 +153,9 @@ fn check(table: &mut Table, row: &Row) {
     }
 }
 
-fn reply(row: &Row, n: usize) -> &'static str {
-    row.replies.get(n - 1).or(row.replies.last()).unwrap()
-}
-
 /// Whether the n-th reply is written and built.
 fn applies(row: &Row, n: usize) -> bool {
-    row.builds > 0 && ![PROSE, NOTHING].contains(&reply(row, n))
+    row.builds > 0 && ![PROSE, NOTHING].contains(&row.reply(n))
 }
 
 /// The two system prompts that all prompts begin with. The list of names is longer than the seed's.

@@ -50,79 +50,32 @@ fn rows() -> Vec<Row> {
         attempts: Some(attempts),
         ..row
     };
-    let (invalid, scope) = ("FAIL llm_output_invalid", "FAIL write_scope_violation");
+    let refused = |name, reply: &str, verdict| row(name, reply, [2, 0, 0, 0, 0], verdict);
+    let invalid = |name, reply: &str| refused(name, reply, "FAIL llm_output_invalid");
+    let scope = |name, reply: &str| refused(name, reply, "FAIL write_scope_violation");
+    let wrong = |name, n| row(name, &greet(BAD), [n, n, n, n, 0], "FAIL acceptance_failed");
+    let broken = [2, 2, 0, 0, 0];
     vec![
+        row("right at once", &greet(GOOD), [1; 5], "PASS success"),
+        wrong("the same wrong change for ever", 2),
+        more(3, wrong("three attempts", 3)),
+        more(1, wrong("one attempt", 1)),
         row(
-            "right at once",
-            &greet(GOOD),
-            [1, 1, 1, 1, 1],
-            "PASS success",
-        ),
-        row(
-            "the same wrong change for ever",
-            &greet(BAD),
-            [2, 2, 2, 2, 0],
-            "FAIL acceptance_failed",
-        ),
-        row(
-            "what does not verify, for ever",
+            "no verification",
             &greet(BROKEN),
-            [2, 2, 0, 0, 0],
+            broken,
             "FAIL verify_failed",
         ),
-        more(
-            3,
-            row(
-                "the same for three attempts",
-                &greet(BAD),
-                [3, 3, 3, 3, 0],
-                "FAIL acceptance_failed",
-            ),
-        ),
-        more(
-            1,
-            row(
-                "one attempt",
-                &greet(BAD),
-                [1, 1, 1, 1, 0],
-                "FAIL acceptance_failed",
-            ),
-        ),
-        row("prose for ever", PROSE, [2, 0, 0, 0, 0], invalid),
-        row("nothing for ever", NOTHING, [2, 0, 0, 0, 0], invalid),
-        row(
-            "a thought and no text for ever",
-            THOUGHT_ONLY,
-            [2, 0, 0, 0, 0],
-            invalid,
-        ),
-        row("fences for ever", TRAVERSAL, [2, 0, 0, 0, 0], invalid),
-        row("$$$ for ever", NO_CHANGE, [2, 0, 0, 0, 0], invalid),
-        row(
-            "no writes for ever",
-            r#"{"summary": "s", "writes": []}"#,
-            [2, 0, 0, 0, 0],
-            invalid,
-        ),
-        row(
-            "JSON in Markdown for ever",
-            &fenced,
-            [2, 0, 0, 0, 0],
-            invalid,
-        ),
-        row("a traversal for ever", &traversal, [2, 0, 0, 0, 0], scope),
-        row(
-            "a file that is not allowed, for ever",
-            &not_allowed,
-            [2, 0, 0, 0, 0],
-            scope,
-        ),
-        row(
-            "a stale hash for ever",
-            &stale,
-            [2, 0, 0, 0, 0],
-            "FAIL stale_context",
-        ),
+        invalid("prose for ever", PROSE),
+        invalid("nothing for ever", NOTHING),
+        invalid("a thought and no text for ever", THOUGHT_ONLY),
+        invalid("fences for ever", TRAVERSAL),
+        invalid("$$$ for ever", NO_CHANGE),
+        invalid("no writes for ever", r#"{"summary": "s", "writes": []}"#),
+        invalid("JSON in Markdown for ever", &fenced),
+        scope("a traversal for ever", &traversal),
+        scope("a file that is not allowed, for ever", &not_allowed),
+        refused("a stale hash for ever", &stale, "FAIL stale_context"),
     ]
 }
 
@@ -149,54 +102,38 @@ fn check(table: &mut Table, row: &Row) {
     };
     scene.place_order(&json!({ "acceptance_commands": COMMANDS, "notes": "Mind the shell." }));
     let before = scene.state();
-    let attempts = row.attempts.map(|most| most.to_string());
-    let ran = match &attempts {
-        Some(most) => scene.run(&["--max-attempts", most]),
-        None => scene.run(&[]),
-    };
+    let most = row.attempts.unwrap_or(2).to_string();
+    let more = ["--max-attempts", &most];
+    let ran = scene.run(if row.attempts.is_some() { &more } else { &[] });
     let beside = scene.project.beside();
     let requests = scene.server.requests();
     let runs = ["verify", "first", "second", "last"].map(|name| runs_of(name, beside));
     let counted = [&[requests.len()], &runs[..]].concat();
     let has_passed = row.verdict.starts_with("PASS");
-    let what = "calls verify first second last";
-    table.row(
-        row.name,
-        &ran,
-        i32::from(!has_passed),
-        what,
-        &row.counts,
-        &counted,
-    );
+    let (what, exit) = ("calls verify first second last", i32::from(!has_passed));
+    table.row(row.name, &ran, exit, what, &row.counts, &counted);
     table.same("the verdict", row.verdict, &scene.verdict());
     if has_passed {
         untouched_since_green(table, &scene.project);
+        let status = scene.project.status().unwrap();
         table.same(
             "the change stays, uncommitted",
             " M src/greet.sh\n",
-            &scene.project.status().unwrap(),
+            &status,
         );
     } else {
         table.holds("the tree is the baseline", scene.state() == before);
     }
-    table.holds(
-        "nothing is written outside",
-        !beside.join("outside.txt").exists(),
-    );
+    let is_outside = beside.join("outside.txt").exists();
+    table.holds("nothing is written outside", !is_outside);
     let summary = scene.summary();
     let run = scene.runs().pop().unwrap();
-    table.holds(
-        "verdict and path are printed",
-        ran.out.contains(&row.verdict[..4])
-            && ran
-                .out
-                .contains(&run.join("run_summary.json").display().to_string()),
-    );
-    table.holds(
-        "the folder is the run's id",
-        run.file_name().unwrap().to_str() == summary["run_id"].as_str()
-            && run.file_name().unwrap().len() == 12,
-    );
+    let path = run.join("run_summary.json").display().to_string();
+    let is_printed = ran.out.contains(&row.verdict[..4]) && ran.out.contains(&path);
+    table.holds("verdict and path are printed", is_printed);
+    let id = run.file_name().unwrap().to_str().unwrap();
+    let is_id = summary["run_id"] == id && id.len() == 12;
+    table.holds("the folder is the run's id", is_id);
     let mut keys: Vec<&str> = summary
         .as_object()
         .unwrap()
@@ -207,10 +144,8 @@ fn check(table: &mut Table, row: &Row) {
     let wanted = "attempts ended_stage ended_utc max_attempts repo_baseline_commit repo_path repo_tree_hash_after repo_tree_hash_before \
         run_id started_utc verdict work_order_hash work_order_path";
     table.same("the fields of the summary", wanted, &keys.join(" "));
-    let folders: Vec<String> = files::names(&run)
-        .into_iter()
-        .filter(|name| name.starts_with("attempt_"))
-        .collect();
+    let mut folders = files::names(&run);
+    folders.retain(|name| name.starts_with("attempt_"));
     let all: Vec<String> = (1..=row.counts[0])
         .map(|n| format!("attempt_{n}"))
         .collect();
@@ -299,7 +234,7 @@ fn artifacts(table: &mut Table, scene: &Scene, attempt: &str, record: &Value) {
     let found: Vec<&str> = found.iter().filter(of_seed).map(String::as_str).collect();
     table.same("the artifacts", &wanted.join(" "), &found.join(" "));
     let results = ["verify", "acceptance"]
-        .map(|kind| record[kind].as_array().unwrap().clone())
+        .map(|kind| record[kind].as_array().cloned().unwrap_or_default())
         .concat();
     for (result, stream) in results
         .iter()
@@ -308,10 +243,7 @@ fn artifacts(table: &mut Table, scene: &Scene, attempt: &str, record: &Value) {
         let path = result[stream].as_str().unwrap();
         table.holds(&format!("{path} is logged"), run.join(path).is_file());
     }
-    if record["failure_brief"]["primary_error_excerpt"]
-        .as_str()
-        .is_some_and(|text| text.chars().count() > 2000)
-    {
-        table.holds("an excerpt has at most 2,000 characters", false);
-    }
+    let excerpt = record["failure_brief"]["primary_error_excerpt"].as_str();
+    let is_short = excerpt.is_none_or(|text| text.chars().count() <= 2000);
+    table.holds("an excerpt has at most 2,000 characters", is_short);
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use regex::Regex;
 
-use super::{NO_CHANGE, NOTHING, PROSE, TRAVERSAL, Table, logged, runs_of, text};
+use super::{NO_CHANGE, PROSE, TRAVERSAL, Table, runs_of, text};
 use crate::scenes::files;
 use crate::scenes::phase::Scene;
 
@@ -26,6 +26,7 @@ struct Row {
     iterations: Option<u32>,
     /// Turns of the builder and of the verifier, runs of the command of each.
     counts: [usize; 4],
+    /// Empty if the run ends in the middle.
     status: &'static str,
 }
 
@@ -86,8 +87,14 @@ fn rows() -> Vec<Row> {
             [5, 5, 5, 5],
             "completed",
         ),
+        row(
+            "crashes",
+            &["abl-cmd serve > serve.txt; exit 3"],
+            [1, 1, 1, 1],
+            "",
+        ),
+        row("ends without an answer", &["answer ''"], [1, 1, 1, 0], ""),
         says("prose", PROSE),
-        says("nothing", NOTHING),
         says("a traversal", TRAVERSAL),
         says("$$$", NO_CHANGE),
     ]
@@ -136,40 +143,42 @@ fn check(table: &mut Table, row: &Row) {
     let commands = ["lint", "serve"].map(|name| runs_of(name, &beside));
     let counted = [turns, commands].concat();
     let has_passed = row.status == "completed";
-    let (what, exit) = (
-        "builder verifier lint serve",
-        if has_passed { 0 } else { 6 },
-    );
-    table.row(row.name, &ran, exit, what, &row.counts, &counted);
-    let iterations = row.counts[1];
-    let steps = |step: &str, most: usize| {
-        (1..=most)
-            .map(|n| format!("phase1/{step}/step-{n}"))
-            .collect::<Vec<_>>()
+    let what = "builder verifier lint serve";
+    let exit = match row.status {
+        "completed" => 0,
+        "stuck" => 6,
+        _ => 4,
     };
-    let mut src = steps("build", iterations);
-    src.extend(has_passed.then(|| "phase1/passed".to_owned()));
-    table.same(
-        "the commits of the source",
-        &src.join(" "),
-        &scene.commits("src").join(" "),
-    );
+    table.row(row.name, &ran, exit, what, &row.counts, &counted);
+    if row.status.is_empty() {
+        let found = scene.commits("src").join(" ");
+        return table.same("a crash is no pass", "phase1/build/step-1", &found);
+    }
+    let iterations = row.counts[1];
+    let steps = |step: &str, most: usize| -> String {
+        (1..=most)
+            .map(|n| format!("phase1/{step}/step-{n} "))
+            .collect()
+    };
+    let last = if has_passed { "phase1/passed " } else { "" };
+    let src = steps("build", iterations) + last;
     let tests = steps("verify", iterations - usize::from(has_passed));
-    table.same(
-        "the commits of the tests",
-        &tests.join(" "),
-        &scene.commits(".abl/tests").join(" "),
-    );
+    for (wanted, folder) in [(src, "src"), (tests, ".abl/tests")] {
+        let found: String = scene
+            .commits(folder)
+            .iter()
+            .map(|subject| format!("{subject} "))
+            .collect();
+        table.same(&format!("the commits of {folder}"), &wanted, &found);
+    }
     let list = scene.project(".abl/tests/failed_specs.md");
     table.holds(
-        "failed_specs.md is there after a failure alone",
+        "failed_specs.md is there after a failure",
         list.exists() != has_passed,
     );
-    table.same(
-        "state.json",
-        &format!("{} {iterations}", row.status),
-        &format!("{} {}", scene.state().0, scene.state().1),
-    );
+    let (status, iteration) = scene.state();
+    let wanted = format!("{} {iterations}", row.status);
+    table.same("state.json", &wanted, &format!("{status} {iteration}"));
     tokens(table, row, &scene);
     logs(table, row, &scene);
 }
@@ -188,70 +197,47 @@ fn tokens(table: &mut Table, row: &Row, scene: &Scene) {
 }
 
 fn logs(table: &mut Table, row: &Row, scene: &Scene) {
-    let folder = files::entries(scene.project(".abl/logs"))
-        .into_iter()
-        .find(|path| path.is_dir())
-        .unwrap();
+    let folders = files::entries(scene.project(".abl/logs"));
+    let folder = folders.into_iter().find(|path| path.is_dir()).unwrap();
     let turns = (1..=row.counts[1]).flat_map(|n| [("builder", n), ("verifier", n)]);
-    let named: Vec<(usize, (&str, usize))> = (1..).zip(turns).collect();
-    let names: Vec<String> = named
-        .iter()
-        .map(|(at, (role, _))| format!("{at}-{role}-query.txt"))
-        .collect();
-    logged(table, &folder, ".*", &names, "query.txt$");
-    for (at, (role, n)) in &named {
-        let sent = text(&folder.join(format!("{at}-{role}-query.txt")));
-        let failures = row
-            .verifier
-            .get(n.saturating_sub(2))
-            .or(row.verifier.last())
-            .filter(|_| *n > 1);
-        let failures = failures.map(|turn| {
-            if turn == FAILS {
-                FAILURES
-            } else {
-                "SPEC: GET /\n"
-            }
-        });
-        let map = sent
-            .split_once("# Files that you can see\n\n")
-            .unwrap_or_default()
-            .1;
-        table.same(
-            &format!("prompt {at}"),
-            &prompt(scene, role, *n, row.iterations.unwrap_or(5), failures, map),
-            &sent,
-        );
-        if *at == named.len() {
-            table.same("project_map.txt", map, &scene.read(".abl/project_map.txt"));
-            // The README of the seed has `json`: streamed, the same statistics come with the same last object.
-            let words = format!("-m\ngemini-v\n-y\n--output-format\nstream-json\n-p\n{sent}\n");
-            table.same(
-                "how the CLI is started",
-                &words,
-                &text(&scene.project(&format!(".code-commit/agents/{role}/args"))),
-            );
-        }
+    let mut last = String::new();
+    for (at, (role, n)) in (1..).zip(turns) {
+        last = text(&folder.join(format!("{at}-{role}-query.txt")));
+        let wanted = prompt(scene, row, role, n, files_shown(&last));
+        table.same(&format!("prompt {at}"), &wanted, &last);
     }
+    let map = scene.read(".abl/project_map.txt");
+    table.same("project_map.txt", files_shown(&last), &map);
+    // The README of the seed has `json`: streamed, the same statistics come with the same last object.
+    let words = format!("-m\ngemini-v\n-y\n--output-format\nstream-json\n-p\n{last}\n");
+    let found = text(&scene.project(".code-commit/agents/verifier/args"));
+    table.same("how the CLI is started", &words, &found);
     for role in ["builder", "verifier"] {
         let log = text(&scene.project(&format!(".abl/logs/{role}.log")));
         let session = format!("\"session_id\":\"s-{role}-{}\"", row.counts[1]);
-        table.holds(
-            &format!("{role}.log is that of the last run"),
-            log.contains(&session),
-        );
+        table.holds("a log is that of the last run", log.contains(&session));
     }
 }
 
+/// What of a prompt lists the files of the project.
+fn files_shown(prompt: &str) -> &str {
+    let parts = prompt.split_once("# Files that you can see\n\n");
+    parts.map_or("", |(_, map)| map)
+}
+
 /// In the order of the seed's README; the map of the project, which the seed makes before every call, comes last.
-fn prompt(
-    scene: &Scene,
-    role: &str,
-    iteration: usize,
-    most: u32,
-    failures: Option<&str>,
-    map: &str,
-) -> String {
+fn prompt(scene: &Scene, row: &Row, role: &str, iteration: usize, map: &str) -> String {
+    let most = row.iterations.unwrap_or(5);
+    let last = iteration
+        .checked_sub(2)
+        .map(|n| row.verifier.get(n).or(row.verifier.last()));
+    let failures = last.flatten().map(|turn| {
+        if turn == FAILS {
+            FAILURES
+        } else {
+            "SPEC: GET /\n"
+        }
+    });
     let own = scene
         .read(&format!("prompts/{role}.md"))
         .replace("<<PHASE>>", "1")

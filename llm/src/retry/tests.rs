@@ -276,7 +276,11 @@ fn usage_of_answers_that_were_thrown_away_is_not_forgotten() {
         answer.reply.usage.input_tokens = Some(10);
         Ok(answer)
     };
-    let (result, _) = run(None, 0, vec![paid(Finish::Empty), paid(Finish::Complete)]);
+    let (result, _) = run(
+        None,
+        0,
+        vec![paid(Finish::Malformed), paid(Finish::Complete)],
+    );
     assert_eq!(result.unwrap().usage.input_tokens, Some(20));
 }
 

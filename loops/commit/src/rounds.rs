@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, BuildBaseline, Built, Cause, Changed, Doubt, Ended,
-    Harness, Outcome, PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
+    Harness, Outcome, Present, Rejected, Restore, Text,
 };
 
 use code_commit_prompt::commit::Repair;
@@ -173,7 +173,7 @@ where
                     .iter()
                     .filter(|file| conversation.rebuilt(file));
                 seen.extend(rebuilt.map(Present::known));
-                let hints = left_out(&applied.warnings) + &built.hints + &changed_by(&built);
+                let hints = built.hints.clone() + &changed_by(&built);
                 (
                     if applied.changed_nothing() {
                         At::Unchanged
@@ -309,17 +309,6 @@ fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> St
         "\n"
     };
     told + line_break + besides
-}
-
-/// What a build may fail of that its output does not name: code that the reply stands for, but does not hold.
-fn left_out(warnings: &[Problem]) -> String {
-    let placeholders = warnings
-        .iter()
-        .filter(|warning| warning.code == PLACEHOLDER)
-        .take(MOST_NAMED);
-    placeholders
-        .map(|warning| format!("[code-commit] {}\n", warning.message))
-        .collect()
 }
 
 /// The build's own changes, which no reply has made: the model's idea of these files is not what they are.
