@@ -141,7 +141,7 @@ impl Guard {
             return Err(Halt::Refused(refusal));
         }
         let from_top = format!("{}{path}", self.work_tree.prefix);
-        let heeds_ignore = self.policy.heeds_ignore();
+        let heeds_ignore = self.policy.heeds_ignore;
         if heeds_ignore && self.captured.ignore(&from_top) {
             return Err(refuse(Code::Ignored));
         }

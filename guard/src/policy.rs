@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use code_commit_names::{Binds, Writer};
+use code_commit_names::{Binds, Name, Writer};
 
 use crate::fold::{Folded, fold};
 use crate::patterns::Choice;
@@ -22,6 +22,8 @@ pub struct Policy {
     /// If set, only these files, even those that git ignores.
     scope: Option<BTreeSet<String>>,
     runs_later: RunsLater,
+    /// Whether a file that git ignores is refused.
+    pub(crate) heeds_ignore: bool,
     pub(crate) configuration: Configuration,
 }
 
@@ -57,10 +59,21 @@ impl Policy {
         Policy::binding(Binds::Commit)
     }
 
-    /// Also protects the records that S0 keeps at the root (S0 §Logging).
+    /// What S0 forbids: `.git`, the build script, and the harness's own files, records and inputs. A file that git ignores
+    /// may be written.
     #[must_use]
     pub fn implement() -> Self {
-        Policy::binding(Binds::Implement)
+        let is_named = |row: &&Name| match row.binds() {
+            Some(Binds::Always | Binds::Implement) => true,
+            Some(Binds::Unscoped | Binds::Commit) => {
+                ["agent-config", "build.sh"].contains(&row.at_root())
+            }
+            None => false,
+        };
+        Policy {
+            heeds_ignore: false,
+            ..Policy::of(code_commit_names::PROTECTED.iter().filter(is_named))
+        }
     }
 
     /// What a build may change: everything except what a user or the harness writes, and what a program runs later
@@ -99,18 +112,24 @@ impl Policy {
         let scope = Some(allowed.into_iter().map(Into::into).collect());
         Policy {
             scope,
+            heeds_ignore: false,
             ..Policy::binding(Binds::Always)
         }
     }
 
     fn binding(strictest: Binds) -> Self {
+        Policy::of(code_commit_names::protected(strictest))
+    }
+
+    fn of(protected: impl Iterator<Item = &'static Name>) -> Self {
         Policy {
-            protected: code_commit_names::protected(strictest)
+            protected: protected
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),
             scope: None,
             runs_later: RunsLater::Flagged,
+            heeds_ignore: true,
             configuration: Configuration::All,
         }
     }
@@ -209,11 +228,6 @@ impl Policy {
             return Err(Refusal::with(Code::RunsLater, path, row.why));
         }
         Ok(text)
-    }
-
-    /// Whether a file that git ignores is refused.
-    pub(crate) fn heeds_ignore(&self) -> bool {
-        self.scope.is_none()
     }
 
     /// A description of the protected name that covers `path`, if any. Does not check whether the

@@ -60,9 +60,9 @@ pub enum Kind {
 pub enum Binds {
     /// Every policy, whatever its scope: the harness's own state and settings.
     Always,
-    /// Every policy except scoped ones, whose list of files a person has written.
+    /// Every policy except scoped ones, whose list of files a person has written, and that of S0.
     Unscoped,
-    /// `code_commit_guard::Policy::commit` and stricter: the critical files of S1 §Parsing the Response.
+    /// `code_commit_guard::Policy::commit` and what builds may not change: the critical files of S1 §Parsing the Response.
     Commit,
     /// `code_commit_guard::Policy::implement` only: S0 keeps its records at the root, where projects of other
     /// loops may have files with these names.

@@ -59,6 +59,8 @@ mod recovery;
 mod resume;
 mod runs_later;
 mod scenes;
+#[path = "../seeds/mod.rs"]
+mod seeds;
 mod session;
 mod spec;
 mod terminal;

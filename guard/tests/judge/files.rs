@@ -145,7 +145,7 @@ fn files_that_run_code_elsewhere_are_flagged() {
 #[test]
 fn what_our_own_loops_would_run_is_refused_at_every_level() {
     let scratch = repository(&[]);
-    for policy in [Policy::new(), Policy::commit(), Policy::implement()] {
+    for policy in [Policy::new(), Policy::commit()] {
         let guard = open(scratch.path(), policy);
         for path in [
             ".abl/abl.config.yaml",
@@ -159,6 +159,29 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
     // A work order is the user's decision; its files still deserve a review.
     let scoped = open(scratch.path(), Policy::scoped([".cuggino.json"]));
     assert!(admit(&scoped, ".cuggino.json").is_flagged());
+}
+
+#[test]
+fn the_first_loop_protects_what_its_seed_names_and_what_is_its_own() {
+    let scratch = repository(&[(".gitignore", "/made/\n"), ("build.sh", "")]);
+    let guard = open(scratch.path(), Policy::implement());
+    for path in [
+        "build.sh",
+        "agent-config/gemini-key.txt",
+        "code-commit.toml",
+    ] {
+        assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
+    }
+    for path in [
+        ".gitignore",
+        "Cargo.lock",
+        "codeRollup.sh",
+        "made/x",
+        "target/x",
+        "UserSpecification.md",
+    ] {
+        assert_eq!(code(&guard, path), None, "{path}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use code_commit_engine::{
     Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Ended, Harness, Outcome,
-    PLACEHOLDER, Present, Problem, Rejected, Restore, Text,
+    Present, Rejected, Restore, Text,
 };
 
 use crate::excerpt::middle_left_out;
@@ -135,7 +135,7 @@ where
                     .iter()
                     .filter(|file| conversation.rebuilt(file));
                 seen.extend(rebuilt.map(Present::known));
-                let hints = left_out(&applied.warnings) + &changed_by(&built);
+                let hints = changed_by(&built);
                 (
                     if applied.changed_nothing() {
                         At::Unchanged
@@ -209,17 +209,6 @@ fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> St
         "\n"
     };
     told + line_break + besides
-}
-
-/// What a build may fail of that its output does not name: code that the reply stands for, but does not hold.
-fn left_out(warnings: &[Problem]) -> String {
-    let placeholders = warnings
-        .iter()
-        .filter(|warning| warning.code == PLACEHOLDER)
-        .take(MOST_NAMED);
-    placeholders
-        .map(|warning| format!("[code-commit] {}\n", warning.message))
-        .collect()
 }
 
 /// The build's own changes, which no reply has made: the model's idea of these files is not what they are.

@@ -206,21 +206,6 @@ fn the_next_prompt_names_what_the_build_itself_changed() {
 }
 
 #[test]
-fn the_next_prompt_names_placeholders() {
-    let Says::Apply(ApplyAnswer::Applied(taken)) = applied() else {
-        unreachable!()
-    };
-    let warnings = vec![
-        Problem::new("placeholder", "`a`, line 2: left out."),
-        Problem::new("shrunk", "`a` shrinks."),
-    ];
-    let taken = Says::Apply(ApplyAnswer::Applied(Applied { warnings, ..taken }));
-    let prompt = prompt(2, &[answered(A), taken, built(1, "failed\n")]);
-    let (_, told) = prompt.split_once("failed\n").unwrap();
-    insta::assert_snapshot!(told.lines().take(2).collect::<Vec<_>>().join("\n"), @"[code-commit] `a`, line 2: left out.");
-}
-
-#[test]
 fn the_next_prompt_shows_what_the_build_made_of_a_file_unless_the_roll_up_would_leave_it_out() {
     let Says::Build(failed) = built(1, "failed\n") else {
         unreachable!()
