@@ -3,11 +3,11 @@
 mod flags;
 mod later;
 pub mod order;
+mod page;
 pub mod phase;
 mod read;
 mod record;
 mod reply;
-mod retell;
 mod screen;
 mod setup;
 pub mod spec;
@@ -20,9 +20,9 @@ use code_commit_runs::{Failure, Product};
 use code_commit_settings::Sandbox;
 pub use flags::{SettingArgs, sandbox};
 pub use later::Later;
+pub use page::{PageArgs, PageFormat};
 pub use record::{CleanArgs, RedoArgs, ResumeArgs, RunName, RunsArgs, Since, Status, UndoArgs};
 pub use reply::{ApplyArgs, GuardArgs, ParseArgs};
-pub use retell::{PageArgs, PageFormat};
 pub use setup::{
     CheckArgs, CompletionsArgs, ConfigArgs, DoctorArgs, InitArgs, ManArgs, RollupArgs, TrustArgs,
 };

@@ -11,9 +11,9 @@ mod guard;
 mod init;
 mod order_check;
 mod order_template;
+mod page;
 mod parse;
 pub mod phase;
-mod retell;
 mod rollup;
 mod show;
 mod spec;
@@ -43,7 +43,7 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Runs(args)) => show::list(args, host),
         Some(Command::Show(args)) => show::show(args, host),
         Some(Command::Diff(args)) => diff::run(args.run.as_deref(), host),
-        Some(Command::Page(args)) => retell::page(args, host),
+        Some(Command::Page(args)) => page::run(args, host),
         Some(Command::Again(args)) => again::run(args.from.as_deref(), args.run.request()?, host),
         Some(Command::Resume(args)) => resume::run(&args.request(), host),
         Some(Command::Phase(args)) => phase::run(args, host),

@@ -134,12 +134,6 @@ impl Journal {
         Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// The SHA-256 of the last finished line of the journal at `path`, with the chain that leads to it checked.
-    pub fn last_hash(path: &Path) -> Result<String, JournalError> {
-        let file = File::open(path).map_err(|source| io_error("open", path, source))?;
-        Ok(read::<serde::de::IgnoredAny>(&file, path)?.last_hash)
-    }
-
     /// All finished lines of the journal at `path`, with the chain of hashes checked.
     pub fn entries<F: DeserializeOwned>(path: &Path) -> Result<Vec<Entry<F>>, JournalError> {
         let file = File::open(path).map_err(|source| io_error("open", path, source))?;

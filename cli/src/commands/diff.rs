@@ -3,7 +3,7 @@
 use code_commit_runs::{Exit, Failure, Host, changes, chronicle};
 use serde_json::json;
 
-use super::retell::redactor;
+use super::page::redactor;
 
 /// Shows what a run changed, as it left the files: whatever became of them since.
 pub fn run(named: Option<&str>, host: Host<'_>) -> Result<Exit, Failure> {

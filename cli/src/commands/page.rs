@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::args::{PageArgs, PageFormat};
 
 /// `code-commit page`: a run, or all runs of the project, as one file; or an index with a page for each run.
-pub fn page(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
+pub fn run(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let root = host.root()?;
     if args.all {
         let folder = args.output.as_deref().filter(|path| is_folder(path));
