@@ -23,7 +23,6 @@ mod plan;
 mod seccomp;
 mod sockets;
 mod toolchains;
-mod view;
 
 pub(crate) use caches::lock as lock_caches;
 pub(crate) use descriptors::memory_file;
@@ -118,10 +117,11 @@ impl Aftercare {
     ) -> Result<Ended, RunError> {
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
-            Self::Namespaces(control) => {
-                control.read(status).map_err(|why| why.on(Rung::Namespaces))
-            }
-            Self::Docker(_) => docker::read(status, &text()).map_err(|why| why.on(Rung::Docker)),
+            Self::Namespaces(control) => control.read(status),
+            Self::Docker(_) => docker::read(status, &text()).map_err(|message| RunError::Sandbox {
+                rung: Rung::Docker,
+                message,
+            }),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 
 use super::access::Access;
 use super::descriptors::{inherit, memory_file, number};
-use super::launch::{Launch, NotStarted, by_shell_code, environment, plainly};
+use super::launch::{Launch, by_shell_code, environment, plainly};
 use super::mount::Mount;
 use super::mount_table::{self, Mounted};
 use super::own_files::HOST_NAME;
@@ -274,10 +274,10 @@ fn make_image(host: Option<&OsStr>) -> Result<(), String> {
 /// The client fails with these codes if the daemon refuses or cannot start the first process, so
 /// the command did not run. Its own message distinguishes that from a build that exits with the
 /// same code.
-pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, NotStarted> {
+pub(super) fn read(status: ExitStatus, text: &str) -> Result<Ended, String> {
     let refusal = text.lines().find(|line| line.starts_with("docker: "));
     match (status.code(), refusal) {
-        (Some(125..=127), Some(line)) => Err(NotStarted::Sandbox(line.to_owned())),
+        (Some(125..=127), Some(line)) => Err(line.to_owned()),
         (Some(code), _) => Ok(by_shell_code(code)),
         (None, _) => Ok(plainly(status)),
     }

@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 
-use super::access::{Access, Rung};
+use super::access::Access;
 use super::docker::Container;
 use super::landlock::Fence;
 use crate::program::program;
-use crate::{Command, Ended, Env, RunError};
+use crate::{Command, Ended, Env};
 
 /// Everything needed to start a command in the sandbox.
 pub(crate) struct Launch<A> {
@@ -95,22 +95,6 @@ pub(super) fn point_inside(env: &mut Env, access: &Access) {
     }
     // The tree is a mount of its own, and git would not search for a repository above it.
     env.set("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
-}
-
-/// Why the command was not started, in one line.
-#[derive(Debug)]
-pub(super) enum NotStarted {
-    View(String),
-    Sandbox(String),
-}
-
-impl NotStarted {
-    pub(super) fn on(self, rung: Rung) -> RunError {
-        match self {
-            Self::View(message) => RunError::View { message },
-            Self::Sandbox(message) => RunError::Sandbox { rung, message },
-        }
-    }
 }
 
 pub(super) fn plainly(status: ExitStatus) -> Ended {

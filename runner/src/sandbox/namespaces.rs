@@ -22,7 +22,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::access::Access;
 use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
-use super::launch::{Launch, NotStarted, environment};
+use super::launch::{Launch, environment};
 use super::mount::Mount;
 use super::plan::{self, overlays};
 use super::{caches, helper, own_files};
@@ -30,9 +30,10 @@ use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::proxy::Proxy;
-use crate::{Command, Ended, RUN_MARKER, RefusedHost};
+use crate::{Command, Ended, RUN_MARKER, RefusedHost, RunError, Rung};
 
 mod first;
+mod mounts;
 mod outer;
 mod root;
 mod task;
@@ -172,7 +173,13 @@ impl Control {
     }
 
     /// How the command ended, as the first process reported it.
-    pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, NotStarted> {
+    pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, RunError> {
+        let failed = |message| {
+            Err(RunError::Sandbox {
+                rung: Rung::Namespaces,
+                message,
+            })
+        };
         let mut bytes = [0; 4096];
         let count =
             recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
@@ -182,21 +189,17 @@ impl Control {
             Some(Report::NotStarted(libc::EACCES | libc::ENOEXEC)) => Ok(Ended::NotExecutable),
             Some(Report::NotStarted(error)) => {
                 let error = io::Error::from_raw_os_error(error);
-                Err(NotStarted::Sandbox(format!(
-                    "cannot start the command: {error}"
-                )))
+                failed(format!("cannot start the command: {error}"))
             }
-            Some(Report::NoView(message)) => Err(NotStarted::View(message)),
-            Some(Report::Failed(message)) => Err(NotStarted::Sandbox(message)),
+            Some(Report::NoView(message)) => Err(RunError::View { message }),
+            Some(Report::Failed(message)) => failed(message),
             // One of the helpers was killed.
             None => match status
                 .signal()
                 .or(status.code().and_then(|code| code.checked_sub(128)))
             {
                 Some(signal @ 1..) => Ok(Ended::Signaled(signal)),
-                Some(_) | None => Err(NotStarted::Sandbox(format!(
-                    "the helper ended without a report: {status}"
-                ))),
+                Some(_) | None => failed(format!("the helper ended without a report: {status}")),
             },
         }
     }

@@ -23,6 +23,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities,
 };
 
+use super::mounts::{during, mount_all};
 use super::root;
 use super::task::{Report, Task};
 use crate::procfs::Process;
@@ -32,7 +33,6 @@ use crate::sandbox::landlock::leave_abstract_sockets;
 use crate::sandbox::launch::plainly;
 use crate::sandbox::own_files::HOST_NAME;
 use crate::sandbox::seccomp::{self, Sockets};
-use crate::sandbox::view::{during, mount_all};
 
 /// Runs as the first process, with the outer helper's process ID as argument.
 pub(in crate::sandbox) fn first(mut words: impl Iterator<Item = OsString>) -> ExitCode {

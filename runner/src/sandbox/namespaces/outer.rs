@@ -13,10 +13,10 @@ use rustix::thread::{
 };
 
 use super::first::tell;
+use super::mounts::{during, own_namespaces};
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::sandbox::helper::FIRST;
-use crate::sandbox::view::{during, own_namespaces};
 
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.
 pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> ExitCode {

@@ -20,9 +20,9 @@ use rustix::mount::{
 };
 use rustix::process::{fchdir, pivot_root};
 
+use super::mounts::{Rights, at, during, restrict};
 use super::task::Task;
 use crate::sandbox::mount::{DEVICES, Mount};
-use crate::sandbox::view::{Rights, at, during, restrict};
 
 /// Where the new root is built.
 const SITE: &str = "/proc";

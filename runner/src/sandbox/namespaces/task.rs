@@ -5,7 +5,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::sandbox::access::View;
-use crate::sandbox::launch::NotStarted;
 use crate::sandbox::mount::{Mount, Overlay};
 use crate::{Ended, Env};
 
@@ -249,15 +248,6 @@ impl Report {
             "failed" => Self::Failed(what.to_owned()),
             _ => return None,
         })
-    }
-}
-
-impl From<NotStarted> for Report {
-    fn from(why: NotStarted) -> Self {
-        match why {
-            NotStarted::View(message) => Self::NoView(message),
-            NotStarted::Sandbox(message) => Self::Failed(message),
-        }
     }
 }
 

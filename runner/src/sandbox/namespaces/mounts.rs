@@ -1,4 +1,5 @@
-//! Overlays: a view of the tree, so that a command's changes go to a layer of their own, and the caches of tools.
+//! The mounts of the sandbox: a view of the tree, so that a command's changes go to a layer of their own, the caches of
+//! tools, and what each mount allows.
 
 use std::fmt::Display;
 use std::fs;
@@ -11,10 +12,10 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change, mount_remount};
 use rustix::thread::UnshareFlags;
 
-use super::caches::{EMPTY, SITE};
-use super::launch::NotStarted;
-use super::mount::Overlay;
-use super::mount_table;
+use super::task::Report;
+use crate::sandbox::caches::{EMPTY, SITE};
+use crate::sandbox::mount::Overlay;
+use crate::sandbox::mount_table;
 
 impl Overlay {
     fn mount(&self) -> io::Result<()> {
@@ -56,15 +57,15 @@ impl Overlay {
 }
 
 /// Mounts them in this order. A view comes last: it covers the layers of the others if they are in the tree.
-pub(super) fn mount_all(overlays: &[Overlay]) -> Result<(), NotStarted> {
+pub(super) fn mount_all(overlays: &[Overlay]) -> Result<(), Report> {
     if overlays.iter().any(|overlay| !overlay.is_view()) {
-        make_site(overlays).map_err(|error| NotStarted::Sandbox(error.to_string()))?;
+        make_site(overlays)?;
     }
     overlays.iter().try_for_each(|overlay| {
         let failed = if overlay.is_view() {
-            NotStarted::View
+            Report::NoView
         } else {
-            NotStarted::Sandbox
+            Report::Failed
         };
         overlay.mount().map_err(|error| failed(error.to_string()))
     })
