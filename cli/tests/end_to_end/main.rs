@@ -51,7 +51,6 @@ mod order;
 mod outlined;
 mod pace;
 mod page;
-mod person;
 mod phase;
 mod portable;
 mod projects;
