@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Hang, Script, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::scenes::kills::every;
 use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
-use crate::scenes::program::{Ran, interrupt};
+use crate::scenes::program::interrupt;
 
 /// A run may be faster than who kills it.
 const TRIES: usize = 20;
