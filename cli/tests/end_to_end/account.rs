@@ -1,6 +1,6 @@
-//! Random builds over random trees: whatever a build did, and wherever the harness was killed, `undo` makes the old tree.
+//! What builds do to a tree, and what becomes of it: wherever a check was killed, the old tree is made.
 //!
-//! `ACCOUNT_BUILDS=2000` and `ACCOUNT_KILLS=300` try more, `ACCOUNT_SEED` others.
+//! `ACCOUNT_KILLS=300` tries more, `ACCOUNT_SEED` others.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +15,6 @@ use crate::scenes::files;
 use crate::scenes::kills::{Dice, chosen, is_killed, places, quietly, strace_works, traced};
 use crate::scenes::program::where_mounted;
 
-/// Builds for each sandbox without `ACCOUNT_BUILDS`.
-const BUILDS: usize = 8;
 /// Kills without `ACCOUNT_KILLS`.
 const KILLS: usize = 6;
 
@@ -152,45 +150,6 @@ fn check(scene: &Scene, sandbox: &str) -> Command {
 }
 
 #[test]
-fn undo_makes_the_old_tree_whatever_a_build_did_in_any_sandbox() {
-    let seed = chosen("ACCOUNT_SEED", 1);
-    for sandbox in ["auto", "landlock", "off"] {
-        for number in 0..chosen("ACCOUNT_BUILDS", BUILDS) {
-            let scene = scene(&mut Dice::of(seed + number));
-            let before = tree(scene.project.root());
-            let ran = scene.ran(&mut command(&scene, sandbox));
-            let case = format!("ACCOUNT_SEED={} sandbox {sandbox}: {ran}", seed + number);
-            if ran.code == Some(3) && ran.err.contains("does not work here") {
-                eprintln!("SKIPPED: {sandbox} does not work here");
-                break;
-            }
-            assert!(matches!(ran.code, Some(0 | 1)), "{case}");
-            let undone = scene.run(&["undo"]);
-            assert_eq!(undone.code, Some(0), "{case}\n{undone}");
-            assert_eq!(tree(scene.project.root()), before, "{case}\n{undone}");
-        }
-    }
-}
-
-#[test]
-fn undo_makes_the_old_tree_wherever_the_harness_was_killed() {
-    if !strace_works() {
-        return;
-    }
-    for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
-        let seed = chosen("ACCOUNT_SEED", 1) + number;
-        // Every third one in the tree itself.
-        let sandbox = if number % 3 == 2 { "off" } else { "auto" };
-        let (scene, before, place) = killed(seed, |scene| command(scene, sandbox));
-        let undone = scene.run(&["undo"]);
-        let case = format!("ACCOUNT_SEED={seed} sandbox {sandbox} {place}: {undone}");
-        // Without a run there is nothing to undo.
-        assert!(matches!(undone.code, Some(0 | 7)), "{case}");
-        assert_eq!(tree(scene.project.root()), before, "{case}");
-    }
-}
-
-#[test]
 fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
     if !strace_works() {
         return;
@@ -198,7 +157,7 @@ fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
     for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
         let seed = chosen("ACCOUNT_SEED", 1) + number;
         let sandbox = if number % 2 == 0 { "auto" } else { "off" };
-        let (scene, before, place) = killed(seed, |scene| check(scene, sandbox));
+        let (scene, before, place) = killed(seed, sandbox);
         let undone = scene.run(&["undo"]);
         let case = format!("ACCOUNT_SEED={seed} sandbox {sandbox} {place}: {undone}");
         assert_eq!(undone.code, Some(7), "{case}");
@@ -228,19 +187,19 @@ fn the_record_of_a_check_that_is_not_listed_is_removed_by_the_next_command() {
     assert_eq!(left, ["2026-01-02-03-04-05-apply"]);
 }
 
-/// A scene whose command was killed at one of its system calls, the tree before it, and the place.
-fn killed(seed: usize, command: impl Fn(&Scene) -> Command) -> (Scene, Tree, String) {
+/// A scene whose check was killed at one of its system calls, the tree before it, and the place.
+fn killed(seed: usize, sandbox: &str) -> (Scene, Tree, String) {
     let mut dice = Dice::of(seed);
     let first = scene(&mut dice);
     let log = first.project.beside().join("strace");
-    let places = places(&log, &command(&first));
+    let places = places(&log, &check(&first, sandbox));
     let (call, count) = &places[dice.below(places.len())];
     let scene = scene(&mut Dice::of(seed));
     let before = tree(scene.project.root());
     let inject = format!("inject={call}:signal=KILL:when={count}");
     let killed = is_killed(quietly(&mut traced(
         &log,
-        &command(&scene),
+        &check(&scene, sandbox),
         &["-e", &inject],
     )));
     (

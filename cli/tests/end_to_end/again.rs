@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Hang, Script, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
@@ -39,22 +39,6 @@ fn started(scene: &Commit, more: &[&str]) -> Child {
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
-}
-
-#[test]
-fn the_same_command_goes_on_with_its_unfinished_run() {
-    let scene = stopped(&[MENDS_IT]);
-    let ran = scene.commit(&[]);
-    assert_eq!((ran.code, scene.runs().len()), (Some(0), 1), "{ran}");
-    assert!(
-        ran.err.starts_with("resuming ") && ran.out.contains("Done after 2 rounds"),
-        "{ran}"
-    );
-    assert_eq!(
-        scene.server.requests().len(),
-        3,
-        "one answer, one question without an answer, one more"
-    );
 }
 
 #[test]
@@ -337,31 +321,6 @@ fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pay
                 .iter()
                 .all(|part| refused.err.contains(part)),
             "{refused}"
-        );
-    }
-}
-
-#[test]
-fn a_summary_that_comes_from_the_record_says_so() {
-    let scene = Commit::with_replies([MENDS_IT]);
-    for from_record in [Value::Null, json!(true)] {
-        let ran = scene.commit(&["--key", "k", "--json"]);
-        let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-        assert_eq!(
-            (&last["event"], &last["from_record"]),
-            (&json!("summary"), &from_record),
-            "{ran}"
-        );
-    }
-    let scene = Order::with(&[&greet(GOOD)]);
-    for from_record in [Value::Null, json!(true)] {
-        let ran = scene.run(&["--json"]);
-        let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-        assert_eq!(
-            (&last["event"], &last["from_record"]),
-            (&json!("summary"), &from_record),
-            "{}",
-            ran.err
         );
     }
 }

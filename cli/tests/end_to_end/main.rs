@@ -49,7 +49,6 @@ mod order;
 mod outlined;
 mod pace;
 mod page;
-mod person;
 mod phase;
 mod portable;
 mod projects;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::scenes::kills::every;
 use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
-use crate::scenes::program::{Ran, interrupt};
+use crate::scenes::program::interrupt;
 
 /// A run may be faster than who kills it.
 const TRIES: usize = 20;
@@ -263,42 +263,6 @@ fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_th
     assert_eq!(scene.run(&[]).code, Some(0));
 }
 
-#[test]
-fn a_scripted_model_goes_on_behind_what_it_has_said() {
-    let scene = scene("");
-    let replies = [BAD, GOOD].map(|greeting| json!({ "text": greet(greeting) }));
-    scene.place(
-        "replies",
-        json!({ "replies": replies }).to_string().as_bytes(),
-    );
-    let wait = format!(
-        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
-        scene.beside("go-on").display()
-    );
-    scene.place_order(&json!({ "acceptance_commands": [wait, "sh tests/run.sh"] }));
-    let model = format!("scripted/{}", scene.beside("replies").display());
-    let more = ["--llm-model", &model, "--max-attempts", "2"];
-    let mut child = scene
-        .command(&more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !scene.root().join("stray").exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    scene.place("go-on", b"");
-    let ran = scene.run(&more);
-    assert_eq!(
-        (ran.code, &*scene.verdict()),
-        (Some(0), "PASS success"),
-        "{ran}"
-    );
-}
-
 /// To a process, or with a minus before it to a group.
 pub fn signal(name: &str, to: &str) {
     assert!(
@@ -308,26 +272,4 @@ pub fn signal(name: &str, to: &str) {
             .unwrap()
             .success()
     );
-}
-
-#[test]
-fn a_second_run_in_the_same_tree_is_refused_while_the_first_is_at_work() {
-    let scene = scene(&greet(GOOD));
-    scene.place_order(
-        &json!({ "acceptance_commands": [format!("sh -c '{AFTER}touch stray; sleep 600'")] }),
-    );
-    let mut child = scene
-        .command(&[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !scene.root().join("stray").exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
-    let second = Ran::of(&mut scene.command(&[]));
-    interrupt(&child);
-    child.wait().unwrap();
-    assert_eq!(second.code, Some(3), "{}", second.err);
 }
