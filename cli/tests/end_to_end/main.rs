@@ -49,6 +49,7 @@ mod order;
 mod outlined;
 mod pace;
 mod page;
+mod person;
 mod phase;
 mod portable;
 mod projects;
