@@ -208,7 +208,7 @@ fn worse(one: Exit, other: Exit) -> Exit {
     }
 }
 
-/// Prints the verdict; gives the exit code. Before an order is carried out, its commands may fail.
+/// Prints the verdict; gives the exit code. Before an order is carried out its commands may fail, or not be there yet.
 fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<'_>) -> Exit {
     let output = host.output;
     let is_of_order = matches!(of, Of::Order(..));
@@ -238,11 +238,7 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
         };
         output.report(&output.paint(BAD, &format!("{word}: {name} {ended} ({took})")));
     }
-    if is_of_order && exit == Exit::Failed {
-        Exit::Done
-    } else {
-        exit
-    }
+    if is_of_order { Exit::Done } else { exit }
 }
 
 /// Hears warnings only; the output of the build is shown at its end.

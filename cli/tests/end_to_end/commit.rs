@@ -558,7 +558,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
 
 #[test]
 fn no_build_changes_or_makes_what_no_model_may_write() {
-    let scene = Scene::with_replies([MENDS_IT]);
+    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     let names = [
         "docs/UserSpecification.md",
         "src/.gitignore",

@@ -50,8 +50,9 @@ fn orders() -> Vec<PathBuf> {
 /// What `order check` says about an order, and what its schema does.
 fn judged(scene: &Scene, file: &Path) -> String {
     let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
-    let found: Value = serde_json::from_str(&check.out)
-        .unwrap_or_else(|_| panic!("{}: {}", file.display(), check.err));
+    let first = check.out.lines().next().unwrap_or_default();
+    let found: Value =
+        serde_json::from_str(first).unwrap_or_else(|_| panic!("{}: {}", file.display(), check.err));
     let mut text = format!(
         "{}\n",
         if found["ok"] == true {
