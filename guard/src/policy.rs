@@ -47,7 +47,7 @@ enum Scope {
 pub enum Ignored {
     /// Ignored files are refused.
     Refused,
-    /// Ignored files are allowed, because they were named explicitly.
+    /// Ignored files are allowed: they were named explicitly, or S0 does not refuse them.
     Allowed,
 }
 
@@ -61,8 +61,7 @@ pub enum Configuration {
 }
 
 impl Policy {
-    /// The minimum: protects `.git`, the harness's own files, every `.gitignore`, keys, and
-    /// whatever git ignores.
+    /// The minimum: protects `.git`, the harness's own files, `build.sh`, keys, and whatever git ignores.
     #[must_use]
     pub fn new() -> Self {
         Policy::binding(Binds::Unscoped)
@@ -74,10 +73,13 @@ impl Policy {
         Policy::binding(Binds::Commit)
     }
 
-    /// Also protects the records that S0 keeps at the root (S0 §Logging).
+    /// Also protects the records that S0 keeps at the root (S0 §Logging), and allows ignored files.
     #[must_use]
     pub fn implement() -> Self {
-        Policy::binding(Binds::Implement)
+        Policy {
+            ignored: Ignored::Allowed,
+            ..Policy::binding(Binds::Implement)
+        }
     }
 
     /// What a build may change: everything except what a user or the harness writes, and what a program runs later

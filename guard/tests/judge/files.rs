@@ -162,6 +162,28 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
 }
 
 #[test]
+fn the_first_loop_may_write_what_only_the_second_one_refuses() {
+    let scratch = repository(&[(".gitignore", "/agent-config\n*.log\n")]);
+    for (path, refusal) in [
+        (".gitignore", Code::Protected),
+        ("sub/.gitignore", Code::Protected),
+        ("Cargo.lock", Code::Protected),
+        ("target/x", Code::Protected),
+        ("codeRollup.sh", Code::Protected),
+        ("docs/UserSpecification.md", Code::Protected),
+        ("made.log", Code::Ignored),
+    ] {
+        let code = |policy| code(&open(scratch.path(), policy), path);
+        assert_eq!(code(Policy::commit()), Some(refusal), "{path}");
+        assert_eq!(code(Policy::implement()), None, "{path}");
+    }
+    for path in ["build.sh", "agent-config/query.txt", "code-commit.toml"] {
+        let guard = open(scratch.path(), Policy::implement());
+        assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
+    }
+}
+
+#[test]
 fn the_records_of_the_first_loop_are_protected_in_it_alone() {
     let scratch = repository(&[]);
     for path in ["logs/app.rs", "llm-user-output.txt"] {

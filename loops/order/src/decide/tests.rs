@@ -24,10 +24,6 @@ fn engineer_tool_runner_and_judge_follow_each_other() {
     let (finished, steps) = run(&[], &inputs(&json!({})));
     insta::assert_snapshot!(steps, @"
     stamp
-    run accept one as preflight/base_1
-    roll back
-    run accept two as preflight/base_2
-    roll back
     ask 1
     write 1
     run bash scripts/verify.sh as attempt_1/verify_1
@@ -87,10 +83,6 @@ fn a_failure_rolls_back_before_anything_is_kept_and_goes_back_to_the_engineer() 
     let (finished, steps) = run(&["accept one"], &inputs(&json!({})));
     insta::assert_snapshot!(steps, @"
     stamp
-    run accept one as preflight/base_1
-    roll back
-    run accept two as preflight/base_2
-    roll back
     ask 1
     write 1
     run bash scripts/verify.sh as attempt_1/verify_1
