@@ -36,7 +36,7 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_holds_
         "X",
         "--json",
         "--sandbox",
-        "bwrap",
+        "namespaces",
     ];
     let mut harness = scene.command(&args, &[]);
     let mut harness = harness
