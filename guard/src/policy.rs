@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use code_commit_names::{Binds, Name, Writer};
+use code_commit_names::{Binds, Writer};
 
 use crate::fold::{Folded, fold};
 use crate::patterns::Choice;
@@ -46,8 +46,7 @@ pub enum Configuration {
 }
 
 impl Policy {
-    /// The minimum: protects `.git`, the harness's own files, every `.gitignore`, keys, and
-    /// whatever git ignores.
+    /// The minimum: protects `.git`, the harness's own files, `build.sh`, keys, and whatever git ignores.
     #[must_use]
     pub fn new() -> Self {
         Policy::binding(Binds::Unscoped)
@@ -59,20 +58,12 @@ impl Policy {
         Policy::binding(Binds::Commit)
     }
 
-    /// What S0 forbids: `.git`, the build script, and the harness's own files, records and inputs. A file that git ignores
-    /// may be written.
+    /// Also protects the records that S0 keeps at the root (S0 §Logging), and allows ignored files.
     #[must_use]
     pub fn implement() -> Self {
-        let is_named = |row: &&Name| match row.binds() {
-            Some(Binds::Always | Binds::Implement) => true,
-            Some(Binds::Unscoped | Binds::Commit) => {
-                ["agent-config", "build.sh"].contains(&row.at_root())
-            }
-            None => false,
-        };
         Policy {
             heeds_ignore: false,
-            ..Policy::of(code_commit_names::PROTECTED.iter().filter(is_named))
+            ..Policy::binding(Binds::Implement)
         }
     }
 
@@ -118,12 +109,8 @@ impl Policy {
     }
 
     fn binding(strictest: Binds) -> Self {
-        Policy::of(code_commit_names::protected(strictest))
-    }
-
-    fn of(protected: impl Iterator<Item = &'static Name>) -> Self {
         Policy {
-            protected: protected
+            protected: code_commit_names::protected(strictest)
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),

@@ -60,13 +60,20 @@ pub enum Kind {
 pub enum Binds {
     /// Every policy, whatever its scope: the harness's own state and settings.
     Always,
-    /// Every policy except scoped ones, whose list of files a person has written, and that of S0.
+    /// Every policy except scoped ones, whose list of files a person has written.
     Unscoped,
-    /// `code_commit_guard::Policy::commit` and what builds may not change: the critical files of S1 §Parsing the Response.
+    /// `code_commit_guard::Policy::commit` only: the critical files of S1 §Parsing the Response.
     Commit,
     /// `code_commit_guard::Policy::implement` only: S0 keeps its records at the root, where projects of other
     /// loops may have files with these names.
     Implement,
+}
+
+impl Binds {
+    /// Whether a row that binds so belongs to the policy of a loop.
+    fn holds_in(self, policy: Self) -> bool {
+        self <= policy && (self, policy) != (Self::Commit, Self::Implement)
+    }
 }
 
 /// Who writes a protected name.
@@ -161,7 +168,7 @@ impl Name {
 pub fn protected(strictest: Binds) -> impl Iterator<Item = &'static Name> {
     PROTECTED
         .iter()
-        .filter(move |row| row.binds().is_some_and(|binds| binds <= strictest))
+        .filter(move |row| row.binds().is_some_and(|binds| binds.holds_in(strictest)))
 }
 
 /// Whether a file with this name, in ASCII letters of any case, is protected in every folder.

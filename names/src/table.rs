@@ -23,7 +23,7 @@ pub const PROTECTED: &[Name] = &[
     ),
     protected(
         ".gitignore",
-        Unscoped,
+        Commit,
         Person,
         "what git ignores decides what may be written",
     ),
@@ -41,7 +41,7 @@ pub const PROTECTED: &[Name] = &[
     ),
     protected(
         "/build.sh",
-        Commit,
+        Unscoped,
         Person,
         "the build decides whether the work is done",
     ),

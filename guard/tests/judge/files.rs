@@ -162,25 +162,24 @@ fn what_our_own_loops_would_run_is_refused_at_every_level() {
 }
 
 #[test]
-fn the_first_loop_protects_what_its_seed_names_and_what_is_its_own() {
-    let scratch = repository(&[(".gitignore", "/made/\n"), ("build.sh", "")]);
-    let guard = open(scratch.path(), Policy::implement());
-    for path in [
-        "build.sh",
-        "agent-config/gemini-key.txt",
-        "code-commit.toml",
+fn the_first_loop_may_write_what_only_the_second_one_refuses() {
+    let scratch = repository(&[(".gitignore", "/agent-config\n*.log\n")]);
+    for (path, refusal) in [
+        (".gitignore", Code::Protected),
+        ("sub/.gitignore", Code::Protected),
+        ("Cargo.lock", Code::Protected),
+        ("target/x", Code::Protected),
+        ("codeRollup.sh", Code::Protected),
+        ("docs/UserSpecification.md", Code::Protected),
+        ("made.log", Code::Ignored),
     ] {
-        assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
+        let code = |policy| code(&open(scratch.path(), policy), path);
+        assert_eq!(code(Policy::commit()), Some(refusal), "{path}");
+        assert_eq!(code(Policy::implement()), None, "{path}");
     }
-    for path in [
-        ".gitignore",
-        "Cargo.lock",
-        "codeRollup.sh",
-        "made/x",
-        "target/x",
-        "UserSpecification.md",
-    ] {
-        assert_eq!(code(&guard, path), None, "{path}");
+    for path in ["build.sh", "agent-config/query.txt", "code-commit.toml"] {
+        let guard = open(scratch.path(), Policy::implement());
+        assert_eq!(code(&guard, path), Some(Code::Protected), "{path}");
     }
 }
 

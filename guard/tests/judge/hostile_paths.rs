@@ -125,7 +125,9 @@ fn policy(setup: &Map<String, Value>) -> Policy {
     let protected = protected
         .iter()
         .map(|name| format!("/{}", name.trim_start_matches('/')));
+    // Ignore rules are S1's to protect.
     Policy::new()
+        .protect([".gitignore"])
         .protect(protected)
         .configuration(Configuration::RepositoryOnly)
 }

@@ -73,10 +73,14 @@ pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<()
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // Git's errors about the tree were already reported.
     let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox.value).unwrap_or_default();
+    let policy = plan.policy(tree);
+    let decides = guard
+        .protected_anywhere()
+        .filter(|path| policy.refuses(path).is_some());
     let more = dot_gits
         .into_iter()
         .chain(protected)
-        .chain(guard.protected_anywhere().map(PathBuf::from));
+        .chain(decides.map(PathBuf::from));
     plan.sealed
         .extend(more.filter(|path| known.insert(path.clone())));
     Ok(())

@@ -92,7 +92,7 @@ fn every_end_of_a_run_fits_the_schema() {
             1,
             "LoopMaxIterations",
         ),
-        (&[crash, crash, crash, crash], 4, "summary"),
+        (&[crash], 4, "summary"),
     ];
     for (turns, exit, last) in ends {
         let scene = Scene::new(turns);

@@ -46,25 +46,6 @@ fn an_approval_counts_although_changes_of_the_reviewer_are_put_back() {
 }
 
 #[test]
-fn a_run_whose_reviewers_change_what_they_approve_ends_without_approval_and_can_be_resumed() {
-    let evil = "echo reviewer > src.txt; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'";
-    let scene = Scene::new(&[PLAN, DONE, evil, evil, APPROVE]);
-    let ran = scene.run();
-    assert_eq!((ran.code, scene.calls()), (Some(4), 4), "{}", ran.err);
-    assert!(
-        ran.out
-            .contains("[Loop] Stopped: reviewing: the approval does not count"),
-        "{}",
-        ran.out
-    );
-    assert_eq!(scene.read("src.txt"), "new\n");
-    assert_eq!(
-        (scene.spec(&["run", "--resume"]).code, scene.calls()),
-        (Some(0), 5)
-    );
-}
-
-#[test]
 fn specs_are_changed_only_where_the_focus_asks_for_it() {
     let turns = [
         PLAN,
@@ -240,13 +221,6 @@ fn a_repository_without_commits_is_reviewed_whole() {
         scene.git(&["show", "--format=%s", "--name-only"]),
         "the last task\n\nsrc.txt\n"
     );
-}
-
-#[test]
-fn five_tasks_that_change_nothing_are_the_reviewers_business() {
-    let idle = "say '<PROGRESS>still at it</PROGRESS>'";
-    let scene = Scene::new(&[PLAN, idle, idle, idle, idle, idle, APPROVE]);
-    assert_eq!((scene.run().code, scene.calls()), (Some(0), 7));
 }
 
 #[test]
