@@ -183,7 +183,8 @@ fn a_run_whose_build_cannot_be_started_ends_and_goes_on_once_it_can() {
         (Some(8), 2),
         "{ran}"
     );
-    assert!(ran.out.contains("Unfit: the build was not found"), "{ran}");
+    let unfit = "Unfit: the build is not a program that can be started";
+    assert!(ran.out.contains(unfit), "{ran}");
     assert!(
         ran.err
             .contains("go on with the same settings: code-commit resume"),
