@@ -36,7 +36,6 @@ pub(super) const WORDS: Words = Words {
 
 /// How a phase is worked on. The flags are recorded: a run is continued with them under its name.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct Request {
     /// The phase; the open one or the next one if `None`.
     #[serde(skip)]

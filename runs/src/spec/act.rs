@@ -373,11 +373,14 @@ pub(super) fn goes_on(outcome: Option<&Outcome>) -> bool {
 /// The identity of the tree before its last review: an approval holds for what was reviewed, whatever has changed since.
 fn reviewed(folder: &RunFolder) -> Option<String> {
     let past = Past::read(folder.path()).ok()?;
-    let of_project = past.holding().filter_map(|line| match line {
-        Line::Identified(of) if of.place == Place::Project.name() => Some(of.sha256),
-        _ => None,
+    let of_project = past.holding().filter_map(|line| {
+        if let Line::Identified(of) = line {
+            Some(of).filter(|of| of.place == Place::Project.name())
+        } else {
+            None
+        }
     });
-    of_project.last().flatten()
+    of_project.last()?.sha256
 }
 
 /// What the run in a folder was begun with; none for an audit.

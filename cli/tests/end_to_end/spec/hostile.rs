@@ -450,11 +450,11 @@ fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
 /// Without a sandbox an agent can do to `.git` what it likes.
 #[test]
 fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
-    let evil = "git reset -q --hard; git clean -qfd; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'";
-    let scene = Scene::new(&[PLAN, DONE, evil, APPROVE]);
+    let evil = "git reset -q --hard; git clean -qfd; say '<APPROVED>good</APPROVED>'";
+    let scene = Scene::new(&[PLAN, DONE, evil]);
     scene.write("mine.txt", "mine\n");
     let ran = scene.run();
-    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
+    assert_eq!((ran.code, scene.calls()), (Some(0), 3), "{}", ran.err);
     assert_eq!(
         (scene.read("src.txt"), scene.read("mine.txt")),
         ("new\n".to_owned(), "mine\n".to_owned())

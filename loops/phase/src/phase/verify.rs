@@ -67,7 +67,7 @@ where
         } else if misplaced.is_empty() {
             None
         } else {
-            Some(self.put_into_place(misplaced)?)
+            Some(self.put_into_place(&misplaced)?)
         };
         if self.failures.is_none() {
             self.remove(FAILED_SPECS)?;
@@ -105,7 +105,7 @@ where
     /// Puts failures where the builder, the next run and a person look for them.
     fn put_into_place(
         &mut self,
-        found: BTreeMap<String, Vec<String>>,
+        found: &BTreeMap<String, Vec<String>>,
     ) -> Result<Arc<str>, Halt<H::Stop>> {
         let entries: BTreeSet<&str> = found.values().flatten().map(String::as_str).collect();
         let entries: Vec<&str> = entries.into_iter().collect();
