@@ -65,21 +65,24 @@ impl Table {
         &mut self,
         row: &str,
         ran: &Ran,
-        exit: i32,
+        exit: usize,
         what: &str,
         seed: &[usize],
         counted: &[usize],
     ) {
         row.clone_into(&mut self.row);
         let mut line = format!("{}  {row:<44}", self.seed);
-        let mut count = |what: &str, seed: i64, counted: i64| {
+        let mut count = |what: &str, seed: &str, counted: &str| {
             let sign = if seed == counted { '=' } else { '≠' };
             let _ = write!(line, "  {what} {seed} {sign} {counted}");
         };
         for ((what, seed), counted) in what.split(' ').zip(seed).zip(counted) {
-            count(what, *seed as i64, *counted as i64);
+            count(what, &seed.to_string(), &counted.to_string());
         }
-        count("exit", exit.into(), ran.code.unwrap_or(-1).into());
+        let code = ran
+            .code
+            .map_or("signal".to_owned(), |code| code.to_string());
+        count("exit", &exit.to_string(), &code);
         eprintln!("{line}");
         if line.contains('≠') {
             self.faults += &format!("{line}\n{ran}\n");
@@ -153,7 +156,7 @@ struct Row {
     build: &'static str,
     calls: usize,
     builds: usize,
-    exit: i32,
+    exit: usize,
 }
 
 const fn row(
@@ -168,7 +171,7 @@ const fn row(
         build,
         calls,
         builds,
-        exit: exit as i32,
+        exit,
     }
 }
 
@@ -192,8 +195,8 @@ const WHOLE: &str = "^^^work.txt\nwhole\n^^^end\n";
 const BUILD: &str = "#!/bin/sh\necho build >> ../builds\necho out\necho err >&2\ngrep -q whole work.txt || exit 3\n";
 const RED: &str = "out\nerr\nexit code: 3\n";
 const ALWAYS_GREEN: &str = "#!/bin/sh\necho build >> ../builds\n";
-/// The word for it is 127's, and it is red like any other failure.
-const LACKS_A_TOOL: &str = "#!/bin/sh\necho build >> ../builds\nno-such-compiler\n";
+/// Exits with 127, which is red like any other failure.
+const LACKS_A_TOOL: &str = "#!/bin/sh\necho build >> ../builds\nno-such-compiler || exit\n";
 /// Its interpreter is gone when it is to be started for the second time.
 const LOSES_ITS_INTERPRETER: &str =
     "#!{BESIDE}/interpreter\necho build >> ../builds\nrm ../interpreter\nexit 3\n";

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::scenes::files;
 use crate::scenes::order::{BAD, BROKEN, GOOD, Scene, greet, proposal, sha256};
+use crate::scenes::program::Ran;
 use code_commit_fixtures::project::Project;
 
 const INSTRUCTIONS: &str = include_str!("../../../prompt/text/order/instructions.md");
@@ -104,13 +105,14 @@ fn check(table: &mut Table, row: &Row) {
     let before = scene.state();
     let most = row.attempts.unwrap_or(2).to_string();
     let more = ["--max-attempts", &most];
-    let ran = scene.run(if row.attempts.is_some() { &more } else { &[] });
+    let more: &[&str] = if row.attempts.is_some() { &more } else { &[] };
+    let ran = Ran::of(&mut scene.command(more));
     let beside = scene.project.beside();
     let requests = scene.server.requests();
     let runs = ["verify", "first", "second", "last"].map(|name| runs_of(name, beside));
     let counted = [&[requests.len()], &runs[..]].concat();
     let has_passed = row.verdict.starts_with("PASS");
-    let (what, exit) = ("calls verify first second last", i32::from(!has_passed));
+    let (what, exit) = ("calls verify first second last", usize::from(!has_passed));
     table.row(row.name, &ran, exit, what, &row.counts, &counted);
     table.same("the verdict", row.verdict, &scene.verdict());
     if has_passed {

@@ -22,7 +22,7 @@ struct Row {
     most: u32,
     /// Calls, runs of the setup command and of the check command.
     counts: [usize; 3],
-    exit: i32,
+    exit: usize,
     /// The letters of [`EVENTS`].
     events: String,
 }
@@ -47,7 +47,7 @@ const EVENTS: &[(char, &str)] = &[
     ('m', "LoopMaxIterations"),
 ];
 
-fn row(name: &str, turns: &[&str], counts: [usize; 3], exit: i32, events: &str) -> Row {
+fn row(name: &str, turns: &[&str], counts: [usize; 3], exit: usize, events: &str) -> Row {
     Row {
         name: name.to_owned(),
         turns: turns.iter().map(|&turn| turn.to_owned()).collect(),
