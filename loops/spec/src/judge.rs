@@ -98,6 +98,19 @@ mod tests {
     }
 
     #[test]
+    fn a_note_or_a_finding_ends_no_turn() {
+        for (role, marker) in [
+            (Role::Implementing, "NOTE a"),
+            (Role::Audit, "TO_BE_DISCUSSED a"),
+        ] {
+            let Verdict::Stop { code, .. } = judge(role, &turned(1, role, "ok", &[marker])) else {
+                panic!("{marker}")
+            };
+            assert_eq!(code, "no-marker");
+        }
+    }
+
+    #[test]
     fn of_two_markers_the_more_cautious_counts() {
         let said = |role, markers: &[&str]| judge(role, &turned(1, role, "ok", markers));
         let (marker, content) = ("REQUEST_CHANGES", "a".to_owned());

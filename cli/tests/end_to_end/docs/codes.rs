@@ -176,7 +176,7 @@ fn variants(file: &str, name: &str) -> Vec<String> {
         before
             .lines()
             .rev()
-            .take(4)
+            .take_while(|line| !line.is_empty())
             .any(|line| line.contains("kebab-case")),
         "{name} has other words"
     );

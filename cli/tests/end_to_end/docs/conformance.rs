@@ -142,8 +142,7 @@ fn tests_in(path: &Path) -> Vec<String> {
                 .or_else(|| is_plain(line).then_some(line))
                 .map(str::to_owned),
         );
-        attributed =
-            line == "#[test]" || (attributed && (line.starts_with("#[") || line.starts_with("//")));
+        attributed = line == "#[test]" || (attributed && function.is_none());
     }
     tests
 }
