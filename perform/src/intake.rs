@@ -261,7 +261,10 @@ pub(crate) fn untidy(warning: &code_commit_apply::Warning) -> Problem {
 fn unusable(answer: &Reply) -> Option<Problem> {
     let finish = &answer.finish;
     if finish.advice() != Advice::Use {
-        let mut message = format!("The reply ended early: {}.", finish.explain());
+        let mut message = match finish {
+            Finish::Empty => "The reply contains no text.".to_owned(),
+            _ => format!("The reply ended early: {}.", finish.explain()),
+        };
         let begun = Openers::default()
             .read(&answer.text)
             .pop()

@@ -21,17 +21,6 @@ pub struct Phase<'a> {
     pub spec: &'a str,
 }
 
-/// A spec that has changed since the code was built for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpecChange<'a> {
-    /// The number of its phase.
-    pub number: u32,
-    /// The whole file as it was.
-    pub before: &'a str,
-    /// As it is now.
-    pub now: &'a str,
-}
-
 /// The inputs of a turn's prompt. A role is told nothing about the other role's folder.
 #[derive(Debug, Clone, Copy)]
 pub struct Turn<'a> {
@@ -49,8 +38,6 @@ pub struct Turn<'a> {
     pub workspace: &'a str,
     /// Every phase in order.
     pub phases: &'a [Phase<'a>],
-    /// What has changed in the specs since the code was built; only the builder is told.
-    pub changed: &'a [SpecChange<'a>],
     /// The commands of `abl-cmd`: names and descriptions.
     pub commands: &'a [(String, String)],
     /// The files that the role can see, one per line.
@@ -69,12 +56,11 @@ pub fn builder(turn: &Turn<'_>) -> String {
             text.push_str("The last verification failed. Mend these first:\n\n");
             push_part(&mut text, failures);
         }
-        None if turn.changed.is_empty() => {
+        None if turn.iteration == 1 => {
             text.push_str("This is a first build: nothing has failed.\n\n");
         }
         None => text.push_str("Nothing has failed yet by the specs as they are now.\n\n"),
     }
-    push_changes(&mut text, turn.changed);
     push_history(&mut text, turn);
     push_specs(
         &mut text,
@@ -134,24 +120,6 @@ fn head(turn: &Turn<'_>) -> String {
     ));
     text.push_str(&format!("- Workspace: {}\n\n", turn.workspace));
     text
-}
-
-fn push_changes(text: &mut String, changed: &[SpecChange<'_>]) {
-    if changed.is_empty() {
-        return;
-    }
-    push_heading(text, "What changed in the specs");
-    text.push_str("The code was built for the specs as they were before this change.\n\n");
-    for SpecChange {
-        number,
-        before,
-        now,
-    } in changed
-    {
-        let file = format!("phase{number}.md");
-        let diff = similar::TextDiff::from_lines(*before, *now);
-        push_part(text, &diff.unified_diff().header(&file, &file).to_string());
-    }
 }
 
 fn push_heading(text: &mut String, heading: &str) {

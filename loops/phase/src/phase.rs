@@ -7,7 +7,6 @@ mod progress;
 mod specs;
 mod verify;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
@@ -68,7 +67,6 @@ impl<'w, H> Work<'w, H> {
             map: Arc::from(""),
             specs: inputs.start.specs.clone(),
             specs_identity: inputs.start.specs_identity.clone(),
-            built_for: inputs.start.built_for.clone(),
             src: None,
             tests: None,
             writings: Writings::default(),
@@ -95,8 +93,6 @@ struct Work<'w, H> {
     /// Every phase with its spec as it was last read.
     specs: Vec<PhaseSpec>,
     specs_identity: Option<String>,
-    /// The specs that the code was built for, where they are others now.
-    built_for: BTreeMap<u32, String>,
     /// The identity of the source that is verified.
     src: Option<String>,
     /// The identity of the tests that decided a pass.
@@ -188,7 +184,6 @@ where
     fn build(&mut self) -> Result<(), Halt<H::Stop>> {
         self.save(Status::Building)?;
         self.turn(Role::Builder)?;
-        self.built_for.clear();
         self.commit(
             Repository::Src,
             format!("phase{}/build/step-{}", self.inputs.phase, self.iteration),

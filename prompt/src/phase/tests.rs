@@ -9,7 +9,6 @@ fn turn<'a>(role: &'a str, phases: &'a [Phase<'a>], commands: &'a [(String, Stri
         iterations: 5,
         workspace: "src",
         phases,
-        changed: &[],
         commands,
         map: "main.js\n",
         failures: None,
@@ -108,35 +107,4 @@ fn a_first_build_says_so() {
 fn no_role_is_told_of_the_other_ones_folder() {
     assert!(!BUILDER.contains("verifier_reports") && !BUILDER.contains("failed_specs.md"));
     assert!(!VERIFIER.contains("builder_reports") && !VERIFIER.contains("src"));
-}
-
-#[test]
-fn the_builder_is_shown_what_changed_in_the_specs_and_the_verifier_is_not() {
-    let changed = [SpecChange {
-        number: 1,
-        before: "# Phase 1: A\n- a → b\n",
-        now: "# Phase 1: A\n- a → c\n",
-    }];
-    let asked = Turn {
-        changed: &changed,
-        ..turn("Build.", &PHASES, &[])
-    };
-    let text = builder(&asked);
-    let (_, part) = text.split_once("# Failed contracts\n\n").unwrap();
-    let (part, _) = part.split_once("# Phases").unwrap();
-    insta::assert_snapshot!(part, @"
-    Nothing has failed yet by the specs as they are now.
-
-    # What changed in the specs
-
-    The code was built for the specs as they were before this change.
-
-    --- phase1.md
-    +++ phase1.md
-    @@ -1,2 +1,2 @@
-     # Phase 1: A
-    -- a → b
-    +- a → c
-    ");
-    assert!(!verifier(&asked).contains("What changed"));
 }

@@ -234,22 +234,21 @@ impl Project {
             | Status::Stuck
             | Status::Completed => (1, false),
         };
-        let mut built_for = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
-        built_for.retain(|number, text| {
-            *number <= phase && self.specs.get(number).is_some_and(|now| now != text)
-        });
+        let last = past::specs_of_last_run(&self.root.join(ABL).join(past::LOGS), phase);
+        let are_same = last
+            .range(..=phase)
+            .all(|(number, text)| self.specs.get(number).is_none_or(|now| now == text));
         Ok(Start {
             iteration: iteration.clamp(1, self.config.iterations),
             // What was built was built for other specs.
-            builder_done: builder_done && built_for.is_empty(),
-            failures: failures.filter(|_| built_for.is_empty()),
+            builder_done: builder_done && are_same,
+            failures: failures.filter(|_| are_same),
             specs: self
                 .specs
                 .iter()
                 .map(|(number, text)| self.spec(*number, text, phase))
                 .collect(),
             specs_identity: self.specs_identity.clone(),
-            built_for,
             passes: self.state.passes.clone(),
             decider: self.decider.clone(),
             tests: self.state.tests.clone(),

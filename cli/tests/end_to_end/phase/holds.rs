@@ -18,7 +18,7 @@ fn prompt(scene: &Scene, file: &str) -> String {
 }
 
 #[test]
-fn a_phase_whose_specs_have_changed_since_is_open_again_and_the_builder_sees_the_difference() {
+fn a_phase_whose_specs_have_changed_since_is_open_again() {
     let scene = Scene::new(&[]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
     scene.write(SPEC, EDITED);
@@ -33,11 +33,7 @@ fn a_phase_whose_specs_have_changed_since_is_open_again_and_the_builder_sees_the
     );
     assert_eq!(scene.turns("builder"), 2);
     let builder = prompt(&scene, "1-builder-query.txt");
-    assert!(
-        builder.contains("What changed in the specs") && builder.contains("+- GET /about → 200"),
-        "{builder}"
-    );
-    assert!(!prompt(&scene, "2-verifier-query.txt").contains("What changed"));
+    assert!(builder.contains("- GET /about → 200"), "{builder}");
     assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use code_commit_prompt::phase::{Phase, SpecChange, Turn, builder, verifier};
+use code_commit_prompt::phase::{Phase, Turn, builder, verifier};
 
 use super::Work;
 use crate::Role;
@@ -38,18 +38,6 @@ impl<H> Work<'_, H> {
                 spec: &spec.text,
             })
             .collect();
-        let now = |number: &u32| self.specs.iter().find(|spec| spec.number == *number);
-        let changed: Vec<SpecChange<'_>> = self
-            .built_for
-            .iter()
-            .filter_map(|(number, before)| {
-                Some(SpecChange {
-                    number: *number,
-                    before,
-                    now: &now(number)?.text,
-                })
-            })
-            .collect();
         let turn = Turn {
             role: &role.prompt,
             project: self.inputs.project.as_deref(),
@@ -58,7 +46,6 @@ impl<H> Work<'_, H> {
             iterations: self.inputs.iterations,
             workspace: &role.workspace,
             phases: &phases,
-            changed: &changed,
             commands: &role.commands,
             map: &short(&self.map),
             failures: self.failures.as_deref(),

@@ -91,8 +91,6 @@ pub struct Start {
     pub specs: Vec<PhaseSpec>,
     /// The identity of the folder with the specs when they were read.
     pub specs_identity: Option<String>,
-    /// The specs that the code was built for, where they are others now.
-    pub built_for: BTreeMap<u32, String>,
     /// What the passes of completed phases hold for.
     pub passes: BTreeMap<u32, HoldsFor>,
     /// SHA-256 over what makes the verifier: its prompt and its commands.

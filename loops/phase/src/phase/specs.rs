@@ -14,7 +14,7 @@ where
     H: Harness<Identify<Phases>> + Harness<Read<Phases>> + Harness<Announce>,
 {
     /// Called before each turn and each verdict: if the specs of this phase are others than they were, nothing
-    /// counts that was judged by the old ones, and the builder is shown what has changed.
+    /// counts that was judged by the old ones.
     pub(super) fn heed_specs(&mut self) -> Result<(), Halt<H::Stop>> {
         let identify = Identify {
             place: Place::Specs,
@@ -68,8 +68,7 @@ where
         if let Some(title) = spec::title(text.as_str(), number) {
             title.clone_into(&mut spec.title);
         }
-        let before = std::mem::replace(&mut spec.text, text.as_str().to_owned());
-        self.built_for.entry(number).or_insert(before);
+        text.as_str().clone_into(&mut spec.text);
         Ok(Some(number))
     }
 }
