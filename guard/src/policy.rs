@@ -110,7 +110,7 @@ impl Policy {
 
     fn binding(strictest: Binds) -> Self {
         Policy {
-            protected: code_commit_names::protected(strictest)
+            protected: code_commit_names::off_limits(strictest)
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),

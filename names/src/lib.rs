@@ -62,18 +62,11 @@ pub enum Binds {
     Always,
     /// Every policy except scoped ones, whose list of files a person has written.
     Unscoped,
-    /// `code_commit_guard::Policy::commit` only: the critical files of S1 §Parsing the Response.
+    /// `code_commit_guard::Policy::commit`, and builds of stricter ones: the critical files of S1 §Parsing the Response.
     Commit,
     /// `code_commit_guard::Policy::implement` only: S0 keeps its records at the root, where projects of other
     /// loops may have files with these names.
     Implement,
-}
-
-impl Binds {
-    /// Whether a row that binds so belongs to the policy of a loop.
-    fn holds_in(self, policy: Self) -> bool {
-        self <= policy && (self, policy) != (Self::Commit, Self::Implement)
-    }
 }
 
 /// Who writes a protected name.
@@ -164,11 +157,17 @@ impl Name {
     }
 }
 
-/// What no model may write under policies up to this strictness.
+/// What no build may change under policies up to this strictness.
 pub fn protected(strictest: Binds) -> impl Iterator<Item = &'static Name> {
     PROTECTED
         .iter()
-        .filter(move |row| row.binds().is_some_and(|binds| binds.holds_in(strictest)))
+        .filter(move |row| row.binds().is_some_and(|binds| binds <= strictest))
+}
+
+/// What no model may write: the same, but S0 does not forbid what S1 adds.
+pub fn off_limits(policy: Binds) -> impl Iterator<Item = &'static Name> {
+    protected(policy)
+        .filter(move |row| policy != Binds::Implement || row.binds() != Some(Binds::Commit))
 }
 
 /// Whether a file with this name, in ASCII letters of any case, is protected in every folder.

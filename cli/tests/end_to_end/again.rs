@@ -174,7 +174,7 @@ fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
         let ran = scene.commit(&["--key", "k"]);
         assert_eq!(
             (ran.code, scene.server.requests().len()),
-            (Some(1), 3),
+            (Some(1), 4),
             "{ran}"
         );
     }
@@ -189,7 +189,7 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
             let ran = scene.commit(more);
             assert_eq!(
                 (ran.code, scene.server.requests().len()),
-                (Some(1), 3),
+                (Some(1), 4),
                 "{ran}"
             );
         }
@@ -197,7 +197,7 @@ fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_noth
         let again = scene.commit(more);
         assert_eq!(
             (again.code, scene.server.requests().len()),
-            (Some(1), 6),
+            (Some(1), 8),
             "{again}"
         );
         assert!(

@@ -384,13 +384,13 @@ fn a_page_begins_with_what_was_asked_and_all_pages_are_linked() {
         page.out.contains("<p class=\"verdict warn\">undone</p>"),
         "an undone run is not green: {page}"
     );
-    let (changes, hashes) = (
+    let (changes, provenance) = (
         page.out.find("id=\"changes\"").unwrap(),
-        page.out.find("Last line of the journal").unwrap(),
+        page.out.find("id=\"provenance\"").unwrap(),
     );
     assert!(
         changes < page.out.find("id=\"timeline\"").unwrap()
-            && hashes > page.out.find("id=\"rounds\"").unwrap()
+            && provenance > page.out.find("id=\"rounds\"").unwrap()
     );
     assert_eq!(scene.run(&["page", "--all", "-o", "site"]).code, Some(0));
     let one = scene.run(&["page", "-o", "site"]);

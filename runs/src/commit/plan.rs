@@ -9,7 +9,7 @@ use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, commit, committed, implement};
 use code_commit_names::ours::AGENT_CONFIG;
-use code_commit_names::{Binds, INPUTS, Writer};
+use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::Account;
 use code_commit_repo::WorkTree;
 use code_commit_settings::Settings;
@@ -234,12 +234,6 @@ impl Plan {
         let may_write = self.settings.may_write.iter().map(|pattern| &pattern.value);
         let policy = self.protecting(Policy::build(binds).may_write(may_write), tree);
         let paths = |writer: Writer| {
-            // Whatever a model may write, S1's table says what builds make.
-            let binds = if writer == Writer::Build {
-                Binds::Commit
-            } else {
-                binds
-            };
             let rows =
                 code_commit_names::protected(binds).filter(move |row| row.writer() == Some(writer));
             rows.filter(|row| row.is_folder() || row.writer() == Some(Writer::Harness))
