@@ -114,36 +114,6 @@ fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
 }
 
 #[test]
-fn a_long_prompt_goes_by_standard_input() {
-    let Some(scene) = scene([Step::text("Read.")]) else {
-        return;
-    };
-    let prompt = format!("{}THE-END", "long words ".repeat(20_000));
-    scene.turn(&prompt, |_| {}).ended(|end| *end == End::Ok);
-    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
-    assert!(body.contains("THE-END"));
-}
-
-#[test]
-fn a_prompt_that_begins_with_a_dash_is_no_option() {
-    for prompt in [
-        "---\nrole: builder\n---\nGo on.",
-        "- first THIS\n- then that",
-        "-",
-    ] {
-        let Some(scene) = scene([Step::text("Read.")]) else {
-            return;
-        };
-        scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
-        let body = scene.server.requests().pop().unwrap().json().to_string();
-        assert!(
-            body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")),
-            "{body}"
-        );
-    }
-}
-
-#[test]
 fn errors_of_the_service_end_as_what_they_are() {
     let check = |step: Step, wanted: fn(&End) -> bool| {
         let Some(scene) = scene([step.times(20)]) else {

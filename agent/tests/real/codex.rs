@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use code_commit_agent::{End, Event, Kind, Session, Spawn};
-use code_commit_fixtures::server::{Hang, Step};
-use code_commit_runner::Cancel;
+use code_commit_fixtures::server::Step;
 use serde_json::json;
 
 use crate::support::{KEY, Scene};
@@ -100,127 +99,33 @@ fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_lost() {
-    let Some(scene) = scene([]) else { return };
-    let id = "0b7c1f62-5d0e-4c11-9d3a-6a1f5c1d2e3f";
-    scene
-        .turn("go on", |spawn| spawn.session = Session::Resume(id.into()))
-        .ended(|end| *end == End::LostSession);
-}
-
-#[test]
-fn a_prompt_longer_than_an_argument_may_be_arrives_whole() {
-    let Some(scene) = scene([Step::text("Read.")]) else {
-        return;
-    };
-    let prompt = format!("{}THE-END", "long words ".repeat(20_000));
-    scene.turn(&prompt, |_| {}).ended(|end| *end == End::Ok);
-    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
-    assert!(body.contains("THE-END") && body.len() > 200_000);
-}
-
-#[test]
-fn a_prompt_that_begins_with_a_dash_is_no_option() {
-    for prompt in [
-        "---\nrole: builder\n---\nGo on.",
-        "- first THIS\n- then that",
-        "-",
-    ] {
-        let Some(scene) = scene([Step::text("Read.")]) else {
+fn errors_of_the_service_end_as_what_they_are() {
+    let check = |step: Step, bend: fn(&mut Spawn<'_>), code: &str| {
+        let Some(scene) = scene([step.times(99)]) else {
             return;
         };
-        scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
-        let body = scene.server.requests().pop().unwrap().json().to_string();
-        assert!(
-            body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")),
-            "{body}"
-        );
-    }
-}
-
-#[test]
-fn a_wrong_key_a_quota_and_a_busy_service_are_told_apart() {
-    let bad = Step {
-        kind: Some("invalid_request_error".into()),
-        ..Step::status(401).message("Incorrect API key provided")
+        scene.turn("hello", bend).ended(|end| end.code() == code);
     };
-    let Some(scene) = scene([bad.times(9)]) else {
-        return;
+    let of = |kind: &str, step: Step| Step {
+        kind: Some(kind.into()),
+        ..step
     };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "bad-key");
-    let quota = Step {
-        kind: Some("insufficient_quota".into()),
-        ..Step::status(429).message("You exceeded your current quota")
-    };
-    let Some(scene) = self::scene([quota.times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "billing");
-    let Some(scene) = self::scene([Step::status(503).times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "overloaded");
-    let minute = Step {
-        kind: Some("rate_limit_exceeded".into()),
-        ..Step::status(429).message("Rate limit reached")
-    };
-    let Some(scene) = self::scene([minute.clone().times(99)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "rate-limited");
-    let Some(scene) = self::scene([minute.times(99)]) else {
-        return;
-    };
+    let bad = Step::status(401).message("Incorrect API key provided");
+    check(of("invalid_request_error", bad), |_| {}, "bad-key");
+    let quota = Step::status(429).message("You exceeded your current quota");
+    check(of("insufficient_quota", quota), |_| {}, "billing");
+    check(Step::status(503), |_| {}, "overloaded");
+    let minute = of(
+        "rate_limit_exceeded",
+        Step::status(429).message("Rate limit reached"),
+    );
+    check(minute.clone(), |_| {}, "rate-limited");
     let brief =
         |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (99, Some(Duration::from_secs(8)));
-    scene
-        .turn("hello", brief)
-        .ended(|end| end.code() == "rate-limited");
-    let Some(scene) = self::scene([Step::status(400)
-        .code("context_length_exceeded")
-        .message("Your input exceeds the context window")
-        .times(9)])
-    else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "too-large");
-}
-
-#[test]
-fn an_answer_that_was_cut_off_is_said_to_be() {
-    let Some(scene) = scene([Step::text("I am about to")
-        .finish("max_output_tokens")
-        .times(9)])
-    else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| *end == End::Truncated);
-}
-
-#[test]
-fn silence_and_a_stop_leave_no_process_behind() {
-    let Some(scene) = scene([Step::default().hang(Hang::BeforeHead).times(9)]) else {
-        return;
-    };
-    let idle = scene.turn("hello", |spawn| {
-        spawn.idle_timeout = Some(Duration::from_secs(4))
-    });
-    idle.ended(|end| *end == End::TimedOut { idle: true });
-    let cancel = Cancel::new().unwrap();
-    cancel.set();
-    scene
-        .turn_until("hello", &cancel, |_| {})
-        .ended(|end| *end == End::Interrupted);
+    check(minute, brief, "rate-limited");
+    let too_long = Step::status(400).code("context_length_exceeded");
+    let too_long = too_long.message("Your input exceeds the context window");
+    check(too_long, |_| {}, "too-large");
+    let cut = Step::text("I am about to").finish("max_output_tokens");
+    check(cut, |_| {}, End::Truncated.code());
 }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use code_commit_agent::{End, Event, Kind, Session, Spawn};
-use code_commit_fixtures::server::{Hang, Step};
-use code_commit_runner::Cancel;
+use code_commit_fixtures::server::Step;
 use serde_json::json;
 
 use crate::support::{KEY, Scene};
@@ -84,125 +83,32 @@ fn a_session_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_lost() {
-    let Some(scene) = scene([]) else { return };
-    scene
-        .turn("go on", |spawn| spawn.session = Session::Resume(ID.into()))
-        .ended(|end| *end == End::LostSession);
-}
-
-#[test]
-fn a_prompt_longer_than_an_argument_may_be_arrives_whole() {
-    let Some(scene) = scene([Step::text("Read.")]) else {
-        return;
-    };
-    let prompt = format!("{}THE-END", "long words ".repeat(20_000));
-    scene.turn(&prompt, |_| {}).ended(|end| *end == End::Ok);
-    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
-    assert!(body.contains("THE-END") && body.len() > 200_000);
-}
-
-#[test]
-fn a_prompt_that_begins_with_a_dash_is_no_option() {
-    for prompt in [
-        "---\nrole: builder\n---\nGo on.",
-        "- first THIS\n- then that",
-        "-",
-    ] {
-        let Some(scene) = scene([Step::text("Read.")]) else {
+fn errors_of_the_service_end_as_what_they_are() {
+    let check = |step: Step, bend: fn(&mut Spawn<'_>), code: &str| {
+        let Some(scene) = scene([step.times(99)]) else {
             return;
         };
-        scene.turn(prompt, |_| {}).ended(|end| *end == End::Ok);
-        let body = scene.server.requests().pop().unwrap().json().to_string();
-        assert!(
-            body.contains(&serde_json::Value::from(prompt).to_string().replace('"', "")),
-            "{body}"
-        );
-    }
-}
-
-#[test]
-fn a_wrong_key_is_told_from_other_errors() {
+        scene.turn("hello", bend).ended(|end| end.code() == code);
+    };
     let bad = Step {
         bad_key: true,
         ..Step::status(400).message("API key not valid. Please pass a valid API key.")
     };
-    let Some(scene) = scene([bad.times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "bad-key");
-}
-
-#[test]
-fn a_quota_of_the_day_is_told_from_a_server_that_is_busy() {
+    check(bad, |_| {}, "bad-key");
     let day = Step {
         quota_id: Some("GenerateRequestsPerDayPerProjectPerModel-FreeTier".into()),
         ..Step::status(429).message("You exceeded your current quota")
     };
-    let Some(scene) = scene([day.times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "daily-quota");
-    let Some(scene) = self::scene([Step::status(503).times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "overloaded");
+    check(day, |_| {}, "daily-quota");
+    check(Step::status(503), |_| {}, "overloaded");
     let minute = Step::status(429)
         .message("Quota exceeded for requests per minute")
         .retry_delay("1s");
-    let Some(scene) = self::scene([minute.clone().times(99)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |spawn| spawn.retries = 1)
-        .ended(|end| end.code() == "rate-limited");
-    let Some(scene) = self::scene([minute.times(99)]) else {
-        return;
-    };
+    check(minute.clone(), |spawn| spawn.retries = 1, "rate-limited");
     let brief =
         |spawn: &mut Spawn<'_>| (spawn.retries, spawn.timeout) = (9, Some(Duration::from_secs(12)));
-    scene
-        .turn("hello", brief)
-        .ended(|end| end.code() == "rate-limited");
-    let Some(scene) = self::scene([Step::status(400)
-        .message("The input token count (9) exceeds the maximum number of tokens allowed (8).")
-        .times(9)])
-    else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| end.code() == "too-large");
-}
-
-#[test]
-fn an_answer_that_was_filtered_is_refused() {
-    let Some(scene) = scene([Step::default().finish("SAFETY").times(9)]) else {
-        return;
-    };
-    scene
-        .turn("hello", |_| {})
-        .ended(|end| matches!(end, End::Refused { .. }));
-}
-
-#[test]
-fn silence_and_a_stop_leave_no_process_behind() {
-    let Some(scene) = scene([Step::default().hang(Hang::BeforeHead).times(9)]) else {
-        return;
-    };
-    let idle = scene.turn("hello", |spawn| {
-        spawn.idle_timeout = Some(Duration::from_secs(8))
-    });
-    idle.ended(|end| *end == End::TimedOut { idle: true });
-    let cancel = Cancel::new().unwrap();
-    cancel.set();
-    scene
-        .turn_until("hello", &cancel, |_| {})
-        .ended(|end| *end == End::Interrupted);
+    check(minute, brief, "rate-limited");
+    let too_long = "The input token count (9) exceeds the maximum number of tokens allowed (8).";
+    check(Step::status(400).message(too_long), |_| {}, "too-large");
+    check(Step::default().finish("SAFETY"), |_| {}, "refused");
 }

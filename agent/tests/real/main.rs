@@ -7,6 +7,7 @@
 
 mod claude;
 mod codex;
+mod every;
 mod gemini;
 mod support;
 mod user;

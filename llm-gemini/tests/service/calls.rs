@@ -7,24 +7,38 @@ use code_commit_fixtures::server::{Hang, Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
 use code_commit_llm_gemini::http::{Agent, Limits, Network};
 use code_commit_llm_gemini::{
-    Attempt, AttemptStatus, Client, Finish, Gemini, Model, Reply, Request, Secret, Spend, Waited,
-    Watch,
+    Attempt, AttemptStatus, CallError, Client, Finish, Gemini, Model, Reply, Request, Secret,
+    Spend, Waited, Watch,
 };
 use serde_json::{Value, json};
 
 const KEY: &str = "AIzaSyTest-key-0123456789-xy";
 
+fn service(origin: &str, key: &str) -> Gemini {
+    let base = origin.parse().expect("an origin");
+    let id = "gemini-3.8-flash".parse().expect("a name");
+    Gemini::new(base, id, Secret::new(key))
+}
+
+fn limited(server: &Server, key: &str, limits: Limits) -> Client<Gemini> {
+    let agent = Arc::new(Agent::new(Network::default(), limits));
+    Client::new(agent, service(server.origin(), key))
+}
+
 fn model(server: &Server) -> Client<Gemini> {
-    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
-    let base = server.origin().parse().expect("an origin");
-    Client::new(
-        agent,
-        Gemini::new(
-            base,
-            "gemini-3.8-flash".parse().expect("a name"),
-            Secret::new(KEY),
-        ),
-    )
+    limited(server, KEY, Limits::default())
+}
+
+fn request(stream: bool) -> Request<'static> {
+    Request {
+        prompt: "hi",
+        stream,
+        ..Request::default()
+    }
+}
+
+fn ask(server: &Server, request: &Request<'_>) -> Result<Reply, CallError> {
+    model(server).call(request, &mut Notes::default())
 }
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -50,15 +64,7 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    model
-        .call(
-            &Request {
-                prompt: "hi",
-                ..Request::default()
-            },
-            &mut Notes::default(),
-        )
-        .unwrap();
+    model.call(&request(false), &mut Notes::default()).unwrap();
     model.call(&full, &mut Notes::default()).unwrap();
     let seen = server.requests();
     insta::assert_snapshot!(String::from_utf8_lossy(&seen[0].body), @r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#);
@@ -81,9 +87,7 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
 fn a_plain_answer_is_logged_as_it_was_received() {
     let body = r#"{ "candidates": [ {"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"} ], "odd": 1e400 }"#;
     let server = server([Step::body(body)]);
-    let reply = model(&server)
-        .call(&Request::default(), &mut Notes::default())
-        .unwrap();
+    let reply = ask(&server, &Request::default()).unwrap();
     assert_eq!(code_commit_fixtures::wire::logged(&reply).unwrap(), body);
 }
 
@@ -96,12 +100,7 @@ fn a_streamed_answer_is_logged_as_one_object() {
     };
     let server = server([step]);
     let mut notes = Notes::default();
-    let request = Request {
-        prompt: "hi",
-        stream: true,
-        ..Request::default()
-    };
-    let reply = model(&server).call(&request, &mut notes).unwrap();
+    let reply = model(&server).call(&request(true), &mut notes).unwrap();
     assert_eq!(notes.streamed, reply.text);
     assert_eq!(notes.connected, 1);
     insta::assert_snapshot!(raw(&reply), @r#"{"candidates":[{"content":{"parts":[{"text":"hm","thought":true},{"text":"line \"one\"\nline two"}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"gemini-3.8-flash","responseId":"resp-1","usageMetadata":{"candidatesTokenCount":5,"promptTokenCount":14,"thoughtsTokenCount":1,"totalTokenCount":20}}"#);
@@ -123,16 +122,7 @@ fn an_answer_that_goes_on_is_followed_and_paid_for() {
             Step::text("three").usage(json!({"promptTokenCount": 10, "candidatesTokenCount": 1}));
         let server = server([part("one ", "t1"), part("two ", "t2"), end]);
         let mut notes = Notes::default();
-        let reply = model(&server)
-            .call(
-                &Request {
-                    prompt: "hi",
-                    stream,
-                    ..Request::default()
-                },
-                &mut notes,
-            )
-            .unwrap();
+        let reply = model(&server).call(&request(stream), &mut notes).unwrap();
         assert_eq!(
             (reply.text.as_str(), &reply.finish, reply.attempts),
             ("one two three", &Finish::Complete, 3)
@@ -174,12 +164,7 @@ fn whoever_watches_sees_the_whole_of_an_answer_that_goes_on_and_nothing_twice() 
     };
     let server = server([part("one "), cut, Step::text("two")]);
     let mut notes = Notes::default();
-    let request = Request {
-        prompt: "hi",
-        stream: true,
-        ..Request::default()
-    };
-    let reply = model(&server).call(&request, &mut notes).unwrap();
+    let reply = model(&server).call(&request(true), &mut notes).unwrap();
     assert_eq!((reply.text.as_str(), reply.attempts), ("one two", 3));
     assert_eq!(notes.streamed, "one two");
 }
@@ -188,7 +173,7 @@ fn whoever_watches_sees_the_whole_of_an_answer_that_goes_on_and_nothing_twice() 
 fn an_answer_that_goes_on_is_not_whole_before_its_service_says_so() {
     let call = |last: Step| {
         let server = server([part("one"), last]);
-        model(&server).call(&Request::default(), &mut Notes::default())
+        ask(&server, &Request::default())
     };
     assert_eq!(call(Step::body("{}")).unwrap_err().code(), "bad-reply");
     let reply = call(Step::body(r#"{"candidates":[{"finishReason":"STOP"}]}"#)).unwrap();
@@ -223,14 +208,8 @@ fn a_whole_answer_counts_also_where_time_is_over_before_its_connection_is() {
 
 #[test]
 fn an_answer_without_end_is_given_up() {
-    let step = Step {
-        continuation: Some("t".into()),
-        ..Step::text("x").finish("CONTINUATION")
-    };
-    let server = server([step.times(20)]);
-    let reply = model(&server)
-        .call(&Request::default(), &mut Notes::default())
-        .unwrap();
+    let server = server([part("x").times(20)]);
+    let reply = ask(&server, &Request::default()).unwrap();
     assert_eq!(
         (reply.finish, reply.text.len(), reply.attempts),
         (Finish::Endless, 9, 9)
@@ -241,15 +220,7 @@ fn an_answer_without_end_is_given_up() {
 fn each_attempt_is_a_row_of_the_journal() {
     let server = server([Step::status(503).message("busy"), Step::text("done")]);
     let mut notes = Notes::default();
-    model(&server)
-        .call(
-            &Request {
-                prompt: "hi",
-                ..Request::default()
-            },
-            &mut notes,
-        )
-        .unwrap();
+    model(&server).call(&request(false), &mut notes).unwrap();
     let mut rows = notes.attempts;
     for row in &mut rows {
         (row.duration_ms, row.first_byte_ms) = (0, None);
@@ -325,15 +296,7 @@ fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
         let server = server([Step::text("never").hang(hang), Step::text("next")]);
         let model = model(&server);
         let mut watch = Impatient(&server, Notes::default());
-        let error = model
-            .call(
-                &Request {
-                    stream: true,
-                    ..Request::default()
-                },
-                &mut watch,
-            )
-            .unwrap_err();
+        let error = model.call(&request(true), &mut watch).unwrap_err();
         assert_eq!(error.code(), "cancelled");
         assert_eq!(watch.1.attempts[0].status, AttemptStatus::Cancelled);
         assert_eq!(watch.1.attempts[0].spend, Spend::Unknown);
@@ -380,15 +343,7 @@ fn a_stream_that_never_pauses_can_be_cancelled() {
         cancel_at: Some(1 << 20),
         ..Notes::default()
     };
-    let error = model(&server)
-        .call(
-            &Request {
-                stream: true,
-                ..Request::default()
-            },
-            &mut notes,
-        )
-        .unwrap_err();
+    let error = model(&server).call(&request(true), &mut notes).unwrap_err();
     assert_eq!(error.code(), "cancelled");
     assert!(notes.bytes < 2 << 20, "{}", notes.bytes);
 }
@@ -397,28 +352,13 @@ fn a_stream_that_never_pauses_can_be_cancelled() {
 fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
     for stream in [false, true] {
         let server = server([Step::huge(200)]);
-        let agent = Arc::new(Agent::new(
-            Network::default(),
-            Limits {
-                body: 4 << 20,
-                ..Limits::default()
-            },
-        ));
-        let base = server.origin().parse().unwrap();
-        let model = Client::new(
-            agent,
-            Gemini::new(base, "gemini-x".parse().unwrap(), Secret::new(KEY)),
-        );
+        let limits = Limits {
+            body: 4 << 20,
+            ..Limits::default()
+        };
+        let model = limited(&server, KEY, limits);
         let mut notes = Notes::default();
-        let error = model
-            .call(
-                &Request {
-                    stream,
-                    ..Request::default()
-                },
-                &mut notes,
-            )
-            .unwrap_err();
+        let error = model.call(&request(stream), &mut notes).unwrap_err();
         assert_eq!(error.to_string(), "the reply is larger than 4194304 bytes");
         assert!(notes.bytes <= 4 << 20);
     }
@@ -438,22 +378,6 @@ fn a_connection_that_the_service_has_closed_is_not_used_again() {
 }
 
 #[test]
-fn a_wait_between_attempts_can_be_cancelled() {
-    let server = server([Step::status(503).times(2)]);
-    let mut notes = Notes {
-        cancel_waits: true,
-        ..Notes::default()
-    };
-    let error = model(&server)
-        .call(&Request::default(), &mut notes)
-        .unwrap_err();
-    assert_eq!(
-        (error.code(), notes.waits.len(), server.requests().len()),
-        ("cancelled", 1, 1)
-    );
-}
-
-#[test]
 fn a_caller_without_means_gets_the_failure_instead_of_a_retry() {
     let server = server([Step::status(503), Step::text("too late")]);
     let mut notes = Notes {
@@ -470,28 +394,13 @@ fn a_caller_without_means_gets_the_failure_instead_of_a_retry() {
 }
 
 #[test]
-fn no_retry_begins_that_would_pass_the_callers_time() {
-    let server = server([Step::status(503).retry_delay("3s"), Step::text("too late")]);
-    let request = Request {
-        time_left: Some(Duration::from_secs(3)),
-        ..Request::default()
-    };
-    let error = model(&server)
-        .call(&request, &mut Notes::default())
-        .unwrap_err();
-    assert_eq!((error.code(), server.steps_left()), ("overloaded", 1));
-}
-
-#[test]
 fn the_callers_time_ends_an_attempt_too() {
     let server = server([Step::text("never").hang(Hang::BeforeHead)]);
     let request = Request {
         time_left: Some(Duration::from_millis(80)),
         ..Request::default()
     };
-    let error = model(&server)
-        .call(&request, &mut Notes::default())
-        .unwrap_err();
+    let error = ask(&server, &request).unwrap_err();
     assert_eq!(error.to_string(), "no complete reply after 0.08 s");
 }
 
@@ -555,16 +464,7 @@ fn a_page_in_the_place_of_the_models_description_is_no_good_sign() {
 #[test]
 fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
     let server = server([Step::text("x")]);
-    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
-    let base = server.origin().parse().unwrap();
-    let model = Client::new(
-        agent,
-        Gemini::new(
-            base,
-            "gemini-x".parse().unwrap(),
-            Secret::new("two\nlines-of-key"),
-        ),
-    );
+    let model = limited(&server, "two\nlines-of-key", Limits::default());
     let error = model
         .call(&Request::default(), &mut Notes::default())
         .unwrap_err();
@@ -574,4 +474,46 @@ fn a_key_that_no_header_can_hold_is_an_error_that_does_not_show_it() {
         "{error:?}"
     );
     assert_eq!(server.requests().len(), 0);
+}
+
+/// Serves an example and returns how the client reads it.
+fn check(status: u16, body: &str) -> String {
+    code_commit_fixtures::wire::read_by(|origin| service(origin, "k"), status, body)
+        .expect("a server")
+}
+
+#[test]
+fn the_examples_of_the_wire_are_understood() {
+    insta::assert_snapshot!(check(200, include_str!("../../../fixtures/wire/gemini-thought.json")), @r#"
+    Complete Some("STOP") "Hello." Some("gemini-3.8-flash") Some("fakeresp1")
+    {"input_tokens":14,"cache_read_tokens":8,"cache_write_tokens":null,"output_tokens":4,"reasoning_tokens":3}
+    "#);
+    insta::assert_snapshot!(check(200, include_str!("../../../fixtures/wire/gemini-truncated.json")), @r#"
+    Truncated Some("MAX_TOKENS") "cut of" Some("gemini-3.8-flash") Some("fakeresp2")
+    {"input_tokens":14,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":1,"reasoning_tokens":null}
+    "#);
+    insta::assert_snapshot!(check(200, include_str!("../../../fixtures/wire/gemini-blocked-prompt.json")), @r#"
+    Blocked { filter: Prohibited } Some("PROHIBITED_CONTENT") "" Some("gemini-3.8-flash") Some("fakeresp3")
+    {"input_tokens":14,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":0,"reasoning_tokens":null}
+    "#);
+    insta::assert_snapshot!(check(200, include_str!("../../../fixtures/wire/gemini-no-content.json")), @r#"
+    Filtered { filter: Safety } Some("SAFETY") "" Some("gemini-3.8-flash") Some("fakeresp4")
+    {"input_tokens":14,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":1,"reasoning_tokens":null}
+    "#);
+    insta::assert_snapshot!(check(429, include_str!("../../../fixtures/wire/gemini-429-per-minute.json")), @"rate-limited: rate limit: You exceeded your current quota, please check your plan and billing details. Please retry in 2s.");
+    insta::assert_snapshot!(check(400, include_str!("../../../fixtures/wire/gemini-400-bad-key.json")), @"bad-key: the key is not valid: API key not valid. Please pass a valid API key.");
+    insta::assert_snapshot!(check(200, include_str!("../../../fixtures/wire/gemini-stream.sse")), @r#"
+    Complete Some("STOP") "streamed text here" Some("gemini-3.8-flash") Some("fakeresp7")
+    {"input_tokens":14,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":4,"reasoning_tokens":null}
+    "#);
+}
+
+#[test]
+fn what_only_the_total_shows_counts_as_output() {
+    let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],
+        "usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":115}}"#;
+    insta::assert_snapshot!(check(200, body), @r#"
+    Complete Some("STOP") "a" None None
+    {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":105,"reasoning_tokens":100}
+    "#);
 }

@@ -5,4 +5,3 @@
 mod calls;
 mod network;
 mod outcomes;
-mod wire;

@@ -87,10 +87,6 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("limited", reason("PUP_LIMITED_DISABLED")),
         ("a reason of next year", reason("QUANTUM_DOUBT")),
         ("no reason at all", reason("")),
-        (
-            "empty, then well",
-            vec![Step::default(), Step::text("second")],
-        ),
         ("empty three times", vec![Step::default().times(3)]),
         (
             "a tool call",
@@ -113,19 +109,11 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("blocked by a filter of next year", block("VIBES")),
         ("blocked, jailbreak", block("JAILBREAK")),
         (
-            "no candidates, no reason",
-            vec![Step::body("{\"candidates\":[]}"), Step::text("ok")],
-        ),
-        (
             "usage and nothing else",
             vec![
                 Step::body("{\"usageMetadata\":{\"promptTokenCount\":9}}"),
                 Step::text("ok"),
             ],
-        ),
-        (
-            "an object with nothing in it",
-            vec![Step::body("{}"), Step::text("ok")],
         ),
         (
             "an array with nothing in it",
@@ -164,16 +152,13 @@ fn every_way_an_answer_ends_has_its_outcome() {
     limited                            withheld TellPerson "words" | Refused/Usage []
     a reason of next year              unknown TellPerson "words" | Refused/Usage []
     no reason at all                   complete Use "words" | Ok/Usage []
-    empty, then well                   empty TellModel "" | Unusable/Usage []
     empty three times                  empty TellModel "" | Unusable/Usage []
     a tool call                        tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     thought is not text                complete Use "said" | Ok/Usage []
     blocked prompt                     blocked TellPerson "" | Refused/Usage []
     blocked by a filter of next year   blocked TellPerson "" | Refused/Usage []
     blocked, jailbreak                 blocked TellPerson "" | Refused/Usage []
-    no candidates, no reason           ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
     usage and nothing else             ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
-    an object with nothing in it       ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
     an array with nothing in it        ERROR bad-reply | the reply cannot be read: an array in place of an object | Error/Unknown []
     a text for an answer               ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 7 | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
@@ -227,7 +212,6 @@ fn every_failure_has_its_outcome() {
         ),
         ("408, then well", vec![Step::status(408), ok()]),
         ("413", vec![Step::status(413)]),
-        ("418", vec![Step::status(418)]),
         (
             "429 a minute, hint 2s",
             vec![quota("RequestsPerMinute-FreeTier").retry_delay("2s"), ok()],
@@ -248,43 +232,14 @@ fn every_failure_has_its_outcome() {
             "429 nonsense for a hint",
             vec![Step::status(429).retry_delay("soon"), ok()],
         ),
-        ("429 no hint", vec![Step::status(429), ok()]),
         (
             "429 the day's quota",
             vec![quota("RequestsPerDayPerProject").retry_delay("2s"), ok()],
         ),
-        ("499", vec![Step::status(499)]),
-        (
-            "500 twice, then well",
-            vec![Step::status(500).times(2), ok()],
-        ),
         ("500 five times", vec![Step::status(500).times(9)]),
-        ("501", vec![Step::status(501), ok()]),
-        ("502 html", vec![Step::html(502, "502 Bad Gateway"), ok()]),
-        (
-            "502 html for ever",
-            vec![Step::html(502, "502 Bad Gateway").times(9)],
-        ),
-        ("503", vec![Step::status(503), ok()]),
         ("504", vec![Step::status(504), ok()]),
-        ("529", vec![Step::status(529), ok()]),
-        (
-            "503 without a body",
-            vec![
-                Step {
-                    status: Some(503),
-                    ..Step::body("")
-                },
-                ok(),
-            ],
-        ),
-        (
-            "an error in an array",
-            vec![Step {
-                status: Some(400),
-                ..Step::body(IN_ARRAY)
-            }],
-        ),
+        ("520", vec![Step::status(520), ok()]),
+        ("524 for ever", vec![Step::status(524).times(9)]),
         (
             "307 to another path",
             vec![Step::status(307).header("location", "/login?k=1")],
@@ -297,21 +252,12 @@ fn every_failure_has_its_outcome() {
             "200 html",
             vec![Step {
                 status: Some(200),
-                ..Step::html(200, "Please log in")
+                ..Step::html(200, &format!("Log in with {KEY}"))
             }],
         ),
-        ("200 nothing", vec![Step::body(""), ok()]),
         (
             "200 broken JSON",
             vec![Step::body("{\"candidates\": nope}")],
-        ),
-        (
-            "200 half of the JSON",
-            vec![Step::text("x").framing(Framing::Close).cut_after(40), ok()],
-        ),
-        (
-            "200 cut before its length",
-            vec![Step::text("x").cut_after(40), ok()],
         ),
         ("200 half a surrogate pair", vec![Step::body(HALF_PAIR)]),
         (
@@ -320,13 +266,6 @@ fn every_failure_has_its_outcome() {
                 Step::body("{\"error\":{\"code\":503,\"message\":\"busy\"}}"),
                 ok(),
             ],
-        ),
-        (
-            "200 wrong content type",
-            vec![Step {
-                content_type: Some("text/plain".into()),
-                ..ok()
-            }],
         ),
         (
             "200 not UTF-8",
@@ -346,10 +285,6 @@ fn every_failure_has_its_outcome() {
             "silence before the answer",
             vec![Step::text("x").hang(Hang::BeforeHead).times(5)],
         ),
-        (
-            "silence in the answer",
-            vec![Step::text("x").hang(Hang::After(9)), ok()],
-        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
     400 invalid                        ERROR bad-request | the service rejects the request (HTTP 400): Invalid JSON payload | Error/Nothing []
@@ -362,69 +297,32 @@ fn every_failure_has_its_outcome() {
     404                                ERROR not-found | gemini-3.8-flash not found: models/x is not found | Error/Nothing []
     408, then well                     complete Use "ok" | Error/Unknown Ok/Usage [1035]
     413                                ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
-    418                                ERROR bad-request | the service rejects the request (HTTP 418): scripted error | Error/Nothing []
     429 a minute, hint 2s              complete Use "ok" | Error/Nothing Ok/Usage [2070]
     429 hint 34.07s                    complete Use "ok" | Error/Nothing Ok/Usage [35262]
     429 hint in a header               complete Use "ok" | Error/Nothing Ok/Usage [9315]
     429 hint of an hour                ERROR rate-limited | rate limit: scripted error | Error/Nothing []
     429 nonsense for a hint            complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    429 no hint                        complete Use "ok" | Error/Nothing Ok/Usage [1035]
     429 the day's quota                ERROR daily-quota | daily quota used up: scripted error | Error/Nothing []
-    499                                ERROR bad-request | the service rejects the request (HTTP 499): scripted error | Error/Nothing []
-    500 twice, then well               complete Use "ok" | Error/Nothing Error/Nothing Ok/Usage [1035, 2400]
     500 five times                     ERROR server | the service failed (HTTP 500): scripted error | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
-    501                                ERROR bad-request | the service rejects the request (HTTP 501): scripted error | Error/Nothing []
-    502 html                           complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    502 html for ever                  ERROR server | the service failed (HTTP 502): a page of HTML, "502 Bad Gateway" | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]
-    503                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
     504                                complete Use "ok" | Error/Unknown Ok/Usage [1035]
-    529                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    503 without a body                 complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    an error in an array               ERROR bad-request | the service rejects the request (HTTP 400): as streams fail | Error/Nothing []
+    520                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
+    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     307 to another path                ERROR redirected | the service redirects (HTTP 307) to another path | Error/Nothing []
     302 elsewhere                      ERROR redirected | the service redirects (HTTP 302) to http://evil.example | Error/Nothing []
-    200 html                           ERROR bad-reply | the reply cannot be read: a page of HTML, "Please log in" | Error/Unknown []
-    200 nothing                        complete Use "ok" | Error/Unknown Ok/Usage [1035]
+    200 html                           ERROR bad-reply | the reply cannot be read: a page of HTML, "Log in with …xy" | Error/Unknown []
     200 broken JSON                    ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 17 | Error/Unknown []
-    200 half of the JSON               complete Use "ok" | Error/Unknown Ok/Usage [1035]
-    200 cut before its length          complete Use "ok" | Error/Unknown Ok/Usage [1035]
     200 half a surrogate pair          ERROR bad-reply | the reply cannot be read: a part whose text is no text | Error/Unknown []
     200 an error object                complete Use "ok" | Error/Unknown Ok/Usage [1035]
-    200 wrong content type             complete Use "ok" | Ok/Usage []
     200 not UTF-8                      ERROR bad-reply | the reply cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
     200 larger than the limit          ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
     the key echoed                     ERROR bad-request | the service rejects the request (HTTP 400): key …xy is bad [31m | Error/Nothing []
     silence before the answer          ERROR idle | the service sent nothing for 0.4 s | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
-    silence in the answer              complete Use "ok" | Error/Unknown Ok/Usage [1035]
     "#);
 }
 
 const TOO_LONG: &str =
     "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).";
-const IN_ARRAY: &str =
-    r#"[{"error":{"code":400,"message":"as streams fail","status":"INVALID_ARGUMENT"}}]"#;
 const HALF_PAIR: &str = r#"{"candidates":[{"content":{"parts":[{"text":"\ud83d"}]},"finishReason":"STOP"}],"modelVersion":"m"}"#;
-
-#[test]
-fn the_statuses_that_cloudflare_made_up_are_retried_like_other_failures_of_a_server() {
-    let ok = || Step::text("ok");
-    let cases = vec![
-        ("520", vec![Step::status(520), ok()]),
-        ("521", vec![Step::status(521), ok()]),
-        ("522", vec![Step::status(522), ok()]),
-        ("523", vec![Step::status(523), ok()]),
-        ("524 for ever", vec![Step::status(524).times(9)]),
-        ("525", vec![Step::status(525), ok()]),
-    ];
-    insta::assert_snapshot!(table(false, cases), @r#"
-    520                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    521                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    522                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    523                                complete Use "ok" | Error/Nothing Ok/Usage [1035]
-    524 for ever                       ERROR server | the service failed (HTTP 524): scripted error | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
-    525                                ERROR bad-request | the service rejects the request (HTTP 525): scripted error | Error/Nothing []
-    "#);
-}
 
 #[test]
 fn a_page_in_the_place_of_an_answer_is_not_read_to_its_end() {
@@ -504,7 +402,6 @@ fn a_stream_counts_only_with_its_end() {
         content_type: Some("text/event-stream".into()),
         ..Step::body(body)
     };
-    let usage = json!({"promptTokenCount": 10, "toolUsePromptTokenCount": 2});
     let cases = vec![
         ("whole", vec![ok()]),
         (
@@ -513,23 +410,6 @@ fn a_stream_counts_only_with_its_end() {
                 chunk_bytes: Some(1),
                 ..Step::text("é😀\n")
             }],
-        ),
-        (
-            "in nine pieces",
-            vec![Step {
-                pieces: Some(9),
-                ..ok()
-            }],
-        ),
-        (
-            "no finish reason",
-            vec![
-                Step {
-                    no_end: true,
-                    ..ok()
-                },
-                ok(),
-            ],
         ),
         (
             "no finish reason, for ever",
@@ -545,45 +425,12 @@ fn a_stream_counts_only_with_its_end() {
             "an empty reason, then none",
             vec![events(EMPTY_REASON), ok()],
         ),
-        ("cut in the first event", vec![ok().cut_after(50), ok()]),
         (
             "half a message for an event",
             vec![events("data: {\"candidates\":[\n\n").times(9)],
         ),
-        (
-            "cut within a character",
-            vec![
-                Step {
-                    bytes: Some(b"data: {\"\xc3".into()),
-                    ..events("")
-                },
-                ok(),
-            ],
-        ),
-        (
-            "cut between the events",
-            vec![ok().framing(Framing::Close).cut_after(260), ok()],
-        ),
         ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        (
-            "silence in the middle",
-            vec![ok().hang(Hang::After(60)), ok()],
-        ),
-        (
-            "silence before the head",
-            vec![ok().hang(Hang::BeforeHead), ok()],
-        ),
-        (
-            "error in the middle",
-            vec![
-                Step {
-                    stream_error: Some(json!({"code": 503, "message": "busy"})),
-                    ..ok()
-                },
-                ok(),
-            ],
-        ),
         (
             "error in the middle, for ever",
             vec![
@@ -601,24 +448,6 @@ fn a_stream_counts_only_with_its_end() {
                 ..ok()
             }],
         ),
-        ("truncated", vec![ok().finish("MAX_TOKENS")]),
-        ("safety", vec![ok().finish("SAFETY")]),
-        (
-            "blocked",
-            vec![Step {
-                block: Some("SAFETY".into()),
-                ..Step::default()
-            }],
-        ),
-        ("empty, then well", vec![Step::default(), ok()]),
-        ("usage", vec![ok().usage(usage)]),
-        (
-            "thoughts",
-            vec![Step {
-                thought: Some("hm".into()),
-                ..ok()
-            }],
-        ),
         (
             "plain JSON instead",
             vec![Step {
@@ -626,7 +455,6 @@ fn a_stream_counts_only_with_its_end() {
                 ..Step::body(NULLS)
             }],
         ),
-        ("html instead", vec![Step::html(200, "log in")]),
         (
             "an event that is no JSON",
             vec![Step {
@@ -650,54 +478,23 @@ fn a_stream_counts_only_with_its_end() {
             "done without a finish reason",
             vec![events("data: [DONE]\n\n"), ok()],
         ),
-        (
-            "429, then well",
-            vec![Step::status(429).retry_delay("2s"), ok()],
-        ),
-        (
-            "slow, but never idle",
-            vec![Step {
-                chunk_bytes: Some(200),
-                chunk_delay_ms: 30,
-                ..ok()
-            }],
-        ),
-        ("larger than the limit", vec![Step::huge(2)]),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
     whole                              complete Use "whole and well" | Ok/Usage []
     byte by byte                       complete Use "é😀\n" | Ok/Usage []
-    in nine pieces                     complete Use "whole and well" | Ok/Usage []
-    no finish reason                   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     no finish reason, for ever         ERROR stream-cut | the reply broke off after 472 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     an empty reason, then none         complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    cut in the first event             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     half a message for an event        ERROR stream-cut | the reply broke off after 23 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
-    cut within a character             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    cut between the events             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     closed after the end               complete Use "whole and well" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []
-    silence in the middle              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    silence before the head            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     error in the middle, for ever      ERROR server | the service failed (HTTP 500): x | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     bad key in the middle              ERROR bad-key | the key is not valid: no | Error/Unknown []
-    truncated                          truncated TellModel "whole and well" | Truncated/Usage []
-    safety                             filtered TellPerson "whole and well" | Refused/Usage []
-    blocked                            blocked TellPerson "" | Refused/Usage []
-    empty, then well                   empty TellModel "" | Unusable/Usage []
-    usage                              complete Use "whole and well" | Ok/Usage []
-    thoughts                           complete Use "whole and well" | Ok/Usage []
     plain JSON instead                 complete Use "a" | Ok/Unknown []
-    html instead                       ERROR bad-reply | the reply cannot be read: a page of HTML, "log in" | Error/Unknown []
     an event that is no JSON           ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
     comments only                      ERROR stream-cut | the reply broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     empty events and a done            complete Use "a" | Ok/Unknown []
     cut behind the end                 complete Use "a" | Ok/Unknown []
     done without a finish reason       complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    429, then well                     complete Use "whole and well" | Error/Nothing Ok/Usage [2070]
-    slow, but never idle               complete Use "whole and well" | Ok/Usage []
-    larger than the limit              ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
     "#);
 }
 

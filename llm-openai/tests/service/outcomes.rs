@@ -2,7 +2,7 @@
 //! real parsing, real retry rules; only the waits between attempts are not real.
 
 use code_commit_fixtures::outcomes;
-use code_commit_fixtures::server::{Framing, Hang, Step};
+use code_commit_fixtures::server::{Hang, Step};
 use code_commit_llm_openai::{CallError, OpenAi, Secret};
 use serde_json::json;
 
@@ -40,6 +40,14 @@ fn failed(status: u16, code: &str) -> Vec<Step> {
     vec![Step::status(status).code(code), ok()]
 }
 
+fn body(status: u16, body: &str) -> Vec<Step> {
+    let step = Step {
+        status: Some(status),
+        ..Step::body(body)
+    };
+    vec![step, ok()]
+}
+
 #[test]
 fn every_way_an_answer_ends_has_its_outcome() {
     let reason = |reason: &str| vec![Step::text("words").finish(reason).times(3)];
@@ -68,20 +76,9 @@ fn every_way_an_answer_ends_has_its_outcome() {
         ("time limit, of watsonx", reason("time_limit")),
         ("token limit, of watsonx", reason("TOKEN_LIMIT")),
         ("no reason", reason("")),
-        (
-            "refusal",
-            vec![Step {
-                refusal: Some("I can't help with that.".into()),
-                ..Step::default()
-            }],
-        ),
         ("empty, then well", vec![Step::text(""), ok()]),
         ("null content three times", vec![Step::default().times(3)]),
         ("content in parts", vec![Step::body(PARTS)]),
-        ("no choices", vec![Step::body("{\"choices\":[]}"), ok()]),
-        ("an object with nothing in it", vec![Step::body("{}"), ok()]),
-        ("an array with nothing in it", vec![Step::body("[]"), ok()]),
-        ("words and no reason", vec![Step::body(NO_REASON), ok()]),
         ("null everywhere", vec![Step::body(NULLS)]),
         (
             "a byte order mark",
@@ -111,21 +108,15 @@ fn every_way_an_answer_ends_has_its_outcome() {
     time limit, of watsonx             other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     token limit, of watsonx            truncated TellModel "words" | Truncated/Usage []
     no reason                          complete Use "words" | Ok/Usage []
-    refusal                            refused TellPerson "" | Refused/Usage []
     empty, then well                   empty TellModel "" | Unusable/Usage []
     null content three times           empty TellModel "" | Unusable/Usage []
     content in parts                   complete Use "ab" | Ok/Unknown []
-    no choices                         ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
-    an object with nothing in it       ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
-    an array with nothing in it        ERROR bad-reply | the reply cannot be read: an array in place of an object | Error/Unknown []
-    words and no reason                ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
     null everywhere                    complete Use "a" | Ok/Unknown []
     a byte order mark                  complete Use "a" | Ok/Unknown []
     content that is a number           ERROR bad-reply | the reply cannot be read: content that is no text | Error/Unknown []
     "#);
 }
 
-const NO_REASON: &str = r#"{"choices":[{"message":{"content":"words"}}]}"#;
 const PARTS: &str = r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"odd"},
     {"type":"text","text":"b"}]},"finish_reason":"stop"}]}"#;
 const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usage":null,"choices":[
@@ -133,17 +124,7 @@ const NULLS: &str = r#"{"id":null,"model":null,"created":null,"error":null,"usag
 
 #[test]
 fn every_failure_has_its_outcome() {
-    let body = |status, body: &str| {
-        vec![
-            Step {
-                status: Some(status),
-                ..Step::body(body)
-            },
-            ok(),
-        ]
-    };
     let cases = vec![
-        ("400", failed(400, "invalid_value")),
         ("400 too long", failed(400, "context_length_exceeded")),
         ("400 content filter", failed(400, "content_filter")),
         (
@@ -157,14 +138,11 @@ fn every_failure_has_its_outcome() {
                 ..Step::status(400)
             }],
         ),
-        ("401", failed(401, "invalid_api_key")),
         (
             "403 region",
             failed(403, "unsupported_country_region_territory"),
         ),
-        ("403", failed(403, "forbidden")),
         ("404 model", failed(404, "model_not_found")),
-        ("429 rate", failed(429, "rate_limit_exceeded")),
         ("429 no money", failed(429, "insufficient_quota")),
         ("429 no credit", failed(429, "credit_balance_exhausted")),
         (
@@ -175,48 +153,15 @@ fn every_failure_has_its_outcome() {
             }],
         ),
         (
-            "429 retry-after 1",
-            vec![Step::status(429).header("retry-after", "1"), ok()],
-        ),
-        (
-            "429 retry-after-ms 20",
-            vec![Step::status(429).header("retry-after-ms", "20"), ok()],
-        ),
-        (
             "429 retry-after 121",
             vec![Step::status(429).header("retry-after", "121"), ok()],
         ),
-        ("500", failed(500, "server_error")),
-        (
-            "520 html",
-            vec![
-                Step::html(520, "Web server returned an unknown error"),
-                ok(),
-            ],
-        ),
-        ("524", vec![Step::html(524, "A timeout occurred").times(9)]),
-        ("503 overloaded", failed(503, "server_is_overloaded")),
-        ("503 slow down", failed(503, "slow_down")),
-        (
-            "error is a text",
-            body(400, "{\"error\":\"model is loading\"}"),
-        ),
-        (
-            "detail",
-            body(422, "{\"detail\":[{\"msg\":\"field required\"}]}"),
-        ),
-        ("html", vec![Step::html(504, "Gateway Time-out"), ok()]),
         (
             "404 of a model, in words alone",
             body(404, r#"{"error":"model 'm' not found"}"#),
         ),
         ("404 of an address", body(404, "404 page not found")),
-        (
-            "404 of an address, as JSON",
-            body(404, r#"{"detail":"Not Found"}"#),
-        ),
         ("405", body(405, "Method Not Allowed")),
-        ("nothing", body(500, "")),
         (
             "the key echoed",
             vec![Step::status(401).message(&format!("Incorrect API key provided: {KEY}"))],
@@ -228,7 +173,6 @@ fn every_failure_has_its_outcome() {
                 ok(),
             ],
         ),
-        ("200 html", vec![Step::html(200, "Sign in")]),
         (
             "200 html with the key",
             vec![Step {
@@ -236,64 +180,29 @@ fn every_failure_has_its_outcome() {
                 ..Step::html(200, &format!("no {KEY}"))
             }],
         ),
-        ("200 cut", vec![ok().cut_after(30), ok()]),
-        ("200 larger than the limit", vec![Step::huge(2)]),
-        (
-            "silence in the answer",
-            vec![ok().hang(Hang::After(9)), ok()],
-        ),
     ];
     insta::assert_snapshot!(table(false, cases), @r#"
-    400                                ERROR bad-request | the service rejects the request (HTTP 400): scripted error | Error/Nothing []
     400 too long                       ERROR too-large | the prompt is too large for the model: scripted error | Error/Nothing []
     400 content filter                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
     400 content policy                 ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
     400 content policy, in the type    ERROR blocked | the service blocked the prompt: scripted error | Error/Nothing []
-    401                                ERROR bad-key | the key is not valid: scripted error | Error/Nothing []
     403 region                         ERROR unavailable | not available to this account here: scripted error | Error/Nothing []
-    403                                ERROR no-permission | permission denied: scripted error | Error/Nothing []
     404 model                          ERROR not-found | m not found: scripted error | Error/Nothing []
-    429 rate                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     429 no money                       ERROR billing | no credit left: scripted error | Error/Nothing []
     429 no credit                      ERROR billing | no credit left: scripted error | Error/Nothing []
     429 no money, said in the type     ERROR billing | no credit left: scripted error | Error/Nothing []
-    429 retry-after 1                  complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    429 retry-after-ms 20              complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     429 retry-after 121                ERROR rate-limited | rate limit: scripted error | Error/Nothing []
-    500                                complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    520 html                           complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    524                                ERROR server | the service failed (HTTP 524): a page of HTML, "A timeout occurred" | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
-    503 overloaded                     complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    503 slow down                      complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
-    error is a text                    ERROR bad-request | the service rejects the request (HTTP 400): model is loading | Error/Nothing []
-    detail                             ERROR bad-request | the service rejects the request (HTTP 422): [{"msg":"field required"}] | Error/Nothing []
-    html                               complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     404 of a model, in words alone     ERROR not-found | m not found: model 'm' not found | Error/Nothing []
     404 of an address                  ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: 404 page not found | Error/Nothing []
-    404 of an address, as JSON         ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Not Found | Error/Nothing []
     405                                ERROR wrong-address | the base URL ORIGIN/v1 does not lead to the API: Method Not Allowed | Error/Nothing []
-    nothing                            complete Use "whole and well" | Error/Nothing Ok/Usage [1035]
     the key echoed                     ERROR bad-key | the key is not valid: Incorrect API key provided: …xy | Error/Nothing []
     200 an error object                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    200 html                           ERROR bad-reply | the reply cannot be read: a page of HTML, "Sign in" | Error/Unknown []
     200 html with the key              ERROR bad-reply | the reply cannot be read: a page of HTML, "no …xy" | Error/Unknown []
-    200 cut                            complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    200 larger than the limit          ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
-    silence in the answer              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     "#);
 }
 
 #[test]
 fn a_base_url_without_its_version_is_named_and_nothing_else_is() {
-    let body = |status, body: &str| {
-        vec![
-            Step {
-                status: Some(status),
-                ..Step::body(body)
-            },
-            ok(),
-        ]
-    };
     let invalid_url = r#"{"error":{"message":"Invalid URL (POST /chat/completions)","type":"invalid_request_error","code":null}}"#;
     let unknown_model =
         r#"{"error":{"message":"The model `m` does not exist","type":"NotFoundError"}}"#;
@@ -410,34 +319,6 @@ fn a_stream_counts_only_with_its_end() {
         ..Step::body(body)
     };
     let cases = vec![
-        ("whole", vec![ok()]),
-        (
-            "byte by byte",
-            vec![Step {
-                chunk_bytes: Some(1),
-                ..Step::text("é😀\n")
-            }],
-        ),
-        (
-            "no end",
-            vec![
-                Step {
-                    no_end: true,
-                    ..ok()
-                },
-                ok(),
-            ],
-        ),
-        (
-            "no end, for ever",
-            vec![
-                Step {
-                    no_end: true,
-                    ..ok()
-                }
-                .times(9),
-            ],
-        ),
         ("done without a reason", vec![ok().finish(""), ok()]),
         (
             "empty reasons before the reason",
@@ -470,13 +351,7 @@ fn a_stream_counts_only_with_its_end() {
             "an array for an event",
             vec![events("data: []\n\ndata: [DONE]\n\n"), ok()],
         ),
-        ("cut", vec![ok().cut_after(300), ok()]),
-        ("closed after the end", vec![ok().framing(Framing::Close)]),
         ("open after the end", vec![ok().hang(Hang::BeforeEnd)]),
-        (
-            "silence in the middle",
-            vec![ok().hang(Hang::After(60)), ok()],
-        ),
         (
             "error in the middle",
             vec![
@@ -504,13 +379,6 @@ fn a_stream_counts_only_with_its_end() {
                 ok(),
             ],
         ),
-        ("length", vec![ok().finish("length")]),
-        ("a reason of next year", vec![ok().finish("daydreaming")]),
-        (
-            "a reason of next year, not counted",
-            vec![ok().finish("daydreaming").usage(json!(null))],
-        ),
-        ("abort, done and counted", vec![ok().finish("abort"), ok()]),
         (
             "refusal",
             vec![Step {
@@ -518,22 +386,9 @@ fn a_stream_counts_only_with_its_end() {
                 ..Step::default()
             }],
         ),
-        ("no usage", vec![ok().usage(json!(null))]),
-        (
-            "plain JSON instead",
-            vec![Step {
-                content_type: Some("application/json".into()),
-                ..Step::body(NULLS)
-            }],
-        ),
-        ("no space after the colon", vec![events(TIGHT)]),
         ("comments for longer than silence", vec![kept_open()]),
     ];
     insta::assert_snapshot!(table(true, cases), @r#"
-    whole                              complete Use "whole and well" | Ok/Usage []
-    byte by byte                       complete Use "é😀\n" | Ok/Usage []
-    no end                             complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    no end, for ever                   ERROR stream-cut | the reply broke off after 603 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     done without a reason              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     empty reasons before the reason    complete Use "aa" | Ok/Unknown []
     a reason without done              complete Use "a" | Ok/Unknown []
@@ -545,21 +400,11 @@ fn a_stream_counts_only_with_its_end() {
     text behind the reason, for ever   malformed Retry "ab" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
     a refusal behind the reason        complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
     an array for an event              ERROR bad-reply | the reply cannot be read: an array in place of an object | Error/Unknown []
-    cut                                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    closed after the end               complete Use "whole and well" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []
-    silence in the middle              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     error with a number                ERROR bad-request | the service rejects the request (HTTP 400): x | Error/Unknown []
     error that is a text               complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
-    length                             truncated TellModel "whole and well" | Truncated/Usage []
-    a reason of next year              complete Use "whole and well" | Ok/Usage []
-    a reason of next year, not counted unknown TellPerson "whole and well" | Refused/Unknown []
-    abort, done and counted            complete Use "whole and well" | Unusable/Usage Ok/Usage [1035]
     refusal                            refused TellPerson "" | Refused/Usage []
-    no usage                           complete Use "whole and well" | Ok/Unknown []
-    plain JSON instead                 complete Use "a" | Ok/Unknown []
-    no space after the colon           complete Use "a" | Ok/Unknown []
     comments for longer than silence   complete Use "a" | Ok/Unknown []
     "#);
 }
