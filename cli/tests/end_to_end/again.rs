@@ -120,7 +120,7 @@ fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
     let person = scene.commit(&[]);
     assert_eq!(
         (person.code, scene.server.requests().len()),
-        (Some(1), 4),
+        (Some(1), 5),
         "{person}"
     );
 }
