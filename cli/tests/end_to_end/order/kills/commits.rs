@@ -148,14 +148,19 @@ fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
 /// The message of each order's commit names its run.
 #[track_caller]
 fn assert_named(scene: &Scene, where_killed: &str) {
-    let format = "--format=%(trailers:key=Run,valueonly,separator=)";
-    let named = scene.project.git(&["log", format, "--grep=^Order "]);
+    let log = scene.project.git(&["log", "--format=%B", "--grep=^Order "]);
     let runs: Vec<String> = scene
         .runs()
         .iter()
         .map(|run| run.file_name().unwrap().to_string_lossy().into())
         .collect();
-    for run in named.unwrap().lines() {
+    let log = log.unwrap();
+    let named: Vec<&str> = log
+        .lines()
+        .filter_map(|line| line.strip_prefix("Run: "))
+        .collect();
+    assert!(!named.is_empty(), "{where_killed}: {log}");
+    for run in named {
         assert!(
             runs.iter().any(|known| known == run),
             "{where_killed}: {run}"
