@@ -20,7 +20,7 @@ impl Collected {
             match &event {
                 Event::Retry { reason, .. } => retried = Some(reason.clone()),
                 Event::Text(_) | Event::ToolCall { .. } | Event::ToolResult { .. } => {
-                    retried = None
+                    retried = None;
                 }
                 Event::System { .. } | Event::Ping | Event::Note(_) => {}
             }

@@ -323,7 +323,7 @@ mod tests {
             fs::File::create(at(name))
                 .unwrap()
                 .write_all(text.as_bytes())
-                .unwrap()
+                .unwrap();
         };
         write("bin/gemini", "#!/usr/bin/env -S node --no-warnings\n");
         write("bin/codex", "#!/usr/bin/env only\n");

@@ -47,12 +47,12 @@ fn main() {
     for round in 0..ROUNDS {
         let content = vec![u8::try_from(3 * round + 1).unwrap(); BYTES];
         fsyncs.push(timed(|| {
-            staged_and_renamed(&root, &names, &content, fsync_by_threads)
+            staged_and_renamed(&root, &names, &content, fsync_by_threads);
         }));
         let content = vec![u8::try_from(3 * round + 2).unwrap(); BYTES];
         syncfs.push(timed(|| {
             staged_and_renamed(&root, &names, &content, |files| {
-                rustix::fs::syncfs(&files[0]).unwrap()
+                rustix::fs::syncfs(&files[0]).unwrap();
             });
         }));
         let content = vec![u8::try_from(3 * round + 3).unwrap(); BYTES];

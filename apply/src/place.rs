@@ -102,7 +102,7 @@ impl Finder {
             match opened {
                 Ok(folder) => (place.folder, place.folder_path) = (folder, below.to_owned()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    place.missing.push(below.to_owned())
+                    place.missing.push(below.to_owned());
                 }
                 Err(error) => return Err(error),
             }

@@ -66,7 +66,7 @@ impl Guard {
         {
             match above.open_in(&name) {
                 Ok(folder) => {
-                    todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?)
+                    todo.extend(walk.look_into(&path, &Arc::new(folder), within, &mut found)?);
                 }
                 Err(closed) if is_closed(&closed) => {}
                 Err(source) => return Err(ExistingError { path, source }),

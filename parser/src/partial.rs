@@ -52,7 +52,7 @@ impl Openers {
                 return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
             }
             Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => {
-                self.open = None
+                self.open = None;
             }
             Role::Delete if self.open == Some(this) => self.open = None,
             Role::Open(_)

@@ -92,7 +92,7 @@ impl<'t> Walk<'t> {
             (None, Role::Tag(tag)) => self.tag(tag, line.span, line.glued),
             (None, _) if line.glued => {
                 self.warnings
-                    .push(WarningCode::IgnoredFence, line.span, None)
+                    .push(WarningCode::IgnoredFence, line.span, None);
             }
             (None, _) => self.outside(line),
         }

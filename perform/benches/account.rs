@@ -38,7 +38,7 @@ fn main() {
         let folder = root.join(format!("{:02}/{folder:04}", folder % 32));
         fs::create_dir_all(&folder).unwrap();
         (0..FILES).for_each(|file| {
-            fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap()
+            fs::write(folder.join(format!("{file:03}.rs")), "fn main() {}\n").unwrap();
         });
     }
     git(&root, &["init", "-q"]);
@@ -78,7 +78,7 @@ fn main() {
                 account
                     .close(&guard, &run, &undo, code_commit_dir::NEVER)
                     .unwrap(),
-            )
+            );
         }));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();

@@ -133,7 +133,7 @@ impl<'r> Attic<'r> {
         for number in 2.. {
             match put(folder, name, &top, path) {
                 Err(taken) if is_taken(&taken) => {
-                    top = made_in(&attic, number.to_string().as_ref())?
+                    top = made_in(&attic, number.to_string().as_ref())?;
                 }
                 Err(far) if far.kind() == io::ErrorKind::CrossesDevices => {
                     self.take_in_far(folder, name, &top, path)?;

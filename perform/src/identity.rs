@@ -144,7 +144,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path();
         let write = |name: &str, text: &str| {
-            code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap()
+            code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap();
         };
         code_commit_repo::init(root).unwrap();
         for folder in ["src", "target", "own", STATE, "src/nested/.git"] {

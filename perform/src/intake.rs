@@ -236,7 +236,7 @@ fn change_set<'t>(
         match file.action {
             FileAction::Write(content) => set.write(path, content.as_bytes()),
             FileAction::Edit(_) => {
-                set.write(path, edited.as_deref().unwrap_or_default().as_bytes())
+                set.write(path, edited.as_deref().unwrap_or_default().as_bytes());
             }
             FileAction::Delete => set.delete(path),
         }
@@ -261,9 +261,10 @@ pub(crate) fn untidy(warning: &code_commit_apply::Warning) -> Problem {
 fn unusable(answer: &Reply) -> Option<Problem> {
     let finish = &answer.finish;
     if finish.advice() != Advice::Use {
-        let mut message = match finish {
-            Finish::Empty => "The reply contains no text.".to_owned(),
-            _ => format!("The reply ended early: {}.", finish.explain()),
+        let mut message = if *finish == Finish::Empty {
+            "The reply contains no text.".to_owned()
+        } else {
+            format!("The reply ended early: {}.", finish.explain())
         };
         let begun = Openers::default()
             .read(&answer.text)

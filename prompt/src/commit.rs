@@ -148,7 +148,7 @@ fn push_replacements(text: &mut String, codebase: &str, replacements: &[Replacem
                 push_last_part(text, data);
             }
             Replacement::Removed { path } => {
-                text.push_str(&format!("{dashes} FILE REMOVED {path} ---\n"))
+                text.push_str(&format!("{dashes} FILE REMOVED {path} ---\n"));
             }
         }
     }

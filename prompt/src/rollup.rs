@@ -147,9 +147,9 @@ impl Builder {
             // The blanks keep a name from looking like a header.
             let line = format!("  {path}  {bytes} bytes\n");
             if more == 0 && list.len() + line.len() <= room {
-                list.push_str(&line)
+                list.push_str(&line);
             } else {
-                more += 1
+                more += 1;
             }
         }
         if more > 0 {

@@ -73,7 +73,7 @@ fn measure() {
                     run(&command, &confinement, &cancel, &mut |_, _| {})
                         .unwrap()
                         .success()
-                )
+                );
             })
         };
         let (bare, with_view) = times[1..].split_at_mut(rungs.len());

@@ -103,9 +103,10 @@ impl Aftercare {
 
     /// The hosts that the command did not reach by the proxy.
     pub(crate) fn refused(&self) -> Vec<RefusedHost> {
-        match self {
-            Self::Namespaces(control) => control.refused(),
-            _ => Vec::new(),
+        if let Self::Namespaces(control) = self {
+            control.refused()
+        } else {
+            Vec::new()
         }
     }
 

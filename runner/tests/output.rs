@@ -47,7 +47,7 @@ fn streams_apart_are_heard_apart_and_have_a_text_each() {
     command.streams = Streams::Apart;
     let mut pieces = Vec::new();
     let output = heard(&command, &mut |stream, bytes| {
-        pieces.push((stream, bytes.to_vec()))
+        pieces.push((stream, bytes.to_vec()));
     });
     let apart = output.apart.clone().unwrap();
     assert_eq!(

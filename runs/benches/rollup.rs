@@ -116,7 +116,7 @@ fn lay_out(root: &Path) {
                 .status()
                 .unwrap()
                 .success()
-        )
+        );
     };
     git(&["init", "-q"]);
     git(&["add", "-A"]);

@@ -214,11 +214,14 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
     let is_of_order = matches!(of, Of::Order(..));
     let took = phrases::seconds(Duration::from_millis(built.elapsed_ms));
     let (name, line) = (subject.name(), &subject.line);
-    let (word, exit) = match built.ended {
-        _ if built.passed() => ("green", Exit::Done),
-        ended if !ended.has_started() => ("unfit", Exit::Unfit),
-        Ended::TimedOut if is_of_order => ("hangs", Exit::Failed),
-        _ => ("red", Exit::Failed),
+    let (word, exit) = if built.passed() {
+        ("green", Exit::Done)
+    } else if !built.ended.has_started() {
+        ("unfit", Exit::Unfit)
+    } else if is_of_order && built.ended == Ended::TimedOut {
+        ("hangs", Exit::Failed)
+    } else {
+        ("red", Exit::Failed)
     };
     output.object(&json!({ "command": line, "fitness": word, "ended": built.ended, "elapsed_ms": built.elapsed_ms, "output": printed }));
     if exit != Exit::Done && !is_of_order {

@@ -44,7 +44,7 @@ pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
             signals
                 .forever()
                 .filter(|signal| other.contains(signal))
-                .for_each(|_| cancel.set())
+                .for_each(|_| cancel.set());
         })
         .context("cannot watch for signals")?;
     Ok(())

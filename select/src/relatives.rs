@@ -130,9 +130,9 @@ pub(crate) fn pairs(files: &[File<'_>], scores: &[f64]) -> Vec<f64> {
         let subject = kind::subject(kind::stem(file.path)).to_ascii_lowercase();
         let [sources, tests] = groups.entry(subject.replace(['-', '_'], "")).or_default();
         if kind::of(file.path) == Kind::Test {
-            tests.push(at)
+            tests.push(at);
         } else {
-            sources.push(at)
+            sources.push(at);
         }
     }
     let mut pairs = vec![0.0; files.len()];

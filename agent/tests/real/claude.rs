@@ -97,12 +97,12 @@ fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
     };
     scene
         .turn("first words", |spawn| {
-            spawn.session = Session::New(ID.into())
+            spawn.session = Session::New(ID.into());
         })
         .ended(|end| *end == End::Ok);
     scene
         .turn("second words", |spawn| {
-            spawn.session = Session::Resume(ID.into())
+            spawn.session = Session::Resume(ID.into());
         })
         .ended(|end| *end == End::Ok);
     let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();

@@ -31,7 +31,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
         return;
     };
     let turn = scene.turn("write hi.txt", |spawn| {
-        spawn.session = Session::New(ID.into())
+        spawn.session = Session::New(ID.into());
     });
     turn.ended(|end| *end == End::Ok);
     assert_eq!(
@@ -66,12 +66,12 @@ fn a_session_goes_on_where_it_was() {
     };
     scene
         .turn("first words", |spawn| {
-            spawn.session = Session::New(ID.into())
+            spawn.session = Session::New(ID.into());
         })
         .ended(|end| *end == End::Ok);
     scene
         .turn("second words", |spawn| {
-            spawn.session = Session::Resume(ID.into())
+            spawn.session = Session::Resume(ID.into());
         })
         .ended(|end| *end == End::Ok);
     let last = scene.server.requests().pop().unwrap();

@@ -173,7 +173,7 @@ fn a_record_of_another_version_is_not_guessed_at() {
     let tree = interrupted("commit", Path::new("undo"));
     let txn = tree.scratch.path().join("state/txn");
     edit(&txn, "journal", |journal| {
-        *journal = json!({ "version": 2 })
+        *journal = json!({ "version": 2 });
     });
     let error = code_commit_apply::recover(&tree.lock, &tree.root).unwrap_err();
     assert!(
@@ -182,7 +182,7 @@ fn a_record_of_another_version_is_not_guessed_at() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"b"))]).unwrap();
     edit(&tree.undo(1), "manifest.json", |manifest| {
-        manifest["version"] = json!(2)
+        manifest["version"] = json!(2);
     });
     let error = code_commit_apply::undo(
         &tree.lock,

@@ -31,7 +31,7 @@ pub enum OrderCommand {
     /// Carry orders out: the model proposes whole files, the harness checks, writes, verifies, and on failure puts everything back
     Run(Box<RunOrderArgs>),
     /// Say whether an order could be carried out here, and which of its commands pass already; no model is asked, nothing is written
-    Check(CheckArgs),
+    Check(Box<CheckArgs>),
     /// Write a first order to fill in; nothing is overwritten
     New(NewArgs),
 }

@@ -10,7 +10,6 @@ use code_commit_settings::{Address, Sandbox, duration};
 use super::flags::{TurnLimitArgs, key, sandbox};
 
 #[derive(Debug, Clone, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct PhaseArgs {
     /// init: make what a project needs; check: look the specs over; run: continue the open phase or start the next one; N: that phase; trust: adopt what a commit says of phase N; reopen: phase N has not passed
     #[arg(value_name = "init|check|run|N|trust|reopen")]

@@ -299,7 +299,7 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
 fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
     let newer = |scene: &Order, run: &Path| recorded_by_a_newer_one(scene.root(), run);
     let changed = |_: &Order, run: &Path| {
-        files::write(&run.join("attempt_1/response.json"), "another answer")
+        files::write(&run.join("attempt_1/response.json"), "another answer");
     };
     for (what, change) in [
         ("another format", &newer as &dyn Fn(&Order, &Path)),

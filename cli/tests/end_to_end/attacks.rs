@@ -157,7 +157,7 @@ fn scene(repositories: usize) -> commit::Scene {
             .project
             .git(&["config", "--add", key, value])
             .map(drop)
-            .unwrap()
+            .unwrap();
     };
     names_more("include.path", "../later.cfg");
     names_more("core.fsmonitor", "tools/watch");

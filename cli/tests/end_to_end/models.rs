@@ -189,7 +189,7 @@ fn a_script_that_was_at_its_end_is_gone_on_with_by_the_replies_that_were_added()
         scene
             .project
             .write("agent-config/replies.txt", text.as_bytes())
-            .unwrap()
+            .unwrap();
     };
     script(BREAKS_THE_BUILD);
     let ran = scene.run(&[

@@ -220,7 +220,7 @@ fn found(project: &Project) -> BTreeSet<Vec<u8>> {
             match entry.file_type().unwrap() {
                 kind if kind.is_dir() => todo.push(entry.path()),
                 kind if kind.is_file() => {
-                    found.extend(first_line(&fs::read(entry.path()).unwrap()))
+                    found.extend(first_line(&fs::read(entry.path()).unwrap()));
                 }
                 _ => {}
             }

@@ -367,7 +367,7 @@ fn runs_and_show_tell_what_happened() {
     let object: serde_json::Value =
         serde_json::from_str(&scene.run(&["show", "--json"]).out).unwrap();
     assert_eq!(object["files"][0]["path"], "README.md");
-    assert_eq!(object["facts"].as_array().unwrap().len(), 16);
+    assert_eq!(object["facts"].as_array().unwrap().len(), 15);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
         File::create(at(name))
             .unwrap()
             .write_all(text.as_bytes())
-            .unwrap()
+            .unwrap();
     };
     fs::create_dir_all(at("src/deep")).unwrap();
     fs::create_dir_all(at("vendor/.git/hooks")).unwrap();

@@ -177,7 +177,8 @@ impl Setup {
         let root = self.root.clone();
         match kind {
             "files" => {
-                pairs(value).for_each(|(name, content)| self.write(name, content.as_str().unwrap()))
+                pairs(value)
+                    .for_each(|(name, content)| self.write(name, content.as_str().unwrap()));
             }
             "dirs" => strings(value)
                 .iter()
@@ -196,7 +197,7 @@ impl Setup {
             }),
             "gitignore" => self.write(".gitignore", &lines(value)),
             "nested_gitignore" => {
-                pairs(value).for_each(|(name, rules)| self.write(name, &lines(rules)))
+                pairs(value).for_each(|(name, rules)| self.write(name, &lines(rules)));
             }
             "info_exclude" => self.write(".git/info/exclude", &lines(value)),
             "submodules" => strings(value).iter().for_each(|name| self.submodule(name)),

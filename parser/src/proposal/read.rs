@@ -144,11 +144,11 @@ impl<'t> Reader<'t> {
             }
             Some((path, _)) if !is_given => {
                 self.findings
-                    .push_about(ProposalCode::NoContent, span, path)
+                    .push_about(ProposalCode::NoContent, span, path);
             }
             None if !is_given => {
                 self.findings
-                    .push_about(ProposalCode::MissingKey, span, content.key)
+                    .push_about(ProposalCode::MissingKey, span, content.key);
             }
             Some(_) | None => {}
         }

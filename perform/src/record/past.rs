@@ -91,7 +91,7 @@ impl Past {
         let is_torn = |(_, entry): &(&usize, &Recorded)| {
             let mut found = false;
             visit_stored(&entry.answer, &mut |stored| {
-                found |= is_torn(folder, &stored)
+                found |= is_torn(folder, &stored);
             });
             found
         };
@@ -109,7 +109,7 @@ impl Past {
 
     fn learn(&mut self, json: Value, request: Option<Value>) -> serde_json::Result<()> {
         visit_stored(&json, &mut |Stored { file, sha256, .. }| {
-            drop(self.files.insert(sha256, file))
+            drop(self.files.insert(sha256, file));
         });
         let line: Line = serde_json::from_value(json.clone())?;
         if let Line::Resumed { kept } = &line {
@@ -143,7 +143,7 @@ impl Past {
         let mut named = BTreeMap::new();
         for entry in &self.answers {
             visit_stored(&entry.answer, &mut |stored| {
-                drop(named.insert(stored.file.clone(), stored))
+                drop(named.insert(stored.file.clone(), stored));
             });
         }
         let synced = self.synced_lines();

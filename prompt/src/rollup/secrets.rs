@@ -192,7 +192,7 @@ fn is_random(row: &[u8]) -> bool {
         seen.iter_mut()
             .skip(usize::from(*letter))
             .take(1)
-            .for_each(|seen| *seen = true)
+            .for_each(|seen| *seen = true);
     });
     let different = seen.iter().filter(|seen| **seen).count();
     different > LEAST_LETTERS && row.iter().any(u8::is_ascii_digit) && !row.ends_with(b"EXAMPLE")

@@ -186,7 +186,7 @@ impl Store<'_> {
                     reply = call
                         .answer
                         .as_ref()
-                        .and_then(|of| record.read(&of.file).ok())
+                        .and_then(|of| record.read(&of.file).ok());
                 }
                 What::Change(change) => {
                     let reply = reply.as_deref().unwrap_or_default();

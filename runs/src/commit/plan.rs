@@ -24,7 +24,6 @@ use crate::rollup::Chosen;
 
 /// What a run is to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Plan {
     /// The version that began the run.
     pub version: String,

@@ -23,10 +23,6 @@ pub enum Which {
 
 /// What a run is asked for, besides its settings.
 #[derive(Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 pub struct Request {
     /// Settings that override those of all files.
     pub layer: Layer,

@@ -123,7 +123,7 @@ impl Lines {
                 );
             }
             PhaseEvent::LoopApproved { .. } => {
-                self.head("Loop", &self.output.paint(GOOD, "Approved"))
+                self.head("Loop", &self.output.paint(GOOD, "Approved"));
             }
             PhaseEvent::LoopSpecIssue {
                 content, filename, ..

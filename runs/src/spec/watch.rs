@@ -80,7 +80,7 @@ impl Watching<'_> {
             events.iter().for_each(|event| self.tell(event));
             match act {
                 Act::Wait { until_ms } => {
-                    self.folders.wait(&self.workspace.cancel, began, until_ms)
+                    self.folders.wait(&self.workspace.cancel, began, until_ms);
                 }
                 Act::Audit => self.audit()?,
                 Act::Work(item) => {

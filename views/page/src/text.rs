@@ -128,9 +128,9 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if is_odd(c) {
-            shown.extend(c.escape_unicode())
+            shown.extend(c.escape_unicode());
         } else {
-            shown.push(c)
+            shown.push(c);
         }
     }
     Cow::Owned(shown)

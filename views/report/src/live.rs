@@ -67,9 +67,9 @@ impl LiveLine {
     /// Prints something permanent above the lines.
     pub fn above(&self, print: impl FnOnce()) {
         if self.wanted {
-            self.screen.suspend(print)
+            self.screen.suspend(print);
         } else {
-            print()
+            print();
         }
     }
 

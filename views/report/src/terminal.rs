@@ -99,7 +99,7 @@ impl Terminal {
         match line {
             Line::Answered(answered) => self.answered(answered),
             Line::Unanswered(none) => {
-                self.bad(&format!("no reply: {}", printable(&none.cause.message)))
+                self.bad(&format!("no reply: {}", printable(&none.cause.message)));
             }
             Line::Applied(Applied {
                 no_change,

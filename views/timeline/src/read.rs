@@ -101,7 +101,7 @@ impl Reader {
             Line::Checkpointed(of) => self.checkpointed(of),
             Line::Announced(of) => self.announced(&of.event),
             Line::NotCommitted(of) => {
-                self.event(Tone::Bad, &format!("not committed: {}", of.message))
+                self.event(Tone::Bad, &format!("not committed: {}", of.message));
             }
             Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
             Line::Warned { warning } => self.warned(warning),
@@ -249,7 +249,7 @@ impl Reader {
             }
             CheckpointResult::Nothing => {}
             CheckpointResult::Failed { error } => {
-                self.event(Tone::Bad, &format!("not committed: {error}"))
+                self.event(Tone::Bad, &format!("not committed: {error}"));
             }
         }
     }

@@ -153,7 +153,7 @@ impl Disk {
                         .map(|found| unescaped(&found[2]))
                         .unwrap_or_default();
                     self.write(&files[0], |bytes| {
-                        bytes.extend(&text[..number(result).min(text.len())])
+                        bytes.extend(&text[..number(result).min(text.len())]);
                     });
                 }
                 "copy_file_range" => {

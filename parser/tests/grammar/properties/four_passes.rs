@@ -205,12 +205,12 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
                 found.push((from..end, name, None));
             }
             ("end", None) if !is_file && goes_on(text, &found, start) => {
-                extend(text, &mut found, start, end)
+                extend(text, &mut found, start, end);
             }
             ("end", None) => return None,
             ("delete", _) if is_file => return None,
             (name, None) if is_file || name == "start" => {
-                open = Some((start, end, name.to_owned()))
+                open = Some((start, end, name.to_owned()));
             }
             (name, Some(_)) if is_file || name == "start" => return None,
             (_, as_it_was) => open = as_it_was,

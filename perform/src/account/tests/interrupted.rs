@@ -54,7 +54,7 @@ fn what_could_not_be_restored_is_restored_once_it_can_be_even_if_that_failed_twi
             assert_eq!(
                 project.settle(),
                 ["a.txt", "fresh", "fresh/.gitignore", "fresh/evil"]
-            )
+            );
         },
     ];
     for try_again in tries_again {

@@ -265,7 +265,7 @@ fn what_is_taken_out_is_kept_whole_on_another_disk_whatever_its_size() {
         fs::File::create(root.join("a"))
             .unwrap()
             .set_len(len)
-            .unwrap()
+            .unwrap();
     });
     let (guard, run) = (
         Guard::open(&project.root(), Policy::commit()).unwrap(),

@@ -130,7 +130,7 @@ fn what_cannot_be_kept_stays_and_is_said_to() {
     let left = scene.after(|| {
         files
             .iter()
-            .for_each(|file| fs::write(scene.at(file), "mine").unwrap())
+            .for_each(|file| fs::write(scene.at(file), "mine").unwrap());
     });
     assert!(left.unwrap_err().left.keys().eq(files));
     assert!(

@@ -155,7 +155,7 @@ fn runs_that_cannot_be_undone() {
                 .model(&[BREAKS_THE_BUILD, MENDS_IT])
                 .after(&done)
                 .after(&|scene| {
-                    fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap()
+                    fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap();
                 }),
             case("all that was kept is gone", &["undo"])
                 .model(one)

@@ -25,7 +25,7 @@ fn what_the_tools_cannot_do() {
             case("guard of what is no JSON", &["guard", "--stdin"]).typed(b"\"a\"\n\nb\n"),
             case("init where a file stands in the way", &["init"])
                 .after(&|scene| {
-                    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap()
+                    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
                 })
                 .after(&write("agent-config", b"")),
             case("a demo without git", &["demo"]).env(&[("PATH", "[BESIDE]/bin")]),
