@@ -173,9 +173,10 @@ fn known(change: &Changed) -> (String, Option<String>) {
 
 /// No reply can repair that.
 fn not_started(built: &Built) -> Cause {
-    let code = match built.ended {
-        Ended::NotExecutable => "not-executable",
-        _ => "not-found",
+    let code = if built.ended == Ended::NotExecutable {
+        "not-executable"
+    } else {
+        "not-found"
     };
     Cause {
         code: code.to_owned(),
