@@ -7,7 +7,8 @@ Usage: code-commit [-m QUERY] [OPTIONS]    change this project until it builds
        code-commit COMMAND [OPTIONS]       all flags: code-commit COMMAND --help
 
 Change
-  run, implement, order, phase, spec   the loops; without a name it is run
+  run                              the default loop, as without a command
+  implement, order, phase, spec    the other loops: rounds, work orders, agents
   again, resume                    go on from a finished run, or a stopped one
   check, apply                     run only the build, or apply a reply you have
 Look

@@ -82,6 +82,7 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
            code-commit COMMAND [OPTIONS]       all flags: code-commit COMMAND --help
 
     Change
+      run                              the default loop, as without a command
       implement, order, phase, spec    the other loops: rounds, work orders, agents
       again, resume                    go on from a finished run, or a stopped one
       check, apply                     run only the build, or apply a reply you have

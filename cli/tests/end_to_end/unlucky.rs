@@ -142,13 +142,15 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_
 }
 
 #[test]
-fn an_answer_of_no_use_is_asked_for_again_with_the_reason() {
+fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
     let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("Done after 2 rounds"), "{ran}");
     assert!(
-        ran.err
-            .contains("the reply contains no text; trying again in"),
+        scene
+            .recorded("2-query.txt")
+            .contains("The reply contains no text."),
         "{ran}"
     );
 }
