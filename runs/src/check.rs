@@ -32,9 +32,6 @@ use crate::sandbox::{self, Otherwise};
 use crate::site::Site;
 use crate::{lock, order, place, spec};
 
-const NOTHING_TO_FIX: &str = "nothing to fix: the build passes already, so a run is done with its first reply; \
-    let a test fail first that asks for the change";
-
 /// What is checked: a build has no command line, since everybody calls it the build.
 struct Subject {
     line: Option<String>,
@@ -230,9 +227,6 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
     if exit == Exit::Done {
         let already = if is_of_order { " already" } else { "" };
         output.report(&output.paint(GOOD, &format!("green{already}: {name} passes ({took})")));
-        if line.is_none() {
-            output.warn(NOTHING_TO_FIX);
-        }
     } else {
         let ended = if exit == Exit::Unfit {
             built.ended.to_string()
