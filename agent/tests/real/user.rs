@@ -122,7 +122,7 @@ fn files(home: &Path, sessions: &[&str]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-fn check(kind: Kind, mode: Mode) {
+fn check(kind: Kind) {
     let Some(mut scene) = Scene::new(kind, []) else {
         return;
     };
@@ -170,7 +170,10 @@ fn check(kind: Kind, mode: Mode) {
         tree: scene.work(),
         ..access
     };
-    scene.confinement = probe(mode, None).expect("this sandbox").confine(access);
+    // Namespaces need a program that is its own helper, which a test is not.
+    scene.confinement = probe(Mode::Landlock, None)
+        .expect("this sandbox")
+        .confine(access);
     let resumed = turn(
         &scene,
         "second words",
@@ -212,18 +215,15 @@ fn check(kind: Kind, mode: Mode) {
 
 #[test]
 fn claude_code_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Claude, Mode::Namespaces);
-    check(Kind::Claude, Mode::Landlock);
+    check(Kind::Claude);
 }
 
 #[test]
 fn gemini_cli_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Gemini, Mode::Namespaces);
-    check(Kind::Gemini, Mode::Landlock);
+    check(Kind::Gemini);
 }
 
 #[test]
 fn codex_goes_on_with_the_users_session_and_plants_nothing() {
-    check(Kind::Codex, Mode::Namespaces);
-    check(Kind::Codex, Mode::Landlock);
+    check(Kind::Codex);
 }
