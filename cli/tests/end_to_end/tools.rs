@@ -88,8 +88,7 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
       check, apply                     run only the build, or apply a reply you have
     Look
       runs, show, diff, costs          the runs; what one did, changed and cost
-      page                             a page of a run
-      parse, guard                     a reply, a path
+      page, parse, guard               a page of a run; a reply; a path
     Steer
       undo, redo                       take a change back, or reapply it
       clean                            remove old runs
