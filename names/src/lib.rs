@@ -164,7 +164,7 @@ pub fn protected(strictest: Binds) -> impl Iterator<Item = &'static Name> {
         .filter(move |row| row.binds().is_some_and(|binds| binds <= strictest))
 }
 
-/// What no model may write: the same, but S0 does not forbid what S1 adds.
+/// What no model may write: the same, except that S1's critical files do not bind S0 (S0 names its own list).
 pub fn off_limits(policy: Binds) -> impl Iterator<Item = &'static Name> {
     protected(policy)
         .filter(move |row| policy != Binds::Implement || row.binds() != Some(Binds::Commit))

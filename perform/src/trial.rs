@@ -16,7 +16,7 @@ const SANDBOX: &str = "sandbox";
 
 /// A command under seal.
 pub(crate) struct Trial {
-    /// What runs: `build` or `command`.
+    /// The noun for messages: `build` or `command`.
     what: &'static str,
     seal: Seal,
 }

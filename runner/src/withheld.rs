@@ -1,6 +1,6 @@
-//! What the sandbox kept from a command that failed, each in one line with the flag that allows it.
+//! Names what the sandbox withheld from a failed command, one line each, with the flag that allows it.
 //!
-//! Nothing is read from the words of a tool: hosts are those that the proxy refused, and a program is one that exists.
+//! No tool's wording decides: the proxy lists the hosts that it refused, and a program counts only if it exists outside.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ use crate::program::programs_in;
 use crate::resolve::shows;
 use crate::{Confinement, Ended, Env, Output, RefusedHost};
 
-/// So many hosts are named at most.
+/// The maximum number of hosts that are named.
 const MOST_HOSTS: usize = 8;
-/// With this code, a shell says that it found no program.
+/// The exit code by which a shell reports that it did not find a program.
 const NOT_FOUND: i32 = 127;
 
 /// The hosts that the proxy refused, and the program that the sandbox hides, for a person: a command chose the names.

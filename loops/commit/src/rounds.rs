@@ -171,7 +171,7 @@ fn known(change: &Changed) -> (String, Option<String>) {
     (change.path.clone(), change.after_sha256.clone())
 }
 
-/// No reply can repair that.
+/// Why a build that did not start ends the run: no reply can repair that (exit code 8).
 fn not_started(built: &Built) -> Cause {
     let code = if built.ended == Ended::NotExecutable {
         "not-executable"
