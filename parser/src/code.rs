@@ -1,8 +1,8 @@
 //! Everything that can be wrong with a reply: error codes, messages, and advice for the model.
 
 use crate::edit::mark::{self, EDIT};
-use crate::fence::kind::{END, Kind};
-use crate::fence::name::without_remark;
+use crate::fence::kind::{DELETE, END, Kind};
+use crate::fence::name::{Operation, operation, without_remark};
 
 /// Declares an enum of codes together with their spelling, so that there is only one list.
 macro_rules! codes {
@@ -54,7 +54,7 @@ codes! {
         ReservedName = "reserved-name",
         /// `^^^start`: the word belongs to the other fences.
         NamedStart = "named-start",
-        /// A remark such as `(new file)` after a file name, or a word such as `edit` before it.
+        /// A remark such as `(new file)` after a file name, or a word for an operation beside it.
         RemarkInName = "remark-in-name",
         /// `^^^Edit PATH` or `^^^edit: PATH`: neither an edit nor a file.
         EditWord = "edit-word",
@@ -196,7 +196,7 @@ impl Wording for ErrorCode {
                     .to_owned()
             }
             Self::NamedStart => "write the path of the file in place of `start`".to_owned(),
-            Self::RemarkInName => format!("write {} and nothing else on that line", bare_opening(subject)),
+            Self::RemarkInName => opening_without_words(subject),
             Self::EditWord => format!("write {}, in lower case and with a blank behind it", edit_opening(subject)),
             Self::TextAfterMarker => {
                 let fence = fence_of(subject);
@@ -281,15 +281,28 @@ fn closing(subject: &str) -> String {
     fence_of(subject).to_owned() + END
 }
 
-/// The opening that was probably meant. Falls back to general words if too little of a long marker
+/// How to write what was probably meant. Falls back to general words if too little of a long marker
 /// is quoted to tell.
-fn bare_opening(subject: &str) -> String {
+fn opening_without_words(subject: &str) -> String {
     let fence = fence_of(subject);
     let said = subject.get(fence.len()..).unwrap_or_default().trim();
-    without_remark(said).map_or_else(
-        || "the bare path".to_owned(),
-        |name| format!("`{fence}{name}`"),
-    )
+    match operation(said) {
+        Some((Operation::Write, name)) => {
+            format!("write `{fence}{name}`, the whole content, `{fence}{END}`")
+        }
+        Some((Operation::Edit, name)) => format!("write `{fence}{EDIT} {name}`"),
+        Some((Operation::Delete, name)) => {
+            format!("write `{fence}{name}`, and `{fence}{DELETE}` on the next line")
+        }
+        Some((Operation::Move, _)) => format!(
+            "write the new file with its whole content as `{fence}PATH` to `{fence}{END}`; to delete the old one, \
+             write `{fence}PATH`, and `{fence}{DELETE}` on the next line"
+        ),
+        None => match without_remark(said) {
+            Some(name) => format!("write `{fence}{name}` and nothing else on that line"),
+            None => "write the bare path and nothing else on that line".to_owned(),
+        },
+    }
 }
 
 /// The opening of the edit that was probably meant.

@@ -2,7 +2,8 @@
 //!
 //! A hunk is `<<<<<<< SEARCH`, old lines, `=======`, new lines, `>>>>>>> REPLACE`, each mark alone on
 //! its line. All marks of a block have as many characters as its first one: seven, or more if the
-//! content holds such marks itself.
+//! content holds such marks itself. What models write instead is read where it cannot mean anything
+//! else: five signs or more, text behind SEARCH and REPLACE, a Markdown fence around hunks.
 
 mod apply;
 mod loose;
@@ -14,11 +15,12 @@ pub use mark::{EDIT, marks};
 pub use misfit::{Misfit, Rule, Why};
 
 use crate::code::ErrorCode;
+use crate::foreign::{is_around, lines};
 use crate::span::{Span, slice};
 use mark::{Mark, MarkLine, next_mark};
 
 /// Whole lines to find, exactly once, and the lines that take their place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hunk<'t> {
     /// At least one line; the last may lack its newline.
     pub search: &'t str,
@@ -151,10 +153,10 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// The first line with more than white space.
+/// The first line that is neither blank nor a Markdown fence.
 fn first_text(content: &str, span: &Span) -> Option<Span> {
     let text = slice(content, span);
-    let start = span.start + (text.len() - text.trim_start().len());
-    let line = content.get(start..span.end)?.lines().next()?;
-    Some(start..start + line.trim_end().len())
+    let line = lines(text).find(|line| !is_around(slice(text, line)))?;
+    let indent = slice(text, &line).len() - slice(text, &line).trim_start().len();
+    Some(span.start + line.start + indent..span.start + line.end)
 }

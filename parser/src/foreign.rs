@@ -105,11 +105,13 @@ pub fn in_place_of_a_file(path: &str, new: &str, old: impl FnOnce() -> String) -
 }
 
 /// An empty line, or one of a Markdown fence.
-fn is_around(line: &str) -> bool {
-    line.trim().is_empty() || line.starts_with("```")
+pub(crate) fn is_around(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with("```")
 }
 
-fn lines(text: &str) -> impl Iterator<Item = Span> {
+/// Each line without the white space at its end.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = Span> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {
         let start = at;

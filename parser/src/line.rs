@@ -173,7 +173,10 @@ impl MarkerLine<'_> {
                 let is_indented = self.span.start > self.line.start;
                 let is_attached = self.span.len() == self.marker.length + text.len();
                 let is_word = mark::path(text).is_some()
-                    || matches!(check_name(text), Err(NameFault::Reserved | NameFault::Edit));
+                    || matches!(
+                        check_name(text),
+                        Err(NameFault::Reserved | NameFault::Edit | NameFault::Operation)
+                    );
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
             }

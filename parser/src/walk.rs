@@ -179,13 +179,18 @@ impl<'t> Walk<'t> {
             NameFault::Reserved => ErrorCode::ReservedName,
             NameFault::Start => ErrorCode::NamedStart,
             NameFault::Edit => ErrorCode::EditWord,
-            NameFault::Remark => ErrorCode::RemarkInName,
+            NameFault::Operation | NameFault::Remark => ErrorCode::RemarkInName,
             NameFault::Empty => ErrorCode::MissingName,
         });
         if let Some(code) = code {
             self.errors.push(code, opening.span.clone(), None);
         }
         if fault == Some(NameFault::Reserved) {
+            return;
+        }
+        if fault == Some(NameFault::Operation) {
+            // Most operations have no content, and then no end.
+            self.cut_short = Some(Kind::File);
             return;
         }
         self.unopened = None;

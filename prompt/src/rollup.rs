@@ -210,6 +210,12 @@ pub fn shown<'c>(codebase: &'c str, path: &str, present: &'c str) -> Option<Show
     is_held.then_some(Shown::Whole(present))
 }
 
+/// Whether the headers say which files a codebase shows: a roll-up of ours, and not one of a script.
+#[must_use]
+pub fn is_ours(codebase: &str) -> bool {
+    headers(codebase).next().is_some()
+}
+
 /// The files that a roll-up of ours shows, each with its content; nothing for another text.
 pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
     headers(codebase).filter_map(|(header, content)| match header {

@@ -42,7 +42,7 @@ fn a_file_that_was_shown_as_an_outline_is_shown_whole_before_it_is_replaced() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
         ran.err
-            .contains("`src/printer.rs` was shown only as an outline; all of it follows"),
+            .contains("`src/printer.rs` was not shown whole; all of it follows"),
         "{ran}"
     );
     let [first, second] = ["1-query.txt", "2-query.txt"].map(|file| scene.recorded(file));

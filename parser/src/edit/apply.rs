@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::LazyCell;
+use std::collections::HashSet;
 
 use memchr::memmem;
 
@@ -31,7 +32,7 @@ pub fn apply<'h>(
 
 /// Replaces the lines of every hunk, or none. Every hunk must match whole lines of `old` exactly once, byte for
 /// byte or else by the fewest [`Rule`]s, and no two may overlap. All are matched against `old`, whatever their
-/// order; if one is not there, each against what those before it have made.
+/// order; if one is not there, each against what those before it have made. A hunk that is given twice counts once.
 ///
 /// In a text whose lines all end in CRLF, hunks of LF lines match and are written with CRLF. A text without
 /// a newline at its end stays without one.
@@ -39,7 +40,11 @@ pub fn land<'h>(
     old: &str,
     hunks: impl IntoIterator<Item = Hunk<'h>>,
 ) -> Result<Landed, Vec<Misfit>> {
-    let hunks: Vec<Hunk<'h>> = hunks.into_iter().collect();
+    let mut known = HashSet::new();
+    let hunks: Vec<(usize, Hunk<'h>)> = (1..)
+        .zip(hunks)
+        .filter(|(_, hunk)| known.insert(*hunk))
+        .collect();
     land_at_once(old, &hunks).or_else(|misfits| {
         // What occurs twice has to be told apart by its hunk, not by the order.
         let is_ambiguous = misfits
@@ -58,25 +63,24 @@ pub fn land<'h>(
 /// More hunks are not applied one after the other: each reads the whole text.
 const MOST_IN_ORDER: usize = 50;
 
-fn land_in_order(old: &str, hunks: &[Hunk<'_>]) -> Option<Landed> {
+/// Each hunk has its number.
+fn land_in_order(old: &str, hunks: &[(usize, Hunk<'_>)]) -> Option<Landed> {
     let mut whole = Landed {
         text: old.to_owned(),
         relaxed: Vec::new(),
     };
-    for (index, hunk) in hunks.iter().enumerate() {
+    for hunk in hunks {
         let Landed { text, relaxed } = land_at_once(&whole.text, &[*hunk]).ok()?;
         whole.text = text;
-        whole
-            .relaxed
-            .extend(relaxed.into_iter().map(|(_, rule)| (index + 1, rule)));
-        if index > 0 {
-            whole.relaxed.push((index + 1, Rule::InOrder));
+        whole.relaxed.extend(relaxed);
+        if hunk.0 > 1 {
+            whole.relaxed.push((hunk.0, Rule::InOrder));
         }
     }
     Some(whole)
 }
 
-fn land_at_once(old: &str, hunks: &[Hunk<'_>]) -> Result<Landed, Vec<Misfit>> {
+fn land_at_once(old: &str, hunks: &[(usize, Hunk<'_>)]) -> Result<Landed, Vec<Misfit>> {
     let is_crlf = LineEnds::of(old.as_bytes()) == Some(LineEnds::CrLf);
     let newline = if is_crlf { "\r\n" } else { "\n" };
     // With a line break around it, every match is one of whole lines.
@@ -84,8 +88,7 @@ fn land_at_once(old: &str, hunks: &[Hunk<'_>]) -> Result<Landed, Vec<Misfit>> {
     let text = ["\n", old, if lacks_newline { newline } else { "" }].concat();
     let loose = LazyCell::new(|| Loose::of(&text));
     let (mut found, mut misfits, mut relaxed) = (Vec::new(), Vec::new(), Vec::new());
-    for (index, Hunk { search, replace }) in hunks.iter().enumerate() {
-        let hunk = index + 1;
+    for &(hunk, Hunk { search, replace }) in hunks {
         let [search, replace] = [search, replace].map(|part| with_ends(part, is_crlf));
         match find(&text, &search) {
             Ok(start) => found.push(Found {
@@ -331,5 +334,57 @@ mod tests {
         assert_eq!(applied("a\nb", &[("a\n", "c\n")]).as_deref(), Ok("c\nb"));
         assert_eq!(applied("a\nb", &[("b\n", "")]).as_deref(), Ok("a\n"));
         assert_eq!(applied("a", &[("a\n", "b\n\n")]).as_deref(), Ok("b\n"));
+    }
+
+    #[test]
+    fn a_hunk_that_is_given_twice_counts_once() {
+        let adds = ("b\n", "b\nc\n");
+        assert_eq!(applied("a\nb\n", &[adds, adds]).as_deref(), Ok("a\nb\nc\n"));
+        assert_eq!(
+            applied("a\nb\n", &[adds, ("a\n", "A\n"), adds, ("c\n", "C\n")]).as_deref(),
+            Ok("A\nb\nC\n")
+        );
+        let wrong = applied("a\n", &[("a\n", "b\n"), ("a\n", "b\n"), ("x\n", "")]);
+        assert_eq!(
+            wrong,
+            Err(vec![Misfit {
+                hunk: 3,
+                why: Why::Absent
+            }])
+        );
+    }
+
+    #[test]
+    fn the_first_line_of_a_hunk_may_have_lost_its_indentation() {
+        let old = "class A:\n    def a(self):\n        return 1\n";
+        let hunk = |search, replace| applied(old, &[(search, replace)]);
+        let search = "def a(self):\n        return 1\n";
+        assert_eq!(
+            hunk(search, "def a(self):\n        return 2\n").as_deref(),
+            Ok("class A:\n    def a(self):\n        return 2\n")
+        );
+        assert_eq!(
+            hunk(
+                search,
+                "def b(self):\n        pass\n\n    def a(self):\n        return 1\n"
+            )
+            .as_deref(),
+            Ok("class A:\n    def b(self):\n        pass\n\n    def a(self):\n        return 1\n")
+        );
+        assert_eq!(
+            hunk(search, "    def a(self):\n        return 2\n").as_deref(),
+            Ok("class A:\n    def a(self):\n        return 2\n")
+        );
+        let unclear = hunk(
+            search,
+            "def a(self):\n        return 2\n\ndef b(self):\n        return 3\n",
+        );
+        assert_eq!(
+            unclear,
+            Err(vec![Misfit {
+                hunk: 1,
+                why: Why::Absent
+            }])
+        );
     }
 }

@@ -130,6 +130,8 @@ struct Fit<'l> {
     pairs: Vec<(&'l str, &'l str)>,
     /// The end of every line of the file.
     end: &'static str,
+    /// The indentation that the hunk's first line has lost, if the shift does not explain it.
+    lost: Option<&'l str>,
     shift: Shift,
     has_signs: bool,
 }
@@ -159,18 +161,23 @@ impl<'l> Fit<'l> {
             .all(|line| line.ends_with("\r\n") == (end == "\r\n"));
         let without_ends = there.iter().map(|line| line.trim_end_matches(['\r', '\n']));
         let pairs: Vec<(&str, &str)> = search.iter().copied().zip(without_ends).collect();
-        let indents = pairs.iter().filter(|(ours, _)| !ours.trim().is_empty());
-        let shift = Shift::of(
-            &indents
-                .map(|(ours, file)| (indent(ours), indent(file)))
-                .collect::<Vec<_>>(),
-        )?;
+        let indents: Vec<(&str, &str)> = pairs
+            .iter()
+            .filter(|(ours, _)| !ours.trim().is_empty())
+            .map(|(ours, file)| (indent(ours), indent(file)))
+            .collect();
+        let (lost, shift) = match (Shift::of(&indents), &*indents) {
+            (Some(shift), _) => (None, shift),
+            (None, [("", file), others @ ..]) => (Some(*file), Shift::of(others)?),
+            (None, _) => return None,
+        };
         let differ =
             |(ours, file): &(&str, &str)| ours.trim() != file.trim() || !indent(ours).is_ascii();
         let has_signs = pairs.iter().any(differ);
         is_uniform.then_some(Self {
             pairs,
             end,
+            lost,
             shift,
             has_signs,
         })
@@ -178,7 +185,11 @@ impl<'l> Fit<'l> {
 
     /// Fewer rules come first, and signs before indentation.
     fn rank(&self) -> (bool, bool) {
-        (self.shift != Shift::None, self.has_signs)
+        (self.has_shift(), self.has_signs)
+    }
+
+    fn has_shift(&self) -> bool {
+        self.lost.is_some() || self.shift != Shift::None
     }
 
     fn rules(&self) -> Vec<Rule> {
@@ -189,7 +200,7 @@ impl<'l> Fit<'l> {
         let rules = [
             (has_blanks, Rule::TrailingBlanks),
             (self.has_signs, Rule::Signs),
-            (self.shift != Shift::None, Rule::Indentation),
+            (self.has_shift(), Rule::Indentation),
         ];
         rules
             .into_iter()
@@ -224,7 +235,10 @@ impl<'l> Fit<'l> {
                         beside.map(|(ours, file)| [ours.trim(), file.trim()]),
                     )?;
                     if !body.is_empty() {
-                        lines.push_str(&self.shift.indent(&ascii(indent(line)))?);
+                        match self.lost.filter(|_| at == 0 && indent(line).is_empty()) {
+                            Some(lost) => lines.push_str(lost),
+                            None => lines.push_str(&self.shift.indent(&ascii(indent(line)))?),
+                        }
                         lines.push_str(&body);
                     }
                     lines.push_str(if drops_tails { "" } else { tail(line) });
@@ -236,7 +250,12 @@ impl<'l> Fit<'l> {
     }
 
     /// A single line may have lost or gained its indentation alone: then nobody knows what that of further new lines is.
+    /// Where the first line has lost it, a later one without any may have, too.
     fn is_certain(&self, new: &[&str]) -> bool {
+        let is_bare = |line: &&str| !line.trim().is_empty() && indent(line).is_empty();
+        if self.lost.is_some() && new.iter().skip(1).any(is_bare) {
+            return false;
+        }
         let mut old = self
             .pairs
             .iter()

@@ -6,7 +6,7 @@ use aho_corasick::packed::Searcher;
 use memchr::memchr;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while1};
-use nom::combinator::{eof, verify};
+use nom::combinator::{eof, rest, verify};
 use nom::error::Error;
 use nom::sequence::terminated;
 use nom::{IResult, Parser};
@@ -21,8 +21,10 @@ const SIGNS: [char; 3] = ['<', '=', '>'];
 const SEARCH: &str = "SEARCH";
 /// The word after the last mark.
 const REPLACE: &str = "REPLACE";
-/// The length of a plain mark.
-pub(super) const PLAIN: usize = 7;
+/// The length of a mark as it is taught.
+const PLAIN: usize = 7;
+/// The length of the shortest mark that is read.
+const SHORTEST: usize = 5;
 
 /// The marks of a plain hunk, in their order.
 #[must_use]
@@ -67,19 +69,28 @@ pub(crate) struct MarkLine {
 
 /// A line without trailing white space:
 ///
-/// mark = 7*`<` ` SEARCH` / 7*`=` / 7*`>` ` REPLACE`
+/// mark = 5*`<` ` SEARCH` remark? / 5*`=` / 5*`>` ` REPLACE` remark?
 fn mark(line: &str) -> IResult<&str, (Mark, usize)> {
     let [opens, divides, closes] = SIGNS.map(signs);
-    let search = terminated(opens, (tag(" "), tag(SEARCH))).map(|length| (Mark::Search, length));
-    let divider = divides.map(|length| (Mark::Divider, length));
-    let replace =
-        terminated(closes, (tag(" "), tag(REPLACE))).map(|length| (Mark::Replace, length));
-    terminated(alt((search, divider, replace)), eof).parse(line)
+    let search = terminated(opens, (tag(" "), tag(SEARCH), remark));
+    let divider = terminated(divides, eof);
+    let replace = terminated(closes, (tag(" "), tag(REPLACE), remark));
+    alt((
+        search.map(|length| (Mark::Search, length)),
+        divider.map(|length| (Mark::Divider, length)),
+        replace.map(|length| (Mark::Replace, length)),
+    ))
+    .parse(line)
+}
+
+/// remark = (neither a letter nor a digit) text; the path of the file, for example
+fn remark(line: &str) -> IResult<&str, &str> {
+    verify(rest, |text: &str| !text.starts_with(char::is_alphanumeric)).parse(line)
 }
 
 fn signs<'t>(sign: char) -> impl Parser<&'t str, Output = usize, Error = Error<&'t str>> {
     verify(take_while1(move |c| c == sign).map(str::len), |&length| {
-        length >= PLAIN
+        length >= SHORTEST
     })
 }
 
@@ -104,20 +115,20 @@ pub(crate) fn next_mark(content: &str, from: usize) -> Option<MarkLine> {
     }
 }
 
-/// Searches for all three plain runs at once with vector instructions; `None` on machines without them.
+/// Searches for all three shortest runs at once with vector instructions; `None` on machines without them.
 static RUNS: LazyLock<Option<Searcher>> =
-    LazyLock::new(|| Searcher::new(SIGNS.map(|sign| sign.to_string().repeat(PLAIN))));
+    LazyLock::new(|| Searcher::new(SIGNS.map(|sign| sign.to_string().repeat(SHORTEST))));
 
-/// The start of the first run of at least seven equal signs at or after `from`, or a place inside of it if
+/// The start of the first run of at least five equal signs at or after `from`, or a place inside of it if
 /// `from` is.
 fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
-    let is_run = |seven: &[u8]| {
+    let is_run = |run: &[u8]| {
         SIGNS
             .iter()
-            .any(|sign| seven.iter().all(|byte| char::from(*byte) == *sign))
+            .any(|sign| run.iter().all(|byte| char::from(*byte) == *sign))
     };
-    if rest.get(..PLAIN).is_some_and(is_run) {
+    if rest.get(..SHORTEST).is_some_and(is_run) {
         return Some(from);
     }
     match RUNS.as_ref() {
@@ -125,7 +136,7 @@ fn next_run(bytes: &[u8], from: usize) -> Option<usize> {
             .find_in(bytes, (from..bytes.len()).into())
             .map(|found| found.start()),
         None => rest
-            .windows(PLAIN)
+            .windows(SHORTEST)
             .position(is_run)
             .map(|found| from + found),
     }

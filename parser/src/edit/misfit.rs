@@ -27,7 +27,7 @@ pub enum Rule {
     TrailingBlanks,
     /// Typographic quotes, dashes or blanks in place of those of ASCII, or the other way around.
     Signs,
-    /// All lines are indented by as much more or less, or by tabs in place of blanks.
+    /// All lines are indented by as much more or less, or by tabs in place of blanks; the first may have lost all of it.
     Indentation,
     /// It matches only what the hunks before it have made of the text.
     InOrder,

@@ -26,6 +26,9 @@ pub enum NameFault {
     /// `Edit` or `edit:` before it, which is not the word of an edit.
     #[error("behind a word that is not quite `edit`")]
     Edit,
+    /// A word for an operation before or after it, such as `remove` or `rename`.
+    #[error("next to a word for an operation")]
+    Operation,
     /// A remark after the name, such as `(new file)` or `# new`, or `edit` before it.
     #[error("not free of remarks")]
     Remark,
@@ -47,6 +50,8 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
         Err(NameFault::Reserved)
     } else if mark::misspelled(name).is_some() {
         Err(NameFault::Edit)
+    } else if operation(name).is_some() {
+        Err(NameFault::Operation)
     } else if without_remark(name).is_some() {
         Err(NameFault::Remark)
     } else {
@@ -94,6 +99,66 @@ fn is_quoted(name: &str) -> bool {
     .any(|(open, close)| {
         name.strip_prefix(open)
             .is_some_and(|rest| rest.ends_with(close))
+    })
+}
+
+/// The words with which models and other tools ask for an operation.
+const OPERATIONS: [(&str, Operation); 25] = [
+    ("add", Operation::Write),
+    ("append", Operation::Write),
+    ("copy", Operation::Move),
+    ("cp", Operation::Move),
+    ("create", Operation::Write),
+    (DELETE, Operation::Delete),
+    (mark::EDIT, Operation::Edit),
+    ("file", Operation::Write),
+    ("insert", Operation::Write),
+    ("mkdir", Operation::Write),
+    ("modify", Operation::Write),
+    ("move", Operation::Move),
+    ("mv", Operation::Move),
+    ("need", Operation::Write),
+    ("new", Operation::Write),
+    ("overwrite", Operation::Write),
+    ("path", Operation::Write),
+    ("remove", Operation::Delete),
+    ("rename", Operation::Move),
+    ("replace", Operation::Write),
+    ("rm", Operation::Delete),
+    ("touch", Operation::Write),
+    ("unlink", Operation::Delete),
+    ("update", Operation::Write),
+    ("write", Operation::Write),
+];
+
+/// What a word in [`OPERATIONS`] asks for, by the block that does it here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Write,
+    Edit,
+    Delete,
+    /// One block for each of two files.
+    Move,
+}
+
+/// The operation that a word before or after `name` asks for, and the name without the word.
+///
+/// A blank parts the two: `new` and `remove.rs` are names like any other.
+pub(crate) fn operation(name: &str) -> Option<(Operation, &str)> {
+    let is_apart = |c: char| c.is_whitespace() || c == ':';
+    // `edit` before a path is the word of an edit, in whatever form.
+    let before = name
+        .split_once(is_apart)
+        .filter(|(word, _)| !word.eq_ignore_ascii_case(mark::EDIT));
+    let after = name
+        .rsplit_once(char::is_whitespace)
+        .filter(|_| without_remark(name).is_none());
+    let words = [before, after.map(|(rest, word)| (word, rest))];
+    words.into_iter().flatten().find_map(|(said, rest)| {
+        let is_said = |(word, _): &&(&str, Operation)| said.eq_ignore_ascii_case(word);
+        let (_, operation) = OPERATIONS.iter().find(is_said)?;
+        let rest = rest.trim_matches(is_apart);
+        (!rest.is_empty()).then_some((*operation, rest))
     })
 }
 

@@ -126,3 +126,37 @@ fn an_indented_edit_is_a_block_and_a_file_named_edit_is_a_file() {
             .starts_with("edit \"my file.txt\"")
     );
 }
+
+#[test]
+fn marks_of_five_signs_text_behind_them_and_a_markdown_fence_around_hunks_are_read() {
+    for content in [
+        "<<<<< SEARCH\nold\n=====\nnew\n>>>>> REPLACE\n",
+        "<<<<<<<<< SEARCH\nold\n=========\nnew\n>>>>>>>>> REPLACE\n",
+        "<<<<<<< SEARCH src/a.rs\nold\n=======\nnew\n>>>>>>> REPLACE (done)\n",
+        "<<<<<<< SEARCH:\nold\n=======\nnew\n>>>>>>> REPLACE:\n",
+        "```rust\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```\n",
+    ] {
+        let read = check(&block(content));
+        assert!(
+            read.starts_with(r#"edit "src/a.rs" [Hunk { search: "old\n", replace: "new\n" }]"#),
+            "{content}: {read}"
+        );
+    }
+    for content in [
+        "<<<< SEARCH\nold\n====\nnew\n>>>> REPLACE\n",
+        "<<<<<<< SEARCHING\nold\n=======\nnew\n>>>>>>> REPLACE\n",
+        "```\nfn whole() {}\n```\n",
+    ] {
+        let read = check(&block(content));
+        assert!(
+            ["no-hunks ", "text-outside-hunk "]
+                .iter()
+                .any(|code| read.starts_with(code)),
+            "{content}: {read}"
+        );
+    }
+    let heading = "<<<<<<< SEARCH\nTitle\n=====\n=======\nTitle!\n======\n>>>>>>> REPLACE\n";
+    assert!(check(&block(heading)).starts_with(
+        r#"edit "src/a.rs" [Hunk { search: "Title\n=====\n", replace: "Title!\n======\n" }]"#
+    ));
+}

@@ -841,3 +841,78 @@ fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
         assert_eq!(told(&format!("^^^{name}")), None, "{name}");
     }
 }
+
+#[test]
+fn a_word_for_an_operation_beside_a_name_makes_no_file_and_is_told_the_right_form() {
+    insta::assert_snapshot!(check("^^^remove x\n^^^rename a b\n^^^end\n^^^create src/a.rs\nx\n^^^end\n^^^x delete\n"), @r#"
+    remark-in-name 1:1 "^^^remove x"
+      line 1: `^^^remove x` has more than a file name on its line; write `^^^x`, and `^^^delete` on the next line
+    remark-in-name 2:1 "^^^rename a b"
+      line 2: `^^^rename a b` has more than a file name on its line; write the new file with its whole content as `^^^PATH` to `^^^end`; to delete the old one, write `^^^PATH`, and `^^^delete` on the next line
+    remark-in-name 4:1 "^^^create src/a.rs"
+      line 4: `^^^create src/a.rs` has more than a file name on its line; write `^^^src/a.rs`, the whole content, `^^^end`
+    remark-in-name 7:1 "^^^x delete"
+      line 7: `^^^x delete` has more than a file name on its line; write `^^^x`, and `^^^delete` on the next line
+    "#);
+    let told = |name: &str| {
+        let reply = format!("^^^{name}\nx\n^^^end\n^^^good\n^^^end\n");
+        parse(&reply).map_or_else(|errors| errors.for_model(), |_| "taken".to_owned())
+    };
+    let right = |form: &str| format!("has more than a file name on its line; write {form}");
+    for name in [
+        "add x",
+        "append x",
+        "create x",
+        "Create: x",
+        "file x",
+        "insert x",
+        "mkdir x",
+        "modify x",
+        "need x",
+        "new x",
+        "overwrite x",
+        "path x",
+        "PATH: x",
+        "replace x",
+        "touch x",
+        "update x",
+        "write x",
+        "x new",
+        "x file",
+    ] {
+        assert!(
+            told(name).ends_with(&right("`^^^x`, the whole content, `^^^end`")),
+            "{}",
+            told(name)
+        );
+    }
+    for name in [
+        "remove x", "Remove x", "rm x", "unlink x", "x delete", "x remove", "x rm",
+    ] {
+        assert!(
+            told(name).ends_with(&right("`^^^x`, and `^^^delete` on the next line")),
+            "{}",
+            told(name)
+        );
+    }
+    for name in ["rename a b", "move a -> b", "mv a b", "copy a b", "cp a b"] {
+        assert!(told(name).contains(&right(
+            "the new file with its whole content as `^^^PATH` to `^^^end`; to delete"
+        )));
+    }
+    assert!(
+        told("x edit").ends_with(&right("`^^^edit x`")),
+        "{}",
+        told("x edit")
+    );
+    for name in [
+        "new",
+        "remove.rs",
+        "rename/a b",
+        "a new b",
+        "paths x",
+        "move:",
+    ] {
+        assert_eq!(told(name), "taken", "{name}");
+    }
+}

@@ -60,13 +60,18 @@ impl Shown<'_> {
         }
     }
 
-    /// Whether only the outline of a file was shown.
-    fn is_outline(self, path: &Admitted) -> bool {
+    /// Whether the reader knows of a file at most its name or its outline. A roll-up of a script does not say what it shows.
+    fn hides(self, path: &Admitted) -> bool {
         let Self::Prompts { codebase, seen } = self else {
             return false;
         };
-        let is_there = path.before().is_some() && !seen.contains_key(path.path());
-        is_there && rollup::shown(codebase, path.path(), "") == Some(rollup::Shown::Outline)
+        let is_told = path.before().is_some() && !seen.contains_key(path.path());
+        is_told
+            && rollup::is_ours(codebase)
+            && !matches!(
+                rollup::shown(codebase, path.path(), ""),
+                Some(rollup::Shown::Whole(_))
+            )
     }
 }
 
@@ -128,8 +133,7 @@ pub(super) fn contents(
     let (mut contents, mut misfits, mut quotes) =
         (Contents::default(), Misfits::default(), Quotes::default());
     for (file, path) in reply.files().zip(admitted) {
-        if file.action != FileAction::Delete && shown.is_outline(path) {
-            misfits.outlined(path);
+        if shown.hides(path) && misfits.hidden(path, &file.action) {
             continue;
         }
         let Some(hunks) = hunks_of(&file.action) else {
@@ -154,21 +158,27 @@ pub(super) fn contents(
 }
 
 impl Misfits {
-    /// Whoever replaces a file of which only the outline is known loses the rest.
-    fn outlined(&mut self, path: &Admitted) {
-        let text = read(path)
-            .ok()
-            .filter(|text| rollup::may_show(path.path(), text));
-        let follows = "all of it follows: give its change again";
-        let remedy = if text.is_some() {
-            follows
-        } else {
-            "so it may not be replaced; leave it as it is"
+    /// Refuses a change of a file that was not shown whole: whoever replaces it loses the rest. The next prompt
+    /// shows it, if it may. `false` for what loses nothing, and for an edit of what may not be shown.
+    fn hidden(&mut self, path: &Admitted, action: &FileAction<'_>) -> bool {
+        let text = read(path);
+        let is_edit = match action {
+            FileAction::Delete => return false,
+            FileAction::Write(_) if text.as_deref() == Ok("") => return false,
+            FileAction::Write(_) => false,
+            FileAction::Edit(_) => true,
         };
-        let what = format!(" was shown only as an outline; {remedy}.");
+        let text = text.ok().filter(|text| rollup::may_show(path.path(), text));
+        let remedy = match text {
+            None if is_edit => return false,
+            None => ", so it may not be replaced; leave it as it is.",
+            Some(_) => "; all of it follows: give its change again.",
+        };
+        let what = format!(" was not shown whole{remedy}");
         self.problems.push(problem(IN_PART, path, &what));
         self.shown
             .extend(text.map(|text| (path.path().to_owned(), text)));
+        true
     }
 }
 

@@ -319,6 +319,69 @@ fn only_a_file_that_the_model_was_shown_is_edited_and_nothing_is_told_of_others(
 }
 
 #[test]
+fn the_whole_content_of_a_file_that_was_only_listed_is_refused_and_the_next_prompt_shows_it() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    let long = "line\n".repeat(302);
+    write(&rules, "long.rs", long.as_bytes());
+    write(&rules, "server.pem", b"secret\n");
+    write(&rules, "empty.rs", b"");
+    let listed = code_of("a.rs", OLD)
+        + "--- FILE LIST: these files exist, too, and are not shown ---\nlong.rs\n";
+    let seen = BTreeMap::new();
+    let undo = top.path().join("undo");
+    let take = |codebase: &str, reply: &str| {
+        let shown = Shown::Prompts {
+            codebase,
+            seen: &seen,
+        };
+        rules
+            .take_in(&answer(reply, &Finish::Complete), shown, &undo)
+            .unwrap()
+    };
+    for (reply, refused) in [
+        (
+            "^^^long.rs\nline\nline\nline\n^^^end\n",
+            "`long.rs` was not shown whole; all of it follows: give its change again.",
+        ),
+        (
+            &edit("long.rs", "line\n", ""),
+            "`long.rs` was not shown whole; all of it follows: give its change again.",
+        ),
+        (
+            "^^^server.pem\n^^^end\n",
+            "`server.pem` was not shown whole, so it may not be replaced; leave it as it is.",
+        ),
+    ] {
+        let Intake::Rejected {
+            problems, shown, ..
+        } = take(&listed, reply)
+        else {
+            panic!("{reply}");
+        };
+        assert_eq!(
+            problems
+                .iter()
+                .map(|problem| &*problem.message)
+                .collect::<Vec<_>>(),
+            [refused]
+        );
+        let follows = refused
+            .contains("long.rs")
+            .then(|| ("long.rs".to_owned(), long.clone()));
+        assert_eq!(shown, Vec::from_iter(follows));
+    }
+    let harmless = "^^^empty.rs\nx\n^^^end\n^^^new.rs\nx\n^^^end\n";
+    assert!(matches!(take(&listed, harmless), Intake::Applied { .. }));
+    std::fs::remove_dir_all(&undo).unwrap();
+    let of_a_script = "what a script has put together";
+    assert!(matches!(
+        take(of_a_script, "^^^long.rs\nx\n^^^end\n"),
+        Intake::Applied { .. }
+    ));
+}
+
+#[test]
 fn a_file_is_edited_only_as_the_model_was_shown_it_last() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
@@ -373,8 +436,13 @@ fn the_work_for_a_reply_full_of_hunks_is_bounded() {
     let top = tempfile::tempdir().unwrap();
     let rules = rules(top.path());
     write(&rules, "a.rs", "fn line() {}\n".repeat(80_000).as_bytes());
-    let hunk = "<<<<<<< SEARCH\nfn line() {};\n=======\n>>>>>>> REPLACE\n";
-    let reply = |hunks: usize| format!("^^^edit a.rs\n{}^^^end\n", hunk.repeat(hunks));
+    let hunk = |number| {
+        format!("<<<<<<< SEARCH\nfn line() {{}};\n=======\n// {number}\n>>>>>>> REPLACE\n")
+    };
+    let reply = |hunks: usize| {
+        let hunks: String = (0..hunks).map(hunk).collect();
+        format!("^^^edit a.rs\n{hunks}^^^end\n")
+    };
     let codes = |told: &Pairs| {
         told.iter()
             .map(|(code, _)| code.clone())
