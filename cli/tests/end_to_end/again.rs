@@ -140,6 +140,7 @@ fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
     {
         code_commit_dir::remove(&path).unwrap();
     }
+    scene.project.git(&["add", "README.md"]).unwrap();
     let again = scene.commit(&["--key", "k"]);
     assert_eq!(
         (again.code, scene.server.requests().len()),
@@ -153,6 +154,7 @@ fn a_result_does_not_hold_for_files_that_were_changed_since() {
     let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
     scene.project.write("README.md", b"mine\n").unwrap();
+    scene.project.git(&["add", "README.md"]).unwrap();
     let again = scene.commit(&["--key", "k"]);
     assert_eq!(
         (again.code, scene.server.requests().len()),
@@ -280,6 +282,7 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
         let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
         assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
         change(&scene, &scene.runs()[0]);
+        scene.project.git(&["add", "README.md"]).unwrap();
         let refused = scene.commit(&["--key", "k"]);
         assert_eq!(
             (refused.code, scene.server.requests().len()),

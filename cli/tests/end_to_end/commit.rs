@@ -235,6 +235,7 @@ fn a_run_without_warnings_or_that_put_its_files_back_has_none_in_its_summary() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     assert!(!scene.recorded("summary.json").contains("warnings"));
     scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
+    scene.project.git(&["add", "a.txt"]).unwrap();
     let failing = [
         "--build-command",
         "false",

@@ -68,6 +68,7 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
         said.contains(" is over\n") && said.contains(&older),
         "{said}"
     );
+    std::fs::remove_file(scene.project.root().join("README.md")).unwrap();
     assert_eq!(resume(&scene, &[&name(&old), "--force"]).code, Some(0));
     assert_eq!(scene.server.requests().len(), 4);
     let over = resume(&scene, &[]);
