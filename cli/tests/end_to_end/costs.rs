@@ -20,6 +20,7 @@ fn two_runs(last: Value, between: impl FnOnce(&Scene)) -> Scene {
     let scene = Scene::new(Script::new(steps));
     assert_eq!(scene.commit(&[]).code, Some(0));
     between(&scene);
+    scene.project.git(&["add", "README.md"]).unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     scene
 }

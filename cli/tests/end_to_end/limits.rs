@@ -110,6 +110,7 @@ fn a_build_that_prints_too_much_says_so_and_names_its_setting() {
         "{ran}"
     );
     scene.user_file("[build]\noutput_limit = \"1KiB\"\n");
+    scene.project.git(&["add", "README.md"]).unwrap();
     assert_eq!(scene.commit(&flags).code, Some(0));
 }
 

@@ -374,11 +374,14 @@ fn the_whole_content_of_a_file_that_was_only_listed_is_refused_and_the_next_prom
     let harmless = "^^^empty.rs\nx\n^^^end\n^^^new.rs\nx\n^^^end\n";
     assert!(matches!(take(&listed, harmless), Intake::Applied { .. }));
     std::fs::remove_dir_all(&undo).unwrap();
+    write(&rules, "latin.txt", b"caf\xe9\n");
     let of_a_script = "what a script has put together";
-    assert!(matches!(
-        take(of_a_script, "^^^long.rs\nx\n^^^end\n"),
-        Intake::Applied { .. }
-    ));
+    let replaces = "^^^long.rs\nx\n^^^end\n^^^latin.txt\ncafe\n^^^end\n";
+    let Intake::Applied { warnings, .. } = take(of_a_script, replaces) else {
+        panic!("it does not say what it shows");
+    };
+    let told: Vec<&str> = warnings.iter().map(|warning| &*warning.code).collect();
+    assert_eq!(told, ["shrunk", "not-text"]);
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub(super) fn five_loops(pages: &Pages) {
     assert_eq!(scene.commit(&[]).code, Some(0));
     pages.make("commit", &scene, &["page"]);
     scene.project.git(&["checkout", "-q", "--", "src"]).unwrap();
+    scene.project.git(&["add", "README.md"]).unwrap();
     scene
         .project
         .write(
