@@ -186,6 +186,7 @@ fn a_run_whose_journal_was_changed_is_listed_as_damaged() {
 fn each_run_that_is_listed_says_which_loop_made_it() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
+    scene.project.git(&["add", "README.md"]).unwrap();
     scene
         .project
         .write(
@@ -465,7 +466,9 @@ fn a_run_that_was_refused_before_its_first_step_is_not_the_newest() {
 #[test]
 fn a_run_is_named_by_the_path_that_its_last_line_shows_too() {
     let scene = Scene::with_replies([MENDS_IT, TOUCHES_GIT, MENDS_IT]);
-    let (first, second) = (scene.commit(&[]), scene.commit(&[]));
+    let first = scene.commit(&[]);
+    scene.project.git(&["add", "README.md"]).unwrap();
+    let second = scene.commit(&[]);
     assert_eq!(
         (first.code, second.code),
         (Some(0), Some(0)),

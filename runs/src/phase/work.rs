@@ -183,9 +183,15 @@ impl Loop for Phase<'_> {
 
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
         self.leave_unfinished(plan)?;
+        let logs = self.logs();
+        // What git ignores stays where a role stashes or cleans.
+        std::fs::create_dir_all(&logs)
+            .map_err(anyhow::Error::from)
+            .and_then(|()| Ok(code_commit_repo::hide_from_git(&logs)?))
+            .map_err(Failure::no_record)?;
         let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
         NewRun::create(
-            &self.logs(),
+            &logs,
             &name,
             self.redactor.clone(),
             "make the folder writable",

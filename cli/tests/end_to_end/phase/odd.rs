@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::kills::{is_killed, places_with, quietly, strace_works, traced};
 use crate::scenes::phase::Scene;
+use crate::scenes::program::tool;
 
 /// A phase whose verifier does this to its failures.
 fn odd_failures(lines: &str) -> (Option<i32>, Vec<String>, String) {
@@ -15,6 +16,23 @@ fn odd_failures(lines: &str) -> (Option<i32>, Vec<String>, String) {
     let again = scene.run(&["run"]);
     assert_eq!(again.code, Some(0), "a person can go on: {again:?}");
     (ran.code, scene.commits("src"), ran.out)
+}
+
+#[test]
+fn a_role_that_stashes_or_cleans_the_work_tree_leaves_the_record_of_its_run() {
+    for lines in ["git -C .. stash -q -u", "git -C .. clean -qfd"] {
+        let scene = Scene::new(&[("builder-1", lines)]);
+        let git = |words: &[&str]| {
+            let mut git = tool("git", scene.project.root(), &scene.at("home"), words);
+            assert!(git.status().unwrap().success(), "{words:?}");
+        };
+        git(&["init", "-q"]);
+        git(&["add", ".abl", "prompts", ".gitignore"]);
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        git(&[&who[..], &["commit", "-q", "-m", "first"]].concat());
+        let ran = scene.run(&["run"]);
+        assert_eq!(ran.code, Some(0), "{lines}: {ran}");
+    }
 }
 
 #[test]

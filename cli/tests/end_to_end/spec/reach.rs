@@ -143,6 +143,41 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
 }
 
 #[test]
+fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person_does_meanwhile() {
+    for rung in ["namespaces", "landlock"] {
+        let tries = "case \"$prompt\" in *.plan.md*) echo agent > src.txt; echo agent > new; \
+            say waiting; until grep -q person src.txt; do sleep 0.05; done;; esac 2>/dev/null";
+        let scene = Scene::new(&[&format!("{tries}; {BY_PROMPT}")]);
+        let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", rung];
+        let mut child = scene
+            .command(&args, &[])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut events = Vec::new();
+        for line in lines.map(Result::unwrap) {
+            if line.contains("waiting") {
+                scene.write("mine.txt", "person\n");
+                scene.write("src.txt", "person\n");
+            }
+            events.push(line);
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{rung}: {events:#?}");
+        assert!(
+            !events.concat().contains("ChangesPutBack"),
+            "{rung}: {events:#?}"
+        );
+        let files = ["src.txt", "mine.txt", "new"];
+        assert_eq!(
+            files.map(|file| scene.read(file)),
+            ["person\n", "person\n", ""],
+            "{rung}"
+        );
+    }
+}
+
+#[test]
 fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
     for rung in ["namespaces", "landlock"] {
         let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \

@@ -41,10 +41,13 @@ impl Workspace<'_> {
             );
             access.read_only.push(specs);
         }
-        if role != Role::Audit || !self.audit_is_held() {
+        if !self.is_held(role) {
             return access;
         }
-        let is_elsewhere = |path: &PathBuf| !path.starts_with(&self.root);
+        let wip = project::folder(&self.root, WIP);
+        let stays_open = |path: &PathBuf| {
+            !path.starts_with(&self.root) || (role == Role::Planning && *path == wip)
+        };
         Access {
             read_only: [self.root.clone()]
                 .into_iter()
@@ -52,7 +55,7 @@ impl Workspace<'_> {
                 .collect(),
             // In a tree that nobody can change nothing can be moved away.
             pinned: Vec::new(),
-            writable: access.writable.into_iter().filter(is_elsewhere).collect(),
+            writable: access.writable.into_iter().filter(stays_open).collect(),
             ..access
         }
     }
@@ -66,11 +69,12 @@ impl Workspace<'_> {
         self.has_wall() && is_real && specs != self.root && !may_change
     }
 
-    /// Whether the sandbox itself keeps an audit from changing anything: what changes meanwhile is a person's work then. A home inside
-    /// of the tree would be seen with it.
-    pub(super) fn audit_is_held(&self) -> bool {
+    /// Whether the sandbox itself keeps a role from changing anything but its plan: what changes meanwhile is a person's work
+    /// then, and stays. A home inside of the tree would be seen with it.
+    pub(super) fn is_held(&self, role: Role) -> bool {
         let home = self.env().get("HOME").map(PathBuf::from);
-        self.has_wall() && home.is_none_or(|home| !home.starts_with(&self.root))
+        let reads_only = matches!(role, Role::Planning | Role::Audit);
+        reads_only && self.has_wall() && home.is_none_or(|home| !home.starts_with(&self.root))
     }
 
     pub(crate) fn access(&self, mailboxes: Mailboxes) -> Access {

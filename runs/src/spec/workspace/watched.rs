@@ -33,9 +33,10 @@ impl Workspace<'_> {
     /// Who may touch what. Backlog, issues and findings are a person's at all times, and not looked at.
     pub(super) fn watched(&self, role: Role, focus: &str, files: &Files) -> Watched {
         let may_touch = match role {
+            Role::Planning | Role::Audit if self.is_held(role) => None,
             Role::Planning => Some(vec![Files::path(&files.plan())]),
             Role::Reviewing => Some(vec![Files::path(&files.review())]),
-            Role::Audit => (!self.audit_is_held()).then(Vec::new),
+            Role::Audit => Some(Vec::new()),
             Role::Implementing => Some(self.implementing(focus)),
         };
         let folders = [BACKLOG, ISSUES, TBD, MEMORY].map(|name| format!("{STORE}/{name}"));
