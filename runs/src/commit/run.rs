@@ -252,7 +252,7 @@ impl Loop for Commit<'_> {
             cancel,
             holds_for,
         } = ground;
-        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
+        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.site, past)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
         let asking = asking(&plan.settings);
