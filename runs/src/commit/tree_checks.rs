@@ -77,6 +77,8 @@ fn clean_enough(
         Ok(listed) => listed,
     };
     let (mut dirty, tracked) = (shown(&listed), shown(&look.tracked));
+    // The run hides these from git.
+    dirty.retain(|path| !Path::new(path).starts_with(AGENT_CONFIG));
     keys_stay_out(&plan.task, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
@@ -159,8 +161,6 @@ fn keys_stay_out(
     for path in dirty
         .iter()
         .filter(|path| keys::is_key_file(path) && !tracked.contains(path))
-        // The run hides these.
-        .filter(|path| !Path::new(path).starts_with(AGENT_CONFIG))
     {
         let path = printable_name(path);
         output.warn(&format!(

@@ -7,6 +7,7 @@ use code_commit_llm::{Blind, Model};
 use code_commit_repo::{Asked, WorkTree};
 use code_commit_runner::Rung;
 use code_commit_runs::commit::rollup::Rollup;
+use code_commit_runs::gitignore::hides_agent_config;
 use code_commit_runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 use code_commit_runs::rollup::Stored;
 use code_commit_runs::trusted::Trusted;
@@ -222,6 +223,9 @@ const ROOM_TO_BEGIN: usize = 64 << 10;
 /// What the default loop checks before it begins.
 fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check> {
     let root = tree.root();
+    let hidden = trusted
+        .surroundings()
+        .is_ok_and(|around| hides_agent_config(around).unwrap_or(false));
     let check = |name: &str, outcome: Result<String, Missing>| match outcome {
         Ok(text) => Check::good(name, text),
         Err(missing) => from(name, missing),
@@ -238,9 +242,14 @@ fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check
     vec![
         check(
             ".gitignore",
-            preflight::agent_config_is_ignored(root)
-                .and_then(|()| preflight::agent_config_is_untracked(&tracked))
-                .map(|()| "keeps /agent-config out".to_owned()),
+            preflight::agent_config_is_untracked(&tracked).map(|()| {
+                let keeps = if hidden {
+                    "keeps"
+                } else {
+                    "the next run adds a line that keeps"
+                };
+                format!("{keeps} /agent-config out")
+            }),
         ),
         check(
             "query",
