@@ -235,6 +235,53 @@ mod tests {
         );
     }
 
+    /// The expected files are those that `git status` leaves out of `f`, `a/f`, `a/b/f` and `x`.
+    #[test]
+    fn odd_patterns_match_what_git_matches() {
+        let files = ["f", "a/f", "a/b/f", "x"];
+        let (none, all, in_a) = (&[][..], &files[..], &files[1..3]);
+        for (pattern, ignored) in [
+            ("/", none),
+            ("//", none),
+            ("!/", none),
+            ("!", none),
+            ("//f", none),
+            ("a//f", none),
+            ("./f", none),
+            ("a/./f", none),
+            (".", none),
+            ("/ ", none),
+            ("\\", none),
+            ("f\\", none),
+            ("f\\ ", none),
+            (" f", none),
+            ("[", none),
+            ("/[", none),
+            ("[a", none),
+            ("**", all),
+            ("/**", all),
+            ("**/**", all),
+            ("/*", all),
+            ("**/", in_a),
+            ("/**/", in_a),
+            ("***/", in_a),
+            ("*/", in_a),
+            ("*/**", in_a),
+            ("a/**", in_a),
+            ("a/**/", &files[2..3]),
+            ("a/**/b/", &files[2..3]),
+            ("**f", &files[..3]),
+            ("f ", &files[..3]),
+        ] {
+            let patterns = Patterns::parse(pattern.as_bytes());
+            let covered: Vec<&str> = files
+                .into_iter()
+                .filter(|path| patterns.covers(path, Kind::File, Case::Sensitive))
+                .collect();
+            assert_eq!(covered, ignored, "{pattern:?}");
+        }
+    }
+
     #[test]
     fn patterns_are_those_of_gitignore() {
         let choice = Choice::of(&["/src/", "*.md", "!README.md"]);

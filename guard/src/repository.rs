@@ -271,7 +271,8 @@ fn names_no_submodule(index: &[u8]) -> bool {
 fn excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Vec<u8>>> {
     let configured = repo.config_snapshot().trusted_path("core.excludesFile")?;
     let users = match (configured, configuration) {
-        (Some(path), _) => Some(path),
+        // Git reads a relative one from the top, where it works.
+        (Some(path), _) => Some(repo.workdir().unwrap_or(Path::new("")).join(path)),
         (None, Configuration::All) => {
             gix::path::env::xdg_config("ignore", &mut |name| gix::path::env::var(name))
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use code_commit_dir::Folder;
 
+use crate::patterns::folders;
 use crate::policy::{Configuration, Policy};
 use crate::repository::{OpenError, WorkTree, canonical};
 use crate::rules::Unread;
@@ -49,6 +50,35 @@ impl Surroundings {
     /// The texts of the user's excludes file and of `info/exclude`, as they were read.
     pub fn excludes(&self) -> &[Vec<u8>] {
         &self.work_tree.excludes
+    }
+
+    /// Whether git ignores a file at `path`, relative to the root, if it does not track it: by the `.gitignore` files of
+    /// now and by the other rules as they were read.
+    pub fn ignores(&self, path: &str) -> Result<bool, OpenError> {
+        let prefix = &self.work_tree.prefix;
+        let asked = || {
+            let mut rules = self.work_tree.rules()?;
+            let mut folder = Arc::clone(&self.root);
+            let from_top = format!("{prefix}{path}");
+            rules
+                .read(prefix.trim_end_matches('/'), &folder)
+                .map_err(Unread::at(prefix))?;
+            for below in folders(path) {
+                let name = below.rsplit('/').next().unwrap_or(below);
+                match folder.open_in(name) {
+                    Ok(inner) => folder = Arc::new(inner),
+                    // What is not there has no rules.
+                    Err(_) => break,
+                }
+                let below = format!("{prefix}{below}");
+                rules.read(&below, &folder).map_err(Unread::at(&below))?;
+            }
+            Ok(rules.ignore(&from_top))
+        };
+        asked().map_err(|Unread { path, source }| OpenError::Io {
+            path: self.work_tree.whole(&path),
+            source,
+        })
     }
 
     /// Captures the `.gitignore` files of the whole tree as they are now. Everything else is as it was read.

@@ -7,13 +7,17 @@ use crate::{RepoError, WorkTree};
 impl WorkTree {
     /// The folders below the root that are the top of another repository, relative to the root:
     /// submodules, even if they are not checked out, and their own submodules; and repositories
-    /// that git neither tracks nor ignores. Uses the result of the last scan for [uncommitted
-    /// files](Self::dirty_paths), or scans if there was none.
+    /// that git neither tracks nor ignores. Uses what git listed last as [not committed](Self::dirty_paths), or walks the
+    /// tree if it was not asked.
     pub fn repositories_below(&self) -> Result<Vec<PathBuf>, RepoError> {
-        if self.below.borrow().is_none() {
-            self.dirty_paths()?;
-        }
-        let mut all = self.below.borrow().clone().unwrap_or_default();
+        let listed = self.below.borrow().clone();
+        let mut all = if let Some(all) = listed {
+            all
+        } else {
+            let submodules = self.submodules_in_index()?.into_iter();
+            let untracked = self.untracked_repositories()?;
+            submodules.map(|one| one.path).chain(untracked).collect()
+        };
         for folder in all.clone() {
             // A repository that cannot be opened or scanned has none that git would enter.
             if let Ok(inner) = Self::at(&self.root.join(&folder))

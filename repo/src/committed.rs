@@ -38,10 +38,7 @@ const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-enco
 impl WorkTree {
     /// Reads the index.
     pub fn committed(&self) -> Result<Committed, RepoError> {
-        let index = self
-            .repository
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))?;
+        let index = self.index()?;
         let is_converted = self.converts(&index);
         let prefix = self
             .root

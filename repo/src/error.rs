@@ -45,7 +45,7 @@ pub enum RepoError {
     /// Git's own files could not be read.
     #[error("cannot {doing} in {}: {reason}", top.display())]
     Git {
-        /// The operation: `compare the work tree`, `read the index`.
+        /// The operation: `list the work tree`, `read the index`.
         doing: &'static str,
         top: PathBuf,
         /// The message from gix.

@@ -108,6 +108,14 @@ pub enum Head {
 /// Moves the file, symlink or folder at a path away.
 pub type Aside<'a> = &'a mut dyn FnMut(&Path) -> io::Result<()>;
 
+/// An entry of `git status`.
+pub(crate) struct Changed {
+    /// Relative to the top; of a folder, with a slash at its end.
+    pub(crate) path: PathBuf,
+    /// Whether it is tracked, and differs only from the index.
+    pub(crate) is_unstaged: bool,
+}
+
 /// How often a rollback moves away what somebody saves meanwhile.
 const TRIES: u32 = 5;
 
@@ -191,10 +199,11 @@ impl Git {
     /// the top. Does not search submodules for changes: that would start another git in the
     /// submodule, which would run programs that the submodule's configuration names.
     pub fn dirty_paths(&self) -> Result<Vec<PathBuf>, GitError> {
-        self.status("all")
+        let changed = self.status("all")?.into_iter();
+        Ok(changed.map(|changed| changed.path).collect())
     }
 
-    fn status(&self, untracked: &str) -> Result<Vec<PathBuf>, GitError> {
+    pub(crate) fn status(&self, untracked: &str) -> Result<Vec<Changed>, GitError> {
         let untracked = format!("--untracked-files={untracked}");
         let words = [
             "--no-optional-locks",
@@ -206,20 +215,16 @@ impl Git {
         let listed = self.run_for_bytes(
             &[&words[..], &["--no-renames", "--ignore-submodules=dirty"]].concat(),
         )?;
-        let paths = listed
+        // Two letters, for the index and for the work tree, and a blank.
+        let changed = |entry: &[u8]| {
+            Some(Changed {
+                path: PathBuf::from(OsStr::from_bytes(entry.get(3..)?)),
+                is_unstaged: entry.starts_with(b" "),
+            })
+        };
+        Ok(listed
             .split(|byte| *byte == 0)
-            .filter_map(|entry| entry.get(3..));
-        Ok(paths
-            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-            .collect())
-    }
-
-    /// The uncommitted files for messages: names that are not valid UTF-8 have replacement characters.
-    pub fn dirty(&self) -> Result<Vec<String>, GitError> {
-        Ok(self
-            .dirty_paths()?
-            .iter()
-            .map(|path| path.display().to_string())
+            .filter_map(changed)
             .collect())
     }
 
@@ -339,7 +344,7 @@ impl Git {
             (self.status("no")?, self.submodules()?, self.differing()?);
         paths.retain(|path| {
             let path = Path::new(path);
-            changed.iter().any(|one| one == path)
+            changed.iter().any(|one| one.path == path)
                 || submodules.iter().any(|one| path.starts_with(one))
         });
         if paths.is_empty() {
@@ -394,11 +399,11 @@ impl Git {
 
     /// What differs from the commit, including changes in submodules.
     fn differing(&self) -> Result<Vec<String>, GitError> {
-        let mut paths = self.dirty()?;
-        paths.extend(self.tree()?.dirty()?);
-        paths.sort();
-        paths.dedup();
-        Ok(paths)
+        let paths = self.tree()?.dirty_paths(self)?;
+        Ok(paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect())
     }
 
     /// Whether the configuration or the environment has an identity for commits.

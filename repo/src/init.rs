@@ -162,7 +162,7 @@ mod tests {
                     .all(|name| name.starts_with(BEING_MADE) != is_kept(name)),
                 "{names:?}"
             );
-            Git::new(folder.path(), "git", []).dirty().unwrap();
+            Git::new(folder.path(), "git", []).dirty_paths().unwrap();
         }
     }
 

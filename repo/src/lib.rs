@@ -4,7 +4,6 @@ mod below;
 mod changed_in;
 mod committed;
 mod configuration;
-mod dirty;
 mod elsewhere;
 mod error;
 mod git;
@@ -14,15 +13,17 @@ mod named;
 mod stable_hash;
 mod state;
 mod tracked;
+mod untracked;
 
 use std::cell::RefCell;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use gix::bstr::BStr;
+use gix::bstr::{BStr, ByteSlice as _};
 use gix::config::source::Kind;
 use gix::sec::Trust;
+use gix::submodule::config::Ignore;
 
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
@@ -140,7 +141,15 @@ impl WorkTree {
     /// The checked-out commit, in hex; `None` in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, RepoError> {
         self.has_readable_references()?;
-        let head = dirty::head(&self.repository).map_err(|e| self.git_error("read HEAD", &e))?;
+        let head = || {
+            let head = self.repository.head()?;
+            match head.id() {
+                Some(id) => Ok(Some(id)),
+                // A branch that points to another branch.
+                None => head.try_into_peeled_id(),
+            }
+        };
+        let head = head().map_err(|e| self.git_error("read HEAD", &e))?;
         Ok(head.map(|id| id.to_string()))
     }
 
@@ -162,41 +171,56 @@ impl WorkTree {
 
     /// Whether git tracks so few files that starting a thread takes longer than scanning them all.
     pub fn is_small(&self) -> bool {
-        dirty::is_small(&self.repository)
-    }
-
-    /// Whether git ignores a file at this path, relative to the root, provided that it does not
-    /// track it.
-    pub fn ignores(&self, file: &Path) -> Result<bool, RepoError> {
-        let from_top = self
-            .root
-            .join(file)
-            .strip_prefix(&self.top)
-            .map(Path::to_owned)
-            .unwrap_or_default();
-        let nothing_tracked = gix::index::State::new(self.repository.object_hash());
-        let source = gix::worktree::stack::state::ignore::Source::default();
-        let asked = (|| -> gix::Result<bool> {
-            let mut rules = self.repository.excludes(&nothing_tracked, None, source)?;
-            Ok(rules
-                .at_path(&from_top, Some(gix::index::entry::Mode::FILE))?
-                .is_excluded())
-        })();
-        asked.map_err(|e| self.git_error("read the ignore rules", &e))
+        fs::metadata(self.repository.index_path())
+            .map_or(true, |index| index.len() <= ONE_THREAD_BYTES)
     }
 
     /// Those of these paths, relative to the root, that are submodules.
     pub fn submodules_of(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, RepoError> {
-        let index = self
-            .repository
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))?;
-        let submodules = index
+        let submodules = self.submodules_in_index()?.into_iter();
+        Ok(submodules
+            .map(|submodule| submodule.path)
+            .filter(|path| paths.contains(path))
+            .collect())
+    }
+
+    pub(crate) fn submodules_in_index(&self) -> Result<Vec<Submodule>, RepoError> {
+        let index = self.index()?;
+        let mut entries = index
             .entries()
             .iter()
-            .filter(|entry| entry.mode.is_submodule());
-        let below = submodules.filter_map(|entry| self.relative(entry.path(&index)));
-        Ok(below.filter(|path| paths.contains(path)).collect())
+            .filter(|entry| entry.mode.is_submodule())
+            .peekable();
+        if entries.peek().is_none() {
+            return Ok(Vec::new());
+        }
+        let settings = || self.repository.submodules();
+        let settings = settings().map_err(|e| self.git_error("read .gitmodules", &e))?;
+        let settings: Vec<_> = settings.into_iter().flatten().collect();
+        let config = self.repository.config_snapshot();
+        let submodule = |entry: &gix::index::Entry| {
+            let path = entry.path(&index);
+            let named = settings
+                .iter()
+                .find(|one| one.path().is_ok_and(|named| *named == *path));
+            // As they are: the settings of the repository itself may say what is ignored.
+            let set = |key: String| Ignore::try_from(config.string(&*key)?.as_bstr()).ok();
+            let ignore = named
+                .and_then(|one| set(format!("submodule.{}.ignore", one.name())))
+                .or_else(|| named?.ignore().ok()?)
+                .or_else(|| set("diff.ignoreSubmodules".to_owned()));
+            Some(Submodule {
+                path: self.relative(path)?,
+                ignore,
+            })
+        };
+        Ok(entries.filter_map(submodule).collect())
+    }
+
+    fn index(&self) -> Result<gix::worktree::Index, RepoError> {
+        self.repository
+            .index_or_empty()
+            .map_err(|e| self.git_error("read the index", &e))
     }
 
     /// Relative to the root. An index may contain any text as a path, even one that leads outside.
@@ -234,6 +258,17 @@ impl WorkTree {
         }
         Ok(())
     }
+}
+
+/// An index of this size lists about two thousand files.
+const ONE_THREAD_BYTES: u64 = 200_000;
+
+/// A submodule in the index.
+pub(crate) struct Submodule {
+    /// Relative to the root.
+    pub(crate) path: PathBuf,
+    /// Which of its changes git ignores, by its configuration (`submodule.NAME.ignore`).
+    pub(crate) ignore: Option<Ignore>,
 }
 
 const NO_ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimitIfReducedTrust=0";

@@ -76,10 +76,7 @@ impl WorkTree {
     }
 
     fn tracks_state(&self) -> Result<bool, RepoError> {
-        let index = self
-            .repository()
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))?;
+        let index = self.index()?;
         let is_state = |path: PathBuf| path.starts_with(STATE);
         Ok(index
             .entries()

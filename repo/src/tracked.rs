@@ -100,10 +100,7 @@ impl WorkTree {
         &self,
         wanted: impl Fn(&Entry, &BStr) -> bool,
     ) -> Result<Vec<(PathBuf, Mode, u64)>, RepoError> {
-        let index = self
-            .repository
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))?;
+        let index = self.index()?;
         let entries = index
             .entries()
             .iter()

@@ -132,7 +132,7 @@ fn settings(
     Ok(settings)
 }
 
-/// Lets the supervisor write the query; refuses if it would be committed with the project (S1 §Safety).
+/// Lets the supervisor write the query, unless the project is in a folder above.
 fn edit_query(
     which: Which,
     site: &Site<'_>,
@@ -144,21 +144,13 @@ fn edit_query(
         trusted,
         host: Host { environment, .. },
     } = site;
-    let tree = site.tree()?;
-    match which {
+    let query = match which {
         Which::Commit => {
-            let ignored = preflight::agent_config_is_ignored(root);
-            ignored.map_err(|missing| {
-                refused(vec![preflight::project_above(tree).unwrap_or(missing)])
-            })?;
-            edit::open(trusted, QUERY, settings, environment, keys)
+            let above = preflight::project_above(site.tree()?);
+            above.map_or(Ok(()), |above| Err(refused(vec![above])))?;
+            QUERY.to_owned()
         }
-        Which::Implement => edit::open(
-            trusted,
-            &beside_or_above(root, QUERY),
-            settings,
-            environment,
-            keys,
-        ),
-    }
+        Which::Implement => beside_or_above(root, QUERY),
+    };
+    edit::open(trusted, &query, settings, environment, keys)
 }

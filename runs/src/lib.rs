@@ -12,6 +12,7 @@ pub mod config;
 mod deciders;
 mod estimate;
 mod exit;
+pub mod gitignore;
 pub mod host;
 pub mod interrupt;
 pub mod life;

@@ -6,6 +6,7 @@ use code_commit_settings::{Keys, Settings};
 
 use crate::host::Host;
 use crate::preflight::{self, Missing, QUERY};
+use crate::trusted::Trusted;
 
 /// What is left to do until a run of the default loop can begin, one step a line, in their order. `run` is the command.
 pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) -> Vec<String> {
@@ -23,7 +24,9 @@ pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) ->
     let build = format!(
         "make sure that ./{BUILD} passes if and only if the project is correct: code-commit check"
     );
-    let is_clean = tree.dirty_paths().is_ok_and(|paths| paths.is_empty())
+    let git = Trusted::of(tree, environment).git(tree.top()).ok();
+    let dirty = git.and_then(|git| tree.dirty_paths(&git).ok());
+    let is_clean = dirty.is_some_and(|paths| paths.is_empty())
         && tree.tracked().is_ok_and(|all| !all.is_empty());
     let commit = (!is_clean).then(|| "git add and commit the project's files".to_owned());
     let query = preflight::input(root, QUERY, "")

@@ -68,28 +68,6 @@ pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
     ))
 }
 
-/// Whether `.gitignore` at the root ignores `/agent-config`, which holds keys. Without the leading slash git
-/// ignores more than that, with a trailing one no less; a later line with `!` negates it.
-pub fn agent_config_is_ignored(root: &Path) -> Result<(), Missing> {
-    // Git reads bytes: another rule may use another encoding.
-    let rules = read_regular(&root.join(".gitignore")).unwrap_or_default();
-    let mut lines = rules
-        .rsplit(|byte| *byte == b'\n')
-        .map(<[u8]>::trim_ascii_end);
-    let ignores = |line: &[u8]| match line.strip_suffix(b"/").unwrap_or(line) {
-        b"/agent-config" | b"agent-config" => Some(true),
-        b"!/agent-config" | b"!agent-config" => Some(false),
-        _ => None,
-    };
-    if lines.find_map(ignores) == Some(true) {
-        return Ok(());
-    }
-    Err(Missing::new(
-        ".gitignore has no line /agent-config, so a key could be committed",
-        "add the line: echo /agent-config >> .gitignore",
-    ))
-}
-
 /// Checks that git tracks nothing in `agent-config`: tracked files are never ignored, whatever `.gitignore`
 /// says.
 pub fn agent_config_is_untracked(tracked: &[String]) -> Result<(), Missing> {

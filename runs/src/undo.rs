@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 pub use code_commit_apply::Force;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use code_commit_apply::{Action, Part, UndoError};
 use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
@@ -14,6 +14,7 @@ use serde_json::json;
 
 use crate::changes::{self, FileChange};
 use crate::exit::{Exit, Failure};
+use crate::gitignore::{AddedLine, hide_agent_config};
 use crate::host::Host;
 use crate::life::{InTree, TakesBack};
 use crate::records;
@@ -42,6 +43,10 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let sets = Sets::of(&known, &site)?;
     // A set that cannot be read may have changed something; the undo says what it lacks.
     if !code_commit_apply::changed_anything(&sets.rounds).unwrap_or(true) {
+        if takes_line(&known, &sets, host)? {
+            site.registry().mark(&sets.run, Undone::Yes)?;
+            return Ok(Exit::Done);
+        }
         return nothing(request.run, &known, &site);
     }
     let files = sets.meant(request.files)?;
@@ -51,6 +56,7 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     // A part of it may have been the last part.
     if files.is_none() || sets.changes()?.is_empty() {
         site.registry().mark(&sets.run, Undone::Yes)?;
+        takes_line(&known, &sets, host)?;
     }
     let count = tell(&undone, &sets.run, "restored", host);
     if let Some(commit) = sets.commit() {
@@ -85,12 +91,29 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
         .map_err(|error| failed(error, &sets.run, &format!("code-commit redo {name}")))?;
     code_commit_perform::put_away(&undos).map_err(anyhow::Error::from)?;
     site.registry().mark(&sets.run, Undone::No)?;
+    if AddedLine::of(&known, &records::open(&sets.run)).is_some() {
+        hide_agent_config(site.trusted.surroundings()?, &sets.root)?;
+    }
     let count = tell(&redone, &sets.run, "changed", host);
     host.output.report(&format!(
         "{} after {name}",
         phrases::files_as_they_were(count)
     ));
     Ok(Exit::Done)
+}
+
+/// Takes back the line that the run has added to `.gitignore`, and says so.
+fn takes_line(known: &Known, sets: &Sets, host: Host<'_>) -> Result<bool, Failure> {
+    let Some(line) = AddedLine::of(known, &records::open(&sets.run)) else {
+        return Ok(false);
+    };
+    let is_taken = line
+        .take_back(&sets.root)
+        .context("cannot restore .gitignore")?;
+    if is_taken {
+        host.output.report("removed /agent-config from .gitignore");
+    }
+    Ok(is_taken)
 }
 
 /// One line a file; gives their number.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use code_commit_apply::Applied;
 use code_commit_engine::{Action, Problem, Reply};
-use code_commit_guard::Guard;
+use code_commit_guard::{Configuration, Guard, Surroundings};
 use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_parser::Errors;
@@ -13,6 +13,7 @@ use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable};
 use code_commit_runs::commit::leaves_tree_changed;
+use code_commit_runs::gitignore::hides_agent_config;
 use code_commit_runs::registry::Registry;
 use code_commit_runs::{Exit, Failure, Host, commit, lock, place, preflight, records, text};
 use code_commit_settings::{Keys, Layer};
@@ -190,7 +191,8 @@ fn refused(problems: &[Problem], output: &Output) -> Exit {
 
 /// Where `apply` keeps its record: with the runs if git ignores them, otherwise in the harness's own state.
 fn base_for_tools(tree: &WorkTree) -> Result<PathBuf, Failure> {
-    let hidden = preflight::agent_config_is_ignored(tree.root()).is_ok();
+    let around = Surroundings::find(tree.root(), Configuration::All).ok();
+    let hidden = around.is_some_and(|around| hides_agent_config(&around).unwrap_or(false));
     let is_own = preflight::own_or_absent(tree.root()).is_ok();
     if hidden && is_own && tree.root().join(AGENT_CONFIG).is_dir() {
         return Ok(records::logs(tree.root()));

@@ -8,8 +8,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use code_commit_guard::{Configuration, Surroundings};
 use code_commit_names::ours::BUILD;
 use code_commit_repo::{OpenError, WorkTree};
+use code_commit_runs::gitignore::{ADDED, hide_agent_config};
 use code_commit_runs::preflight::{self, QUERY};
 use code_commit_runs::{Exit, Failure, Host, next, place};
 use code_commit_settings::Layer;
@@ -34,7 +36,13 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
         let why = anyhow!("{} belongs to git", tree.root().display());
         return Err(Failure::refused(why, "change to the folder of the project"));
     }
-    let made = fill(tree.root(), args).map_err(Failure::cannot_make)?;
+    let around = Surroundings::find(tree.root(), Configuration::All)
+        .map_err(|error| Failure::refused(error, "make the folder readable"))?;
+    let mut made = Vec::new();
+    if hide_agent_config(&around, tree.root())?.is_some() {
+        made.push(ADDED.to_owned());
+    }
+    made.extend(fill(tree.root(), args).map_err(Failure::cannot_make)?);
     output.object(&serde_json::json!({ "event": "init", "made": made }));
     for line in &made {
         output.report(line);
@@ -60,11 +68,6 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
 
 fn fill(root: &Path, args: &InitArgs) -> anyhow::Result<Vec<String>> {
     let mut made = Vec::new();
-    if preflight::agent_config_is_ignored(root).is_err() {
-        code_commit_dir::append(&root.join(".gitignore"), "/agent-config")
-            .context("cannot add to .gitignore")?;
-        made.push(".gitignore: added /agent-config, where keys and logs are kept".to_owned());
-    }
     preflight::own_folder(root)?;
     if create(&root.join(QUERY), "", 0o666).with_context(|| format!("cannot make {QUERY}"))? {
         made.push(format!("{QUERY}: empty, for you to write"));

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use code_commit_guard::{Configuration, Surroundings};
 use code_commit_loop_order::TEMPLATE;
 use code_commit_report::Output;
 use code_commit_runs::{Exit, Failure, place};
@@ -60,11 +61,14 @@ fn print(output: &Output) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the file is untracked and not ignored.
+/// Whether the file, which is new, lies in the project and is not ignored.
 fn makes_the_tree_dirty(file: &Path) -> bool {
     let (Ok(tree), Ok(file)) = (place::work_tree(Path::new(".")), file.canonicalize()) else {
         return false;
     };
-    tree.dirty()
-        .is_ok_and(|dirty| dirty.iter().any(|path| tree.root().join(path) == file))
+    let around = Surroundings::find(tree.root(), Configuration::All);
+    let path = file.strip_prefix(tree.root()).ok().and_then(Path::to_str);
+    path.is_some_and(|path| {
+        around.is_ok_and(|around| around.ignores(path).is_ok_and(|ignored| !ignored))
+    })
 }

@@ -46,8 +46,8 @@ fn a_first_run_needs_a_key_and_a_query_and_nothing_else() {
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(ran.err.lines().take(5).collect::<Vec<_>>().join("\n"), @r"
     warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
-    .gitignore: added /agent-config, where keys and logs are kept
     agent-config/codeRollup.txt: 4 files, 555 B
+    .gitignore: added /agent-config, where keys and logs are kept
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.0 kB)
     ");

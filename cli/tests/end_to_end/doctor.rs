@@ -133,14 +133,13 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
                         help: set GEMINI_API_KEY, or put the key into agent-config/gemini-key.txt
     ok  model           gemini/gemini-3.8-flash
     ok  state           [ROOT]/.git/code-commit
-    NO  .gitignore      .gitignore has no line /agent-config, so a key could be committed
-                        help: add the line: echo /agent-config >> .gitignore
+    ok  .gitignore      the next run adds a line that keeps /agent-config out
     NO  query           there is no agent-config/query.txt
                         help: describe the change in agent-config/query.txt
     ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
     NO  build           there is no build.sh
                         help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
-    no run can start: 5 to fix, first: configuration
+    no run can start: 4 to fix, first: configuration
     --- err
     ");
 }

@@ -250,6 +250,23 @@ fn a_key_that_git_tracks_is_said_although_it_is_ignored() {
 }
 
 #[test]
+fn the_first_loop_hides_its_folder_of_keys_where_there_is_one() {
+    let scene = scene(&[MENDS_IT, MENDS_IT]);
+    let root = scene.project.root();
+    scene.project.write(".gitignore", b"*.o\n").unwrap();
+    assert_eq!(implement(&scene, &[]).code, Some(0));
+    let hidden = "*.o\n/agent-config\n";
+    assert_eq!(scene.project.read(".gitignore").unwrap(), hidden);
+    for file in ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"] {
+        std::fs::rename(root.join("agent-config").join(file), root.join(file)).unwrap();
+    }
+    std::fs::remove_dir_all(root.join("agent-config")).unwrap();
+    scene.project.write(".gitignore", b"*.o\n").unwrap();
+    assert_eq!(implement(&scene, &["--new"]).code, Some(0));
+    assert_eq!(scene.project.read(".gitignore").unwrap(), "*.o\n");
+}
+
+#[test]
 fn the_four_inputs_may_lie_at_the_root() {
     let scene = scene(&[MENDS_IT]);
     let root = scene.project.root();

@@ -16,6 +16,7 @@
 mod account;
 mod action;
 mod again;
+mod as_git_says;
 mod ask;
 mod attacks;
 mod caches;

@@ -37,6 +37,14 @@ fn the_excludes_file_of_the_configuration_is_heeded_and_weaker_than_the_others()
 }
 
 #[test]
+fn an_excludes_file_is_named_from_the_top() {
+    let scratch = repository(&[("in/rules", "*.tmp\n"), ("in/sub/", "")]);
+    git(scratch.path(), &["config", "core.excludesFile", "in/rules"]);
+    let guard = open(&scratch.path().join("in/sub"), Policy::new());
+    assert_eq!(code(&guard, "a.tmp"), Some(Code::Ignored));
+}
+
+#[test]
 fn a_symlinked_gitignore_is_not_followed() {
     let scratch = repository(&[("rules", "*.rs\n")]);
     symlink("rules", scratch.path().join(".gitignore")).unwrap();

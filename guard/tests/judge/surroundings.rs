@@ -36,6 +36,31 @@ fn all_sources_of_ignore_rules_count_and_so_do_submodules() {
 }
 
 #[test]
+fn whether_a_file_is_ignored_is_told_before_it_is_there() {
+    let scratch = repository(&[
+        (".gitignore", "/sub/out.txt\n*.log\n"),
+        ("sub/.gitignore", "!kept.log\n"),
+        ("sub/deep/.gitignore", "*\n"),
+    ]);
+    let ignored = |folder: &str, path: &str| {
+        let around = Surroundings::find(&scratch.path().join(folder), Configuration::All);
+        around.unwrap().ignores(path).unwrap()
+    };
+    for path in ["out.txt", "a.log", "new/a.log", "deep/any"] {
+        assert!(
+            ignored("sub", path) && ignored("", &format!("sub/{path}")),
+            "{path}"
+        );
+    }
+    for path in ["kept.log", "inner/out.txt", "new/kept.log"] {
+        assert!(
+            !ignored("sub", path) && !ignored("", &format!("sub/{path}")),
+            "{path}"
+        );
+    }
+}
+
+#[test]
 fn what_its_configuration_and_the_excludes_say_later_counts_for_no_guard_but_ignore_files_do() {
     let scratch = repository(&[("patterns", "*.later\n")]);
     fs::write(scratch.path().join(".git/info/exclude"), "*.excluded\n").unwrap();

@@ -158,7 +158,7 @@ pub(super) struct Dirty {
 /// Uncommitted changes below the folder of `git`, relative to it; it need not be the top of the work tree.
 pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
     let tree = git.tree()?;
-    let paths = tree.dirty_paths()?;
+    let paths = tree.dirty_paths(git)?;
     let is_repository = |path: &PathBuf| {
         let folder = git.folder().join(path);
         let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());

@@ -14,7 +14,7 @@ use super::{Git, GitError, text};
 use crate::{OpenError, WorkTree};
 
 /// Settings that override every configuration.
-const HARDENED: [&str; 9] = [
+const HARDENED: [&str; 10] = [
     "core.fsmonitor=false",
     // Not a folder, so it contains nothing.
     "core.hooksPath=/dev/null",
@@ -22,6 +22,8 @@ const HARDENED: [&str; 9] = [
     "core.editor=true",
     "gc.auto=0",
     "maintenance.auto=false",
+    // Asks a person whether the line ends that git would check out are meant; a run that passed must be committed.
+    "core.safecrlf=false",
     "submodule.recurse=false",
     "diff.ignoreSubmodules=dirty",
     // A partial clone would fetch missing objects, with any program that its configuration names.

@@ -344,7 +344,10 @@ fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
     git.commit_all(&[second], "m", ME).unwrap();
     assert_eq!(git.dirty().unwrap(), ["th\u{fffd}"]);
     assert_eq!(
-        WorkTree::at(scratch.path()).unwrap().dirty_paths().unwrap(),
+        WorkTree::at(scratch.path())
+            .unwrap()
+            .dirty_paths(&git)
+            .unwrap(),
         [second]
     );
 }

@@ -5,8 +5,10 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::{Git, GitError, WorkTree};
 
 pub(crate) struct Scratch(tempfile::TempDir);
 
@@ -57,4 +59,27 @@ impl Scratch {
         self.git(&["add", "-A"]);
         self.git(&["commit", "-qm", "c", "--allow-empty"]);
     }
+}
+
+impl Git {
+    /// What differs, for comparison.
+    pub(crate) fn dirty(&self) -> Result<Vec<String>, GitError> {
+        Ok(names(&self.dirty_paths()?))
+    }
+}
+
+impl WorkTree {
+    /// What a git with only PATH from the user's environment lists, for comparison.
+    pub(crate) fn dirty(&self) -> Result<Vec<String>, GitError> {
+        let path = std::env::var_os("PATH").unwrap();
+        let git = Git::new(self.root(), "git", [("PATH".into(), path)]);
+        Ok(names(&self.dirty_paths(&git)?))
+    }
+}
+
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect()
 }

@@ -32,6 +32,7 @@ pub fn plan(settings: Settings, tree: &WorkTree, task: Task) -> Result<Plan, Fai
         key: None,
         commit: None,
         parent: None,
+        added_line: None,
         sealed: sealed(&settings, tree, task.binds()),
         head,
         task,

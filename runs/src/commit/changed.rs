@@ -45,13 +45,14 @@ pub(crate) fn refuse(
     let left = left().map_err(cannot)?;
     let stopped = last_sign(run.path());
     let own = plan.task.said_log(root);
-    let mut changed = tree.dirty_paths()?;
+    let git = git(tree, &plan.settings, environment)?;
+    let mut changed = tree.dirty_paths(&git)?;
     changed.retain(|path| is_newer(&root.join(path), stopped));
     if let (Some(then), Some(now)) = (&plan.head, tree.head()?)
         && *then != now
     {
         let below = root.strip_prefix(tree.top()).unwrap_or(Path::new(""));
-        let committed = git(tree, &plan.settings, environment)?.differing_between(then, &now)?;
+        let committed = git.differing_between(then, &now)?;
         changed.extend(
             committed
                 .iter()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::{Redactor, Stamp};
+use code_commit_names::ours::USER_OUTPUT;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
@@ -11,6 +12,7 @@ use code_commit_report::Output;
 use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::records::{self, NewRun};
+use crate::site::Site;
 
 pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
     let logs = task.logs(tree.root());
@@ -60,13 +62,8 @@ pub(super) struct SaidLog {
 
 impl SaidLog {
     /// Creates it; none if it is the user's own. A resumed run may have been killed before it removed its own.
-    pub(super) fn open(
-        task: &Task,
-        tree: &WorkTree,
-        past: &Past,
-        output: &Output,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(path) = task.said_log(tree.root()) else {
+    pub(super) fn open(task: &Task, site: &Site<'_>, past: &Past) -> Result<Option<Self>, Failure> {
+        let Some(path) = task.said_log(&site.root) else {
             return Ok(None);
         };
         let is_new = path.symlink_metadata().is_err();
@@ -74,11 +71,12 @@ impl SaidLog {
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
         let is_empty = || path.symlink_metadata().is_ok_and(|found| found.len() == 0);
         let is_ours = is_new || (!past.lines.is_empty() && is_empty());
-        let is_hidden = tree.ignores(&path).unwrap_or(true);
+        let around = site.trusted.surroundings()?;
+        let is_hidden = around.ignores(USER_OUTPUT).unwrap_or(true);
         Ok(is_ours.then(|| Self {
             path,
             is_hidden,
-            output: output.clone(),
+            output: site.host.output.clone(),
         }))
     }
 }

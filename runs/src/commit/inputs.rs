@@ -2,9 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use code_commit_logging::Redactor;
-use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_prompt::edits::{Form, lesson};
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
@@ -43,15 +41,6 @@ pub(super) struct Ready {
     /// The path of the roll-up if a person or a script has made it.
     theirs: Option<String>,
     made: Option<Box<Made>>,
-    /// The project has no `agent-config` yet.
-    is_new: bool,
-}
-
-/// Whether the ignore rules are still those that the guard has read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
-    AsBefore,
-    Changed,
 }
 
 struct Made {
@@ -81,10 +70,6 @@ impl Sources<'_> {
         } = self;
         let root = tree.root();
         let mut missing = Vec::new();
-        let is_new = self.is_new();
-        if !is_new {
-            missing.extend(is_visible(which, root));
-        }
         let mut or_missing =
             |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let query_file = self.place(QUERY);
@@ -139,20 +124,7 @@ impl Sources<'_> {
             query_from: query.origin(query_file),
             theirs,
             made,
-            is_new,
         })
-    }
-
-    /// A query that is given needs no file, so a run may be the first thing in a project.
-    fn is_new(&self) -> bool {
-        matches!(self.query, Query::Given { .. })
-            && self
-                .tree
-                .root()
-                .join(AGENT_CONFIG)
-                .symlink_metadata()
-                .is_err()
-            && preflight::project_above(self.tree).is_none()
     }
 
     fn place(&self, path: &str) -> String {
@@ -200,14 +172,6 @@ impl Sources<'_> {
     }
 }
 
-/// Keys and records would be committed with the project (S1 §Safety); S0 has no such rule.
-fn is_visible(which: Which, root: &Path) -> Option<Missing> {
-    match which {
-        Which::Commit => preflight::agent_config_is_ignored(root).err(),
-        Which::Implement => None,
-    }
-}
-
 /// A key, a price and a build: without one of them every call would be in vain.
 fn means(root: &Path, settings: &Settings, keys: &Keys, environment: &Environment) -> Vec<Missing> {
     let key = preflight::key(settings, keys).err();
@@ -233,19 +197,10 @@ impl Ready {
     }
 
     /// Stores what was made, and says so.
-    pub(super) fn store(&self, root: &Path, output: &Output) -> Result<Rules, Failure> {
-        let mut rules = Rules::AsBefore;
-        if self.is_new && preflight::agent_config_is_ignored(root).is_err() {
-            code_commit_dir::append(&root.join(".gitignore"), "/agent-config")
-                .context("cannot add to .gitignore")
-                .map_err(Failure::cannot_make)?;
-            output.note(".gitignore: added /agent-config, where keys and logs are kept");
-            rules = Rules::Changed;
-        }
-        if let Some(made) = &self.made {
-            made.store(root, output)?;
-        }
-        Ok(rules)
+    pub(super) fn store(&self, root: &Path, output: &Output) -> Result<(), Failure> {
+        self.made
+            .as_ref()
+            .map_or(Ok(()), |made| made.store(root, output))
     }
 }
 

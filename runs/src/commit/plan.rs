@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::task::Excerpt;
 pub use super::task::{Task, form};
 use crate::deciders;
+use crate::gitignore::AddedLine;
 use crate::records;
 use crate::registry::{Known, RUN_JSON};
 use crate::rollup::Chosen;
@@ -50,6 +51,9 @@ pub struct Plan {
     /// The finished run that this one goes on from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// What the run has added to `.gitignore`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added_line: Option<AddedLine>,
     /// The commit that was checked out when the run began.
     pub head: Option<String>,
     /// The task.

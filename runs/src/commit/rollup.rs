@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use code_commit_dir::Links;
-use code_commit_repo::Look;
 use code_commit_report::phrases;
 
 /// Files named in a message.
@@ -36,20 +35,19 @@ impl<'t> Rollup<'t> {
         self.made
     }
 
-    /// A warning if the model would see outdated files. Files that the roll-up does not name are not part of
-    /// it.
-    pub fn is_older(&self, root: &Path, look: &Look) -> Option<String> {
+    /// A warning if the model would see outdated versions of files that may have changed. Files that the roll-up does
+    /// not name are not part of it.
+    pub fn is_older<'p>(
+        &self,
+        root: &Path,
+        changed: impl Iterator<Item = &'p PathBuf>,
+    ) -> Option<String> {
         let is_younger = |path: &&PathBuf| {
             let found = root.join(path).symlink_metadata().ok();
             // File clocks are coarse: a file as old as the roll-up may be newer.
             found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
-        let younger = look
-            .since
-            .iter()
-            .chain(&look.dirty)
-            .filter(is_younger)
-            .take(MOST_COMPARED);
+        let younger = changed.filter(is_younger).take(MOST_COMPARED);
         let younger =
             younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));
         let mut younger: Vec<String> = younger

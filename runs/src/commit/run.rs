@@ -12,6 +12,7 @@ use code_commit_guard::Guard;
 use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_commit::still_holds;
+use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_perform::{Account, BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::Counts;
@@ -21,11 +22,12 @@ use serde_json::{Map, Value};
 
 use super::begun::{first, guard, seal};
 use super::files::{self, SaidLog};
-use super::inputs::{self, Rules as IgnoreRules};
-use super::plan::Plan;
+use super::inputs;
+use super::plan::{Plan, Task};
 use super::request::Request;
 use super::{begun, changed, commits, fault, tree_checks};
 use crate::exit::Failure;
+use crate::gitignore::{ADDED, AddedLine, hide_agent_config};
 use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
 use crate::records::{self, NewRun};
@@ -126,11 +128,26 @@ impl<'c> Commit<'c> {
         first(plan).check(&*model, &plan.settings)?;
         let theirs = ready.theirs(root);
         let mut guard = tree_checks::look_at(self.site, plan, theirs.as_ref(), args)?;
-        if ready.store(root, output)? == IgnoreRules::Changed {
+        ready.store(root, output)?;
+        plan.added_line = self.hide_agent_config(plan)?;
+        if plan.added_line.is_some() {
             guard = begun::guard(self.site, plan)?;
         }
         seal(self.tree, &guard, plan)?;
         Ok(Opened { guard, model })
+    }
+
+    /// Keeps keys and records out of git (S1 §Safety). S0 may have none of them here.
+    fn hide_agent_config(&self, plan: &Plan) -> Result<Option<AddedLine>, Failure> {
+        let (root, output) = (self.tree.root(), self.site.host.output);
+        if matches!(plan.task, Task::Implement { .. }) && !root.join(AGENT_CONFIG).exists() {
+            return Ok(None);
+        }
+        let added = hide_agent_config(self.site.trusted.surroundings()?, root)?;
+        if added.is_some() {
+            output.note(ADDED);
+        }
+        Ok(added)
     }
 
     /// Opens a run that goes on.
@@ -141,6 +158,7 @@ impl<'c> Commit<'c> {
             .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
         plan.settings = config::unpacked(&plan.settings, root, environment);
         plan.settings.put_flags(limits.clone());
+        self.hide_agent_config(plan)?;
         preflight::price(&plan.settings)?;
         let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
         let opened = self.opened(plan)?;
@@ -252,7 +270,7 @@ impl Loop for Commit<'_> {
             cancel,
             holds_for,
         } = ground;
-        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.tree, past, host.output)?;
+        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.site, past)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
         let asking = asking(&plan.settings);

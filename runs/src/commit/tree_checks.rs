@@ -14,9 +14,12 @@ use super::request::{Request, refused};
 use crate::commit::plan::{Plan, Task};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
+use crate::host::Host;
+use crate::order::preflight::git;
 use crate::preflight;
 use crate::site::Site;
 use crate::trusted::cannot_read;
+use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Writer};
 
 /// Uncommitted files named in a message.
@@ -31,7 +34,7 @@ pub(super) fn look_at(
     args: &Request,
 ) -> Result<Guard, Failure> {
     let tree = site.tree()?;
-    let look = || clean_enough(tree, plan, theirs, args, site.host.output);
+    let look = || clean_enough(tree, plan, theirs, args, site.host);
     if tree.is_small() {
         look()?;
         return begun::guard(site, plan);
@@ -53,24 +56,29 @@ fn clean_enough(
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
-    output: &Output,
+    host: Host<'_>,
 ) -> Result<(), Failure> {
-    let since = theirs.and_then(Rollup::made);
-    let look = match tree.look(&Asked {
+    let output = host.output;
+    let look = tree.look(&Asked {
         beginnings: &keys::places(),
-        since,
-    }) {
-        Ok(look) => look,
-        Err(error) if args.require_clean => return Err(error.into()),
-        Err(error) => {
+        since: theirs.and_then(Rollup::made),
+    })?;
+    let listed =
+        git(tree, &plan.settings, host.environment).and_then(|git| Ok(tree.dirty_paths(&git)?));
+    let listed = match listed {
+        Err(failure) if args.require_clean => return Err(failure),
+        Err(failure) => {
             output.warn(&format!(
                 "cannot tell what is not committed: {:#}",
-                anyhow::Error::from(error)
+                failure.error
             ));
-            return Ok(());
+            Vec::new()
         }
+        Ok(listed) => listed,
     };
-    let (mut dirty, tracked) = (shown(&look.dirty), shown(&look.tracked));
+    let (mut dirty, tracked) = (shown(&listed), shown(&look.tracked));
+    // The run hides these from git.
+    dirty.retain(|path| !Path::new(path).starts_with(AGENT_CONFIG));
     keys_stay_out(&plan.task, &dirty, &tracked, output)?;
     let binds = plan.task.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
@@ -93,7 +101,9 @@ fn clean_enough(
             "{text}; code-commit undo restores them as they are now"
         ));
     }
-    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &look)) {
+    if let Some(older) =
+        theirs.and_then(|theirs| theirs.is_older(tree.root(), look.since.iter().chain(&listed)))
+    {
         output.warn(&older);
     }
     Ok(())

@@ -107,13 +107,13 @@ pub fn git(
         .git(tree.top())
 }
 
-/// The tree must be clean for us and for the git program, whose `clean` removes everything that it does not
-/// know.
+/// The tree must be clean: a rollback moves away everything that git lists.
 pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
-    let mut dirty = tree.dirty()?;
-    dirty.extend(git.dirty()?);
-    dirty.sort();
-    dirty.dedup();
+    let dirty = tree.dirty_paths(git)?;
+    let dirty: Vec<String> = dirty
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     if dirty.is_empty() {
         return settled(tree).and_then(|()| known(git));
     }

@@ -134,7 +134,7 @@ fn whole() -> String {
     "whole".to_owned()
 }
 
-/// What was changed: what is not committed, then commit by commit. Without a git program nothing is known of commits.
+/// What was changed: what is not committed, then commit by commit. Without a git program nothing is known of either.
 fn past(sources: Sources<'_>) -> Vec<Past> {
     let Sources {
         tree, environment, ..
@@ -149,11 +149,12 @@ fn past(sources: Sources<'_>) -> Vec<Past> {
             .filter_map(|path| path.into_os_string().into_string().ok())
             .collect()
     };
+    let git = Trusted::of(tree, environment).git(tree.top()).ok();
+    let dirty = git.as_ref().and_then(|git| tree.dirty_paths(git).ok());
     let dirty = Past {
         message: String::new(),
-        files: names(tree.dirty_paths().unwrap_or_default()),
+        files: names(dirty.unwrap_or_default()),
     };
-    let git = Trusted::of(tree, environment).git(tree.top()).ok();
     let commits = git
         .and_then(|git| git.last_commits(below, COMMITS).ok())
         .unwrap_or_default();

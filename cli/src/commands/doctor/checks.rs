@@ -7,6 +7,7 @@ use code_commit_llm::{Blind, Model};
 use code_commit_repo::{Asked, WorkTree};
 use code_commit_runner::Rung;
 use code_commit_runs::commit::rollup::Rollup;
+use code_commit_runs::gitignore::hides_agent_config;
 use code_commit_runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
 use code_commit_runs::rollup::Stored;
 use code_commit_runs::trusted::Trusted;
@@ -36,7 +37,7 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
         Ok(tree) => {
             checks.extend(model(args, &settings, &keys, host));
             checks.push(state_folder(&tree));
-            checks.extend(project(&tree, &settings, environment));
+            checks.extend(project(&tree, &settings, &trusted));
         }
         Err(failure) => checks.push(Check::failed("work tree", failure)),
     }
@@ -44,7 +45,7 @@ pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failu
     Ok(checks)
 }
 
-/// The default loop needs no git program; work orders and the loops of agents do.
+/// Without it the default loop cannot tell what is not committed; work orders and the loops of agents need it.
 fn git(trusted: &Trusted) -> Check {
     trusted.programs().find("git").map_or_else(
         |error| Check::absent("git", format!("{error}; order, phase and spec need it")),
@@ -220,8 +221,11 @@ fn state_folder(tree: &WorkTree) -> Check {
 const ROOM_TO_BEGIN: usize = 64 << 10;
 
 /// What the default loop checks before it begins.
-fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> Vec<Check> {
+fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check> {
     let root = tree.root();
+    let hidden = trusted
+        .surroundings()
+        .is_ok_and(|around| hides_agent_config(around).unwrap_or(false));
     let check = |name: &str, outcome: Result<String, Missing>| match outcome {
         Ok(text) => Check::good(name, text),
         Err(missing) => from(name, missing),
@@ -238,9 +242,14 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
     vec![
         check(
             ".gitignore",
-            preflight::agent_config_is_ignored(root)
-                .and_then(|()| preflight::agent_config_is_untracked(&tracked))
-                .map(|()| "keeps /agent-config out".to_owned()),
+            preflight::agent_config_is_untracked(&tracked).map(|()| {
+                let keeps = if hidden {
+                    "keeps"
+                } else {
+                    "the next run adds a line that keeps"
+                };
+                format!("{keeps} /agent-config out")
+            }),
         ),
         check(
             "query",
@@ -249,18 +258,19 @@ fn project(tree: &WorkTree, settings: &Settings, environment: &Environment) -> V
         check(
             "code roll-up",
             preflight::input(root, CODE_ROLLUP, "make it with: code-commit rollup")
-                .map(|text| roll_up(tree, &text)),
+                .map(|text| roll_up(tree, &text, trusted)),
         ),
         check(
             "build",
-            preflight::build_command(root, build, environment).map(|()| build.text.clone()),
+            preflight::build_command(root, build, trusted.environment())
+                .map(|()| build.text.clone()),
         ),
     ]
 }
 
 /// A run also begins with an outdated roll-up, and warns. A tree that cannot be inspected is reported by the
 /// run.
-fn roll_up(tree: &WorkTree, text: &str) -> String {
+fn roll_up(tree: &WorkTree, text: &str, trusted: &Trusted) -> String {
     if Stored::ours(tree.root()).is_some() {
         return format!("{CODE_ROLLUP}, made anew when a run begins");
     }
@@ -269,8 +279,13 @@ fn roll_up(tree: &WorkTree, text: &str) -> String {
         beginnings: &[],
         since: rollup.made(),
     });
+    let git = trusted.git(tree.root()).ok();
+    let dirty = git.and_then(|git| tree.dirty_paths(&git).ok());
     look.ok()
-        .and_then(|look| rollup.is_older(tree.root(), &look))
+        .and_then(|look| {
+            let changed = look.since.iter().chain(dirty.iter().flatten());
+            rollup.is_older(tree.root(), changed)
+        })
         .unwrap_or_else(|| CODE_ROLLUP.to_owned())
 }
 

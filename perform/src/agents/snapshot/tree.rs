@@ -243,6 +243,11 @@ pub(in crate::agents) fn is_untouched_since(root: &Path, skip: &[String], file: 
 /// Files that git tracks or would track: not ignored. `None` without a repository.
 pub(super) fn git_knows(tree: Option<WorkTree>, root: &Path) -> Option<BTreeSet<String>> {
     let tree = tree.or_else(|| WorkTree::at(root).ok())?;
-    let tracked = tree.tracked().ok()?.into_iter().map(|file| file.path);
-    Some(tracked.chain(tree.dirty().ok()?).collect())
+    let files = tree.tracked_paths().ok()?.into_iter();
+    let names = files.chain(tree.untracked().ok()?);
+    Some(
+        names
+            .filter_map(|path| path.into_os_string().into_string().ok())
+            .collect(),
+    )
 }

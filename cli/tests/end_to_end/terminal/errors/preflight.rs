@@ -8,7 +8,6 @@ fn what_is_missing_before_a_run() {
     table(
         "errors_preflight",
         &[
-            case("no line in .gitignore", &[]).after(&write(".gitignore", b"/target\n")),
             case("a key that git tracks", &[]).after(&tracked_key),
             case("no query", &[]).after(&remove("agent-config/query.txt")),
             case("an empty query", &[]).after(&write("agent-config/query.txt", b" \n")),
@@ -48,7 +47,6 @@ fn what_is_missing_before_a_run() {
             case("implement in a folder of the project", &["implement"]).below("src"),
             case("everything at once", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
-                .after(&write(".gitignore", b"/target\n"))
                 .after(&remove("agent-config/query.txt"))
                 .after(&remove("agent-config/codeRollup.txt"))
                 .after(&remove("build.sh")),
