@@ -4,7 +4,8 @@
 //! account. Elsewhere the tree is surveyed before and after, under the ignore rules from the start of the run. Changes that the
 //! policy allows are kept and become a change set like a reply's, with pre-images, so `undo`, restore and the
 //! summary know them. Everything else is restored: ignore rules, repositories, symlinks, protected files.
-//! Ignored files are not surveyed: build caches stay.
+//! Products that git ignores are not surveyed: build caches stay. Other ignored files stay as the command leaves them,
+//! and what it replaced or removed of them is kept for the user.
 
 mod accounted;
 mod adopt;
@@ -18,6 +19,7 @@ mod source;
 mod surveyed;
 mod triage;
 mod view;
+mod written;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ use self::accounted::not_restored;
 use self::layers::Layers;
 use self::note::BEFORE;
 use self::source::Source;
+use self::written::Written;
 use crate::attic::Attic;
 use crate::fault::Fault;
 
@@ -51,6 +54,7 @@ pub struct Account {
     source: Source,
     /// Files that are accounted for although git's rules ignore them.
     tracked: Tracked,
+    written: Written,
     /// Whether changes that the policy allows stay.
     keeps: bool,
     state: State,
@@ -81,6 +85,7 @@ impl Account {
             layers,
             source,
             tracked,
+            written: Written::default(),
             keeps: true,
             state,
         }
@@ -177,7 +182,14 @@ impl Account {
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
-        let skipped = |path: &Path| self.own.iter().chain(&self.products).any(|own| path == own);
+        let is_folder = |path: &Path| {
+            let found = guard.root().join(path).symlink_metadata();
+            found.is_ok_and(|found| found.is_dir())
+        };
+        let skipped = |path: &Path| {
+            self.own.iter().any(|own| path == own)
+                || (self.products.iter().any(|product| path == product) && is_folder(path))
+        };
         guard.survey(&self.tracked, &skipped).map_err(Fault::Judge)
     }
 }
@@ -258,10 +270,7 @@ impl Account {
         if !matches!(self.state, State::InView(_)) {
             return self.abandon(guard, run);
         }
-        let warnings = self
-            .reset(guard, run, &mut Attic::of(run.path()))?
-            .into_iter()
-            .collect();
+        let warnings = self.reset(guard, run, &mut Attic::of(run.path()))?;
         Ok(Accounted {
             warnings,
             ..Accounted::default()
@@ -277,7 +286,7 @@ impl Account {
             self.state = State::Idle;
         }
         let mut attic = Attic::of(run.path());
-        let mut warnings: Vec<Problem> = self.reset(guard, run, &mut attic)?.into_iter().collect();
+        let mut warnings = self.reset(guard, run, &mut attic)?;
         if let Some(attic) = attic.folder() {
             let message = format!(
                 "restored what {} had changed; what was there is in {}",
@@ -298,16 +307,16 @@ impl Account {
         guard: &Guard,
         run: &RunFolder,
         attic: &mut Attic<'_>,
-    ) -> Result<Option<Problem>, Fault> {
-        let warning = match std::mem::take(&mut self.state) {
-            State::Idle => None,
+    ) -> Result<Vec<Problem>, Fault> {
+        let warnings = match std::mem::take(&mut self.state) {
+            State::Idle => Vec::new(),
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run)?,
             State::Surveyed(before) => {
-                let gone = self.reset_to(&before, guard, attic);
-                not_restored(self.who, &self.keep_survey(before, gone)?)
+                let reset = self.reset_to(&before, guard, run, attic);
+                self.keep_survey(before, reset)?
             }
         };
-        forget_note(run).map(|()| warning)
+        forget_note(run).map(|()| warnings)
     }
 
     /// New folders that are out of scope and empty by now go, innermost first.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use code_commit_engine::{Changed, Problem};
 
+use crate::attic::Attic;
 use crate::paths::named;
 
 /// What a command changed.
@@ -46,6 +47,17 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
             &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
     }
     Some(Problem::new("put-back", message))
+}
+
+/// Nothing restores what git ignores: the user may want back what is no product.
+pub(super) fn set_aside(who: &str, paths: &[String], attic: &Attic<'_>) -> Option<Problem> {
+    let folder = attic.folder().filter(|_| !paths.is_empty())?;
+    let message = format!(
+        "{who} replaced or removed {}, which git ignores; what was there is in {}",
+        named(paths),
+        folder.display()
+    );
+    Some(Problem::new("left", message))
 }
 
 /// What has no usable copy: a socket, a file that is too large.

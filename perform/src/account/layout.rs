@@ -58,6 +58,15 @@ impl Layout<'_> {
         }
     }
 
+    /// Whether a difference is nobody's business.
+    pub(super) fn is_left(self, one: &Difference) -> bool {
+        match self.role(one) {
+            Role::None => one.is_ignored(),
+            Role::Harmless => true,
+            Role::Dangerous => false,
+        }
+    }
+
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What
     /// a layer hides counts as there.
     pub(super) fn is_repository(self, folder: &Path) -> bool {

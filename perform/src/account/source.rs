@@ -11,7 +11,8 @@ use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen, Survey};
 use code_commit_repo::{Committed, OnDisk, WorkTree};
 
-use crate::paths::named;
+use crate::attic::Attic;
+use crate::paths::{last, named};
 use crate::seal::are_equal;
 
 /// Uncommitted bytes to copy at most, small files first.
@@ -136,6 +137,23 @@ impl Source {
         code_commit_dir::open_regular(&self.folder.join(path))
             .ok()
             .flatten()
+    }
+
+    /// Moves the copies of ignored files to the attic and gives their paths; `gone` receives those without a copy.
+    pub(super) fn set_aside(
+        &self,
+        ignored: &[&Difference],
+        attic: &mut Attic<'_>,
+        gone: &mut Vec<String>,
+    ) -> Vec<String> {
+        let mut kept = Vec::new();
+        for Difference { path, .. } in ignored {
+            let copies = Folder::open(&self.folder).and_then(|copies| copies.folder_of(path));
+            let taken = copies.and_then(|copies| attic.take_in(&copies, last(path)?, path));
+            let list = if taken.is_ok() { &mut kept } else { &mut *gone };
+            list.push(path.display().to_string());
+        }
+        kept
     }
 
     /// The old target of a symlink.

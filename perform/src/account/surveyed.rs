@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use code_commit_apply::{OldFile, PreImageOf};
-use code_commit_dir::Interrupt;
+use code_commit_dir::{Folder, Interrupt};
+use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Guard, Seen, Survey};
 use code_commit_logging::RunFolder;
 
-use super::accounted::{Accounted, not_restored, warning};
+use super::accounted::{Accounted, not_restored, set_aside, warning};
 use super::adopt::Places;
-use super::layout::{Layout, Role};
+use super::layer::stat_below;
+use super::layout::Layout;
 use super::put_back::put_back;
 use super::{Account, State};
 use crate::attic::Attic;
@@ -18,7 +20,7 @@ use crate::fault::Fault;
 impl Account {
     /// Surveys the tree again.
     pub(super) fn compare(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
         run: &RunFolder,
@@ -44,7 +46,10 @@ impl Account {
         if interrupt().is_err() {
             return put_all_back(&mut attic);
         }
-        let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
+        let mut gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
+        let aside = self
+            .source
+            .set_aside(&decisions.set_aside, &mut attic, &mut gone);
         self.remove_empty(root, &decisions.made);
         let folders = decisions
             .made
@@ -91,25 +96,31 @@ impl Account {
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted
             .warnings
+            .extend(set_aside(self.who, &aside, &attic));
+        accounted
+            .warnings
             .extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
 
-    /// Restores everything but ignored files; gives the paths whose old content is not available.
+    /// Restores everything but ignored files; warns of what it could not restore.
     pub(super) fn reset_to(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
+        run: &RunFolder,
         attic: &mut Attic<'_>,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<Problem>, Fault> {
         let differences = self.differences(before, guard)?;
-        put_back(
-            guard.root(),
-            before,
-            &self.source,
-            &Vec::from_iter(&differences),
-            attic,
-        )
+        let (ignored, others): (Vec<_>, Vec<_>) =
+            differences.iter().partition(|one| one.is_ignored());
+        let mut gone = put_back(guard.root(), before, &self.source, &others, attic)?;
+        let mut of_ignored = Attic::of(run.path());
+        let aside = self.source.set_aside(&ignored, &mut of_ignored, &mut gone);
+        let warnings = not_restored(self.who, &gone).into_iter();
+        Ok(warnings
+            .chain(set_aside(self.who, &aside, &of_ignored))
+            .collect())
     }
 
     /// Git does not see everything that has to go, so the survey is kept, here and on disk, until it is of no more use.
@@ -125,7 +136,7 @@ impl Account {
     }
 
     pub(super) fn differences(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
     ) -> Result<Vec<Difference>, Fault> {
@@ -136,10 +147,28 @@ impl Account {
                 .map_err(Fault::file("open", root))?,
         );
         let mut differences = before.differences(&self.look(guard)?);
+        let tree = Folder::open(root).map_err(Fault::file("open", root))?;
+        for one in differences.iter_mut().filter(|one| one.after.is_none()) {
+            one.after = one
+                .before
+                .and_then(|was| unlisted_folder(&tree, &one.path, was));
+        }
+        self.written.leave_out(&mut differences);
         // A new time only suggests a change; compare the content.
         let layout = Layout { now: root, guard };
-        differences
-            .retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
+        differences.retain(|one| {
+            (one.is_ignored() || !layout.is_left(one)) && !self.source.is_same(root, one)
+        });
         Ok(differences)
     }
+}
+
+/// The folder that git ignores in the place of a file: a survey does not list it.
+fn unlisted_folder(tree: &Folder, path: &Path, was: Seen) -> Option<Seen> {
+    let found = Seen::of(&stat_below(tree, path).ok().flatten()?);
+    let is_new = found.kind().is_dir() && !was.kind().is_dir();
+    is_new.then_some(Seen {
+        is_ignored: true,
+        ..found
+    })
 }
