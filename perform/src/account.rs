@@ -72,6 +72,14 @@ enum State {
     Surveyed(Survey),
 }
 
+/// How programs report that a file or folder cannot be renamed or linked from one file system to another.
+const EXDEV: [&str; 4] = [
+    "EXDEV",
+    "Invalid cross-device link",
+    "os error 18",
+    "Errno 18",
+];
+
 impl Account {
     /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
@@ -120,6 +128,39 @@ impl Account {
     /// From now on commands work in the tree itself.
     pub(crate) fn leave_view(&mut self) {
         self.layers = None;
+    }
+
+    /// Whether no command has changed anything in the view yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        match &self.state {
+            State::Idle => true,
+            State::InView(layers) => code_commit_dir::list(layers.upper())
+                .is_ok_and(|mut changed| changed.next().is_none()),
+            State::Surveyed(_) => false,
+        }
+    }
+
+    /// What a view cannot do is not the fault of a command that failed with this output: if it says `EXDEV`, its
+    /// changes are dropped, and from now on commands work in the tree. Then it has to run again, of which the user is
+    /// told.
+    pub(crate) fn leave_view_after(
+        &mut self,
+        output: &str,
+        guard: &Guard,
+        run: &RunFolder,
+    ) -> Result<Option<Problem>, Fault> {
+        let is_exdev = EXDEV.iter().any(|sign| output.contains(sign));
+        if !is_exdev || !matches!(self.state, State::InView(_)) {
+            return Ok(None);
+        }
+        self.abandon(guard, run)?;
+        self.leave_view();
+        let message = format!(
+            "{} failed with EXDEV, since an overlay cannot rename a folder of the tree: it runs again in the tree itself, \
+             and so does everything later in this run",
+            self.who
+        );
+        Ok(Some(Problem::new("exdev", message)))
     }
 
     /// Lets nothing that a command changes stay, except ignored files.
