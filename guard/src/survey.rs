@@ -99,6 +99,11 @@ impl Seen {
         FileType::from_raw_mode(mode).is_dir()
     }
 
+    /// What stays the same when it is moved or linked.
+    pub fn identity(&self) -> (u32, u64, (i64, i64), (u64, u64)) {
+        (self.mode, self.len, self.mtime, self.id)
+    }
+
     /// Whether it is unchanged. Ignores the content of a folder.
     fn is_untouched(&self, other: &Seen) -> bool {
         self == other || (self.kind().is_dir() && self.mode == other.mode)

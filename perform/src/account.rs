@@ -19,14 +19,14 @@ mod source;
 mod surveyed;
 mod triage;
 mod view;
-mod written;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
-use code_commit_guard::{Guard, Policy, Survey, Tracked};
+use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use code_commit_logging::RunFolder;
 
 pub use self::accounted::Accounted;
@@ -34,7 +34,6 @@ use self::accounted::not_restored;
 use self::layers::Layers;
 use self::note::BEFORE;
 use self::source::Source;
-use self::written::Written;
 use crate::attic::Attic;
 use crate::fault::Fault;
 
@@ -54,7 +53,8 @@ pub struct Account {
     source: Source,
     /// Files that are accounted for although git's rules ignore them.
     tracked: Tracked,
-    written: Written,
+    /// What commands left at ignored paths: nothing is lost if a later one replaces it.
+    written: BTreeMap<PathBuf, Seen>,
     /// Whether changes that the policy allows stay.
     keeps: bool,
     state: State,
@@ -93,7 +93,7 @@ impl Account {
             layers,
             source,
             tracked,
-            written: Written::default(),
+            written: BTreeMap::new(),
             keeps: true,
             state,
         }
@@ -141,8 +141,7 @@ impl Account {
     }
 
     /// What a view cannot do is not the fault of a command that failed with this output: if it says `EXDEV`, its
-    /// changes are dropped, and from now on commands work in the tree. Then it has to run again, of which the user is
-    /// told.
+    /// changes are dropped, and from now on commands work in the tree. Then it has to run again, as the warning says.
     pub(crate) fn leave_view_after(
         &mut self,
         output: &str,
@@ -223,13 +222,10 @@ impl Account {
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
-        let is_folder = |path: &Path| {
-            let found = guard.root().join(path).symlink_metadata();
-            found.is_ok_and(|found| found.is_dir())
-        };
+        let is_folder = |path: &Path| guard.root().join(path).is_dir();
         let skipped = |path: &Path| {
-            self.own.iter().any(|own| path == own)
-                || (self.products.iter().any(|product| path == product) && is_folder(path))
+            let is_product = self.products.iter().any(|product| path == product);
+            (is_product && is_folder(path)) || self.own.iter().any(|own| path == own)
         };
         guard.survey(&self.tracked, &skipped).map_err(Fault::Judge)
     }
@@ -376,6 +372,21 @@ impl Account {
         let folder = run.path().join(BEFORE);
         code_commit_dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
     }
+}
+
+/// Leaves out the ignored files that are new, and those that an earlier command had left.
+fn leave_out(written: &mut BTreeMap<PathBuf, Seen>, differences: &mut Vec<Difference>) {
+    differences.retain(|one| {
+        if !one.is_ignored() {
+            return true;
+        }
+        let left = match one.after {
+            Some(after) => written.insert(one.path.clone(), after),
+            None => written.remove(&one.path),
+        };
+        let left = left.map(|left| left.identity());
+        one.before.is_some_and(|was| left != Some(was.identity()))
+    });
 }
 
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {

@@ -58,13 +58,9 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether a difference is nobody's business.
-    pub(super) fn is_left(self, one: &Difference) -> bool {
-        match self.role(one) {
-            Role::None => one.is_ignored(),
-            Role::Harmless => true,
-            Role::Dangerous => false,
-        }
+    /// Whether what is there stays because git ignores it, and what was there is set aside.
+    pub(super) fn sets_aside(self, one: &Difference) -> bool {
+        one.is_ignored() && self.role(one) != Role::Dangerous
     }
 
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What

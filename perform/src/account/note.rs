@@ -42,7 +42,6 @@ type Row = (
     (i64, i64),
     (u64, u64),
     (u32, u32),
-    bool,
 );
 
 /// `own` are the paths to skip.
@@ -53,14 +52,7 @@ pub(super) fn write(folder: &Path, own: &[PathBuf], survey: &Survey) -> io::Resu
             None => Name::Bytes(path.clone().into_os_string().into_vec()),
         };
         (
-            name,
-            seen.mode,
-            seen.len,
-            seen.mtime,
-            seen.ctime,
-            seen.id,
-            seen.owner,
-            seen.is_ignored,
+            name, seen.mode, seen.len, seen.mtime, seen.ctime, seen.id, seen.owner,
         )
     };
     code_commit_dir::replace_with(&folder.join(NOTE), |file| {
@@ -126,8 +118,7 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
     let (mut found, mut rows) = (Vec::new(), None);
     for line in lines {
         let line = line?;
-        let Ok((name, mode, len, mtime, ctime, id, owner, is_ignored)) =
-            serde_json::from_str::<Row>(&line)
+        let Ok((name, mode, len, mtime, ctime, id, owner)) = serde_json::from_str::<Row>(&line)
         else {
             rows = line.parse().ok();
             break;
@@ -145,7 +136,8 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
                 ctime,
                 id,
                 owner,
-                is_ignored,
+                // Recovery restores what was ignored like everything else.
+                is_ignored: false,
             },
         ));
     }

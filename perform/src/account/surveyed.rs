@@ -11,9 +11,9 @@ use code_commit_logging::RunFolder;
 use super::accounted::{Accounted, not_restored, set_aside, warning};
 use super::adopt::Places;
 use super::layer::stat_below;
-use super::layout::Layout;
+use super::layout::{Layout, Role};
 use super::put_back::put_back;
-use super::{Account, State};
+use super::{Account, State, leave_out};
 use crate::attic::Attic;
 use crate::fault::Fault;
 
@@ -46,10 +46,7 @@ impl Account {
         if interrupt().is_err() {
             return put_all_back(&mut attic);
         }
-        let mut gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
-        let aside = self
-            .source
-            .set_aside(&decisions.set_aside, &mut attic, &mut gone);
+        let gone = put_back(root, before, &self.source, &decisions.leave(), &mut attic)?;
         self.remove_empty(root, &decisions.made);
         let folders = decisions
             .made
@@ -96,7 +93,7 @@ impl Account {
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted
             .warnings
-            .extend(set_aside(self.who, &aside, &attic));
+            .extend(self.set_aside(&decisions.set_aside, &mut attic));
         accounted
             .warnings
             .extend(warning(self.who, &accounted.put_back, attic.folder()));
@@ -112,15 +109,26 @@ impl Account {
         attic: &mut Attic<'_>,
     ) -> Result<Vec<Problem>, Fault> {
         let differences = self.differences(before, guard)?;
-        let (ignored, others): (Vec<_>, Vec<_>) =
-            differences.iter().partition(|one| one.is_ignored());
-        let mut gone = put_back(guard.root(), before, &self.source, &others, attic)?;
-        let mut of_ignored = Attic::of(run.path());
-        let aside = self.source.set_aside(&ignored, &mut of_ignored, &mut gone);
-        let warnings = not_restored(self.who, &gone).into_iter();
-        Ok(warnings
-            .chain(set_aside(self.who, &aside, &of_ignored))
-            .collect())
+        let root = guard.root();
+        let layout = Layout { now: root, guard };
+        let (aside, others): (Vec<_>, Vec<_>) =
+            differences.iter().partition(|one| layout.sets_aside(one));
+        let gone = put_back(root, before, &self.source, &others, attic)?;
+        let mut warnings = self.set_aside(&aside, &mut Attic::of(run.path()));
+        warnings.extend(not_restored(self.who, &gone));
+        Ok(warnings)
+    }
+
+    /// Keeps what a command replaced or removed of ignored files.
+    fn set_aside(&self, ignored: &[&Difference], attic: &mut Attic<'_>) -> Vec<Problem> {
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        for one in ignored {
+            let is_kept = self.source.set_aside(one, attic);
+            let list = if is_kept { &mut kept } else { &mut gone };
+            list.push(one.path.display().to_string());
+        }
+        let warnings = set_aside(self.who, &kept, attic).into_iter();
+        warnings.chain(not_restored(self.who, &gone)).collect()
     }
 
     /// Git does not see everything that has to go, so the survey is kept, here and on disk, until it is of no more use.
@@ -153,12 +161,13 @@ impl Account {
                 .before
                 .and_then(|was| unlisted_folder(&tree, &one.path, was));
         }
-        self.written.leave_out(&mut differences);
         // A new time only suggests a change; compare the content.
         let layout = Layout { now: root, guard };
         differences.retain(|one| {
-            (one.is_ignored() || !layout.is_left(one)) && !self.source.is_same(root, one)
+            let is_judged = layout.sets_aside(one) || layout.role(one) != Role::Harmless;
+            is_judged && !self.source.is_same(root, one)
         });
+        leave_out(&mut self.written, &mut differences);
         Ok(differences)
     }
 }

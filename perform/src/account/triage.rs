@@ -156,15 +156,14 @@ impl Account {
             before,
             after,
         } = one;
-        let role = layout.role(one);
-        if one.is_ignored() && role != Role::Dangerous {
+        if layout.sets_aside(one) {
             return Decision::SetAside;
         }
         // What git ignores is not judged, so it takes nobody's place.
         if before.is_some() && after.is_some_and(|after| after.is_ignored) {
             return Decision::PutBack;
         }
-        match role {
+        match layout.role(one) {
             Role::Dangerous => return Decision::PutBack,
             Role::Harmless => return Decision::Follows,
             Role::None => {}

@@ -11,17 +11,17 @@ use code_commit_guard::{Difference, Guard, Seen};
 use code_commit_logging::RunFolder;
 use rustix::fs::Stat;
 
-use super::accounted::{Accounted, set_aside, warning};
+use super::accounted::{Accounted, left, set_aside, warning};
 use super::adopt::Places;
 use super::layer::bring_in::{BroughtIn, Incoming};
 use super::layer::{Layer, stat_below};
 use super::layers::{Layers, OUT, SINCE};
-use super::layout::Layout;
+use super::layout::{Layout, Role};
 use super::triage::Tops;
-use super::{Account, State};
+use super::{Account, State, leave_out};
 use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::paths::{last, named};
+use crate::paths::last;
 
 /// What comes into the tree of a layer, and what does not.
 pub(super) struct Judged<'j> {
@@ -101,9 +101,10 @@ impl Account {
         let mut bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
             let mut differences = layer.differences(code_commit_dir::NEVER)?;
-            self.written.leave_out(&mut differences);
+            leave_out(&mut self.written, &mut differences);
             let layout = Layout { now: &upper, guard };
-            let leaves = |one: &&Difference| !layout.is_left(one);
+            let leaves =
+                |one: &&Difference| !layout.sets_aside(one) && layout.role(one) != Role::Harmless;
             let refused = refused(differences.iter().filter(leaves));
             let brought = layer.bring_in(&layers.incoming(&refused, &differences)?, &mut attic)?;
             layers.remove()?;
@@ -127,7 +128,7 @@ impl Account {
         let layer =
             Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
         let mut differences = layer.differences(interrupt).map_err(failed)?;
-        self.written.leave_out(&mut differences);
+        leave_out(&mut self.written, &mut differences);
         let decisions = self
             .decisions(guard, &upper, &differences, interrupt)
             .map_err(failed)?;
@@ -217,20 +218,12 @@ impl Account {
 
 impl BroughtIn {
     fn warnings(&self, who: &str, attic: &Attic<'_>) -> impl Iterator<Item = Problem> {
-        let others = others_kept(who, &self.others, attic).into_iter();
+        let theirs = |paths| {
+            format!("somebody changed {paths} while {who} ran and changed it, too; that version")
+        };
+        let others = left(&self.others, attic, theirs).into_iter();
         others.chain(set_aside(who, &self.set_aside, attic))
     }
-}
-
-/// For the user, who saved files at the same time.
-fn others_kept(who: &str, others: &[String], attic: &Attic<'_>) -> Option<Problem> {
-    let folder = attic.folder().filter(|_| !others.is_empty())?;
-    let message = format!(
-        "somebody changed {} while {who} ran and changed it, too; that version is in {}",
-        named(others),
-        folder.display()
-    );
-    Some(Problem::new("left", message))
 }
 
 /// Paths that are not brought into the tree, with everything below them. Not a folder of which only the mode is

@@ -300,7 +300,7 @@ impl Move<'_, '_> {
         let before = self.difference(path).and_then(|one| one.before);
         let before = before.unwrap_or_else(|| Seen::of(was.unwrap_or(found)));
         let now = Seen::of(found);
-        (before.id, before.mode, before.len, before.mtime) == (now.id, now.mode, now.len, now.mtime)
+        before.identity() == now.identity()
             && (before.ctime <= self.incoming.since || before.mtime <= self.incoming.since)
     }
 }

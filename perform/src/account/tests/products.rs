@@ -207,3 +207,15 @@ fn a_command_whose_changes_are_not_wanted_still_loses_no_ignored_file() {
         assert!(root.join("new.o").exists(), "{place:?}");
     }
 }
+
+#[test]
+fn a_command_that_only_touched_an_ignored_file_did_not_write_it() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&ignored()).works(place);
+        project.command(|root| fs::write(root.join(".env"), "TOKEN=1\n").unwrap());
+        project.account.recorded(&project.run).unwrap();
+        project.command(|root| fs::remove_file(root.join(".env")).unwrap());
+        let kept = attic(project.run.path());
+        assert_eq!(kept, texts([(".env", "TOKEN=1\n")]), "{place:?}");
+    }
+}
