@@ -281,7 +281,11 @@ fn what_a_run_wrote_to_the_caches_of_tools_goes_with_its_undo() {
     let ran = scene.run_keyed(&[&flags[..], &["--sandbox", "namespaces"]].concat());
     assert_eq!(ran.code, Some(0), "{ran}");
     let caches = scene.project.root().join(".git/code-commit/caches");
-    let has_poison = || files::named(&caches).iter().any(|(_, text)| text == "poison\n");
+    let has_poison = || {
+        files::named(&caches)
+            .iter()
+            .any(|(_, text)| text == "poison\n")
+    };
     assert!(has_poison(), "later builds of the project read it");
     let undone = scene.run(&["undo"]);
     assert!(undone.code == Some(0) && !caches.exists(), "{undone}");

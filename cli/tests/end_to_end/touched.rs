@@ -278,7 +278,10 @@ fn no_text_that_a_build_replaces_by_what_git_ignores_is_nowhere() {
             let scene = built_by(build, "build/\n.env\nkey.pem\n", &[REPLY]);
             for path in ["build", ".env", "key.pem"] {
                 let text = format!("the only {path}\n");
-                scene.project.write(&format!("w/{path}"), text.as_bytes()).unwrap();
+                scene
+                    .project
+                    .write(&format!("w/{path}"), text.as_bytes())
+                    .unwrap();
             }
             let Some(ran) = in_sandbox(&scene, sandbox, is_run) else {
                 continue;
