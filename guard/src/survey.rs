@@ -16,7 +16,9 @@ use crate::tree::JudgeError;
 use crate::{Guard, Policy, Surroundings};
 use code_commit_dir::Folder;
 
-/// Everything below the root that the captured rules do not ignore, sorted by path.
+/// Everything below the root that the captured rules do not ignore, sorted by path, and the ignored files that are no
+/// products. A product lies below a folder that the rules ignore, or that is marked with a `CACHEDIR.TAG`
+/// (<https://bford.info/cachedir/>): it can be built again, while a key or a database cannot.
 ///
 /// Of a `.git`, lists only what makes git run programs later; of the root's own, nothing. The same for whatever git
 /// takes for a repository where the rules ignore everything else. Lists a `.gitignore` even
@@ -58,6 +60,8 @@ pub struct Seen {
     pub id: (u64, u64),
     /// User and group.
     pub owner: (u32, u32),
+    /// Whether the captured rules ignore it, by its own name.
+    pub is_ignored: bool,
 }
 
 /// A path at which two surveys differ.
@@ -81,6 +85,7 @@ impl Seen {
             ctime: (stat.st_ctime, stat.st_ctime_nsec.try_into().unwrap_or(0)),
             id: (stat.st_dev, stat.st_ino),
             owner: (stat.st_uid, stat.st_gid),
+            is_ignored: false,
         }
     }
 
@@ -94,9 +99,22 @@ impl Seen {
         FileType::from_raw_mode(mode).is_dir()
     }
 
+    /// What stays the same when it is moved or linked.
+    pub fn identity(&self) -> (u32, u64, (i64, i64), (u64, u64)) {
+        (self.mode, self.len, self.mtime, self.id)
+    }
+
     /// Whether it is unchanged. Ignores the content of a folder.
     fn is_untouched(&self, other: &Seen) -> bool {
         self == other || (self.kind().is_dir() && self.mode == other.mode)
+    }
+}
+
+impl Difference {
+    /// Whether only what the rules ignore was and is there.
+    pub fn is_ignored(&self) -> bool {
+        let mut both = self.before.iter().chain(&self.after);
+        both.all(|seen| seen.is_ignored)
     }
 }
 
@@ -154,6 +172,8 @@ struct Level {
     within: Within,
     /// Whether the rules ignore it: then only tracked files of it are listed.
     is_ignored: bool,
+    /// Whether what the rules ignore in it are products.
+    has_products: bool,
     way: Way,
 }
 
@@ -242,11 +262,10 @@ impl Guard {
         all.captured.of("").is_some()
             && survey
                 .iter()
-                .all(|(path, seen)| seen.kind().is_dir() || is_ignored(path))
+                .all(|(path, seen)| seen.kind().is_dir() || seen.is_ignored || is_ignored(path))
     }
 
-    /// Surveys the whole tree, except what the captured rules ignore and git does not track, and what is below a path
-    /// that `skipped` matches. Does not follow symlinks or enter other file systems.
+    /// Surveys the whole tree, except products that git does not track, and what is below a path that `skipped` matches. Does not follow symlinks or enter other file systems.
     pub fn survey(
         &self,
         tracked: &Tracked,
@@ -273,6 +292,7 @@ impl Guard {
         let is_ignored = above.any(|above| rules.name(above, Kind::Folder));
         let (within, way) = (Within::of(folder), self.way_to(folder));
         let first = Level {
+            has_products: is_ignored || (!path.is_empty() && Self::is_cache(&opened)),
             folder: opened,
             within,
             is_ignored,
@@ -292,6 +312,7 @@ impl Guard {
             let own = rules.of(&format!("{prefix}{text}"));
             let way = parent.way.iter().cloned().chain(own).collect();
             let level = Level {
+                has_products: parent.has_products || is_ignored || Self::is_cache(&folder),
                 folder,
                 path,
                 within,
@@ -301,6 +322,13 @@ impl Guard {
             todo.extend(self.look_into(&Arc::new(level), scope, &mut found)?);
         }
         Ok(Survey::new(found))
+    }
+
+    /// Whether a tool has marked a folder as its cache.
+    pub fn is_cache(folder: &Folder) -> bool {
+        folder
+            .stat(OsStr::new("CACHEDIR.TAG"))
+            .is_ok_and(|tag| tag.is_some())
     }
 
     /// Whether the captured rules ignore this path itself; does not check the folders above it. What the
@@ -381,7 +409,9 @@ impl Guard {
             let is_ignored = level.is_ignored
                 || (may_be_ignored && self.captured.matches(&level.way, &from_top, of));
             let is_part = within != Within::Tree && listed == Listed::Always;
-            if is_ignored && !is_part && !tracked.has_below(&place) {
+            let is_hidden = is_ignored && !is_part && !tracked.has_below(&place);
+            let is_content = matches!(kind, FileType::RegularFile | FileType::Symlink);
+            if is_hidden && (level.has_products || !is_content) {
                 if kind.is_dir() && within != Within::Hooks && name != "objects" {
                     let within = Within::Tree.enter(&name);
                     inner.push((Arc::clone(level), name, within, true));
@@ -400,7 +430,11 @@ impl Guard {
                     is_ignored && !tracked.has(&place),
                 ));
             }
-            found.push((place, Seen::of(&stat)));
+            let seen = Seen {
+                is_ignored: is_hidden,
+                ..Seen::of(&stat)
+            };
+            found.push((place, seen));
         }
         Ok(inner)
     }

@@ -4,7 +4,8 @@
 //! account. Elsewhere the tree is surveyed before and after, under the ignore rules from the start of the run. Changes that the
 //! policy allows are kept and become a change set like a reply's, with pre-images, so `undo`, restore and the
 //! summary know them. Everything else is restored: ignore rules, repositories, symlinks, protected files.
-//! Ignored files are not surveyed: build caches stay.
+//! Products that git ignores are not surveyed: build caches stay. Other ignored files stay as the command leaves them,
+//! and what it replaced or removed of them is kept for the user.
 
 mod accounted;
 mod adopt;
@@ -19,12 +20,13 @@ mod surveyed;
 mod triage;
 mod view;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Interrupt;
 use code_commit_engine::Problem;
-use code_commit_guard::{Guard, Policy, Survey, Tracked};
+use code_commit_guard::{Difference, Guard, Policy, Seen, Survey, Tracked};
 use code_commit_logging::RunFolder;
 
 pub use self::accounted::Accounted;
@@ -51,6 +53,8 @@ pub struct Account {
     source: Source,
     /// Files that are accounted for although git's rules ignore them.
     tracked: Tracked,
+    /// What commands left at ignored paths: nothing is lost if a later one replaces it.
+    written: BTreeMap<PathBuf, Seen>,
     /// Whether changes that the policy allows stay.
     keeps: bool,
     state: State,
@@ -68,6 +72,14 @@ enum State {
     Surveyed(Survey),
 }
 
+/// How programs report that a file or folder cannot be renamed or linked from one file system to another.
+const EXDEV: [&str; 4] = [
+    "EXDEV",
+    "Invalid cross-device link",
+    "os error 18",
+    "Errno 18",
+];
+
 impl Account {
     /// Reads nothing from disk yet.
     pub fn new(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> Self {
@@ -81,6 +93,7 @@ impl Account {
             layers,
             source,
             tracked,
+            written: BTreeMap::new(),
             keeps: true,
             state,
         }
@@ -115,6 +128,38 @@ impl Account {
     /// From now on commands work in the tree itself.
     pub(crate) fn leave_view(&mut self) {
         self.layers = None;
+    }
+
+    /// Whether no command has changed anything in the view yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        match &self.state {
+            State::Idle => true,
+            State::InView(layers) => code_commit_dir::list(layers.upper())
+                .is_ok_and(|mut changed| changed.next().is_none()),
+            State::Surveyed(_) => false,
+        }
+    }
+
+    /// What a view cannot do is not the fault of a command that failed with this output: if it says `EXDEV`, its
+    /// changes are dropped, and from now on commands work in the tree. Then it has to run again, as the warning says.
+    pub(crate) fn leave_view_after(
+        &mut self,
+        output: &str,
+        guard: &Guard,
+        run: &RunFolder,
+    ) -> Result<Option<Problem>, Fault> {
+        let is_exdev = EXDEV.iter().any(|sign| output.contains(sign));
+        if !is_exdev || !matches!(self.state, State::InView(_)) {
+            return Ok(None);
+        }
+        self.abandon(guard, run)?;
+        self.leave_view();
+        let message = format!(
+            "{} failed with EXDEV, since an overlay cannot rename a folder of the tree: it runs again in the tree itself, \
+             and so does everything later in this run",
+            self.who
+        );
+        Ok(Some(Problem::new("exdev", message)))
     }
 
     /// Lets nothing that a command changes stay, except ignored files.
@@ -177,7 +222,11 @@ impl Account {
     }
 
     fn look(&self, guard: &Guard) -> Result<Survey, Fault> {
-        let skipped = |path: &Path| self.own.iter().chain(&self.products).any(|own| path == own);
+        let is_folder = |path: &Path| guard.root().join(path).is_dir();
+        let skipped = |path: &Path| {
+            let is_product = self.products.iter().any(|product| path == product);
+            (is_product && is_folder(path)) || self.own.iter().any(|own| path == own)
+        };
         guard.survey(&self.tracked, &skipped).map_err(Fault::Judge)
     }
 }
@@ -258,10 +307,7 @@ impl Account {
         if !matches!(self.state, State::InView(_)) {
             return self.abandon(guard, run);
         }
-        let warnings = self
-            .reset(guard, run, &mut Attic::of(run.path()))?
-            .into_iter()
-            .collect();
+        let warnings = self.reset(guard, run, &mut Attic::of(run.path()))?;
         Ok(Accounted {
             warnings,
             ..Accounted::default()
@@ -277,7 +323,7 @@ impl Account {
             self.state = State::Idle;
         }
         let mut attic = Attic::of(run.path());
-        let mut warnings: Vec<Problem> = self.reset(guard, run, &mut attic)?.into_iter().collect();
+        let mut warnings = self.reset(guard, run, &mut attic)?;
         if let Some(attic) = attic.folder() {
             let message = format!(
                 "restored what {} had changed; what was there is in {}",
@@ -298,16 +344,16 @@ impl Account {
         guard: &Guard,
         run: &RunFolder,
         attic: &mut Attic<'_>,
-    ) -> Result<Option<Problem>, Fault> {
-        let warning = match std::mem::take(&mut self.state) {
-            State::Idle => None,
+    ) -> Result<Vec<Problem>, Fault> {
+        let warnings = match std::mem::take(&mut self.state) {
+            State::Idle => Vec::new(),
             State::InView(layers) => self.bring_in_ignored(&layers, guard, run)?,
             State::Surveyed(before) => {
-                let gone = self.reset_to(&before, guard, attic);
-                not_restored(self.who, &self.keep_survey(before, gone)?)
+                let reset = self.reset_to(&before, guard, run, attic);
+                self.keep_survey(before, reset)?
             }
         };
-        forget_note(run).map(|()| warning)
+        forget_note(run).map(|()| warnings)
     }
 
     /// New folders that are out of scope and empty by now go, innermost first.
@@ -326,6 +372,21 @@ impl Account {
         let folder = run.path().join(BEFORE);
         code_commit_dir::remove(&folder).map_err(Fault::file("remove the copies in", &folder))
     }
+}
+
+/// Leaves out the ignored files that are new, and those that an earlier command had left.
+fn leave_out(written: &mut BTreeMap<PathBuf, Seen>, differences: &mut Vec<Difference>) {
+    differences.retain(|one| {
+        if !one.is_ignored() {
+            return true;
+        }
+        let left = match one.after {
+            Some(after) => written.insert(one.path.clone(), after),
+            None => written.remove(&one.path),
+        };
+        let left = left.map(|left| left.identity());
+        one.before.is_some_and(|was| left != Some(was.identity()))
+    });
 }
 
 fn forget_note(run: &RunFolder) -> Result<(), Fault> {

@@ -268,6 +268,15 @@ impl CommitWorld<'_> {
                 self.account.leave_view();
                 self.build_once(round, file)
             }
+            Ok(built) if !built.passed() => {
+                let (guard, run) = (&self.rules.guard, self.record.folder());
+                let output = built.output.as_str();
+                let Some(warning) = self.account.leave_view_after(output, guard, run)? else {
+                    return Ok(Ok(built));
+                };
+                self.warn([warning])?;
+                self.build_once(round, file)
+            }
             ran => Ok(ran),
         }
     }

@@ -54,7 +54,7 @@ pub fn identity(
         .map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
-    for (path, seen) in survey.iter() {
+    for (path, seen) in survey.iter().filter(|(_, seen)| !seen.is_ignored) {
         let (kind, content) = if seen.kind().is_symlink() {
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {

@@ -12,6 +12,7 @@ use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
+use crate::caches;
 use crate::changes::{self, FileChange};
 use crate::exit::{Exit, Failure};
 use crate::gitignore::{AddedLine, hide_agent_config};
@@ -50,6 +51,11 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         return nothing(request.run, &known, &site);
     }
     let files = sets.meant(request.files)?;
+    if files.is_none() {
+        // Nothing says which run has written what there, and all of it can be fetched again.
+        let state = site.state()?;
+        caches::remove(&state).map_err(|error| caches::failed(&state, &error))?;
+    }
     let part = files.as_ref().map_or(Part::All, Part::Files);
     let undone = code_commit_apply::undo_part(&lock, &sets.root, &sets.rounds, part, request.force)
         .map_err(|error| failed(error, &sets.run, &again(request, &sets.run)))?;

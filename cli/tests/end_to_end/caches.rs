@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, thread};
 
-use code_commit_fixtures::server::Script;
+use code_commit_fixtures::server::{Script, Step};
 use code_commit_runner::{Mode, probe};
 
 use crate::scenes::commit::Scene;
@@ -260,4 +260,33 @@ fn where_the_network_is_open_and_nothing_can_be_kept_the_user_is_told() {
             "{told}"
         );
     }
+}
+
+#[test]
+fn what_a_run_wrote_to_the_caches_of_tools_goes_with_its_undo() {
+    if !works(Mode::Namespaces) {
+        return;
+    }
+    let build = "#!/bin/sh\nset -e\ncd \"$HOME/.cargo/registry\"\ntest ! -e poison || exit 0\necho poison > poison\n";
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("agent-config/query.txt", "change the model\n"),
+    ];
+    let reply = "^^^model\nnew\n^^^end\n";
+    let scene = Scene::with_files(&files, Script::new([Step::text(reply)]));
+    fs::create_dir_all(scene.project.beside().join(".cargo/registry")).unwrap();
+    let origin = scene.server.origin();
+    let flags = ["--model", "gemini-test", "--base-url", origin];
+    let ran = scene.run_keyed(&[&flags[..], &["--sandbox", "namespaces"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let caches = scene.project.root().join(".git/code-commit/caches");
+    let has_poison = || {
+        files::named(&caches)
+            .iter()
+            .any(|(_, text)| text == "poison\n")
+    };
+    assert!(has_poison(), "later builds of the project read it");
+    let undone = scene.run(&["undo"]);
+    assert!(undone.code == Some(0) && !caches.exists(), "{undone}");
 }

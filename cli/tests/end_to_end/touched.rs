@@ -222,3 +222,202 @@ fn a_file_larger_than_the_memory_is_changed_and_undone() {
         "{undone}"
     );
 }
+
+/// How a sandbox is asked for; each with a view of the tree or without.
+const SANDBOXES: [&str; 4] = ["namespaces", "landlock", "auto", "off"];
+
+/// A run or a check in a sandbox; `None`, said aloud, if that does not work here.
+fn in_sandbox(scene: &Scene, sandbox: &str, is_run: bool) -> Option<Ran> {
+    let mut words = if is_run {
+        args(scene)
+    } else {
+        vec!["check".to_owned()]
+    };
+    words.extend(["--sandbox", sandbox].map(str::to_owned));
+    let ran = scene.run_keyed(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    if ran.code == Some(3) && ran.err.contains("does not work here") {
+        eprintln!("SKIPPED: {sandbox} does not work here");
+        return None;
+    }
+    Some(ran)
+}
+
+/// A project with this build, and a model that gives these replies.
+fn built_by(build: &str, rules: &str, replies: &[&str]) -> Scene {
+    let rules = format!("/agent-config\n{rules}");
+    let files = [
+        (".gitignore", &*rules),
+        ("build.sh", build),
+        ("model", "old\n"),
+    ];
+    let scene = Scene::with_files(
+        &files,
+        Script::new(replies.iter().map(|text| Step::text(text))),
+    );
+    let query = b"change the model\n";
+    scene
+        .project
+        .write("agent-config/query.txt", query)
+        .unwrap();
+    scene
+}
+
+/// Every file that is kept below a folder has this text somewhere.
+fn holds(folder: &Path, text: &str) -> bool {
+    files::named(folder)
+        .iter()
+        .any(|(_, content)| content == text)
+}
+
+#[test]
+fn no_text_that_a_build_replaces_by_what_git_ignores_is_nowhere() {
+    let build =
+        "#!/bin/sh\ncd w\nrm build .env && mkdir build && echo x > build/x && echo new > key.pem\n";
+    for sandbox in SANDBOXES {
+        for is_run in [true, false] {
+            let scene = built_by(build, "build/\n.env\nkey.pem\n", &[REPLY]);
+            for path in ["build", ".env", "key.pem"] {
+                let text = format!("the only {path}\n");
+                scene
+                    .project
+                    .write(&format!("w/{path}"), text.as_bytes())
+                    .unwrap();
+            }
+            let Some(ran) = in_sandbox(&scene, sandbox, is_run) else {
+                continue;
+            };
+            let case = format!("{sandbox}, run: {is_run}: {ran}");
+            assert_eq!(ran.code, Some(0), "{case}");
+            assert_eq!(
+                scene.project.read("w/build").unwrap(),
+                "the only build\n",
+                "{case}"
+            );
+            let kept = [
+                scene.project.root().join("agent-config/logs"),
+                scene.project.root().join(".git/code-commit"),
+            ];
+            for path in [".env", "key.pem"] {
+                let text = format!("the only {path}\n");
+                assert!(
+                    kept.iter().any(|folder| holds(folder, &text)),
+                    "{path}: {case}"
+                );
+                assert!(ran.err.contains(path), "{path}: {case}");
+            }
+        }
+    }
+}
+
+/// As cargo does it, each time.
+#[test]
+fn a_build_that_links_its_products_anew_accuses_nobody() {
+    let build = "#!/bin/sh\nmkdir -p target/debug/deps && cd target/debug\n\
+        date +%N > deps/x-1.tmp && mv deps/x-1.tmp deps/x-1 && ln -f deps/x-1 x\ntest \"$(cat ../../model)\" = good\n";
+    let good = "^^^model\ngood\n^^^end\n";
+    for sandbox in SANDBOXES {
+        let scene = built_by(build, "target/\n", &[REPLY, REPLY, good]);
+        fs::create_dir_all(scene.project.root().join("target/debug/deps")).unwrap();
+        scene
+            .project
+            .write("target/debug/deps/x-1", b"old\n")
+            .unwrap();
+        let debug = scene.project.root().join("target/debug");
+        fs::hard_link(debug.join("deps/x-1"), debug.join("x")).unwrap();
+        let Some(ran) = in_sandbox(&scene, sandbox, true) else {
+            continue;
+        };
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        assert!(!ran.err.contains("somebody changed"), "{sandbox}: {ran}");
+        let names = files::entries(scene.runs().pop().unwrap());
+        let is_left = |path: &PathBuf| path.to_string_lossy().contains("/left-");
+        assert!(!names.iter().any(is_left), "{sandbox}: {names:?}");
+    }
+}
+
+/// Renames a folder of the tree and back, exchanges two, and says how it went.
+const RENAMES: &str = r#"#!/bin/sh
+cd w
+echo one more >> "count.log"
+python3 - <<'END' || exit 1
+import ctypes, os
+os.rename("dir", "other")
+os.rename("other", "dir")
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.renameat2(-100, b"dir", -100, b"dir2", 2):
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+END
+test "$(cat ../model)" = good
+"#;
+
+#[test]
+fn a_build_that_cannot_rename_folders_in_a_view_runs_in_the_tree_from_then_on() {
+    let good = "^^^model\ngood\n^^^end\n";
+    for sandbox in SANDBOXES {
+        let scene = built_by(RENAMES, "count.log\n", &[REPLY, good]);
+        for path in ["w/dir/a", "w/dir2/b"] {
+            scene.project.write(path, b"mine\n").unwrap();
+        }
+        let Some(ran) = in_sandbox(&scene, sandbox, true) else {
+            continue;
+        };
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        let told = ran.err.matches("failed with EXDEV").count();
+        assert!(
+            told == 0 || (told == 1 && sandbox != "off"),
+            "{sandbox}: {ran}"
+        );
+        // Once a round in the tree, whatever was tried before in a view.
+        assert_eq!(
+            scene.project.read("w/count.log").unwrap().lines().count(),
+            2,
+            "{sandbox}"
+        );
+        let undone = scene.run(&["undo"]);
+        assert_eq!(undone.code, Some(0), "{sandbox}: {undone}");
+        assert!(
+            scene.project.root().join("w/dir/a").exists(),
+            "{sandbox}: {undone}"
+        );
+    }
+}
+
+#[test]
+fn a_check_that_cannot_rename_folders_in_a_view_says_what_the_build_says_in_the_tree() {
+    for sandbox in SANDBOXES {
+        let scene = built_by(RENAMES, "count.log\n", &[]);
+        for (path, text) in [
+            ("w/dir/a", "mine\n"),
+            ("w/dir2/b", "mine\n"),
+            ("model", "good\n"),
+        ] {
+            scene.project.write(path, text.as_bytes()).unwrap();
+        }
+        let Some(ran) = in_sandbox(&scene, sandbox, false) else {
+            continue;
+        };
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        assert!(
+            scene.project.root().join("w/dir/a").exists(),
+            "{sandbox}: {ran}"
+        );
+    }
+}
+
+/// A tool writes rules for its own products into a folder, and git ignores them, too.
+#[test]
+fn a_build_may_write_ignore_rules_that_git_ignores() {
+    let build = "#!/bin/sh\nset -e\ncd w\nrm -rf cache && mkdir cache && echo '*' > cache/.gitignore\n\
+        echo '*.o' > lib/.gitignore\ntest \"$(cat ../model)\" = new\n";
+    for sandbox in SANDBOXES {
+        let scene = built_by(build, "w/lib/.gitignore\n", &[REPLY]);
+        scene.project.write("w/lib/a", b"a\n").unwrap();
+        scene.project.write("w/lib/.gitignore", b"*.o\n").unwrap();
+        scene.project.write("w/cache/.gitignore", b"*\n").unwrap();
+        let Some(ran) = in_sandbox(&scene, sandbox, true) else {
+            continue;
+        };
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        assert!(!ran.err.contains("may not"), "{sandbox}: {ran}");
+    }
+}

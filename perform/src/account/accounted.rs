@@ -4,6 +4,7 @@ use std::path::Path;
 
 use code_commit_engine::{Changed, Problem};
 
+use crate::attic::Attic;
 use crate::paths::named;
 
 /// What a command changed.
@@ -46,6 +47,24 @@ pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> O
             &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
     }
     Some(Problem::new("put-back", message))
+}
+
+/// For the user, who may want back what was moved to the attic: `what` is said of the paths.
+pub(super) fn left(
+    paths: &[String],
+    attic: &Attic<'_>,
+    what: impl FnOnce(String) -> String,
+) -> Option<Problem> {
+    let folder = attic.folder().filter(|_| !paths.is_empty())?;
+    let message = format!("{} is in {}", what(named(paths)), folder.display());
+    Some(Problem::new("left", message))
+}
+
+/// Nothing restores what git ignores.
+pub(super) fn set_aside(who: &str, paths: &[String], attic: &Attic<'_>) -> Option<Problem> {
+    let what =
+        |paths| format!("{who} replaced or removed {paths}, which git ignores; what was there");
+    left(paths, attic, what)
 }
 
 /// What has no usable copy: a socket, a file that is too large.

@@ -40,6 +40,8 @@ struct Level {
     tree: Option<Folder>,
     path: PathBuf,
     belongs: Belongs,
+    /// Whether what git ignores in it are products.
+    has_products: bool,
     /// Whether nothing of the tree's folder shows through, since this one or one above it was made anew. The kernel
     /// marks the uppermost alone.
     is_opaque: bool,
@@ -104,29 +106,16 @@ impl<'l> Layer<'l> {
                 {
                     found.extend(self.hidden_below(&entry.path, interrupt)?);
                 }
-                // Of what git ignores, only what git would read.
-                if is_of_repository(&entry.path)
-                    && !is_whiteout(&entry.upper)
-                    && !entry.is_unchanged(level, interrupt)
-                {
-                    let before = entry.tree.as_ref().map(Seen::of);
-                    let after = Some(Seen::of(&entry.upper));
-                    found.push(Difference {
-                        path: entry.path.clone(),
-                        before,
-                        after,
-                    });
+                // Of what git ignores, only what git would read, and what is no product.
+                let is_read = is_of_repository(&entry.path) && !is_whiteout(&entry.upper);
+                let is_apart = !level.has_products && entry.has_content();
+                if (is_read || is_apart) && !entry.is_unchanged(level, interrupt) {
+                    found.push(self.difference(level, entry));
                 }
                 return Ok(is_folder(&entry.upper) && entry.name != "objects");
             }
             if !entry.is_unchanged(level, interrupt) {
-                let before = entry.tree.as_ref().map(Seen::of);
-                let after = (!is_whiteout(&entry.upper)).then(|| Seen::of(&entry.upper));
-                found.push(Difference {
-                    path: entry.path.clone(),
-                    before,
-                    after,
-                });
+                found.push(self.difference(level, entry));
             }
             // Below an opaque folder all was listed with it.
             if entry.covers_folder(level) && !level.is_opaque {
@@ -136,6 +125,20 @@ impl<'l> Layer<'l> {
         })?;
         found.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
         Ok(found)
+    }
+
+    fn difference(&self, level: &Level, entry: &Entry) -> Difference {
+        let seen = |stat: &Stat| Seen {
+            is_ignored: !level.has_products
+                && !self.tracked.has(&entry.path)
+                && self.ignores(&entry.path, is_folder(stat)),
+            ..Seen::of(stat)
+        };
+        Difference {
+            path: entry.path.clone(),
+            before: entry.tree.as_ref().map(seen),
+            after: (!is_whiteout(&entry.upper)).then(|| seen(&entry.upper)),
+        }
     }
 
     /// What a path shows, symlinks not followed.
@@ -168,6 +171,7 @@ impl<'l> Layer<'l> {
             tree: Some(self.tree.try_clone()?),
             path: PathBuf::new(),
             belongs: Belongs::Accounted,
+            has_products: false,
             is_opaque: false,
         })
     }
@@ -184,8 +188,8 @@ impl<'l> Layer<'l> {
             .transpose()?
             .flatten();
         let path = level.path.join(&name);
-        let was_folder = is_whiteout(&upper) && tree.as_ref().is_some_and(is_folder);
-        let belongs = self.belongs(level, &path, is_folder(&upper) || was_folder);
+        let now = Some(&upper).filter(|upper| !is_whiteout(upper));
+        let belongs = self.belongs(level, &path, tree.iter().chain(now));
         Ok(Some(Entry {
             name,
             path,
@@ -225,20 +229,30 @@ impl<'l> Layer<'l> {
         Ok(inner)
     }
 
-    fn belongs(&self, level: &Level, path: &Path, is_folder: bool) -> Belongs {
+    /// What was there and what is there both have to be ignored: a rule for folders says nothing about a file in whose
+    /// place a folder stands now.
+    fn belongs<'s>(
+        &self,
+        level: &Level,
+        path: &Path,
+        mut sides: impl Iterator<Item = &'s Stat>,
+    ) -> Belongs {
         if level.belongs != Belongs::Ours && self.tracked.has(path) {
             Belongs::Accounted
         } else if level.belongs != Belongs::Accounted {
             level.belongs
         } else if self.own.iter().any(|own| path == own) || path == Path::new(".git") {
             Belongs::Ours
-        } else if self.products.iter().any(|product| path == product)
-            || self.guard.has_ignored(path, is_folder)
-        {
+        } else if sides.all(|side| self.ignores(path, is_folder(side))) {
             Belongs::Unaccounted
         } else {
             Belongs::Accounted
         }
+    }
+
+    fn ignores(&self, path: &Path, is_folder: bool) -> bool {
+        (is_folder && self.products.iter().any(|product| path == product))
+            || self.guard.has_ignored(path, is_folder)
     }
 
     /// The accounted content of a folder of the tree, except what the layer shows in its place.
@@ -281,7 +295,10 @@ impl Level {
             opened => opened.and_then(Result::ok),
         };
         let is_opaque = self.is_opaque || is_opaque(&self.upper, name);
+        let is_product =
+            belongs == Belongs::Unaccounted || tree.as_ref().is_some_and(Guard::is_cache);
         Ok(Level {
+            has_products: self.has_products || is_product,
             upper: self.upper.open_in(name)?,
             tree,
             path: self.path.join(name),
@@ -336,6 +353,12 @@ impl Entry {
             | FileType::BlockDevice
             | FileType::Unknown => Ok(false),
         }
+    }
+
+    /// Whether it is or was a file or a symlink.
+    fn has_content(&self) -> bool {
+        let kind = FileType::from_raw_mode(self.tree.as_ref().unwrap_or(&self.upper).st_mode);
+        matches!(kind, FileType::RegularFile | FileType::Symlink)
     }
 
     /// Whether the layer hides the content of a folder of the tree.

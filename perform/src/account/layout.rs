@@ -58,6 +58,11 @@ impl Layout<'_> {
         }
     }
 
+    /// Whether what is there stays because git ignores it, and what was there is set aside.
+    pub(super) fn sets_aside(self, one: &Difference) -> bool {
+        one.is_ignored() && self.role(one) != Role::Dangerous
+    }
+
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What
     /// a layer hides counts as there.
     pub(super) fn is_repository(self, folder: &Path) -> bool {

@@ -136,6 +136,8 @@ fn read_survey(folder: &Path) -> io::Result<Option<(Vec<PathBuf>, Survey)>> {
                 ctime,
                 id,
                 owner,
+                // Recovery restores what was ignored like everything else.
+                is_ignored: false,
             },
         ));
     }

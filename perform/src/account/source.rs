@@ -11,6 +11,7 @@ use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Seen, Survey};
 use code_commit_repo::{Committed, OnDisk, WorkTree};
 
+use crate::attic::Attic;
 use crate::paths::named;
 use crate::seal::are_equal;
 
@@ -63,16 +64,17 @@ impl Source {
             let is_whole = || self.is_in_git(path, seen) && !Attributes::are_at(&root.join(path));
             let counts = is_link || (seen.kind().is_file() && !is_whole());
             if counts && self.copies.get(path) != Some(seen) {
-                wanted.push((seen.len, path));
+                wanted.push((seen.is_ignored, seen.len, path));
             }
         }
         wanted.sort_unstable();
         let (mut without, mut room) = (Vec::new(), MOST_BYTES);
-        for (count, (len, path)) in wanted.into_iter().enumerate() {
+        for (count, (is_ignored, len, path)) in wanted.into_iter().enumerate() {
             let copy = self.folder.join(path);
             let fits = len <= room && count < MOST_FILES;
             if !fits || copy_anew(&root.join(path), &copy).is_err() {
-                without.push(path.display().to_string());
+                // Of what is ignored the user hears if it is lost.
+                without.extend((!is_ignored).then(|| path.display().to_string()));
                 continue;
             }
             room -= len;
@@ -136,6 +138,12 @@ impl Source {
         code_commit_dir::open_regular(&self.folder.join(path))
             .ok()
             .flatten()
+    }
+
+    /// Moves the copy of what was there to the attic; whether there was one.
+    pub(super) fn set_aside(&self, one: &Difference, attic: &mut Attic<'_>) -> bool {
+        let has_copy = self.copies.get(&one.path) == one.before.as_ref();
+        has_copy && attic.take_from(&self.folder, &one.path).is_ok()
     }
 
     /// The old target of a symlink.

@@ -3,22 +3,24 @@
 use std::path::Path;
 
 use code_commit_apply::{OldFile, PreImageOf};
-use code_commit_dir::Interrupt;
+use code_commit_dir::{Folder, Interrupt};
+use code_commit_engine::Problem;
 use code_commit_guard::{Difference, Guard, Seen, Survey};
 use code_commit_logging::RunFolder;
 
-use super::accounted::{Accounted, not_restored, warning};
+use super::accounted::{Accounted, not_restored, set_aside, warning};
 use super::adopt::Places;
+use super::layer::stat_below;
 use super::layout::{Layout, Role};
 use super::put_back::put_back;
-use super::{Account, State};
+use super::{Account, State, leave_out};
 use crate::attic::Attic;
 use crate::fault::Fault;
 
 impl Account {
     /// Surveys the tree again.
     pub(super) fn compare(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
         run: &RunFolder,
@@ -91,25 +93,42 @@ impl Account {
         accounted.warnings.extend(not_restored(self.who, &gone));
         accounted
             .warnings
+            .extend(self.set_aside(&decisions.set_aside, &mut attic));
+        accounted
+            .warnings
             .extend(warning(self.who, &accounted.put_back, attic.folder()));
         Ok(accounted)
     }
 
-    /// Restores everything but ignored files; gives the paths whose old content is not available.
+    /// Restores everything but ignored files; warns of what it could not restore.
     pub(super) fn reset_to(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
+        run: &RunFolder,
         attic: &mut Attic<'_>,
-    ) -> Result<Vec<String>, Fault> {
+    ) -> Result<Vec<Problem>, Fault> {
         let differences = self.differences(before, guard)?;
-        put_back(
-            guard.root(),
-            before,
-            &self.source,
-            &Vec::from_iter(&differences),
-            attic,
-        )
+        let root = guard.root();
+        let layout = Layout { now: root, guard };
+        let (aside, others): (Vec<_>, Vec<_>) =
+            differences.iter().partition(|one| layout.sets_aside(one));
+        let gone = put_back(root, before, &self.source, &others, attic)?;
+        let mut warnings = self.set_aside(&aside, &mut Attic::of(run.path()));
+        warnings.extend(not_restored(self.who, &gone));
+        Ok(warnings)
+    }
+
+    /// Keeps what a command replaced or removed of ignored files.
+    fn set_aside(&self, ignored: &[&Difference], attic: &mut Attic<'_>) -> Vec<Problem> {
+        let (mut kept, mut gone) = (Vec::new(), Vec::new());
+        for one in ignored {
+            let is_kept = self.source.set_aside(one, attic);
+            let list = if is_kept { &mut kept } else { &mut gone };
+            list.push(one.path.display().to_string());
+        }
+        let warnings = set_aside(self.who, &kept, attic).into_iter();
+        warnings.chain(not_restored(self.who, &gone)).collect()
     }
 
     /// Git does not see everything that has to go, so the survey is kept, here and on disk, until it is of no more use.
@@ -125,7 +144,7 @@ impl Account {
     }
 
     pub(super) fn differences(
-        &self,
+        &mut self,
         before: &Survey,
         guard: &Guard,
     ) -> Result<Vec<Difference>, Fault> {
@@ -136,10 +155,29 @@ impl Account {
                 .map_err(Fault::file("open", root))?,
         );
         let mut differences = before.differences(&self.look(guard)?);
+        let tree = Folder::open(root).map_err(Fault::file("open", root))?;
+        for one in differences.iter_mut().filter(|one| one.after.is_none()) {
+            one.after = one
+                .before
+                .and_then(|was| unlisted_folder(&tree, &one.path, was));
+        }
         // A new time only suggests a change; compare the content.
         let layout = Layout { now: root, guard };
-        differences
-            .retain(|one| layout.role(one) != Role::Harmless && !self.source.is_same(root, one));
+        differences.retain(|one| {
+            let is_judged = layout.sets_aside(one) || layout.role(one) != Role::Harmless;
+            is_judged && !self.source.is_same(root, one)
+        });
+        leave_out(&mut self.written, &mut differences);
         Ok(differences)
     }
+}
+
+/// The folder that git ignores in the place of a file: a survey does not list it.
+fn unlisted_folder(tree: &Folder, path: &Path, was: Seen) -> Option<Seen> {
+    let found = Seen::of(&stat_below(tree, path).ok().flatten()?);
+    let is_new = found.kind().is_dir() && !was.kind().is_dir();
+    is_new.then_some(Seen {
+        is_ignored: true,
+        ..found
+    })
 }

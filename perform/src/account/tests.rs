@@ -23,6 +23,7 @@ mod closed;
 mod ignoring;
 mod interrupted;
 mod layout;
+mod products;
 mod touched;
 
 /// A project with a run in progress.

@@ -21,6 +21,8 @@ enum Decision {
     /// A new folder, or one whose content changed: its entries are decided separately.
     Follows,
     PutBack,
+    /// An ignored file that is no product: stays as it is now, and what was there is kept.
+    SetAside,
     /// A tool's cache that ignores itself.
     Dropped,
 }
@@ -31,6 +33,7 @@ pub(super) struct Decisions<'d> {
     pub(super) stays: Vec<&'d Difference>,
     pub(super) back: Vec<&'d Difference>,
     dropped: Vec<&'d Difference>,
+    pub(super) set_aside: Vec<&'d Difference>,
     /// New folders, whatever happens to them.
     pub(super) made: Vec<String>,
     /// Removed folders, with their permission bits.
@@ -135,6 +138,7 @@ impl Account {
                 Decision::Stays => sorted.stays.push(one),
                 Decision::PutBack => sorted.back.push(one),
                 Decision::Dropped => sorted.dropped.push(one),
+                Decision::SetAside => sorted.set_aside.push(one),
                 Decision::Follows => {}
             }
         }
@@ -152,6 +156,13 @@ impl Account {
             before,
             after,
         } = one;
+        if layout.sets_aside(one) {
+            return Decision::SetAside;
+        }
+        // What git ignores is not judged, so it takes nobody's place.
+        if before.is_some() && after.is_some_and(|after| after.is_ignored) {
+            return Decision::PutBack;
+        }
         match layout.role(one) {
             Role::Dangerous => return Decision::PutBack,
             Role::Harmless => return Decision::Follows,
@@ -238,7 +249,7 @@ fn is_ordinary(seen: &Seen) -> bool {
 }
 
 fn is_made(one: &Difference) -> bool {
-    is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref())
+    is_folder(one.after.as_ref()) && !is_folder(one.before.as_ref()) && !one.is_ignored()
 }
 
 fn is_folder(seen: Option<&Seen>) -> bool {

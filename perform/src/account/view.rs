@@ -11,17 +11,17 @@ use code_commit_guard::{Difference, Guard, Seen};
 use code_commit_logging::RunFolder;
 use rustix::fs::Stat;
 
-use super::accounted::{Accounted, warning};
+use super::accounted::{Accounted, left, set_aside, warning};
 use super::adopt::Places;
-use super::layer::bring_in::Incoming;
+use super::layer::bring_in::{BroughtIn, Incoming};
 use super::layer::{Layer, stat_below};
 use super::layers::{Layers, OUT, SINCE};
 use super::layout::{Layout, Role};
 use super::triage::Tops;
-use super::{Account, State};
+use super::{Account, State, leave_out};
 use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::paths::{last, named};
+use crate::paths::last;
 
 /// What comes into the tree of a layer, and what does not.
 pub(super) struct Judged<'j> {
@@ -91,29 +91,31 @@ impl Account {
 
     /// Brings in what is not accounted for, and nothing else; warns of what others wrote meanwhile.
     pub(super) fn bring_in_ignored(
-        &self,
+        &mut self,
         layers: &Layers,
         guard: &Guard,
         run: &RunFolder,
-    ) -> Result<Option<Problem>, Fault> {
+    ) -> Result<Vec<Problem>, Fault> {
         let upper = layers.upper();
         let mut attic = Attic::of(run.path());
         let mut bring_in = || {
             let layer = Layer::open(guard, &upper, &self.own, &self.products, &self.tracked)?;
-            let differences = layer.differences(code_commit_dir::NEVER)?;
+            let mut differences = layer.differences(code_commit_dir::NEVER)?;
+            leave_out(&mut self.written, &mut differences);
             let layout = Layout { now: &upper, guard };
-            let leaves = |one: &&Difference| layout.role(one) != Role::Harmless;
+            let leaves =
+                |one: &&Difference| !layout.sets_aside(one) && layout.role(one) != Role::Harmless;
             let refused = refused(differences.iter().filter(leaves));
             let brought = layer.bring_in(&layers.incoming(&refused, &differences)?, &mut attic)?;
             layers.remove()?;
-            Ok(others_kept(self.who, &brought.others, &attic))
+            Ok(brought.warnings(self.who, &attic).collect())
         };
         bring_in().map_err(Fault::file("bring in ignored files, from", &upper))
     }
 
     /// Judges what the layer holds, and stores pre-images of what may stay in `undo`.
     pub(super) fn judge<'j>(
-        &self,
+        &mut self,
         layers: &Layers,
         guard: &Guard,
         run: &'j RunFolder,
@@ -125,7 +127,8 @@ impl Account {
             |source| Fault::file("bring in what the command changed, from", &upper)(source);
         let layer =
             Layer::open(guard, &upper, &self.own, &self.products, &self.tracked).map_err(failed)?;
-        let differences = layer.differences(interrupt).map_err(failed)?;
+        let mut differences = layer.differences(interrupt).map_err(failed)?;
+        leave_out(&mut self.written, &mut differences);
         let decisions = self
             .decisions(guard, &upper, &differences, interrupt)
             .map_err(failed)?;
@@ -191,7 +194,7 @@ impl Account {
         self.remove_empty(guard.root(), &made);
         accounted
             .warnings
-            .extend(others_kept(self.who, &brought.others, &attic));
+            .extend(brought.warnings(self.who, &attic));
         accounted
             .warnings
             .extend(warning(self.who, &accounted.put_back, attic.folder()));
@@ -213,15 +216,14 @@ impl Account {
     }
 }
 
-/// For the user, who saved files at the same time.
-fn others_kept(who: &str, others: &[String], attic: &Attic<'_>) -> Option<Problem> {
-    let folder = attic.folder().filter(|_| !others.is_empty())?;
-    let message = format!(
-        "somebody changed {} while {who} ran and changed it, too; that version is in {}",
-        named(others),
-        folder.display()
-    );
-    Some(Problem::new("left", message))
+impl BroughtIn {
+    fn warnings(&self, who: &str, attic: &Attic<'_>) -> impl Iterator<Item = Problem> {
+        let theirs = |paths| {
+            format!("somebody changed {paths} while {who} ran and changed it, too; that version")
+        };
+        let others = left(&self.others, attic, theirs).into_iter();
+        others.chain(set_aside(who, &self.set_aside, attic))
+    }
 }
 
 /// Paths that are not brought into the tree, with everything below them. Not a folder of which only the mode is

@@ -19,8 +19,6 @@ use crate::seal::{Restored, Seal};
 const SMALL_BYTES: u64 = 64 << 10;
 /// Small files to remember at most.
 const MOST_SMALL: usize = 200;
-/// Files to inspect in all: ignored folders hold build products.
-const MOST_FILES: usize = 20_000;
 
 /// Ignored files as they were.
 #[derive(Debug, Default)]
@@ -44,9 +42,9 @@ struct Group {
 type Mark = (u64, i64, i64, u64);
 
 impl Ignored {
-    /// Records the ignored files of a tree, up to the bounds.
+    /// Records the ignored files of a tree.
     pub fn look(git: &Git, root: &Path) -> Result<Self, Fault> {
-        let (mut small, mut others, mut room) = (Vec::new(), Vec::new(), MOST_FILES);
+        let (mut small, mut others) = (Vec::new(), Vec::new());
         for name in git.ignored().map_err(Fault::Git)? {
             // The harness writes there during the run.
             if name.split('/').next() == Some(code_commit_names::ours::STATE) {
@@ -61,8 +59,7 @@ impl Ignored {
                 continue;
             }
             let mut files = Vec::new();
-            look_into(root, path, room, &mut files);
-            room -= files.len().min(room);
+            look_into(root, path, &mut files);
             others.push(Group { name, files });
         }
         let seal = Seal::take(root, &small);
@@ -131,9 +128,9 @@ impl Ignored {
 
 /// Marks a file, or the files below a folder; follows no symlink. Skips what cannot be read and what the
 /// tree's hash does not include.
-fn look_into(root: &Path, path: PathBuf, most: usize, files: &mut Vec<(PathBuf, Mark)>) {
+fn look_into(root: &Path, path: PathBuf, files: &mut Vec<(PathBuf, Mark)>) {
     let mut todo = vec![path];
-    while let Some(path) = todo.pop().filter(|_| files.len() < most) {
+    while let Some(path) = todo.pop() {
         let Ok(found) = fs::symlink_metadata(root.join(&path)) else {
             continue;
         };
@@ -154,8 +151,30 @@ fn mark(found: &fs::Metadata) -> Mark {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests make trees with plain writes"
+)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_ignored_file_is_one_too_many() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        code_commit_repo::init(root).unwrap();
+        let write = |path: &str, text: &[u8]| fs::write(root.join(path), text).unwrap();
+        write(".gitignore", b"/a/\n/z/\n");
+        fs::create_dir(root.join("a")).unwrap();
+        fs::create_dir(root.join("z")).unwrap();
+        (0..20_000).for_each(|number| write(&format!("a/{number}"), b""));
+        write("z/data", b"rows");
+        let seen = Ignored::look(&Git::new(root, "git", []), root).unwrap();
+        write("z/data", b"none at all");
+        let mut attic = Attic::of(root);
+        let told = seen.restore(root, &mut attic, &BTreeSet::new()).unwrap();
+        assert!(told.message.ends_with(": z/"), "{}", told.message);
+    }
 
     #[test]
     fn a_tree_that_git_cannot_be_asked_about_is_not_said_to_be_beyond_repair() {

@@ -152,13 +152,24 @@ impl Live<Run> for OrderWorld<'_> {
     fn perform(&mut self, Run { log, argv }: &Run) -> Result<Tried<Ran>, Fault> {
         self.cancel_point()?;
         self.make_parent(log)?;
-        let is_first = !self.account.is_open();
+        // What commands before this one changed is in the view.
+        let is_fresh = self.account.is_fresh();
         let ran = match self.run_accounted(log, argv) {
-            // What commands before this one changed is in the view.
-            Err(Fault::Run(RunError::View { .. })) if is_first => {
+            Err(Fault::Run(RunError::View { .. })) if is_fresh => {
                 self.account.leave_view();
                 self.reset()?;
                 self.run_accounted(log, argv)
+            }
+            Ok(ran) if is_fresh && !ran.passed() => {
+                let output = format!("{}\n{}", ran.stdout.text, ran.stderr.text);
+                let (guard, run) = (&self.rules.guard, self.record.folder());
+                match self.account.leave_view_after(&output, guard, run)? {
+                    Some(warning) => {
+                        self.record.warn(warning)?;
+                        self.run_accounted(log, argv)
+                    }
+                    None => Ok(ran),
+                }
             }
             ran => ran,
         };

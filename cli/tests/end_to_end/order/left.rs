@@ -176,10 +176,10 @@ fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
     scene.project.write(".env.local", b"KEEP=1\n").unwrap();
     failed(&scene, "echo KEEP=2 > .env.local");
     assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
-    assert_eq!(
-        fs::read_to_string(left(&scene)[0].join(".env.local")).unwrap(),
-        "KEEP=2\n"
-    );
+    let kept = left(&scene)
+        .into_iter()
+        .map(|folder| fs::read_to_string(folder.join(".env.local")).unwrap_or_default());
+    assert!(kept.into_iter().any(|text| text == "KEEP=2\n"));
 }
 
 #[test]

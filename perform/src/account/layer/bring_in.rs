@@ -37,6 +37,8 @@ pub(in crate::account) struct BroughtIn {
     pub(in crate::account) unaccounted_bytes: u64,
     /// Files that somebody else had changed in the tree meanwhile; they are in the attic now.
     pub(in crate::account) others: Vec<String>,
+    /// Ignored files, no products, that were replaced or removed; they are in the attic now.
+    pub(in crate::account) set_aside: Vec<String>,
 }
 
 struct Move<'m, 'r> {
@@ -284,18 +286,22 @@ impl Move<'_, '_> {
             } else if !self.is_as_judged(&path, was.as_ref(), &found) {
                 self.attic.take_in(&folder, &name, &path)?;
                 self.brought.others.push(path.display().to_string());
+            } else if self.difference(&path).is_some_and(Difference::is_ignored) {
+                self.attic.take_in(&folder, &name, &path)?;
+                self.brought.set_aside.push(path.display().to_string());
             }
         }
         Ok(())
     }
 
-    /// Renames and links change the `ctime`, so that is compared as of before.
+    /// The `ctime` alone says nothing: a link or a rename of another name of the file changes it, ours too. A time of
+    /// the content may lie in the future.
     fn is_as_judged(&self, path: &Path, was: Option<&Stat>, found: &Stat) -> bool {
         let before = self.difference(path).and_then(|one| one.before);
         let before = before.unwrap_or_else(|| Seen::of(was.unwrap_or(found)));
         let now = Seen::of(found);
-        (before.id, before.mode, before.len, before.mtime) == (now.id, now.mode, now.len, now.mtime)
-            && before.ctime <= self.incoming.since
+        before.identity() == now.identity()
+            && (before.ctime <= self.incoming.since || before.mtime <= self.incoming.since)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn git(root: &Path, args: &[&str]) {
+pub(super) fn git(root: &Path, args: &[&str]) {
     let mut git = std::process::Command::new("git");
     assert!(
         git.args(["-C", root.to_str().unwrap()])

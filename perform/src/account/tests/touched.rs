@@ -79,7 +79,7 @@ fn after(path: &Path) {
 }
 
 /// What is in the attics of a run, by path.
-fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
+pub(super) fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
     let (mut found, mut todo) = (BTreeMap::new(), Vec::new());
     for entry in fs::read_dir(run).unwrap().map(|entry| entry.unwrap()) {
         if entry.file_name().to_str().unwrap().starts_with("left-") {
@@ -94,14 +94,19 @@ fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
                     .map(|entry| (top.clone(), entry.unwrap().path())),
             );
         } else {
-            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            let text = match fs::read_link(&path) {
+                Ok(target) => format!("-> {}", target.display()),
+                Err(_) => String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
+            };
             found.insert(path.strip_prefix(&top).unwrap().to_owned(), text);
         }
     }
     found
 }
 
-fn texts<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> BTreeMap<PathBuf, String> {
+pub(super) fn texts<'t>(
+    files: impl IntoIterator<Item = (&'t str, &'t str)>,
+) -> BTreeMap<PathBuf, String> {
     files
         .into_iter()
         .map(|(path, text)| (path.into(), text.to_owned()))
@@ -150,6 +155,75 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_is_kept_and_named()
         fs::read_to_string(project.root().join("a")).unwrap(),
         "built\n"
     );
+}
+
+/// Cargo links every program from `deps`, and each build does so anew.
+#[test]
+fn a_product_with_another_name_that_a_command_replaces_is_nobody_elses() {
+    let files = [
+        (".gitignore", "out/\n"),
+        ("out/deps/x", "old\n"),
+        ("a", "old\n"),
+    ];
+    let (mut project, upper, guard) = in_layer(&files);
+    let root = project.root();
+    fs::hard_link(root.join("out/deps/x"), root.join("out/x")).unwrap();
+    after(&upper.parent().unwrap().join("since"));
+    let mode = fs::metadata(root.join("a")).unwrap().permissions();
+    fs::set_permissions(root.join("a"), mode).unwrap();
+    fs::create_dir_all(upper.join("out/deps")).unwrap();
+    fs::write(upper.join("out/deps/x"), "built\n").unwrap();
+    fs::hard_link(upper.join("out/deps/x"), upper.join("out/x")).unwrap();
+    fs::write(upper.join("a"), "built\n").unwrap();
+    let (run, undo) = (project.run.clone(), project.undo_folder());
+    let accounted = project
+        .account
+        .close(&guard, &run, &undo, code_commit_dir::NEVER)
+        .unwrap();
+    assert_eq!(accounted.warnings, []);
+    assert_eq!(attic(run.path()), texts([]));
+    assert_eq!(fs::read_to_string(root.join("out/x")).unwrap(), "built\n");
+}
+
+/// As git sees it with `core.trustctime=false`, nothing has happened.
+#[test]
+fn an_edit_of_the_same_size_with_its_time_put_back_is_not_lost() {
+    let files = [(".gitignore", "*.o\n"), ("a", "old\n"), ("a.o", "old\n")];
+    let (mut project, upper, guard) = in_layer(&files);
+    after(&upper.parent().unwrap().join("since"));
+    for path in ["a", "a.o"] {
+        let file = project.root().join(path);
+        let time = fs::metadata(&file).unwrap().modified().unwrap();
+        project.write(path, "new\n");
+        touch(&file, time);
+        fs::write(upper.join(path), "built\n").unwrap();
+    }
+    let (run, undo) = (project.run.clone(), project.undo_folder());
+    project
+        .account
+        .close(&guard, &run, &undo, code_commit_dir::NEVER)
+        .unwrap();
+    assert_eq!(attic(run.path()), texts([("a.o", "new\n")]));
+    project.undo();
+    assert_eq!(
+        fs::read_to_string(project.root().join("a")).unwrap(),
+        "new\n"
+    );
+}
+
+#[test]
+fn a_command_that_puts_the_time_back_has_changed_the_file() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "old\n")]).works(place);
+        ignoring::git(&project.root(), &["config", "core.trustctime", "false"]);
+        ignoring::git(&project.root(), &["add", "a"]);
+        let accounted = project.command(|root| {
+            let time = fs::metadata(root.join("a")).unwrap().modified().unwrap();
+            fs::write(root.join("a"), "new\n").unwrap();
+            touch(&root.join("a"), time);
+        });
+        assert_eq!(shown(&accounted), "M a", "{place:?}");
+    }
 }
 
 #[test]
