@@ -92,12 +92,13 @@ impl Broken {
 
 /// Records and reports what the user should know about a finished command, apart from its end.
 pub(crate) fn tell_about(
+    what: &str,
     output: &Output,
     confinement: &Confinement,
     env: &Env,
     record: &mut Record,
 ) -> Result<(), RecordError> {
-    for message in code_commit_runner::withheld(output, confinement, env) {
+    for message in code_commit_runner::withheld(what, output, confinement, env) {
         record.warn(Problem::new(SANDBOX, message))?;
     }
     survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
@@ -155,7 +156,14 @@ mod tests {
                 survivors_left,
                 refused: Vec::new(),
             };
-            tell_about(&output, &Confinement::off(), &Env::default(), &mut record).unwrap();
+            tell_about(
+                "build",
+                &output,
+                &Confinement::off(),
+                &Env::default(),
+                &mut record,
+            )
+            .unwrap();
         }
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;
