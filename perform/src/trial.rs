@@ -141,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_could_not_be_ended_are_told() {
+    fn processes_that_could_not_be_ended_are_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let heard = Rc::new(RefCell::new(Warnings::default()));
         let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
         let mut record = Record::begin(run.clone(), Rc::clone(&heard)).unwrap();
-        for survivors_left in [0, 1, 3] {
+        for survivors_left in [0, 1, 3, 1] {
             let output = Output {
                 ended: Ended::Exited(0),
                 captured: Captured::default(),
