@@ -106,7 +106,7 @@ impl BuildCommand {
         if let Some(broken) = &broken {
             broken.tell(true, record)?;
         }
-        tell_about(&output, &self.confinement, &self.env, record)?;
+        tell_about("build", &output, &self.confinement, &self.env, record)?;
         Ok((output, broken))
     }
 }

@@ -36,6 +36,8 @@ pub struct Record {
     /// The sets of pre-images that the journal names.
     sets: BTreeMap<String, String>,
     places: Places,
+    /// The warnings of this process: a build that fails again for the same reason says so once.
+    warned: Vec<Problem>,
     observer: Box<dyn Observer>,
 }
 
@@ -67,6 +69,7 @@ impl Record {
             journal,
             unsynced,
             sets,
+            warned: Vec::new(),
             observer: Box::new(observer),
         })
     }
@@ -93,6 +96,7 @@ impl Record {
             unsynced,
             sets,
             places,
+            warned: Vec::new(),
             observer,
         };
         if past.is_torn {
@@ -179,10 +183,14 @@ impl Record {
         Ok(())
     }
 
-    /// Writes a warning to the journal and tells the observer, even if it could not be written. Keys are
-    /// redacted.
+    /// Writes a warning to the journal and tells the observer, even if it could not be written; the same one only once.
+    /// Keys are redacted.
     pub fn warn(&mut self, warning: Problem) -> Result<(), RecordError> {
         let warning = self.redacted(warning);
+        if self.warned.contains(&warning) {
+            return Ok(());
+        }
+        self.warned.push(warning.clone());
         let noted = self.note(&Note::Warned {
             warning: warning.clone(),
         });

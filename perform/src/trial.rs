@@ -92,12 +92,13 @@ impl Broken {
 
 /// Records and reports what the user should know about a finished command, apart from its end.
 pub(crate) fn tell_about(
+    what: &str,
     output: &Output,
     confinement: &Confinement,
     env: &Env,
     record: &mut Record,
 ) -> Result<(), RecordError> {
-    for message in code_commit_runner::withheld(output, confinement, env) {
+    for message in code_commit_runner::withheld(what, output, confinement, env) {
         record.warn(Problem::new(SANDBOX, message))?;
     }
     survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
@@ -140,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_could_not_be_ended_are_told() {
+    fn processes_that_could_not_be_ended_are_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let heard = Rc::new(RefCell::new(Warnings::default()));
         let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
         let mut record = Record::begin(run.clone(), Rc::clone(&heard)).unwrap();
-        for survivors_left in [0, 1, 3] {
+        for survivors_left in [0, 1, 3, 1] {
             let output = Output {
                 ended: Ended::Exited(0),
                 captured: Captured::default(),
@@ -155,7 +156,14 @@ mod tests {
                 survivors_left,
                 refused: Vec::new(),
             };
-            tell_about(&output, &Confinement::off(), &Env::default(), &mut record).unwrap();
+            tell_about(
+                "build",
+                &output,
+                &Confinement::off(),
+                &Env::default(),
+                &mut record,
+            )
+            .unwrap();
         }
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;

@@ -23,47 +23,67 @@ impl WorkTree {
     /// The folder for the lock, transactions and other state: `code-commit/` in the git directory or, if that
     /// is on another disk or mount than the tree, `.code-commit/` at the root, which ignores itself. Created
     /// if necessary.
-    ///
-    /// A folder in the tree is trusted only if the git directory, which no clone can fill, records that it
-    /// was created here, and if git tracks nothing in it: an unfinished transaction or a list of runs could
-    /// be planted.
     pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
-        let own = self.git_dir().join(STATE_IN_GIT);
-        if same_disk(self.git_dir(), self.root())? {
-            fs::create_dir_all(&own).map_err(io_error(&own))?;
-            // A container may have mounted only this folder.
-            if same_disk(&own, self.root())? {
-                return Ok(own);
-            }
+        let state = self.state_place()?;
+        if state.starts_with(self.git_dir()) {
+            fs::create_dir_all(&state).map_err(io_error(&state))?;
+            return Ok(state);
         }
-        let state = self.root().join(STATE);
-        let not_made_here = || RepoError::NotMadeHere {
-            path: state.clone(),
-        };
-        if self.tracks_state()? {
-            return Err(not_made_here());
-        }
-        let inode = make(&state)
-            .map_err(io_error(&state))?
-            .ok_or_else(not_made_here)?;
-        let marks = own.join(MADE_HERE);
-        let mark = marks.join(inode.to_string());
-        // An empty folder contains nothing that could be trusted; it is left by a start that was
-        // killed at this point.
-        if is_empty(&state).map_err(io_error(&state))? {
-            fs::create_dir_all(&marks).map_err(io_error(&marks))?;
+        let inode =
+            make(&state)
+                .map_err(io_error(&state))?
+                .ok_or_else(|| RepoError::NotMadeHere {
+                    path: state.clone(),
+                })?;
+        let mark = self.mark(inode);
+        if let Some(marks) = mark.parent().filter(|_| !mark.is_file()) {
+            fs::create_dir_all(marks).map_err(io_error(marks))?;
             fs::File::create(&mark).map_err(io_error(&mark))?;
-        } else if !mark.is_file() {
-            return Err(not_made_here());
         }
         hide_from_git(&state)?;
         Ok(state)
     }
 
+    /// Where that folder is, or will be; creates nothing.
+    ///
+    /// A folder in the tree is trusted only if the git directory, which no clone can fill, records that it
+    /// was created here, and if git tracks nothing in it: an unfinished transaction or a list of runs could
+    /// be planted.
+    pub fn state_place(&self) -> Result<PathBuf, RepoError> {
+        let own = self.git_dir().join(STATE_IN_GIT);
+        // A container may have mounted only this folder.
+        if same_disk(self.git_dir(), self.root())?
+            && (!own.exists() || same_disk(&own, self.root())?)
+        {
+            return Ok(own);
+        }
+        let state = self.root().join(STATE);
+        let is_ours = match fs::symlink_metadata(&state) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(io_error(&state)(error)),
+            // An empty folder contains nothing that could be trusted; it is left by a start that was killed.
+            Ok(found) => {
+                found.is_dir()
+                    && (self.mark(found.ino()).is_file()
+                        || is_empty(&state).map_err(io_error(&state))?)
+            }
+        };
+        if !is_ours || self.tracks_state()? {
+            return Err(RepoError::NotMadeHere { path: state });
+        }
+        Ok(state)
+    }
+
+    /// The file that says that the folder with this inode was created here.
+    fn mark(&self, inode: u64) -> PathBuf {
+        let marks = self.git_dir().join(STATE_IN_GIT).join(MADE_HERE);
+        marks.join(inode.to_string())
+    }
+
     /// The part of the state folder for this root alone, such as its runs. Projects in different
     /// folders of one work tree share the rest. Need not exist yet.
     pub fn state_of_root(&self) -> Result<PathBuf, RepoError> {
-        let state = self.state_dir()?;
+        let state = self.state_place()?;
         let below = self
             .root()
             .strip_prefix(self.top())

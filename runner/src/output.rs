@@ -24,7 +24,8 @@ pub struct Output {
     /// How many processes are still there: those of another user, and those that were not gone
     /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
-    /// The hosts that it did not reach by the proxy, in the order of the first time; at most 32.
+    /// The hosts that it looked up or asked the proxy for, and did not reach, in the order of the first time; at most 32.
+    /// Only with [`Rung::Namespaces`].
     pub refused: Vec<RefusedHost>,
 }
 

@@ -2,14 +2,15 @@
 //!
 //! The command's side of it is a socket that listens on the loopback of the sandbox. It was made there and sent
 //! out to the harness, so that nothing has to run inside. The proxy speaks `CONNECT` and plain HTTP, and resolves
-//! names itself: the command gets no answers of a name server. A name that leads into a network of the host's is
+//! names itself: what the command asks a name server for does not exist, but is listed as well. A name that leads into a network of the host's is
 //! refused, unless the user named the address with it. What was refused is listed for the user. TLS in a tunnel must name the host for which the tunnel was asked.
 
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::net::{
     IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _,
+    UdpSocket,
 };
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -19,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 mod allowed;
 mod request;
+mod resolver;
 mod tunnel;
 
 pub use allowed::{AddressRange, AllowedHost, Refusal, RefusedHost};
@@ -73,10 +75,11 @@ impl Rules {
 }
 
 impl Proxy {
-    /// Serves the listener that `wait` gives, unless the proxy is dropped first.
+    /// Serves the sockets that `wait` gives, unless the proxy is dropped first: for queries for names, and the listener of
+    /// the proxy if single hosts are allowed.
     pub(crate) fn start(
         hosts: Vec<AllowedHost>,
-        wait: impl FnOnce(&dyn Fn(BorrowedFd<'_>) -> bool) -> Option<TcpListener> + Send + 'static,
+        wait: impl FnOnce(&dyn Fn(BorrowedFd<'_>) -> bool) -> Option<Vec<OwnedFd>> + Send + 'static,
     ) -> io::Result<Self> {
         let (end, stop) = io::pipe()?;
         let rules = Arc::new(Rules {
@@ -85,9 +88,19 @@ impl Proxy {
         });
         let own = Arc::clone(&rules);
         let serve = move || {
-            if let Some(listener) = wait(&|other| is_ready(other, &end)) {
-                serve(&listener, &end, &own);
-            }
+            let sockets = wait(&|other| is_ready(other, &end)).unwrap_or_default();
+            let mut sockets = sockets.into_iter();
+            let names = sockets.next().map(UdpSocket::from);
+            let listener = sockets.next().map(TcpListener::from);
+            thread::scope(|scope| {
+                if let Some(listener) = &listener {
+                    // Without a thread, nothing is reached, and the command sees that.
+                    let _ =
+                        thread::Builder::new().spawn_scoped(scope, || serve(listener, &end, &own));
+                }
+                // A command that gets no answer goes on without.
+                let _ = names.map(|names| resolver::serve(&names, &end, &own));
+            });
         };
         thread::Builder::new()
             .name("proxy".to_owned())

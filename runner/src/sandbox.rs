@@ -30,6 +30,7 @@ pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use launch::Launch;
+pub(crate) use own_files::HOST_NAME;
 pub(crate) use plan::Visible;
 
 use launch::{direct, plainly};
@@ -101,7 +102,7 @@ impl Aftercare {
         }
     }
 
-    /// The hosts that the command did not reach by the proxy.
+    /// The hosts that the command looked up or asked the proxy for, and did not reach.
     pub(crate) fn refused(&self) -> Vec<RefusedHost> {
         if let Self::Namespaces(control) = self {
             control.refused()

@@ -1,49 +1,50 @@
 //! Names what the sandbox withheld from a failed command, one line each, with the flag that allows it.
 //!
-//! No tool's wording decides: the proxy lists the hosts that it refused, and a program counts only if it exists outside.
+//! No tool's wording decides: the proxy lists the hosts that were asked for, and a program counts only if it exists outside.
 
 use std::path::PathBuf;
 
 use crate::program::programs_in;
 use crate::resolve::shows;
-use crate::{Confinement, Ended, Env, Output, RefusedHost};
+use crate::{Confinement, Ended, Env, Output, Refusal, RefusedHost};
 
 /// The maximum number of hosts that are named.
 const MOST_HOSTS: usize = 8;
 /// The exit code by which a shell reports that it did not find a program.
 const NOT_FOUND: i32 = 127;
 
-/// The hosts that the proxy refused, and the program that the sandbox hides, for a person: a command chose the names.
-pub fn withheld(output: &Output, confinement: &Confinement, env: &Env) -> Vec<String> {
+/// The hosts that `what` asked for in vain, and the program that the sandbox hides, for a person: a command chose the names.
+pub fn withheld(what: &str, output: &Output, confinement: &Confinement, env: &Env) -> Vec<String> {
     if output.success() {
         return Vec::new();
     }
-    let hosts = hosts(&output.refused);
-    hosts
+    hosts(what, &output.refused)
         .into_iter()
         .chain(program(output, confinement, env))
         .collect()
 }
 
-fn hosts(refused: &[RefusedHost]) -> Option<String> {
-    let first: Vec<&RefusedHost> = refused.iter().take(MOST_HOSTS).collect();
-    let named: Vec<String> = first.iter().map(ToString::to_string).collect();
-    let opens: Vec<String> = first.iter().filter_map(|host| host.opened_by()).collect();
-    let what = match opens.len() {
-        _ if first.is_empty() => return None,
-        0 => "check the names, and whether this machine reaches them".to_owned(),
-        count => {
-            let flags: Vec<String> = opens
-                .iter()
-                .map(|host| format!("--allow-host {host}"))
-                .collect();
-            let them = if count == 1 { "it" } else { "them" };
-            let flags = flags.join(" ");
-            format!("allow {them} with `{flags}` or `[sandbox] hosts = {opens:?}`")
-        }
+fn hosts(what: &str, refused: &[RefusedHost]) -> Option<String> {
+    let first = || refused.iter().take(MOST_HOSTS);
+    let named: Vec<String> = first()
+        .map(|one| match one.why {
+            // The flag says it.
+            Refusal::NotAllowed => one.host.clone(),
+            Refusal::Address(_) | Refusal::Unreachable(_) | Refusal::Tls => one.to_string(),
+        })
+        .collect();
+    let flags: Vec<String> = first()
+        .filter_map(RefusedHost::opened_by)
+        .map(|host| format!("--allow-host {host}"))
+        .collect();
+    let advice = match flags.as_slice() {
+        _ if named.is_empty() => return None,
+        [] => "check the names, and whether this machine reaches them".to_owned(),
+        [one] => format!("allow it with {one}"),
+        all => format!("allow them with {}", all.join(" ")),
     };
     Some(format!(
-        "the command did not reach {}: {what}",
+        "the {what} asked for {}; {advice}",
         named.join(", ")
     ))
 }
@@ -79,7 +80,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Access, AllowedHost, Captured, Refusal, Rung};
+    use crate::{Access, AllowedHost, Captured, Rung};
 
     #[test]
     fn refused_hosts_are_told_with_their_reasons_and_the_flags_that_open_them() {
@@ -96,10 +97,11 @@ mod tests {
                 Refusal::Unreachable("no such name".to_owned()),
             ),
         ];
-        let told = hosts(&log).unwrap();
-        insta::assert_snapshot!(told, @r#"the command did not reach static.crates.io (not an allowed host), [::1]:5432 (not an allowed host), mirror.corp:8080 (leads to 10.1.2.3, a private or unnamed address), gone.example (no connection: no such name): allow them with `--allow-host static.crates.io --allow-host [::1]:5432 --allow-host mirror.corp:8080=10.1.2.3` or `[sandbox] hosts = ["static.crates.io", "[::1]:5432", "mirror.corp:8080=10.1.2.3"]`"#);
-        insta::assert_snapshot!(hosts(&log[3..]).unwrap(), @"the command did not reach gone.example (no connection: no such name): check the names, and whether this machine reaches them");
-        assert_eq!(hosts(&[]), None);
+        let told = hosts("build", &log).unwrap();
+        insta::assert_snapshot!(told, @"the build asked for static.crates.io, [::1]:5432, mirror.corp:8080 (leads to 10.1.2.3, a private or unnamed address), gone.example (no connection: no such name); allow them with --allow-host static.crates.io --allow-host [::1]:5432 --allow-host mirror.corp:8080=10.1.2.3");
+        insta::assert_snapshot!(hosts("build", &log[..1]).unwrap(), @"the build asked for static.crates.io; allow it with --allow-host static.crates.io");
+        insta::assert_snapshot!(hosts("build", &log[3..]).unwrap(), @"the build asked for gone.example (no connection: no such name); check the names, and whether this machine reaches them");
+        assert_eq!(hosts("build", &[]), None);
         for value in [
             "static.crates.io",
             "[::1]:5432",
@@ -145,7 +147,7 @@ mod tests {
                 rung: Rung::Namespaces,
                 access,
             };
-            withheld(&output, &confinement, &env).concat()
+            withheld("build", &output, &confinement, &env).concat()
         };
         let not_found = Ended::Exited(NOT_FOUND);
         for last in [

@@ -55,6 +55,7 @@ fn a_user_without_rights_is_confined_like_root() {
         "no_folder_is_made_through_a_link_that_a_build_planted",
         "a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link",
         "localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback",
+        "a_name_that_a_command_looks_up_does_not_exist_and_is_listed",
     ]);
 }
 
@@ -272,6 +273,43 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
         .unwrap()
         .success()
     );
+}
+
+/// Nobody answers but the harness, and at once: a build tool tries for a minute otherwise.
+#[test]
+fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
+    if !works(Rung::Namespaces) {
+        return;
+    }
+    let scratch = Scratch::new();
+    let line = "getent ahosts Registry.Example; getent ahosts registry.example; getent hosts other.example; \
+        getent hosts localhost; getent hosts x.localhost; getent hosts no.invalid; getent hosts 'a;b.example'; exit 3";
+    for (hosts, listed) in [
+        (Vec::new(), vec!["registry.example", "other.example"]),
+        (
+            vec![AllowedHost::parse("registry.example").unwrap()],
+            vec!["other.example"],
+        ),
+    ] {
+        let confinement = Confinement {
+            rung: Rung::Namespaces,
+            access: Access {
+                hosts,
+                ..scratch.access()
+            },
+        };
+        let output = run(
+            &scratch.command(&["sh", "-c", line]),
+            &confinement,
+            &Cancel::new().unwrap(),
+            &mut |_, _| {},
+        )
+        .unwrap();
+        assert_eq!(output.ended, Ended::Exited(3), "{}", output.text());
+        let names: Vec<&str> = output.refused.iter().map(|one| &*one.host).collect();
+        assert_eq!(names, listed, "{}", output.text());
+        assert!(output.elapsed < std::time::Duration::from_secs(3));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use code_commit_logging::Stamp;
 use code_commit_loop_order::WorkOrder;
 use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, Output, phrases, printable};
+use code_commit_report::{BAD, GOOD, Output, phrases, printable, printable_name};
 use code_commit_settings::{Keys, Layer, Settings};
 use serde_json::json;
 
@@ -42,7 +42,7 @@ impl Subject {
     fn name(&self) -> String {
         self.line.as_ref().map_or_else(
             || "the build".to_owned(),
-            |line| format!("`{}`", printable(line)),
+            |line| format!("`{}`", printable_name(line)),
         )
     }
 }
@@ -244,7 +244,7 @@ struct Ears(Output);
 impl Observer for Ears {
     fn see(&mut self, event: &Event<'_>) {
         if let Event::Warning(problem) = event {
-            self.0.warn(&printable(&problem.message));
+            self.0.warn(&problem.message);
         }
     }
 }

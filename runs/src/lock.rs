@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use code_commit_apply::{Lock, LockError};
 use code_commit_perform::Settled;
 use code_commit_repo::WorkTree;
-use code_commit_report::{phrases, printable, printable_name};
+use code_commit_report::{phrases, printable_name};
 use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
@@ -135,7 +135,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             applied
                 .warnings
                 .iter()
-                .for_each(|warning| host.output.warn(&printable(&warning.to_string())));
+                .for_each(|warning| host.output.warn(&warning.to_string()));
         }
     }
     settle(lock, tree, host)?;

@@ -22,6 +22,11 @@ pub const QUERY: &str = "agent-config/query.txt";
 /// The file that `rollup` writes.
 pub const CODE_ROLLUP: &str = "agent-config/codeRollup.txt";
 
+/// How to say what to change.
+pub fn query_hint(file: &str) -> String {
+    format!("describe the change with -m \"…\", or in {file}")
+}
+
 /// A missing item, with a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {

@@ -84,7 +84,7 @@ impl<'p> Registry<'p> {
     /// What to do if no run is found.
     fn hint(&self, named: Option<&str>, all: &[Known]) -> String {
         if all.is_empty() {
-            return "start the first one with code-commit; code-commit demo shows an example"
+            return "runs are no part of a clone; start the first one here with code-commit -m \"…\"; code-commit demo shows an example"
                 .to_owned();
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {

@@ -128,7 +128,7 @@ fn tell(done: &code_commit_apply::Undone, run: &Path, verb: &str, host: Host<'_>
     done.applied
         .warnings
         .iter()
-        .for_each(|warning| output.warn(&printable(&warning.to_string())));
+        .for_each(|warning| output.warn(&warning.to_string()));
     output.object(&json!({ "run": records::name(run), verb: changes }));
     for change in changes {
         let what = match change.action {
@@ -136,7 +136,7 @@ fn tell(done: &code_commit_apply::Undone, run: &Path, verb: &str, host: Host<'_>
             Action::Write => verb,
             Action::None => "already there:",
         };
-        output.report(&format!("{what} {}", printable(&change.path)));
+        output.report(&format!("{what} {}", printable_name(&change.path)));
     }
     changes.len()
 }

@@ -131,15 +131,24 @@ fn with_flag_named(mut error: Error, words: &[OsString]) -> Error {
     } else {
         word.contains(char::is_whitespace)
     };
-    let behind_commit = words
-        .windows(2)
-        .any(|pair| pair == [OsStr::new("--commit"), OsStr::new(word)]);
-    let tip = if behind_commit {
-        "the message of a commit follows an equals sign: --commit=\"…\""
-    } else if is_query {
-        "a query is the value of -m: code-commit -m \"…\""
-    } else {
-        return error;
+    let flag = words.windows(2).find_map(|pair| match pair {
+        [flag, value] if value == OsStr::new(word) => {
+            flag.to_str().filter(|flag| flag.starts_with("--"))
+        }
+        _ => None,
+    });
+    let tip = match flag {
+        Some("--commit") => {
+            "the message of a commit follows an equals sign: --commit=\"…\"".to_owned()
+        }
+        Some(flag) if matches!(word.as_str(), "true" | "false") => {
+            format!("the value of a switch follows an equals sign: {flag}={word}")
+        }
+        _ if is_query => "a query is the value of -m: code-commit -m \"…\"".to_owned(),
+        _ if word == "commit" => {
+            "the default loop has no command of its own: code-commit -m \"…\"".to_owned()
+        }
+        _ => return error,
     };
     error.insert(
         ContextKind::Suggested,
@@ -254,6 +263,22 @@ mod tests {
             (
                 &["code-commit", "--commit", "a message"],
                 "follows an equals sign: --commit=",
+            ),
+            (
+                &["code-commit", "--network", "false"],
+                "the value of a switch follows an equals sign: --network=false",
+            ),
+            (
+                &["code-commit", "--edits", "true", "-m", "greet"],
+                "the value of a switch follows an equals sign: --edits=true",
+            ),
+            (
+                &["code-commit", "commit"],
+                "the default loop has no command of its own: code-commit -m",
+            ),
+            (
+                &["code-commit", "commit", "-m", "greet"],
+                "the default loop has no command of its own: code-commit -m",
             ),
         ] {
             let error = Cli::read(words.iter().map(OsString::from), bases)

@@ -11,7 +11,7 @@ use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_parser::Errors;
 use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO};
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, Output, phrases, printable};
+use code_commit_report::{BAD, Output, phrases, printable, printable_name};
 use code_commit_runs::commit::leaves_tree_changed;
 use code_commit_runs::gitignore::hides_agent_config;
 use code_commit_runs::registry::Registry;
@@ -74,12 +74,12 @@ fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Res
                 output.report(&printable(text.trim_end()));
             }
             for warning in warnings {
-                output.warn(&printable(&warning.message));
+                output.warn(&warning.message);
             }
             applied
                 .warnings
                 .iter()
-                .for_each(|warning| output.warn(&printable(&warning.to_string())));
+                .for_each(|warning| output.warn(&warning.to_string()));
             let is_as_before = applied
                 .changes
                 .iter()
@@ -164,9 +164,9 @@ fn done(applied: &Applied, mood: &str, output: &Output) -> Exit {
     for change in &applied.changes {
         let what = match (mood, change.action) {
             ("", _) => phrases::change(change),
-            (_, Action::Write) => format!("{mood} written: {}", printable(&change.path)),
-            (_, Action::Delete) => format!("{mood} deleted: {}", printable(&change.path)),
-            (_, Action::None) => format!("{mood} left as it is: {}", printable(&change.path)),
+            (_, Action::Write) => format!("{mood} written: {}", printable_name(&change.path)),
+            (_, Action::Delete) => format!("{mood} deleted: {}", printable_name(&change.path)),
+            (_, Action::None) => format!("{mood} left as it is: {}", printable_name(&change.path)),
         };
         output.report(&what);
     }
@@ -182,7 +182,7 @@ fn refused(problems: &[Problem], output: &Output) -> Exit {
         .collect();
     output.object(&json!({ "ok": false, "changed": [], "refused": refused, "errors": [] }));
     for problem in problems {
-        let text = format!("{} [{}]", printable(&problem.message), problem.code);
+        let text = format!("{} [{}]", printable_name(&problem.message), problem.code);
         output.error_block(&format!("{} {text}", output.paint_note(BAD, "refused:")));
     }
     output.note("nothing was written");

@@ -41,7 +41,7 @@ pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     loaded
         .ignored
         .iter()
-        .for_each(|what| output.warn(&printable(&files.why_ignored(what))));
+        .for_each(|what| output.warn(&files.why_ignored(what)));
     Ok(Exit::Done)
 }
 

@@ -6,7 +6,7 @@ mod journal;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use code_commit_report::{Output, STRONG, printable};
+use code_commit_report::{Output, STRONG, printable_name};
 use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::Layer;
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     found
         .warnings
         .iter()
-        .for_each(|warning| output.warn(&printable(warning)));
+        .for_each(|warning| output.warn(warning));
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");
     }
@@ -173,7 +173,7 @@ fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
         let cost = sum
             .cost_usd()
             .map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let (name, note) = (printable(name), sum.note());
+        let (name, note) = (printable_name(name), sum.note());
         let [calls, turns, tokens @ ..] = sum
             .figures()
             .map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));

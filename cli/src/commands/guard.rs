@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_guard::{Guard, Op, OpenError, Request, Verdict};
 use code_commit_logging::name_as_text;
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, printable};
+use code_commit_report::{BAD, GOOD, printable_name};
 use code_commit_runs::{Exit, Failure, Host, commit};
 use code_commit_settings::Layer;
 use serde_json::json;
@@ -48,7 +48,7 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
                 output.report(&format!(
                     "{}   {}",
                     output.paint(GOOD, "allow"),
-                    printable(&shown)
+                    printable_name(&shown)
                 ));
             }
             Verdict::Refused(refusal) => {
@@ -60,7 +60,7 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
                 output.report(&format!(
                     "{}  {} [{code}]",
                     output.paint(BAD, "refuse"),
-                    printable(&reason)
+                    printable_name(&reason)
                 ));
             }
         }

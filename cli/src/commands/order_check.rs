@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_loop_order::{FieldProblem, WorkOrder};
-use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable};
+use code_commit_report::{BAD, GOOD, Output, STRONG, phrases, printable_name};
 use code_commit_runs::order::{self, preflight};
 use code_commit_runs::trusted::Trusted;
 use code_commit_runs::{Exit, Failure, Host, check};
@@ -32,7 +32,7 @@ pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
         Ok(order) => {
             problems.extend(against(order, &trusted, &settings)?);
             problems.extend(order::unfit(order, tree.root(), environment));
-            order::warn_of_verification(order, tree.root(), host);
+            order::warn_of_verification(order, &tree, host);
         }
         Err(found) => problems.clone_from(found),
     }
@@ -93,7 +93,7 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
         "ok": problems.is_empty(), "file": file.display().to_string(),
         "work_order_hash": order.map(|order| &order.hash), "problems": list,
     }));
-    let shown = printable(&file.display().to_string());
+    let shown = printable_name(&file.display().to_string());
     if problems.is_empty() {
         output.report(&format!("{} {shown}", output.paint(GOOD, "ok")));
         if let Some(order) = order {
@@ -110,7 +110,7 @@ fn report(file: &Path, order: Option<&WorkOrder>, problems: &[FieldProblem], out
             "" => String::new(),
             field => format!("{} ", output.paint(STRONG, field)),
         };
-        output.report(&format!("  {field}{}", printable(&problem.message)));
+        output.report(&format!("  {field}{}", printable_name(&problem.message)));
     }
 }
 
@@ -118,7 +118,7 @@ fn facts(order: &WorkOrder) -> String {
     let commands: Vec<String> = order
         .acceptance_commands
         .iter()
-        .map(|command| format!("\n  runs {}", printable(&command.text)))
+        .map(|command| format!("\n  runs {}", printable_name(&command.text)))
         .collect();
     format!(
         "  may write {}, shows {}{}\n  hash {}",

@@ -1,12 +1,13 @@
 //! `code-commit page`: runs as files that somebody else reads, written to a file or to standard output.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::Redactor;
 use code_commit_page::Excerpt;
-use code_commit_report::{phrases, printable};
+use code_commit_report::{phrases, printable_name};
 use code_commit_runs::chronicle::Found;
 use code_commit_runs::{Exit, Failure, Host, chronicle};
 use code_commit_settings::Keys;
@@ -18,6 +19,13 @@ use crate::args::{PageArgs, PageFormat};
 /// `code-commit page`: a run, or all runs of the project, as one file; or an index with a page for each run.
 pub fn run(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let root = host.root()?;
+    let is_html = args.all || args.format == PageFormat::Html;
+    if is_html && args.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::refused(
+            anyhow!("a page is HTML, which a terminal does not show"),
+            "write it to a file, and open that in a browser: code-commit page --output run.html",
+        ));
+    }
     if args.all {
         let folder = args.output.as_deref().filter(|path| is_folder(path));
         return all(args.output.as_deref(), folder, &root, host);
@@ -116,7 +124,7 @@ fn deliver(bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Result<Exit, Fa
     output.object(&json!({ "event": "page", "file": name, "bytes": size }));
     output.report(&format!(
         "{}: {}",
-        printable(&name),
+        printable_name(&name),
         phrases::bytes(size as u64)
     ));
     Ok(Exit::Done)

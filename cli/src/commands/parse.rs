@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use code_commit_parser::{Diagnostic, FileAction, Reply, Wording};
-use code_commit_report::{Output, phrases, printable};
+use code_commit_report::{Output, phrases, printable, printable_name};
 use code_commit_runs::{Exit, Failure, text};
 use serde_json::{Value, json};
 
@@ -107,15 +107,15 @@ fn report(reply: &Reply<'_>, output: &Output) {
             FileAction::Write(content) => {
                 format!(
                     "write   {}  {}",
-                    printable(file.path),
+                    printable_name(file.path),
                     phrases::bytes(content.len() as u64)
                 )
             }
             FileAction::Edit(hunks) => {
                 let hunks = phrases::count(hunks.iter().count() as u64, "hunk");
-                format!("edit    {}  {hunks}", printable(file.path))
+                format!("edit    {}  {hunks}", printable_name(file.path))
             }
-            FileAction::Delete => format!("delete  {}", printable(file.path)),
+            FileAction::Delete => format!("delete  {}", printable_name(file.path)),
         };
         output.report(&what);
     }

@@ -29,10 +29,11 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
         } else {
             anyhow!("only trust and reopen take the number of a phase")
         };
-        return Err(Failure::refused(
-            error,
-            "code-commit phase trust N, code-commit phase reopen N",
-        ));
+        let help = match (args.action, args.number) {
+            (Action::Run, Some(number)) => format!("to run that phase: code-commit phase {number}"),
+            _ => "code-commit phase trust N, code-commit phase reopen N".to_owned(),
+        };
+        return Err(Failure::refused(error, help));
     }
     match args.action {
         Action::Init => init::run(&root, output),

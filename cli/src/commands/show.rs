@@ -99,7 +99,7 @@ fn line(began_ms: i64, found: &Found, run: &Run, host: Host<'_>) {
             phrases::seconds(Duration::from_millis(elapsed_ms))
         )
     });
-    let query = query.map_or_else(String::new, |query| format!("  {}", printable(&query)));
+    let query = query.map_or_else(String::new, |query| format!("  {}", printable_name(&query)));
     // The loop is named where the name of the run does not say it.
     let kind = if run.name.contains(&run.kind) {
         String::new()
@@ -157,7 +157,7 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     ));
     run.title()
         .iter()
-        .for_each(|title| output.report_prose(&printable(title)));
+        .for_each(|title| output.report_prose(&printable_name(title)));
     run.parent
         .iter()
         .for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));

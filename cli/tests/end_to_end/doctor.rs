@@ -119,7 +119,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
         .project
         .write("code-commit.toml", b"[limits]\nmax_calls = 0\n")
         .unwrap();
-    insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @"
+    insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @r#"
     exit 3
     --- out
     NO  configuration   0 would allow nothing; for no limit leave it out
@@ -135,13 +135,32 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     ok  state           [ROOT]/.git/code-commit
     ok  .gitignore      the next run adds a line that keeps /agent-config out
     NO  query           there is no agent-config/query.txt
-                        help: describe the change in agent-config/query.txt
+                        help: describe the change with -m "…", or in agent-config/query.txt
     ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
     NO  build           there is no build.sh
                         help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
     no run can start: 4 to fix, first: configuration
     --- err
-    ");
+    "#);
+}
+
+#[test]
+fn commands_that_only_look_make_nothing() {
+    let scene = Scene::with_replies([]);
+    let state = scene.project.root().join(".git/code-commit");
+    for command in ["doctor", "runs", "show", "diff", "page", "costs", "config"] {
+        let ran = scene.run(&[command]);
+        assert!(!state.exists(), "{command}: {ran}");
+    }
+    let shown = scene.run(&["show"]);
+    assert_eq!(shown.code, Some(7), "{shown}");
+    assert!(
+        shown.err.contains("there is no run here yet")
+            && shown.err.contains(
+                "runs are no part of a clone; start the first one here with code-commit -m"
+            ),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::thread;
 
-use code_commit_fixtures::server::Script;
+use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_runner::{Mode, probe};
 
 use crate::scenes::commit::Scene;
@@ -59,13 +59,48 @@ fn a_refused_host_is_named_with_its_reason_and_the_flag_that_opens_it() {
     };
     let ran = user.check(&["--allow-host", "127.0.0.1:9"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    let flat = ran.err.replace("\n  ", " ").replace('\n', " ");
-    let said = "the command did not reach example.org (not an allowed host), mirror.example:8443 (not an allowed host)";
+    let flat = flat(&ran.err);
+    let said = "the build asked for example.org, mirror.example:8443; allow them with --allow-host example.org --allow-host mirror.example:8443";
     assert_eq!(flat.matches(said).count(), 1, "{ran}");
-    assert!(
-        flat.contains("--allow-host example.org --allow-host mirror.example:8443"),
-        "{ran}"
-    );
+}
+
+/// Without a word of any tool: it looks a name up, and fails.
+#[test]
+fn a_host_that_a_red_build_looked_up_is_named_once_a_run_and_in_the_last_block() {
+    let build = "#!/bin/sh\ngetent hosts registry.example\ngrep -q good file.txt\n";
+    let Some(user) = User::new(&[
+        IGNORE,
+        ("build.sh", build),
+        ("file.txt", "bad\n"),
+        ("agent-config/query.txt", "Be good.\n"),
+    ]) else {
+        return;
+    };
+    let said = "the build asked for registry.example; allow it with --allow-host registry.example";
+    let checked = user.check(&[]);
+    assert_eq!(checked.code, Some(1), "{checked}");
+    assert_eq!(flat(&checked.err).matches(said).count(), 1, "{checked}");
+    let replies = ["worse", "worst", "still"]
+        .map(|text| format!("^^^file.txt\n{text}\n^^^end\n"))
+        .map(|reply| Step::text(&reply));
+    let scene = Scene {
+        server: Server::start(Script::new(replies)).unwrap(),
+        ..user.scene
+    };
+    let mut args = scene.flags();
+    args[5] = "namespaces";
+    let ran = scene.run_keyed(&[&args[..], &["--rounds", "3"]].concat());
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert_eq!(flat(&ran.err).matches(said).count(), 1, "{ran}");
+    assert_eq!(flat(&ran.out).matches(said).count(), 1, "{ran}");
+    scene.project.write("file.txt", b"good\n").unwrap();
+    let green = scene.run(&["check", "--sandbox", "namespaces"]);
+    assert_eq!(green.code, Some(0), "{green}");
+    assert!(!green.to_string().contains("registry.example"), "{green}");
+}
+
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -83,7 +118,7 @@ fn a_name_leads_into_a_private_network_only_with_its_range() {
     };
     let refused = user.check(&["--allow-host", &host]);
     assert_eq!(refused.code, Some(1), "{refused}");
-    let flat = refused.err.replace("\n  ", " ").replace('\n', " ");
+    let flat = flat(&refused.err);
     assert!(
         flat.contains(&format!("{host} (leads to "))
             && flat.contains(&format!("--allow-host {host}=")),

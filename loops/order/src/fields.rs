@@ -56,8 +56,14 @@ impl Fields {
                 "the order begins with a byte order mark; JSON has none",
             ));
         }
-        let Unique(values) = serde_json::from_slice(json)
-            .map_err(|error| FieldProblem::new("", format!("the order cannot be read: {error}")))?;
+        let Unique(values) = serde_json::from_slice(json).map_err(|error| {
+            let form = if error.is_data() {
+                ""
+            } else {
+                "; an order is one JSON object"
+            };
+            FieldProblem::new("", format!("the order cannot be read: {error}{form}"))
+        })?;
         Ok(Self {
             values,
             problems: Vec::new(),

@@ -18,15 +18,15 @@ pub struct AgentLimits {
 }
 
 /// Usage so far. `None` means "not reported", which is not zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentUsage {
     cost_usd: Option<f64>,
     tokens: Option<u64>,
     time_ms: u64,
     /// The most that one turn has reported.
     largest: Amount,
-    /// Whether a turn counts as all that was left.
-    is_assumed: bool,
+    /// How the last turn ended that counts as all that was left.
+    assumed: Option<String>,
 }
 
 impl Default for AgentUsage {
@@ -37,7 +37,7 @@ impl Default for AgentUsage {
             tokens: Some(0),
             time_ms: 0,
             largest,
-            is_assumed: false,
+            assumed: None,
         }
     }
 }
@@ -77,17 +77,19 @@ impl AgentUsage {
         if turned.end.then == TurnAdvice::Repeat {
             let largest = self.largest;
             cost = self
-                .at_most(cost.or(largest.cost_usd), remaining.cost_usd)
+                .at_most(cost.or(largest.cost_usd), remaining.cost_usd, turned)
                 .or(Some(0.0));
             tokens = self
-                .at_most(tokens.or(largest.tokens), remaining.tokens)
+                .at_most(tokens.or(largest.tokens), remaining.tokens, turned)
                 .or(Some(0));
         }
         self.add_parts(cost, tokens, turned.elapsed_ms);
     }
 
-    fn at_most<T>(&mut self, known: Option<T>, remaining: Option<T>) -> Option<T> {
-        self.is_assumed |= known.is_none() && remaining.is_some();
+    fn at_most<T>(&mut self, known: Option<T>, remaining: Option<T>, turned: &Turned) -> Option<T> {
+        if known.is_none() && remaining.is_some() {
+            self.assumed = Some(turned.end.to_string());
+        }
         known.or(remaining)
     }
 
@@ -165,12 +167,11 @@ impl AgentUsage {
         Some(limit(Limit::Tokens, message))
     }
 
-    fn assumption(&self) -> &'static str {
-        if self.is_assumed {
-            "; a turn that was cut off counts as all that was left"
-        } else {
-            ""
-        }
+    fn assumption(&self) -> String {
+        let ended = self.assumed.as_ref().map(|ended| {
+            format!("; a turn that ended without figures ({ended}) counts as all that was left")
+        });
+        ended.unwrap_or_default()
     }
 
     fn time(&self, limits: &AgentLimits) -> Option<Cause> {
@@ -333,7 +334,7 @@ mod tests {
         };
         let cut_off = || [begins(20), turned(None, None, TurnAdvice::Repeat)];
         let alone = cut_off();
-        insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: the run has used 20 tokens, and may use 20; a turn that was cut off counts as all that was left");
+        insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: the run has used 20 tokens, and may use 20; a turn that ended without figures (answered) counts as all that was left");
         assert_eq!(
             passed(&alone, &raised),
             None,

@@ -99,7 +99,13 @@ impl Run<'_> {
         sinks
             .close(note.as_deref())
             .map_err(|source| record.folder().error("write", log, source))?;
-        tell_about(&output, &settings.confinement, &settings.env, record)?;
+        tell_about(
+            "command",
+            &output,
+            &settings.confinement,
+            &settings.env,
+            record,
+        )?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record

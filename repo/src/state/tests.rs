@@ -42,6 +42,23 @@ fn state_in_the_tree_counts_only_if_it_was_made_here() {
 }
 
 #[test]
+fn the_place_of_the_state_is_known_before_anything_is_made_there() {
+    let scratch = Scratch::new();
+    let across = across_disks();
+    let trees = [scratch.path()]
+        .into_iter()
+        .chain(across.iter().map(|(scratch, _)| scratch.path()));
+    for root in trees {
+        let tree = WorkTree::at(root).unwrap();
+        let (place, of_root) = (tree.state_place().unwrap(), tree.state_of_root().unwrap());
+        assert!(!place.exists(), "{}", place.display());
+        assert_eq!(place, of_root);
+        assert_eq!(tree.state_dir().unwrap(), place);
+        assert_eq!(tree.state_place().unwrap(), place);
+    }
+}
+
+#[test]
 fn state_that_a_clone_has_brought_is_refused() {
     let Some((scratch, _git)) = across_disks() else {
         return;

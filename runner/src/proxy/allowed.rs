@@ -82,7 +82,7 @@ fn number(address: IpAddr) -> (u32, u128) {
     }
 }
 
-/// A host that a command asked the proxy for, and did not reach.
+/// A host that a command looked up or asked the proxy for, and did not reach.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error("{host} ({why})")]

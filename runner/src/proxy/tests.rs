@@ -33,7 +33,9 @@ fn proxy(hosts: &[(&str, Option<u16>)]) -> (Proxy, SocketAddr) {
 fn started(hosts: Vec<AllowedHost>) -> (Proxy, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    (Proxy::start(hosts, |_| Some(listener)).unwrap(), address)
+    let names = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let sockets = vec![names.into(), listener.into()];
+    (Proxy::start(hosts, |_| Some(sockets)).unwrap(), address)
 }
 
 /// A server that answers one connection with what it was sent before an empty line.

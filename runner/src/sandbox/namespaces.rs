@@ -11,7 +11,6 @@
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -54,8 +53,7 @@ pub(super) fn prepare(
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let (ours, theirs) = pair().map_err(fault)?;
-    let proxy = access
-        .has_proxy()
+    let proxy = (!access.network)
         .then(|| proxy(access))
         .transpose()
         .map_err(fault)?;
@@ -110,6 +108,7 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
         has_network: access.network,
+        has_proxy: access.has_proxy(),
         has_terminal: group == Group::Ours,
         env: environment(&command, access),
         cwd: command.cwd,
@@ -137,16 +136,15 @@ pub(crate) struct Control {
     socket: OwnedFd,
     /// Found out while the helpers start.
     task: Option<Box<dyn FnOnce() -> Task>>,
-    /// The proxy, and the socket through which it gets its listener.
+    /// The proxy, and the socket through which it gets its own.
     proxy: Option<(Proxy, OwnedFd)>,
 }
 
-/// A proxy that waits for its listener.
+/// A proxy that waits for its sockets. Without hosts it only lists those that the command looks up.
 fn proxy(access: &Access) -> io::Result<(Proxy, OwnedFd)> {
     let (ours, theirs) = pair()?;
     let proxy = Proxy::start(access.hosts.clone(), move |is_ready| {
-        let listener = is_ready(ours.as_fd()).then(|| descriptors(ours.as_fd()).ok())?;
-        listener?.pop().map(TcpListener::from)
+        is_ready(ours.as_fd()).then(|| descriptors(ours.as_fd()).ok())?
     })?;
     Ok((proxy, theirs))
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::access::Access;
 
 /// The name of the machine in a sandbox with namespaces; it resolves to the loopback.
-pub(super) const HOST_NAME: &str = "code-commit";
+pub(crate) const HOST_NAME: &str = "code-commit";
 
 /// Keys whose values are secrets, in lower case.
 const SECRETS: [&str; 5] = ["extraheader", "pass", "password", "smtppass", "token"];
@@ -25,8 +25,10 @@ pub(super) fn files(access: &Access) -> Vec<(PathBuf, String)> {
         ("/etc/group", groups()),
         ("/etc/hosts", hosts(access)),
     ];
+    let name_server = ("/etc/resolv.conf", "nameserver 127.0.0.1\n".to_owned());
     let files = files
         .into_iter()
+        .chain((!access.network).then_some(name_server))
         .map(|(path, content)| (path.into(), content));
     files.chain(without_secrets(access)).collect()
 }

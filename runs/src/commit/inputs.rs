@@ -73,13 +73,7 @@ impl Sources<'_> {
         let mut or_missing =
             |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let query_file = self.place(QUERY);
-        let from_file = || {
-            preflight::input(
-                root,
-                &query_file,
-                &format!("describe the change in {query_file}"),
-            )
-        };
+        let from_file = || preflight::input(root, &query_file, &preflight::query_hint(&query_file));
         let text = or_missing(query.text().unwrap_or_else(from_file));
         let codebase = self
             .codebase(text.as_deref().unwrap_or_default())?

@@ -8,7 +8,7 @@ use code_commit_apply::Lock;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, Output, STRONG, printable};
+use code_commit_report::{BAD, GOOD, Output, STRONG, printable_name};
 use code_commit_settings::{Keys, Layer};
 use serde_json::json;
 
@@ -252,7 +252,7 @@ fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
         &setting
             .host
             .output
-            .paint(STRONG, &printable(&file.display().to_string())),
+            .paint(STRONG, &printable_name(&file.display().to_string())),
     );
     let failure = match order(read, setting) {
         Ok(done) => return Row::of(file, done.as_ref()),
@@ -322,7 +322,7 @@ fn table(rows: &[Row], of: usize, output: &Output) {
     output.report("");
     for row in rows {
         let style = if row.exit == Exit::Done { GOOD } else { BAD };
-        let file = printable(&row.file.display().to_string());
+        let file = printable_name(&row.file.display().to_string());
         let verdict = output.paint(style, row.verdict);
         output.report_prose(&format!(
             "{verdict}  {file:width$}  {:21}  attempts {}",

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, verification};
 use code_commit_parser::proposal::normalized_path;
 use code_commit_prompt::order::{Allowed, Context};
+use code_commit_repo::WorkTree;
 use code_commit_report::printable;
 use code_commit_settings::Environment;
 
@@ -120,6 +121,21 @@ pub fn unfit(order: &WorkOrder, root: &Path, environment: &Environment) -> Vec<F
         .collect()
 }
 
+/// What verifies every attempt, for a person.
+pub(super) fn verification_line(root: &Path) -> String {
+    let has_script = root.join(VERIFY_SCRIPT).is_file();
+    let commands: Vec<String> = verification(has_script)
+        .iter()
+        .map(|words| words.join(" "))
+        .collect();
+    let why = if has_script {
+        String::new()
+    } else {
+        format!(" (there is no {VERIFY_SCRIPT})")
+    };
+    format!("verification: {}{why}", commands.join(", "))
+}
+
 /// The commands that decide about an order, each with its command line: verification, then acceptance.
 pub(super) fn deciding(order: &WorkOrder, root: &Path) -> Vec<(String, Vec<String>)> {
     let words = |words: &&[&str]| {
@@ -165,7 +181,8 @@ fn interpreter_of(path: &str, order: &WorkOrder, root: &Path) -> Option<String> 
 
 /// Without these programs every attempt would fail in its verification, whatever the model writes (S2 §6.5).
 /// The order is not wrong and cannot change these commands, so this is a warning.
-pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
+pub fn warn_of_verification(order: &WorkOrder, tree: &WorkTree, host: Host<'_>) {
+    let root = tree.root();
     let Host {
         environment,
         output,
@@ -181,9 +198,25 @@ pub fn warn_of_verification(order: &WorkOrder, root: &Path, host: Host<'_>) {
             format!(", or write {VERIFY_SCRIPT}, which then takes its place"),
         ),
     };
+    let is_python = |path: &Path| path.extension().is_some_and(|end| end == "py");
+    let allowed = || {
+        order
+            .allowed_files
+            .iter()
+            .any(|path| is_python(Path::new(path)))
+    };
+    let tracked = |paths: Vec<PathBuf>| paths.iter().any(|path| is_python(path));
     if let Some(missing) = missing(program, root, environment) {
         output.warn(&format!(
             "{missing}, so the verification of every attempt will fail: install it{way_out}"
+        ));
+    } else if !has_script && !allowed() && !tree.tracked_paths().is_ok_and(tracked) {
+        let [.., tests] = verification(false) else {
+            return;
+        };
+        output.warn(&format!(
+            "there is no Python file for `{}` to test, so the verification of every attempt will fail: write {VERIFY_SCRIPT}, which then takes its place",
+            tests.join(" ")
         ));
     }
     let written_for = interpreter_of(VERIFY_SCRIPT, order, root);

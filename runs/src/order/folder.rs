@@ -10,7 +10,7 @@ use code_commit_engine::Outcome;
 use code_commit_logging::{Journal, Redactor, RunFolder};
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_repo::{Git, WorkTree};
-use code_commit_report::{Output, printable};
+use code_commit_report::Output;
 
 use crate::exit::Failure;
 use crate::life::InTree;
@@ -201,7 +201,7 @@ pub(super) fn clear_up(
         }
         warnings
             .iter()
-            .for_each(|warning| output.warn(&printable(&warning.message)));
+            .for_each(|warning| output.warn(&warning.message));
         // From here on changes in the tree are the user's.
         run.restored = true;
         run.write(state)?;

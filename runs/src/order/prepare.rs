@@ -64,7 +64,8 @@ pub(super) fn prepare(
         Some(known) => known,
         None => {
             can_begin(&read, tree.root(), setting)?;
-            files::warn_of_verification(&read.order, tree.root(), host);
+            host.output.note(&files::verification_line(tree.root()));
+            files::warn_of_verification(&read.order, tree, host);
             anew(&read, tree, &out, &baseline, setting)?
         }
     };

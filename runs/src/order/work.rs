@@ -22,7 +22,7 @@ use code_commit_perform::{
     Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
 };
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, Counts, GOOD, printable};
+use code_commit_report::{BAD, Counts, GOOD, printable, printable_name};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
@@ -298,7 +298,7 @@ impl Loop for Order<'_> {
         let output = self.setting.host.output;
         warnings
             .iter()
-            .for_each(|warning| output.warn(&printable(&warning.message)));
+            .for_each(|warning| output.warn(&warning.message));
         let mut unfinished = self.unfinished.borrow_mut();
         unfinished.restored = true;
         Ok(unfinished.write(&self.state)?)
@@ -357,9 +357,18 @@ impl Loop for Order<'_> {
         };
         let verdict = output.paint(style, summary.verdict.as_str());
         let attempts = summary.attempts.len();
+        let brief = summary
+            .attempts
+            .last()
+            .and_then(|last| last.failure_brief.as_ref());
+        let failed = brief.and_then(|brief| {
+            let command = printable_name(brief.command.as_ref()?);
+            Some(format!(": `{command}` failed with {}", brief.exit_code?))
+        });
         output.report(&format!(
-            "{verdict} ({}) after {attempts} {tries}",
-            summary.ended_stage
+            "{verdict} ({}) after {attempts} {tries}{}",
+            summary.ended_stage,
+            failed.unwrap_or_default()
         ));
         for change in over.changes {
             output.report(&code_commit_report::file_line(&change.stat(), output));

@@ -169,28 +169,9 @@ impl Secrets {
     }
 }
 
-/// `NAME=value` lines; a leading `export` and quotes are removed.
+/// A line that is no setting is left out.
 fn parse(text: &str) -> BTreeMap<String, String> {
-    let pair = |line: &str| {
-        let line = line.trim();
-        let (name, value) = line
-            .strip_prefix("export ")
-            .unwrap_or(line)
-            .split_once('=')?;
-        let value = value.trim();
-        let inner = ['"', '\'']
-            .iter()
-            .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-        let plain = || value.split(" #").next().unwrap_or_default().trim();
-        Some((
-            name.trim().to_owned(),
-            inner.unwrap_or_else(plain).to_owned(),
-        ))
-    };
-    text.lines()
-        .filter(|line| !line.trim_start().starts_with('#'))
-        .filter_map(pair)
-        .collect()
+    dotenvy::from_read_iter(text.as_bytes()).flatten().collect()
 }
 
 #[cfg(test)]
@@ -229,8 +210,9 @@ mod tests {
 
     #[test]
     fn a_dot_env_file_is_read_as_its_users_write_it() {
-        let read =
-            parse("# c\nGEMINI_API_KEY=abc\nexport A = 'x y'\nB=\"q=1\"\nC=v # note\nnothing\n");
+        let read = parse(
+            "# c\nexport A = 'x y'\nB=\"q=1\"\nC=v # note\nnothing\nGEMINI_API_KEY=\"abc\" # mine\n",
+        );
         let list: Vec<_> = read
             .iter()
             .map(|(name, value)| format!("{name}={value}"))

@@ -104,7 +104,7 @@ impl Facts {
 impl Observer for Facts {
     fn see(&mut self, event: &code_commit_perform::Event<'_>) {
         if let code_commit_perform::Event::Warning(problem) = event {
-            self.output.warn(&printable(&problem.message));
+            self.output.warn(&problem.message);
         }
         let code_commit_perform::Event::Line { line, json } = event else {
             return;

@@ -330,7 +330,7 @@ impl Observer for Lines {
         if let code_commit_perform::Event::Warning(problem) = event {
             self.output
                 .object(&json!({ "event": "warning", "problem": problem }));
-            self.output.warn(&printable(&problem.message));
+            self.output.warn(&problem.message);
         }
         if let code_commit_perform::Event::Line { line, .. } = event {
             self.recorded(line);

@@ -1,6 +1,6 @@
 //! A run in Markdown: for a job's summary, or a comment on a pull request.
 
-use code_commit_report::phrases;
+use code_commit_report::{phrases, printable_name};
 use code_commit_timeline::{FileEdit, Run};
 use similar::TextDiff;
 
@@ -78,14 +78,14 @@ fn escaped(text: &str) -> String {
 
 /// In a code span, in a table as well.
 fn code(text: &str) -> String {
-    let text = plain(text).replace(['\n', '\r'], " ").replace('|', "\\|");
+    let text = printable_name(text).replace('|', "\\|");
     let ticks = "`".repeat(longest_run(&text) + 1);
     let pad = if text.contains('`') { " " } else { "" };
     format!("{ticks}{pad}{text}{pad}{ticks}")
 }
 
 fn html(text: &str) -> String {
-    askama::filters::escape(plain(text), askama::filters::Html)
+    askama::filters::escape(printable_name(text), askama::filters::Html)
         .map_or_else(|_| String::new(), |safe| safe.to_string())
 }
 
@@ -95,4 +95,18 @@ fn longest_run(text: &str) -> usize {
         .map(str::len)
         .max()
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_break_in_a_name_begins_no_line() {
+        let name = "a\n\n### forged\r- `x`|";
+        for shown in [code(name), html(name), escaped(name)] {
+            assert!(!shown.contains(['\n', '\r']), "{shown}");
+        }
+        assert_eq!(code(name), "`` a\\u{a}\\u{a}### forged\\u{d}- `x`\\| ``");
+    }
 }

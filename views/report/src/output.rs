@@ -165,9 +165,13 @@ impl Output {
         }
     }
 
-    /// A warning on standard error.
+    /// A warning on standard error: one line, whatever names it holds.
     pub fn warn(&self, text: &str) {
-        let text = format!("{} {text}", self.paint_note(WARN, "warning:"));
+        let text = format!(
+            "{} {}",
+            self.paint_note(WARN, "warning:"),
+            printable_name(text)
+        );
         self.write_note(&fold(&text, &self.err, Some("warning: ".len())));
     }
 

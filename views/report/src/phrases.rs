@@ -5,7 +5,7 @@ use std::time::Duration;
 use code_commit_engine::{Action, Changed, Ended, Usage};
 use code_commit_timeline::Lost;
 
-use crate::output::{printable, printable_name};
+use crate::output::printable_name;
 
 /// `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -125,7 +125,7 @@ pub fn change(change: &Changed) -> String {
         (Action::Delete, _) => "deleted",
         (Action::None, _) => "left as it is:",
     };
-    format!("{verb} {}", printable(&change.path))
+    format!("{verb} {}", printable_name(&change.path))
 }
 
 /// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.

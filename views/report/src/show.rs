@@ -5,7 +5,7 @@ use std::time::Duration;
 use code_commit_engine::{Changed, GRADER, Problem};
 use code_commit_timeline::{Call, Change, Command, Event, Step, Steps, Tone, What};
 
-use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable};
+use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable, printable_name};
 use crate::phrases;
 
 /// This many files of a command are named.
@@ -81,8 +81,10 @@ fn call(of: &Call) -> Told {
 
 fn change(of: &Change) -> Told {
     if of.is_refused {
-        let refused =
-            |problem: &Problem| format!("refused: {} [{}]", problem.message, problem.code);
+        let refused = |problem: &Problem| {
+            let message = printable_name(&problem.message);
+            format!("refused: {message} [{}]", problem.code)
+        };
         return of
             .problems
             .iter()
@@ -97,7 +99,7 @@ fn change(of: &Change) -> Told {
     let told = reason.chain(written).map(|text| (Style::new(), text));
     // The summary marks what the build names: it is often what the work is about.
     let warnings = of.problems.iter().filter(|problem| problem.code != GRADER);
-    told.chain(warnings.map(|problem| (WARN, problem.message.clone())))
+    told.chain(warnings.map(|problem| (WARN, printable_name(&problem.message))))
         .collect()
 }
 
@@ -115,7 +117,7 @@ fn command(of: &Command) -> Told {
         true => GOOD,
         false => BAD,
     };
-    let mut told = vec![(style, format!("{}{how}{file}", of.name))];
+    let mut told = vec![(style, format!("{}{how}{file}", printable_name(&of.name)))];
     let who = if of.is_build() { "the build" } else { "they" };
     let by_it = by_command(who, &of.changes, of.ignored_bytes);
     told.extend(by_it.into_iter().map(|text| (Style::new(), text)));
@@ -129,12 +131,17 @@ fn event(of: &Event) -> Told {
         Tone::Warning => WARN,
         Tone::Bad => BAD,
     };
-    vec![(style, of.text.clone())]
+    let text = match &of.warning {
+        Some(_) => printable_name(&of.text),
+        None => of.text.clone(),
+    };
+    vec![(style, text)]
 }
 
 /// What a command changed besides. Warnings tell what of it was restored.
 pub(crate) fn by_command(who: &str, changes: &[Changed], ignored_bytes: u64) -> Vec<String> {
-    let changed = |file: &Changed| Some(format!("{} {}", file.letter()?, printable(&file.path)));
+    let changed =
+        |file: &Changed| Some(format!("{} {}", file.letter()?, printable_name(&file.path)));
     let changed: Vec<String> = changes.iter().filter_map(changed).collect();
     let changed = (!changed.is_empty())
         .then(|| format!("{who} changed: {}", phrases::first(&changed, NAMED)));

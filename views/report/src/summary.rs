@@ -8,7 +8,7 @@ use code_commit_logging::millis;
 use code_commit_timeline::{Lost, Steps, What};
 use serde::Serialize;
 
-use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable};
+use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable, printable_name};
 use crate::phrases;
 
 /// Its file in the run folder.
@@ -174,7 +174,7 @@ impl Summary {
         }
         for warning in self.warnings.iter().take(MOST_WARNINGS) {
             let head = output.paint(WARN, "  warning:");
-            output.report_prose(&format!("{head} {}", printable(&warning.message)));
+            output.report_prose(&format!("{head} {}", printable_name(&warning.message)));
         }
         if let Some(more) = phrases::rest(self.warnings.len(), MOST_WARNINGS) {
             output.report(&format!("  {more}: code-commit show"));
@@ -183,7 +183,7 @@ impl Summary {
             output.report(&format!("committed as {commit}"));
         }
         output.report(&self.figures());
-        output.report(&format!("log: {}", printable(&self.log)));
+        output.report(&format!("log: {}", printable_name(&self.log)));
     }
 
     fn headline(&self, output: &Output) -> String {
@@ -255,6 +255,6 @@ pub fn file_line(file: &FileStat, output: &Output) -> String {
     format!(
         "  {} {}  {counts}{by}",
         output.paint(STRONG, &file.status.to_string()),
-        printable(&file.path)
+        printable_name(&file.path)
     )
 }

@@ -14,7 +14,7 @@ use code_commit_engine::{
 use code_commit_parser::ErrorCode;
 
 use crate::live::LiveLine;
-use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable};
+use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable, printable_name};
 use crate::phrases;
 use crate::show::by_command;
 pub use counts::Counts;
@@ -25,6 +25,8 @@ use progress::Progress;
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
 const SHOWN_LINES: usize = 12;
+/// At most this many lines of a reply without files are shown.
+const ANSWER_LINES: usize = 10;
 
 /// Renders the events of one run on standard error.
 pub struct Terminal {
@@ -78,8 +80,7 @@ impl Terminal {
     }
 
     fn warn(&self, problem: &Problem) {
-        self.progress
-            .above(|| self.output.warn(&printable(&problem.message)));
+        self.progress.above(|| self.output.warn(&problem.message));
     }
 
     fn bad(&self, text: &str) {
@@ -114,7 +115,7 @@ impl Terminal {
                 self.changed(changes, warnings);
             }
             Line::Looked(looked) => self.lacking(&looked.failed),
-            Line::Broke(broke) => self.bad(&printable(&broke.message)),
+            Line::Broke(broke) => self.bad(&printable_name(&broke.message)),
             Line::Rejected(rejected) => self.refused("reply", &rejected.problems),
             Line::Built(built) => self.built(built),
             Line::Restored(restored) => {
@@ -162,7 +163,12 @@ impl Terminal {
 
     fn lacking(&self, failed: &[Condition]) {
         let wanted = failed.iter().map(code_commit_timeline::condition);
-        wanted.for_each(|one| self.bad(&format!("not as the order wants it: {}", printable(&one))));
+        wanted.for_each(|one| {
+            self.bad(&format!(
+                "not as the order wants it: {}",
+                printable_name(&one)
+            ));
+        });
     }
 
     fn changed<'p>(&self, changes: &[Changed], warnings: impl IntoIterator<Item = &'p Problem>) {
@@ -193,11 +199,7 @@ impl Terminal {
         if let Some(other) =
             served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
-            let text = format!(
-                "{} replied in the place of {}; its price counts",
-                printable(other),
-                printable(asked)
-            );
+            let text = format!("{other} replied in the place of {asked}; its price counts");
             self.progress.above(|| self.output.warn(&text));
         }
     }
@@ -210,15 +212,26 @@ impl Terminal {
         );
         problems
             .iter()
-            .for_each(|problem| self.under(&printable(&problem.message)));
+            .for_each(|problem| self.under(&printable_name(&problem.message)));
         // If the model writes text instead of files, the user needs to read it.
         let nothing_in_it = ErrorCode::NothingActionable.as_str();
         if problems.iter().any(|problem| problem.code == nothing_in_it) {
-            self.under(&format!(
-                "what it says is in {}/{}",
-                printable(&self.log),
-                printable(&self.answer)
-            ));
+            self.first_lines_of_answer();
+        }
+    }
+
+    fn first_lines_of_answer(&self) {
+        let Some(answer) = (self.read)(&self.answer) else {
+            return;
+        };
+        let lines = || answer.text.lines().filter(|line| !line.trim().is_empty());
+        lines()
+            .take(ANSWER_LINES)
+            .for_each(|line| self.under(&printable(line)));
+        if let Some(more) = lines().count().checked_sub(ANSWER_LINES + 1) {
+            let more = phrases::count(more as u64 + 1, "more line");
+            let place = printable_name(&format!("{}/{}", self.log, self.answer));
+            self.under(&self.output.paint_note(DIM, &format!("… {more} in {place}")));
         }
     }
 
@@ -255,7 +268,7 @@ impl Terminal {
             elapsed_ms,
             ..
         } = ran;
-        let command = printable(&argv.join(" "));
+        let command = printable_name(&argv.join(" "));
         let took = phrases::seconds(Duration::from_millis(*elapsed_ms));
         let good = self.output.paint_note(GOOD, "ok:");
         if ran.passed() {

@@ -117,6 +117,15 @@ fn journal() -> Vec<Value> {
 fn a_scripted_run_is_told_line_by_line() {
     let (output, out, err) = output();
     let read = |file: &str| {
+        if file == "1-response.txt" {
+            let text = (1..=14)
+                .map(|line| format!("I would change it: {line}\n\n"))
+                .collect();
+            return Some(Printout {
+                text,
+                is_whole: true,
+            });
+        }
         assert_eq!(file, "2-build.txt");
         let text: String = (1..=14).map(|line| format!("line {line}\n")).collect();
         Some(Printout {
@@ -158,12 +167,22 @@ fn a_scripted_run_is_told_line_by_line() {
         text: "Read the notes.\n",
     });
     terminal.see(&Event::Warning(&warning));
-    insta::assert_snapshot!(err.text(), @"
+    insta::assert_snapshot!(err.text(), @r"
     round 1/4  asking gemini/a-model (12.3 kB)
     round 1/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 1/4  reply refused, nothing was written:
                the reply holds no file
-               what it says is in logs/a-run/1-response.txt
+               I would change it: 1
+               I would change it: 2
+               I would change it: 3
+               I would change it: 4
+               I would change it: 5
+               I would change it: 6
+               I would change it: 7
+               I would change it: 8
+               I would change it: 9
+               I would change it: 10
+               … 4 more lines in logs/a-run/1-response.txt
     round 2/4  asking gemini/a-model (12.3 kB)
     round 2/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 2/4  created src/a.rs
@@ -186,7 +205,7 @@ fn a_scripted_run_is_told_line_by_line() {
     round 3/4  created src/a.rs
     round 3/4  the build passes (2.5 s)
     round 3/4  the service is busy; trying again in 12 s
-    warning: git runs this later
+    warning: git runs this\u{1b}[2K later
     ");
     insta::assert_snapshot!(out.text(), @"Read the notes.");
 }
@@ -308,6 +327,63 @@ fn a_run_is_summed_up_from_its_record() {
     rounds 3, 12,000 tokens in, 600 out, cost $0.0369, 1 min 15 s
     log: logs/a-run
     ");
+}
+
+/// A build can make a file of any name.
+#[test]
+fn a_line_break_in_a_name_begins_no_line() {
+    let (output, out, err) = output();
+    let name = "a\nforged: the build passes";
+    let message = format!("the build changed {name}, which it may not");
+    let mut built = built(1, json!({"how": "exited", "code": 1}));
+    let change = json!({"path": name, "action": "write", "created": true, "bytes": 3, "before_sha256": null, "after_sha256": "00"});
+    built["changes"] = json!([change]);
+    let mut applied = applied(1);
+    applied["changes"] = built["changes"].clone();
+    applied["warnings"] = json!([problem("runs-later", &message)]);
+    let mut rejected = rejected(1);
+    rejected["problems"] = json!([problem("refused", &message)]);
+    let warned = json!({"what": "warned", "warning": problem("put-back", &message)});
+    let lines: Vec<Line> = [rejected, applied, built, warned].map(line).into();
+    let mut terminal = Terminal::new(
+        output.clone(),
+        "gemini/a-model".to_owned(),
+        Counts::Rounds(4),
+        "logs".to_owned(),
+        Box::new(|_| None),
+    );
+    for line in &lines {
+        terminal.see(&Event::Line {
+            line,
+            json: &json!({}),
+        });
+    }
+    terminal.see(&Event::Warning(&problem("put-back", &message)));
+    steps("round", &Steps::untimed(&lines), &output);
+    let file = FileStat {
+        path: name.to_owned(),
+        status: 'A',
+        added: Some(1),
+        removed: Some(0),
+        named_by_build: false,
+        by_build: true,
+    };
+    let outcome = Outcome::Done { rounds: 1 };
+    Summary::of(
+        &lines,
+        outcome,
+        vec![file],
+        Duration::ZERO,
+        "logs".to_owned(),
+    )
+    .print(&output);
+    let all = format!("{}{}", out.text(), err.text());
+    assert!(all.contains("A a\\u{a}forged: the build passes"), "{all}");
+    assert!(
+        !all.lines()
+            .any(|line| line.trim_start().starts_with("forged")),
+        "{all}"
+    );
 }
 
 #[test]

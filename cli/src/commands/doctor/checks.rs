@@ -198,15 +198,17 @@ fn service(model: &dyn Model, is_one: bool) -> Check {
 
 /// Lock and transactions are stored here.
 fn state_folder(tree: &WorkTree) -> Check {
-    let folder = match tree.state_dir() {
+    let folder = match tree.state_place() {
         Ok(folder) => folder,
         Err(error) => {
             let hint = error.hint();
             return Check::bad("state", format!("{:#}", anyhow::Error::from(error)), hint);
         }
     };
-    let written =
-        tempfile::tempfile_in(&folder).and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
+    // What only looks leaves nothing behind, not even that folder.
+    let existing = folder.ancestors().find(|above| above.is_dir());
+    let written = tempfile::tempfile_in(existing.unwrap_or(&folder))
+        .and_then(|mut file| file.write_all(&vec![0; ROOM_TO_BEGIN]));
     match written {
         Ok(()) => Check::good("state", shown(&folder)),
         Err(error) => Check::bad(
@@ -230,7 +232,7 @@ fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check
         Ok(text) => Check::good(name, text),
         Err(missing) => from(name, missing),
     };
-    let write = format!("describe the change in {QUERY}");
+    let write = preflight::query_hint(QUERY);
     let build = &settings.build.value;
     // An unreadable index is reported by the run that reads it.
     let tracked: Vec<String> = tree

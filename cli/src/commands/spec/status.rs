@@ -1,7 +1,7 @@
 //! `spec status`: pending work, and how the last runs ended.
 
 use code_commit_loop_spec::{BACKLOG, ISSUES, STORE, TBD};
-use code_commit_report::{STRONG, printable};
+use code_commit_report::{STRONG, printable_name};
 use code_commit_runs::spec::history::{self, word};
 use code_commit_runs::spec::{self, Failed, project};
 use code_commit_runs::{Exit, Site, records};
@@ -31,8 +31,8 @@ pub fn run(site: &Site<'_>) -> Exit {
             let first = title(&text).unwrap_or_default();
             output.report(&format!(
                 "  {STORE}/{folder}/{}  {}",
-                printable(&name),
-                printable(&first)
+                printable_name(&name),
+                printable_name(&first)
             ));
         }
     }
@@ -43,7 +43,7 @@ pub fn run(site: &Site<'_>) -> Exit {
         output.object(
             &json!({ "event": "parked", "file": item.name, "failures": times, "why": why }),
         );
-        let (name, why) = (printable(&item.name), printable(&why));
+        let (name, why) = (printable_name(&item.name), printable_name(&why));
         output.report(&format!(
             "  {STORE}/{BACKLOG}/{name}  failed {times} times, the last time: {why}"
         ));
@@ -65,7 +65,7 @@ pub fn run(site: &Site<'_>) -> Exit {
         output.report(&format!(
             "  {name}  {}  {}",
             word(outcome.as_ref()),
-            printable(&focus)
+            printable_name(&focus)
         ));
     }
     Exit::Done

@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use code_commit_fixtures::server::Script;
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
+use crate::scenes::files;
 use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, order, proposal};
 use crate::scenes::program::Ran;
 
@@ -203,6 +204,56 @@ fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
         "{}",
         run.err
     );
+}
+
+/// Before, during and after the run.
+#[test]
+fn the_verification_is_named_and_that_it_cannot_pass_without_a_python_file() {
+    let files: Vec<(&str, &str)> = FILES
+        .into_iter()
+        .filter(|(path, _)| *path != "scripts/verify.sh")
+        .collect();
+    let python = ("src/tool.py", "print('x')\n");
+    for (project, is_warned) in [
+        (files.clone(), true),
+        ([files, vec![python]].concat(), false),
+        (FILES.to_vec(), false),
+    ] {
+        let has_script = project.contains(&FILES[1]);
+        let scene = Scene::scripted(&project, Script::new([Step::text(&greet(GOOD))]));
+        let tools = scene.beside("tools");
+        fs::create_dir(&tools).unwrap();
+        files::write_program(&tools.join("python"), "#!/bin/sh\n[ \"$2\" != pytest ]\n");
+        let path = format!("{}:/usr/bin:/bin", tools.display());
+        let file = scene.beside("order.json");
+        let check = Ran::of(
+            scene
+                .program(&["order", "check", file.to_str().unwrap()])
+                .env("PATH", &path),
+        );
+        let run = Ran::of(
+            scene
+                .command(&["--max-attempts", "1", "--sandbox", "off"])
+                .env("PATH", &path),
+        );
+        let warning = "warning: there is no Python file for `python -m pytest -q` to test, so the verification of every attempt will fail: write scripts/verify.sh, which then takes its place\n";
+        for ran in [&check, &run] {
+            assert_eq!(ran.err.contains(warning), is_warned, "{ran}");
+        }
+        let (first, last) = if has_script {
+            (
+                "verification: bash scripts/verify.sh",
+                "PASS (success) after 1 attempt",
+            )
+        } else {
+            (
+                "verification: python -m compileall -q ., python -m pip --version, python -m pytest -q (there is no scripts/verify.sh)",
+                "FAIL (verify_failed) after 1 attempt: `python -m pytest -q` failed with 1",
+            )
+        };
+        assert!(run.err.lines().any(|line| line == first), "{run}");
+        assert!(run.out.lines().any(|line| line == last), "{run}");
+    }
 }
 
 #[test]
@@ -466,7 +517,7 @@ fn what_check_says_of_an_order_as_a_whole_and_of_the_tree_is_a_sentence() {
     assert_eq!(checked.code, Some(1), "{}", checked.err);
     let said: Vec<&str> = checked.out.lines().skip(1).collect();
     insta::assert_snapshot!(said.join("\n"), @"
-      the order cannot be read: EOF while parsing a value at line 2 column 0
+      the order cannot be read: EOF while parsing a value at line 2 column 0; an order is one JSON object
       the work tree is not clean: stray; commit these files, stash them (git stash -u) or move them away
     ");
 }

@@ -55,6 +55,24 @@ fn a_run_without_colour_has_the_same_words_and_no_style() {
 }
 
 #[test]
+fn a_page_of_html_is_not_written_onto_a_terminal() {
+    let scene = refused_broken_mended();
+    scene.commit(&[]);
+    for args in [&["page"][..], &["page", "--all"]] {
+        let mut terminal = Terminal::start(scene.keyed(args, &[]), 80).unwrap();
+        assert_eq!(terminal.finish().unwrap(), Some(3), "{args:?}");
+        let shown = terminal.lines().join(" ");
+        assert!(
+            shown.contains("which a terminal does not show") && !shown.contains("<html"),
+            "{shown}"
+        );
+    }
+    let args = ["page", "--format", "markdown"];
+    let mut terminal = Terminal::start(scene.keyed(&args, &[]), 80).unwrap();
+    assert_eq!(terminal.finish().unwrap(), Some(0));
+}
+
+#[test]
 fn help_and_usage_errors_are_in_the_colour_that_was_asked_for() {
     let scene = refused_broken_mended();
     for (args, code) in [

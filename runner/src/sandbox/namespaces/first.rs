@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitCode, ExitStatus};
@@ -73,7 +73,17 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
         })?;
     }
     if let Some(socket) = proxy {
-        listen_for_proxy(&mut task, &socket)?;
+        let names = UdpSocket::bind((Ipv4Addr::LOCALHOST, NAME_SERVER))?;
+        let listener = task
+            .has_proxy
+            .then(|| listen_for_proxy(&mut task))
+            .transpose()?;
+        let both = [
+            Some(names.as_fd()),
+            listener.as_ref().map(|one| one.as_fd()),
+        ];
+        let sockets: Vec<_> = both.into_iter().flatten().collect();
+        send_descriptors(socket.as_fd(), &sockets)?;
     }
     sethostname(HOST_NAME.as_bytes()).map_err(during("name the machine"))?;
     if !task.has_terminal {
@@ -94,6 +104,8 @@ fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
     Ok((task, stdin))
 }
 
+/// The port of a name server (RFC 1035 §4.2).
+const NAME_SERVER: u16 = 53;
 /// The loopback, which is down at first, is the first interface of every network namespace.
 const LOOPBACK: u32 = 1;
 const RTM_NEWLINK: u16 = 16;
@@ -142,7 +154,7 @@ fn is_nothing(file: &OwnedFd) -> io::Result<bool> {
     Ok((file.st_mode, file.st_rdev) == (nothing.st_mode, nothing.st_rdev))
 }
 
-/// The task, and the command's standard input; and the socket of the proxy, if there is one.
+/// The task, and the command's standard input; and the socket of the proxy, if there is no network.
 fn receive() -> io::Result<(Task, OwnedFd, Option<OwnedFd>)> {
     let mut received = descriptors(io::stdin().as_fd())?.into_iter();
     let (Some(task), Some(stdin)) = (received.next(), received.next()) else {
@@ -157,7 +169,7 @@ fn receive() -> io::Result<(Task, OwnedFd, Option<OwnedFd>)> {
 
 /// Listens for the proxy, which is outside, and tells the command. By the names that programs look up: some know
 /// only those in lower case.
-fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
+fn listen_for_proxy(task: &mut Task) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let proxy = format!("http://{}", listener.local_addr()?);
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"] {
@@ -176,7 +188,7 @@ fn listen_for_proxy(task: &mut Task, socket: &OwnedFd) -> io::Result<()> {
     for name in ["NO_PROXY", "no_proxy"] {
         task.env.set(name, "localhost,127.0.0.1,::1");
     }
-    send_descriptors(socket.as_fd(), &[listener.as_fd()])
+    Ok(listener)
 }
 
 /// The harness counts processes from time to time, and ends a command that has too many. This keeps a fork bomb

@@ -21,6 +21,8 @@ pub(super) struct Task {
     pub(super) temporary_bytes: Option<u64>,
     pub(super) processes: Option<u64>,
     pub(super) has_network: bool,
+    /// Whether the command gets a proxy, because single hosts are open.
+    pub(super) has_proxy: bool,
     pub(super) has_terminal: bool,
     pub(super) cwd: PathBuf,
     pub(super) env: Env,
@@ -49,6 +51,7 @@ impl Task {
         words.limit(self.temporary_bytes);
         words.limit(self.processes);
         words.flag(self.has_network);
+        words.flag(self.has_proxy);
         words.flag(self.has_terminal);
         words.word(&self.cwd);
         words.count(self.env.iter().count());
@@ -69,7 +72,8 @@ impl Task {
         let files = words.list(|words| Some((words.path()?, words.word()?)))?;
         let limit = |number| (number != NO_LIMIT).then_some(number);
         let (temporary_bytes, processes) = (limit(words.number()?), limit(words.number()?));
-        let (has_network, has_terminal) = (words.flag()?, words.flag()?);
+        let (has_network, has_proxy) = (words.flag()?, words.flag()?);
+        let has_terminal = words.flag()?;
         let cwd = words.path()?;
         let mut env = Env::default();
         for (name, value) in words.list(|words| Some((words.word()?, words.word()?)))? {
@@ -84,6 +88,7 @@ impl Task {
             temporary_bytes,
             processes,
             has_network,
+            has_proxy,
             has_terminal,
             cwd,
             env,
@@ -287,6 +292,7 @@ mod tests {
             temporary_bytes: Some(1 << 40),
             processes: None,
             has_network: true,
+            has_proxy: false,
             has_terminal: false,
             cwd: OsStr::from_bytes(b"/t/\xff").into(),
             env,

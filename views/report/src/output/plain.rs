@@ -14,8 +14,8 @@ pub fn printable(text: &str) -> String {
     escaped(&plain, |c| c.escape_unicode().to_string(), is_harmless)
 }
 
-/// A file name, safe for a terminal. Characters are escaped, not left out: that would be another
-/// name.
+/// A file name, or a message of one line that may hold names, safe for a line of a terminal: a build chooses names, and
+/// a line break in one would begin a line of ours. Characters are escaped, not left out: that would be another name.
 pub fn printable_name(name: &str) -> String {
     escaped(name, |c| c.escape_unicode().to_string(), is_seen)
 }
