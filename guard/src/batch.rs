@@ -1,7 +1,7 @@
 //! Conflicts between the paths of one reply.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::fold::fold;
 use crate::patterns::folders;
@@ -13,14 +13,15 @@ pub(crate) struct Batch<'a> {
     nodes: Vec<Node<'a>>,
     /// Indexed by parent node and folded name.
     names: HashMap<(usize, Cow<'a, str>), usize>,
+    /// As they are spelled.
+    paths: BTreeSet<&'a str>,
 }
 
-/// One node of the reply's tree. Spellings are whole paths; two different ones are enough to report
-/// a conflict.
+/// One node of the reply's tree. Spellings are whole paths.
 #[derive(Default)]
 struct Node<'a> {
-    /// As a file: the first two paths that named it.
-    files: (Option<&'a str>, Option<&'a str>),
+    /// As a file: every path that named it.
+    files: Vec<&'a str>,
     /// As a folder: the first two spellings that differ.
     folders: (Option<&'a str>, Option<&'a str>),
     /// Some file below it.
@@ -36,6 +37,7 @@ impl<'a> Batch<'a> {
         let mut batch = Batch {
             nodes: vec![Node::default()],
             names: HashMap::new(),
+            paths: BTreeSet::new(),
         };
         paths.for_each(|path| batch.add(path));
         batch
@@ -56,12 +58,9 @@ impl<'a> Batch<'a> {
         }
         at = self.enter(at, path);
         if let Some(node) = self.nodes.get_mut(at) {
-            match node.files {
-                (None, _) => node.files.0 = Some(path),
-                (Some(_), None) => node.files.1 = Some(path),
-                (Some(_), Some(_)) => {}
-            }
+            node.files.push(path);
         }
+        self.paths.insert(path);
     }
 
     /// The node for the last name of `path` in the folder `at`; created if necessary.
@@ -89,31 +88,48 @@ impl<'a> Batch<'a> {
         way
     }
 
-    /// The conflict between `path`, which is one of the reply's, and its other paths.
-    pub(crate) fn refuses(&self, path: &str) -> Option<Refusal> {
+    /// The conflict between `path`, which is one of the reply's, and its other paths. `are_two` says whether the file
+    /// system keeps two spellings apart.
+    pub(crate) fn refuses(
+        &self,
+        path: &str,
+        are_two: &dyn Fn(&str, &str) -> bool,
+    ) -> Option<Refusal> {
         let refuse = |code, other: &str| Some(Refusal::with(code, path.as_bytes(), other));
         let way = self.folders(path);
         let parent = way.last().map(|(_, place)| place.0)?;
         let own = self
             .nodes
             .get(*self.names.get(&(parent, folded_name(path)))?)?;
-        if let (Some(first), Some(second)) = own.files {
-            return refuse(Code::Duplicate, if first == path { second } else { first });
+        // The path itself is among them, once.
+        let again = own.files.iter().filter(|file| **file == path).nth(1);
+        let mut others = own.files.iter().filter(|file| **file != path);
+        if let Some(other) = again.or_else(|| others.find(|other| !are_two(path, other))) {
+            return refuse(Code::Duplicate, other);
         }
         if let Some(file) = own.below {
             return refuse(Code::FileAndFolder, file);
         }
         for (folder, Place(at)) in way.into_iter().skip(1) {
             let node = self.nodes.get(at)?;
-            if let (Some(file), _) = node.files {
+            if let Some(file) = node.files.first() {
                 return refuse(Code::FileAndFolder, file);
             }
             if let (Some(first), Some(second)) = node.folders {
                 let other = if first == folder { second } else { first };
-                return refuse(Code::Duplicate, &format!("{other}/"));
+                if !are_two(folder, other) {
+                    return refuse(Code::Duplicate, &format!("{other}/"));
+                }
             }
         }
         None
+    }
+
+    /// Whether the reply names this path, or one below it, in this spelling.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let below = format!("{path}/");
+        let mut next = self.paths.range(below.as_str()..);
+        self.paths.contains(path) || next.next().is_some_and(|next| next.starts_with(&below))
     }
 
     /// Whether the reply writes a file `name` in that folder.
@@ -152,6 +168,10 @@ mod tests {
         assert_eq!(batch.nodes.len(), 2 + 100 * 64);
         let bytes: usize = batch.names.keys().map(|(_, name)| name.len()).sum();
         assert!(bytes < paths.iter().map(String::len).sum());
-        assert!(paths.iter().all(|path| batch.refuses(path).is_none()));
+        assert!(
+            paths
+                .iter()
+                .all(|path| batch.refuses(path, &|_, _| false).is_none())
+        );
     }
 }

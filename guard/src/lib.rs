@@ -82,6 +82,12 @@ impl Guard {
         &self.path
     }
 
+    /// Whether this path, relative to the root, is `.git` or a folder in which git keeps this repository, whatever its
+    /// name.
+    pub fn is_git(&self, path: &Path) -> bool {
+        path == Path::new(".git") || self.work_tree.git.iter().any(|folder| path == folder)
+    }
+
     /// Why the user should review a change of `path`, if the policy says so.
     pub fn flags(&self, path: &str) -> Option<&str> {
         self.policy.flags(path)
@@ -137,7 +143,7 @@ impl Guard {
         tree: &mut Tree<'_>,
     ) -> Result<Admitted, Halt> {
         let refuse = |code| Halt::Refused(Refusal::new(code, path.as_bytes()));
-        if let Some(refusal) = batch.refuses(path) {
+        if let Some(refusal) = batch.refuses(path, &|one, other| tree.tells_apart(one, other)) {
             return Err(Halt::Refused(refusal));
         }
         let from_top = format!("{}{path}", self.work_tree.prefix);
@@ -145,7 +151,10 @@ impl Guard {
         if heeds_ignore && self.captured.ignore(&from_top) {
             return Err(refuse(Code::Ignored));
         }
-        let admitted = tree.admit(path, request.op)?;
+        if self.work_tree.keeps_out(&from_top) {
+            return Err(refuse(Code::NotCheckedOut));
+        }
+        let admitted = tree.admit(path, request.op, batch)?;
         // The current rules were read while walking down the path.
         if heeds_ignore && tree.rules.ignore(&from_top) {
             return Err(refuse(Code::Ignored));

@@ -73,6 +73,14 @@ impl Patterns {
             || self.verdict(path, kind, case) == Some(true)
     }
 
+    /// The verdict on the file or, if no pattern matches it, on the nearest of its folders that one matches: how git
+    /// reads the patterns of a sparse checkout.
+    pub(crate) fn nearest_verdict(&self, path: &str, case: Case) -> Option<bool> {
+        let of_folder = |folder| self.verdict(folder, Kind::Folder, case);
+        self.verdict(path, Kind::File, case)
+            .or_else(|| folders(path).rev().find_map(of_folder))
+    }
+
     /// Whether a path below `folder` may match; false only if no pattern can.
     pub(crate) fn may_match_below(&self, folder: &str) -> bool {
         self.0

@@ -95,6 +95,9 @@ codes! {
     /// Git ignores it, by the rules at the start of the run or by the current ones.
     Ignored, "ignored",
         "is ignored by git; leave it as it is.";
+    /// Git tracks it without checking it out, or it is outside of a sparse checkout.
+    NotCheckedOut, "not-checked-out",
+        "is kept out of the work tree by git (sparse checkout or skip-worktree); leave it as it is.";
     /// A symlink, as the last component or on the way.
     Symlink, "symlink",
         "is a symlink or passes through one; leave it as it is.";

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use gix::bstr::ByteSlice;
 use gix::glob::pattern::Case;
+use gix::index::Entry;
+use gix::index::entry::{Flags, Mode};
 use gix::sec::Trust;
 
-use crate::patterns::Patterns;
+use crate::patterns::{Patterns, folders};
 use crate::policy::Configuration;
 use crate::rules::{Rules, Unread};
 use code_commit_dir::Folder;
@@ -62,6 +64,12 @@ pub(crate) struct WorkTree {
     pub(crate) above: Vec<(String, Folder)>,
     /// The paths, relative to the top, of the submodules in the index, checked out or not.
     pub(crate) submodules: BTreeSet<String>,
+    /// The paths, relative to the top, that the index marks as not checked out; a folder has a trailing slash.
+    absent: BTreeSet<String>,
+    /// The patterns of a sparse checkout.
+    sparse: Option<Patterns>,
+    /// The folders below the root, relative to it, in which git keeps this repository.
+    pub(crate) git: Vec<PathBuf>,
     /// The user's excludes, then `info/exclude`; empty without a repository.
     pub(crate) excludes: Vec<Vec<u8>>,
     pub(crate) global: Vec<Patterns>,
@@ -97,6 +105,7 @@ impl WorkTree {
             root: root.to_owned(),
         })?;
         let unreadable = |error: gix::Error| unreadable(root, &error);
+        let [submodules, absent] = never_written(repo).map_err(unreadable)?;
         let excludes = excludes(repo, configuration).map_err(unreadable)?;
         Ok(WorkTree {
             prefix: if below.is_empty() {
@@ -105,7 +114,10 @@ impl WorkTree {
                 format!("{below}/")
             },
             above: folders_above(&top, below)?,
-            submodules: submodules(repo).map_err(unreadable)?,
+            submodules,
+            absent,
+            sparse: sparse(repo),
+            git: git_below(repo, root),
             global: excludes.iter().map(|text| Patterns::parse(text)).collect(),
             excludes,
             case: ignore_case(repo),
@@ -119,6 +131,9 @@ impl WorkTree {
             prefix: String::new(),
             above: Vec::new(),
             submodules: BTreeSet::new(),
+            absent: BTreeSet::new(),
+            sparse: None,
+            git: Vec::new(),
             excludes: Vec::new(),
             global: Vec::new(),
             case: Case::Sensitive,
@@ -129,6 +144,15 @@ impl WorkTree {
     pub(crate) fn whole(&self, path: &str) -> PathBuf {
         // `join` alone would leave a trailing slash on the top itself.
         self.top.join(path).components().collect()
+    }
+
+    /// Whether git keeps a file at this path, relative to the top, out of the work tree: then `git add` refuses it.
+    pub(crate) fn keeps_out(&self, path: &str) -> bool {
+        let in_absent = |folder: &str| self.absent.contains(&format!("{folder}/"));
+        let is_chosen = |sparse: &Patterns| sparse.nearest_verdict(path, self.case) == Some(true);
+        self.absent.contains(path)
+            || folders(path).any(in_absent)
+            || !self.sparse.as_ref().is_none_or(is_chosen)
     }
 
     /// The rules of all sources except the `.gitignore` files at and below the root. Those above it
@@ -230,7 +254,7 @@ fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenE
         return Ok(Vec::new());
     }
     std::iter::once("")
-        .chain(crate::patterns::folders(below))
+        .chain(folders(below))
         .map(|path| {
             let full = top.join(path);
             let folder =
@@ -240,30 +264,49 @@ fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenE
         .collect()
 }
 
-fn submodules(repo: &gix::Repository) -> gix::Result<BTreeSet<String>> {
-    if std::fs::read(repo.index_path()).is_ok_and(|index| names_no_submodule(&index)) {
-        return Ok(BTreeSet::new());
+/// What the index has and no reply may write: submodules, and what is not checked out.
+fn never_written(repo: &gix::Repository) -> gix::Result<[BTreeSet<String>; 2]> {
+    if std::fs::read(repo.index_path()).is_ok_and(|index| has_only_files(&index)) {
+        return Ok(Default::default());
     }
     // Skips the checksum, which git does not check either.
     let skip_hash = true;
     let decode = gix::index::decode::Options::default();
     let index =
         gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
-    let links = index
-        .entries()
-        .iter()
-        .filter(|entry| entry.mode == gix::index::entry::Mode::COMMIT);
-    Ok(links
-        .map(|entry| entry.path(&index).to_str_lossy().into_owned())
-        .collect())
+    let paths = |wanted: fn(&Entry) -> bool| {
+        let entries = index.entries().iter().filter(|entry| wanted(entry));
+        let paths = entries.map(|entry| entry.path(&index).to_str_lossy().into_owned());
+        paths.collect()
+    };
+    Ok([
+        paths(|entry| entry.mode == Mode::COMMIT),
+        paths(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)),
+    ])
 }
 
-/// Whether the index certainly names no submodule: neither the mode of a submodule nor the
-/// reference to a shared index occurs in its bytes. Most indexes name none, and this search takes a
-/// fraction of the time of reading the entries.
-fn names_no_submodule(index: &[u8]) -> bool {
-    let mode = gix::index::entry::Mode::COMMIT.bits().to_be_bytes();
-    index.starts_with(b"DIRC") && !index.contains_str(mode) && !index.contains_str("link")
+/// Whether the index certainly names neither submodules nor files that are not checked out: version 2 cannot mark the
+/// latter, and neither the mode of a submodule nor the reference to a shared index occurs in its bytes. Most indexes
+/// are like that, and this search takes a fraction of the time of reading the entries.
+fn has_only_files(index: &[u8]) -> bool {
+    let mode = Mode::COMMIT.bits().to_be_bytes();
+    index.starts_with(b"DIRC\0\0\0\x02") && !index.contains_str(mode) && !index.contains_str("link")
+}
+
+/// `None` if all is checked out; without the file of patterns, git checks out everything, too.
+fn sparse(repo: &gix::Repository) -> Option<Patterns> {
+    let is_sparse = repo.config_snapshot().boolean("core.sparseCheckout") == Some(true);
+    let patterns = repo.git_dir().join("info").join("sparse-checkout");
+    let patterns = is_sparse.then(|| std::fs::read(patterns).ok()).flatten()?;
+    Some(Patterns::parse(&patterns))
+}
+
+/// By their real paths: a `.git` may be a file or a symlink that leads to any folder of the tree.
+fn git_below(repo: &gix::Repository, root: &Path) -> Vec<PathBuf> {
+    let folders = [repo.git_dir(), repo.common_dir()].into_iter();
+    let real = folders.filter_map(|folder| folder.canonicalize().ok());
+    real.filter_map(|folder| folder.strip_prefix(root).ok().map(Path::to_owned))
+        .collect()
 }
 
 /// The user's excludes file, then `info/exclude`, which linked work trees share in git's common

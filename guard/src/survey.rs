@@ -378,14 +378,13 @@ impl Guard {
         };
         for (name, kind) in entries {
             let listed = within.lists(&name);
-            let is_own_git = level.path.is_empty() && name == DOT_GIT.as_bytes();
-            if is_own_git || (listed == Listed::Never && !level.is_ignored) {
+            if listed == Listed::Never && !level.is_ignored {
                 continue;
             }
             let name = OsString::from_vec(name);
             let path = join(&level.path, &name);
             let place = PathBuf::from(OsString::from_vec(path.clone()));
-            if skipped(&place) {
+            if self.is_git(&place) || skipped(&place) {
                 continue;
             }
             // Ignore rules depend on whether it is a folder.

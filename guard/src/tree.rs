@@ -5,12 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::admitted::{Admitted, Before, Op};
+use crate::batch::Batch;
 use crate::fold::fold;
 use crate::patterns::folders;
 use crate::refusal::{Code, Refusal};
@@ -76,7 +78,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Walks down to `path` and inspects what exists there.
-    pub(crate) fn admit(&mut self, path: &str, op: Op) -> Result<Admitted, Halt> {
+    pub(crate) fn admit(
+        &mut self,
+        path: &str,
+        op: Op,
+        batch: &Batch<'_>,
+    ) -> Result<Admitted, Halt> {
         let mut folder = Arc::clone(&self.root);
         let mut folder_names = 0;
         if !self.folders.contains_key("") {
@@ -99,7 +106,7 @@ impl<'a> Tree<'a> {
             folder_names,
             before: None,
         };
-        self.check_spelling(&admitted)?;
+        self.check_spelling(&admitted, batch)?;
         if self.submodules.contains(&format!("{}{path}", self.prefix)) {
             return Err(refuse(Code::NestedRepository, path, ""));
         }
@@ -160,8 +167,9 @@ impl<'a> Tree<'a> {
     }
 
     /// The first component that does not exist must not differ from an existing one only in case or
-    /// Unicode form: on many systems the two are the same file.
-    fn check_spelling(&mut self, admitted: &Admitted) -> Result<(), Halt> {
+    /// Unicode form: on many systems the two are the same file. Unless the reply names the existing one, too, as a
+    /// rename does.
+    fn check_spelling(&mut self, admitted: &Admitted, batch: &Batch<'_>) -> Result<(), Halt> {
         let missing = admitted.missing_folders().next().unwrap_or(&admitted.path);
         let name = missing.rsplit('/').next().unwrap_or_default();
         let found = admitted
@@ -174,8 +182,9 @@ impl<'a> Tree<'a> {
         let names = self
             .names_in(admitted.folder_path(), &admitted.folder)
             .map_err(|error| fail(missing, error))?;
+        let known = missing.strip_suffix(name).unwrap_or_default();
         match names.get(&fold(name)) {
-            Some(other) if other != name => {
+            Some(other) if other != name && !batch.has(&format!("{known}{other}")) => {
                 Err(refuse(Code::SpelledDifferently, &admitted.path, other))
             }
             _ => Ok(()),
@@ -193,6 +202,18 @@ impl<'a> Tree<'a> {
             );
         }
         Ok(self.names.entry(path.to_owned()).or_default())
+    }
+
+    /// Whether the file system keeps these two paths apart, which differ only in spelling. Nothing tells if neither
+    /// exists: then they count as one.
+    pub(crate) fn tells_apart(&self, one: &str, other: &str) -> bool {
+        let inode = |path: &str| {
+            let path = Path::new(path);
+            let folder = self.root.folder_of(path).ok()?;
+            let found = folder.stat(path.file_name()?).ok()??;
+            Some((found.st_dev, found.st_ino))
+        };
+        inode(one) != inode(other)
     }
 
     /// Whether the folder at `path` contains `name`, one of the names that make a folder a

@@ -2,6 +2,8 @@
 
 /// The harness's state at the root of the tree, if it cannot be in the git directory.
 pub const STATE: &str = ".code-commit";
+/// The same in the git directory.
+pub const STATE_IN_GIT: &str = "code-commit";
 /// The harness's configuration.
 pub const PROJECT_FILE: &str = "code-commit.toml";
 /// The supervisor's settings, queries and keys (S1).

@@ -31,10 +31,7 @@ impl WorkTree {
     /// points to any repository on this machine.
     pub fn git_elsewhere(&self) -> Vec<PathBuf> {
         let dot_git = self.top().join(".git");
-        let real = |path: &Path| fs::canonicalize(path).ok();
-        let (Some(git_dir), Some(common)) = (real(self.git_dir()), real(self.common_dir())) else {
-            return Vec::new();
-        };
+        let (git_dir, common) = (self.git_dir().to_owned(), self.common_dir().to_owned());
         let names_us = if git_dir == common {
             git_dir == dot_git || self.is_set_up_for_us(&git_dir)
         } else {
@@ -60,6 +57,14 @@ impl WorkTree {
                 .collect()
         };
         outside.into_iter().flat_map(parts).collect()
+    }
+
+    /// Where git keeps this repository below a root, relative to it. A `.git` may be a file or a symlink that leads to
+    /// any folder of the tree.
+    pub fn git_below(&self, root: &Path) -> Vec<PathBuf> {
+        let folders = [self.git_dir(), self.common_dir()].into_iter();
+        let below = folders.filter_map(|folder| folder.strip_prefix(root).ok());
+        below.map(Path::to_owned).collect()
     }
 
     /// Whether `core.worktree` of a submodule's git directory points to us.

@@ -46,6 +46,8 @@ pub use tracked::{Besides, Tracked};
 pub struct WorkTree {
     root: PathBuf,
     top: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
     repository: gix::Repository,
     /// The result of the last scan for [`repositories_below`](Self::repositories_below), without
     /// nested levels.
@@ -105,9 +107,12 @@ impl WorkTree {
         if (repository.is_bare() && !is_linked) || !root.starts_with(&top) {
             return Err(OpenError::Bare { git_dir });
         }
+        let real = |folder| fs::canonicalize(folder).map_err(|e| unreadable(e.to_string()));
         Ok(Self {
             root,
             top,
+            git_dir: real(repository.git_dir())?,
+            common_dir: real(repository.common_dir())?,
             repository,
             below: RefCell::default(),
         })
@@ -123,14 +128,15 @@ impl WorkTree {
         &self.top
     }
 
-    /// The git directory of this work tree (for a linked one, its own folder in `.git/worktrees`).
+    /// The git directory of this work tree (for a linked one, its own folder in `.git/worktrees`), with symlinks resolved:
+    /// a `.git` may be one.
     pub fn git_dir(&self) -> &Path {
-        self.repository.git_dir()
+        &self.git_dir
     }
 
-    /// The git directory that linked work trees share.
+    /// The git directory that linked work trees share, with symlinks resolved.
     pub fn common_dir(&self) -> &Path {
-        self.repository.common_dir()
+        &self.common_dir
     }
 
     /// The repository as it was opened: its own configuration is not trusted.

@@ -155,8 +155,8 @@ impl WorkTree {
         }
     }
 
-    /// Adds the end of a path and each symlink on the way to it, if they are below the root and outside its
-    /// `.git`. The last names need not exist.
+    /// Adds the end of a path and each symlink on the way to it, if they are below the root and outside of
+    /// git's own folders. The last names need not exist.
     fn add_steps(&self, path: &Path, found: &mut BTreeSet<PathBuf>) {
         let parts = |path: &Path| {
             path.components()
@@ -179,7 +179,10 @@ impl WorkTree {
                 .filter(|_| links < MOST_LINKS);
             if is_end || target.is_some() {
                 let below = place.strip_prefix(&self.root).unwrap_or(Path::new(""));
-                if below != Path::new("") && !below.starts_with(".git") {
+                let is_gits = [self.git_dir(), self.common_dir()]
+                    .iter()
+                    .any(|git| place.starts_with(git));
+                if below != Path::new("") && !below.starts_with(".git") && !is_gits {
                     found.insert(below.to_owned());
                 }
             }

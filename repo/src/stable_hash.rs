@@ -35,10 +35,10 @@ pub struct EmptyFolder {
 /// SHA-256 in hex over every regular file below `root`, sorted by relative path, each as path, NUL, bytes,
 /// NUL (S2 §5).
 ///
-/// Leaves out symlinks, `.git` folders, `.git` files (as in linked work trees and submodules), and the
-/// harness's own state. A file or folder that may not be read counts by its name alone: a command may leave one among
-/// what git ignores, and the data of a service is often one. `interrupt` is called between the steps; its error ends
-/// the work.
+/// Leaves out symlinks, `.git` folders, the folder to which the root's `.git` leads, `.git` files (as in linked work
+/// trees and submodules), and the harness's own state. A file or folder that may not be read counts by its name alone: a
+/// command may leave one among what git ignores, and the data of a service is often one. `interrupt` is called between
+/// the steps; its error ends the work.
 pub fn stable_hash(
     root: &Path,
     interrupt: &dyn Fn() -> io::Result<()>,
@@ -170,6 +170,9 @@ enum Descend {
 }
 
 fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
+    let git =
+        crate::WorkTree::at(root).map_or_else(|_| Vec::new(), |tree| tree.git_below(tree.root()));
+    let is_git = |path: &Path| git.iter().any(|git| path.strip_prefix(root) == Ok(git));
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
         let entries = match code_commit_dir::list(&folder) {
@@ -188,7 +191,9 @@ fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeE
             let kind = unless_gone(entry.file_type()).map_err(|source| error(&path, source))?;
             let Some(kind) = kind else { continue };
             if kind.is_dir() {
-                if let Descend::Yes = see(&Entry::Folder(path.clone())) {
+                if !is_git(&path)
+                    && let Descend::Yes = see(&Entry::Folder(path.clone()))
+                {
                     todo.push(path);
                 }
             } else {

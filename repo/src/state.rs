@@ -5,14 +5,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use code_commit_names::ours::STATE;
+use code_commit_names::ours::{STATE, STATE_IN_GIT};
 use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 use rustix::io::Errno;
 
 use crate::{RepoError, WorkTree};
 
-/// The name of the harness's folder in the git directory.
-const STATE_IN_GIT: &str = "code-commit";
 /// Below the state folder: the state of roots below the top.
 const OF_ROOTS: &str = "below";
 /// In [`STATE_IN_GIT`]: one file for each state folder in the tree that was created here, named

@@ -669,3 +669,38 @@ fn a_work_tree_inside_its_bare_repository_shows_what_git_reads_and_not_itself() 
         "{elsewhere:?}"
     );
 }
+
+#[test]
+fn where_git_keeps_its_files_is_known_whatever_their_folder_is_called() {
+    let scratch = Scratch::new();
+    scratch.write("lib/a", "1");
+    scratch.commit();
+    let root = scratch.path().canonicalize().unwrap();
+    let tree = || WorkTree::at(&root).unwrap();
+    let kept = || {
+        let mut below = tree().git_below(&root);
+        below.dedup();
+        below
+    };
+    assert_eq!(kept(), [PathBuf::from(".git")]);
+    let hash = || stable_hash(&root, &|| Ok(())).unwrap();
+    let (plain, real) = (hash(), root.join("lib/real"));
+    fs::rename(root.join(".git"), &real).unwrap();
+    for gitfile in ["gitdir: lib/real\n", "gitdir: ./lib/../lib/real/"] {
+        scratch.write(".git", gitfile);
+        assert_eq!(kept(), [PathBuf::from("lib/real")], "{gitfile}");
+        assert_eq!(hash(), plain, "git's own files do not count");
+    }
+    fs::remove_file(root.join(".git")).unwrap();
+    std::os::unix::fs::symlink("lib/real", root.join(".git")).unwrap();
+    assert_eq!(kept(), [PathBuf::from("lib/real")]);
+    assert_eq!((tree().git_dir(), tree().common_dir()), (&*real, &*real));
+    assert_eq!(tree().state_dir().unwrap(), real.join("code-commit"));
+    let beside = tempfile::tempdir().unwrap();
+    let outside = beside.path().canonicalize().unwrap().join("x");
+    fs::rename(&real, &outside).unwrap();
+    fs::remove_file(root.join(".git")).unwrap();
+    std::os::unix::fs::symlink(&outside, root.join(".git")).unwrap();
+    assert_eq!(kept(), [] as [PathBuf; 0]);
+    assert_eq!(tree().state_dir().unwrap(), outside.join("code-commit"));
+}

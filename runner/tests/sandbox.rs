@@ -821,6 +821,64 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
 }
 
 #[test]
+fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_state() {
+    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+        for (git_dir, dot_git) in [(".git", ""), ("real", "gitdir: real"), ("real", "link")] {
+            let scratch = Scratch::new();
+            fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
+            let lines = "git init -q -b main . && git config http.extraHeader s3cret && mkdir -p .git/code-commit/runs && echo s3cret >.git/code-commit/runs/a.test.js";
+            assert!(scratch.sh(Rung::Off, lines).success());
+            let (usual, place) = (scratch.at("tree/.git"), scratch.at("tree").join(git_dir));
+            fs::rename(&usual, &place).unwrap();
+            match dot_git {
+                "" => {}
+                "link" => std::os::unix::fs::symlink(git_dir, &usual).unwrap(),
+                file => fs::write(&usual, file).unwrap(),
+            }
+            let mut access = scratch.access();
+            access.read_only.push(place.clone());
+            let confinement = Confinement { rung, access };
+            let line = format!(
+                "echo evil >{git_dir}/HEAD; mkdir {git_dir}/new; grep -r s3cret {git_dir}; ls {git_dir}/code-commit"
+            );
+            let output = run(
+                &scratch.command(&["sh", "-c", &line]),
+                &confinement,
+                &Cancel::new().unwrap(),
+                &mut |_, _| {},
+            );
+            let text = output.unwrap().text();
+            let what = format!("{rung}, {git_dir} {dot_git}: {text}");
+            assert!(!text.contains("s3cret\n"), "{what}");
+            // Landlock hides contents only: a folder that can be listed can be listed to its end.
+            assert!(rung == Rung::Landlock || !text.contains("runs"), "{what}");
+            let head = fs::read_to_string(place.join("HEAD")).unwrap();
+            assert!(
+                head.starts_with("ref: ") && !place.join("new").exists(),
+                "{what}"
+            );
+        }
+    }
+}
+
+/// A configuration of the system that is there and cannot be read would stop git.
+#[test]
+fn git_works_in_every_sandbox_whatever_the_system_configures() {
+    if !std::path::Path::new("/etc/gitconfig").exists() {
+        eprintln!("SKIPPED: git with a configuration of the system, which is missing here");
+    }
+    // Which file it is depends on how git was built.
+    let line = "GIT_CONFIG_SYSTEM=/etc/gitconfig git status --short --branch";
+    for rung in rungs() {
+        let scratch = Scratch::new();
+        fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
+        assert!(scratch.sh(Rung::Off, "git init -q -b main .").success());
+        let output = scratch.sh(rung, line);
+        assert!(output.success(), "{rung}: {}", output.text());
+    }
+}
+
+#[test]
 fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
     let scratch = Scratch::new();
     for file in ["home/mine/make", "outside/other/go"] {

@@ -285,11 +285,11 @@ pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item =
 
 const DOT_GIT: &str = ".git";
 
-/// The parent folders of a sealed `.git`: if one were moved away, another could replace it.
+/// The parent folders of a sealed `.git` or git directory: if one were moved away, another could replace it.
 pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
     let dot_gits = held
         .into_iter()
-        .filter(|path| path.file_name().is_some_and(|name| name == DOT_GIT));
+        .filter(|path| path.ends_with(DOT_GIT) || root.join(path).join("HEAD").exists());
     let above = dot_gits
         .flat_map(|path| path.ancestors().skip(1))
         .filter(|above| *above != Path::new(""));
@@ -301,15 +301,19 @@ pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>)
         .collect()
 }
 
-/// The `.git` of every repository in the project, relative to the root. Its configuration names programs that
-/// the user's next `git status` runs, so no command may change one, or create one where a submodule is not
-/// checked out.
+/// The `.git` of every repository in the project, relative to the root, and the folder to which it leads. Its
+/// configuration names programs that the user's next `git status` runs, so no command may change one, or create one
+/// where a submodule is not checked out.
 pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
-    Ok(tree
-        .repositories_below()?
-        .into_iter()
-        .map(|folder| folder.join(DOT_GIT))
-        .collect())
+    let mut all = tree.git_below(tree.root());
+    for folder in tree.repositories_below()? {
+        let inner = WorkTree::at(&tree.root().join(&folder));
+        all.extend(inner.iter().flat_map(|inner| inner.git_below(tree.root())));
+        all.push(folder.join(DOT_GIT));
+    }
+    // Every sandbox protects the project's own.
+    all.retain(|path| !path.starts_with(DOT_GIT));
+    Ok(all)
 }
 
 /// What a sandbox around agents protects of them: those that exist, and, for submodules that are not checked

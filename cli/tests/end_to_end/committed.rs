@@ -21,10 +21,11 @@ const FILES: [(&str, &str); 6] = [
 
 /// A project whose build is red before `made.txt`, a model that always says the same, and a name to commit in.
 fn scene(reply: &str) -> Scene {
-    let scene = Scene::with_files(
-        &FILES,
-        Script::new([]).rule("enerateContent", Step::text(reply)),
-    );
+    scene_with(Script::new([]).rule("enerateContent", Step::text(reply)))
+}
+
+fn scene_with(script: Script) -> Scene {
+    let scene = Scene::with_files(&FILES, script);
     git(&scene, &["config", "user.name", "A Person"]);
     git(&scene, &["config", "user.email", "person@example.invalid"]);
     scene
@@ -296,4 +297,57 @@ fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
         "{ran}"
     );
     assert!(scene.project.root().join("made.txt").exists());
+}
+
+#[test]
+fn what_git_keeps_out_of_the_work_tree_is_refused_and_what_a_build_leaves_there_is_committed() {
+    let far = "^^^lines.txt\nnew\n^^^end\n^^^far/new.txt\n1\n^^^end\n";
+    let scene = scene_with(Script::new([far, BAD].map(Step::text)));
+    scene.project.write("far/old.txt", b"old\n").unwrap();
+    scene
+        .project
+        .write(
+            "build.sh",
+            b"#!/bin/sh\nmkdir -p far && echo made >far/made.txt\n",
+        )
+        .unwrap();
+    scene.project.commit("far").unwrap();
+    git(&scene, &["sparse-checkout", "set", "near"]);
+    let before = commits(&scene);
+    let ran = scene.commit(&["--commit", "--rounds", "1"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(
+        ran.err
+            .contains("far/new.txt` is kept out of the work tree by git"),
+        "{ran}"
+    );
+    assert_eq!(commits(&scene), before);
+    let ran = scene.commit(&["--commit", "--new"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let files = git(&scene, &["show", "--format=", "--name-only"]);
+    assert_eq!(files, "far/made.txt\nlines.txt\n");
+}
+
+#[test]
+fn a_rename_by_case_is_one_reply_where_the_file_system_tells_the_names_apart() {
+    let scene = scene("^^^Lines.txt\nnew\n^^^end\n^^^lines.txt\n^^^delete\n");
+    if scene.project.root().join("LINES.TXT").exists() {
+        eprintln!("SKIPPED: the file system of the tests does not tell names apart by case");
+        return;
+    }
+    scene
+        .project
+        .write("build.sh", b"#!/bin/sh\nexit 0\n")
+        .unwrap();
+    scene.project.commit("a green build").unwrap();
+    let ran = scene.commit(&["--commit"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let files = git(
+        &scene,
+        &["show", "--format=", "--name-status", "--no-renames"],
+    );
+    assert_eq!(files, "A\tLines.txt\nD\tlines.txt\n");
+    assert_eq!(scene.run(&["undo"]).code, Some(0));
+    assert_eq!(scene.project.read("lines.txt").unwrap(), "old\n");
+    assert!(!scene.project.root().join("Lines.txt").exists());
 }

@@ -127,6 +127,127 @@ fn a_build_in_a_work_tree_inside_its_bare_repository_can_ask_git() {
     check_build_in(&scene, &tree);
 }
 
+const QUERY: (&str, &str) = ("agent-config/query.txt", "say one\n");
+
+/// One round, and a commit.
+fn in_sandbox(scene: &Scene, sandbox: &str) -> Ran {
+    for (key, value) in [
+        ("user.name", "A Person"),
+        ("user.email", "person@example.invalid"),
+    ] {
+        scene.project.git(&["config", key, value]).unwrap();
+    }
+    let (origin, model) = (scene.server.origin(), "gemini-test");
+    let args = ["--base-url", origin, "--model", model, "--sandbox", sandbox];
+    scene.run_keyed(&[&args[..], &["--rounds", "1", "--commit"]].concat())
+}
+
+/// Changes what git keeps, and what we keep there; reads the configuration.
+const EVIL: &str = "#!/bin/sh\n\
+    for git in .git .git-real deps/.git-sub; do\n\
+    for file in HEAD config index info/exclude code-commit/runs hooks/pre-commit; do\n\
+    echo evil 2>/dev/null >$git/$file\ndone\ndone\n\
+    mv deps other && mkdir -p deps/.git-sub && echo evil >deps/.git-sub/config\n\
+    ! grep -r 's3cre[t]' . 2>/dev/null\n";
+
+#[test]
+fn a_build_changes_nothing_of_git_s_wherever_a_dot_git_leads() {
+    for (sandbox, dot_git) in ["namespaces", "landlock"].into_iter().flat_map(|sandbox| {
+        ["gitdir: .git-real\n", "absolute", "symlink"].map(|how| (sandbox, how))
+    }) {
+        let files = [
+            (".gitignore", "/agent-config\n.git-*\n"),
+            ("build.sh", EVIL),
+            ("deps/a", "a\n"),
+            QUERY,
+        ];
+        let reply = Step::text("^^^one.txt\n1\n^^^end\n");
+        let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
+        let (project, root) = (&scene.project, scene.project.root());
+        project
+            .git(&["init", "-q", "--separate-git-dir=deps/.git-sub", "deps/sub"])
+            .unwrap();
+        project
+            .write("deps/sub/.git", b"gitdir: ../.git-sub\n")
+            .unwrap();
+        for git_dir in [".git", "deps/.git-sub"] {
+            let git_dir = format!("--git-dir={git_dir}");
+            project
+                .git(&[&git_dir, "config", "http.extraHeader", "s3cret"])
+                .unwrap();
+        }
+        let real = root.join(".git-real");
+        std::fs::rename(root.join(".git"), &real).unwrap();
+        match dot_git {
+            "symlink" => std::os::unix::fs::symlink(".git-real", root.join(".git")).unwrap(),
+            "absolute" => {
+                let line = format!("gitdir: {}\n", real.display());
+                project.write(".git", line.as_bytes()).unwrap();
+            }
+            line => project.write(".git", line.as_bytes()).unwrap(),
+        }
+        let ran = in_sandbox(&scene, sandbox);
+        if ran.err.contains(&format!("--sandbox {sandbox}")) && ran.code == Some(3) {
+            eprintln!("SKIPPED: no {sandbox} here: {ran}");
+            continue;
+        }
+        assert_eq!(ran.code, Some(0), "{sandbox}, {dot_git}: {ran}");
+        for git_dir in [&real, &root.join("deps/.git-sub")] {
+            for file in ["HEAD", "config", "info/exclude"] {
+                let text = std::fs::read_to_string(git_dir.join(file)).unwrap();
+                assert!(
+                    !text.contains("evil"),
+                    "{sandbox}, {dot_git}: {file}: {ran}"
+                );
+            }
+            assert!(
+                !git_dir.join("hooks/pre-commit").exists(),
+                "{sandbox}: {ran}"
+            );
+        }
+        assert_eq!(
+            project.git(&["show", "--format=", "--name-only"]).unwrap(),
+            "one.txt\n"
+        );
+        assert_eq!(
+            scene.run(&["undo"]).code,
+            Some(0),
+            "the list of runs is as it was"
+        );
+    }
+}
+
+#[test]
+fn a_dot_git_that_is_a_symlink_to_outside_works() {
+    for sandbox in ["namespaces", "landlock", "off"] {
+        let files = [
+            (".gitignore", "/agent-config\n"),
+            ("build.sh", "#!/bin/sh\n"),
+            QUERY,
+        ];
+        let reply = Step::text("^^^one.txt\n1\n^^^end\n");
+        let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
+        let (dot_git, outside) = (
+            scene.project.root().join(".git"),
+            scene.project.beside().join("store"),
+        );
+        std::fs::rename(&dot_git, &outside).unwrap();
+        std::os::unix::fs::symlink(&outside, &dot_git).unwrap();
+        let ran = in_sandbox(&scene, sandbox);
+        if ran.err.contains(&format!("--sandbox {sandbox}")) && ran.code == Some(3) {
+            eprintln!("SKIPPED: no {sandbox} here: {ran}");
+            continue;
+        }
+        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
+        assert!(dot_git.is_symlink());
+        let committed = scene
+            .project
+            .git(&["show", "--format=", "--name-only"])
+            .unwrap();
+        assert_eq!(committed, "one.txt\n", "{sandbox}");
+    }
+}
+
 #[test]
 fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
     let build = "#!/bin/sh\n[ -e ../once ] || chmod u+w many many/*\necho x > many/3999 && touch ../once\ntrue\n";

@@ -78,6 +78,64 @@ fn a_batch_is_judged_as_one() {
 }
 
 #[test]
+fn names_that_the_file_system_tells_apart_are_two_files() {
+    let tells_apart = |name: &str, other: &str| {
+        let scratch = repository(&[(name, "")]);
+        !scratch.path().join(other).exists()
+    };
+    if !tells_apart("a", "A") || !tells_apart("\u{e9}", "e\u{301}") {
+        eprintln!("SKIPPED: the file system of the tests does not tell names apart by case");
+        return;
+    }
+    let scratch = repository(&[
+        ("xt_MARK.h", "1"),
+        ("xt_mark.h", "2"),
+        ("Src/a", "1"),
+        ("src/a", "2"),
+        ("readme.md", "1"),
+        ("caf\u{e9}", "1"),
+    ]);
+    let guard = open(scratch.path(), Policy::commit());
+    assert_snapshot!(check(&guard, &["xt_MARK.h", "xt_mark.h", "Src/a", "src/a"]), @"
+    ok xt_MARK.h
+    ok xt_mark.h
+    ok Src/a
+    ok src/a
+    ");
+    // A rename by case, of a file and of a folder, and one to another Unicode form.
+    assert_snapshot!(check(&guard, &["readme.md", "README.md", "cafe\u{301}", "caf\u{e9}"]), @"
+    ok readme.md
+    ok README.md
+    ok café
+    ok café
+    ");
+    fs::remove_dir_all(scratch.path().join("Src")).unwrap();
+    assert_snapshot!(check(&guard, &["src/a", "SRC/a", "SRC/b"]), @"
+    ok src/a
+    ok SRC/a
+    ok SRC/b
+    ");
+    // Nothing tells what a file system makes of names that are both new.
+    assert_snapshot!(check(&guard, &["New", "new", "xt_mark.h", "xt_mark.h", "XT_mark.h", "ReadMe.md"]), @"
+    duplicate: `New` names the same file as `new` in this reply; name each file only once.
+    duplicate: `new` names the same file as `New` in this reply; name each file only once.
+    duplicate: `xt_mark.h` names the same file as `xt_mark.h` in this reply; name each file only once.
+    duplicate: `xt_mark.h` names the same file as `xt_mark.h` in this reply; name each file only once.
+    ok XT_mark.h
+    spelled-differently: `ReadMe.md` differs from `readme.md` on disk only in spelling; use that exact name.
+    ");
+    fs::hard_link(
+        scratch.path().join("readme.md"),
+        scratch.path().join("ReadMe.md"),
+    )
+    .unwrap();
+    assert_snapshot!(check(&guard, &["readme.md", "ReadMe.md"]), @"
+    duplicate: `readme.md` names the same file as `ReadMe.md` in this reply; name each file only once.
+    duplicate: `ReadMe.md` names the same file as `readme.md` in this reply; name each file only once.
+    ");
+}
+
+#[test]
 fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
     let scratch = repository(&[
         ("h/HEAD", "ref: refs/heads/main"),

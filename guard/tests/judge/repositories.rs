@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
+use std::path::Path;
 
-use code_commit_guard::{Code, Configuration, Guard, OpenError, Policy};
+use code_commit_guard::{Code, Configuration, Guard, OpenError, Policy, Tracked};
 use insta::assert_snapshot;
 
 use crate::tree::{check, code, git, open, repository};
@@ -91,6 +92,73 @@ fn a_submodule_that_is_not_checked_out_is_refused() {
             "{form:?}"
         );
     }
+}
+
+#[test]
+fn the_folder_that_dot_git_leads_to_is_git_s_own_whatever_its_name() {
+    for (git_dir, dot_git) in [
+        ("lib/real", "gitdir: lib/real\n"),
+        (".git-real", "gitdir: ./.git-real/\n"),
+        (".git-real", ""),
+    ] {
+        let scratch = repository(&[("src/a", "a")]);
+        let root = scratch.path();
+        fs::create_dir_all(root.join(git_dir).parent().unwrap()).unwrap();
+        fs::rename(root.join(".git"), root.join(git_dir)).unwrap();
+        if dot_git.is_empty() {
+            std::os::unix::fs::symlink(git_dir, root.join(".git")).unwrap();
+        } else {
+            fs::write(root.join(".git"), dot_git).unwrap();
+        }
+        let guard = open(root, Policy::commit());
+        for below in ["HEAD", "config", "hooks/new", "code-commit/runs"] {
+            let path = format!("{git_dir}/{below}");
+            assert_eq!(code(&guard, &path), Some(Code::NestedRepository), "{path}");
+        }
+        assert_eq!(code(&guard, "src/a"), None);
+        assert!(guard.is_git(Path::new(".git")) && guard.is_git(Path::new(git_dir)));
+        let survey = guard.survey(&Tracked::default(), &|_| false).unwrap();
+        let seen: Vec<_> = survey.iter().map(|(path, _)| path.clone()).collect();
+        assert!(seen.contains(&"src/a".into()));
+        assert!(
+            !seen.iter().any(|path| path.starts_with(git_dir)),
+            "{seen:?}"
+        );
+    }
+}
+
+#[test]
+fn what_git_keeps_out_of_the_work_tree_is_refused() {
+    let files = ["in/a", "out/a", "top", "local"].map(|name| (name, "a"));
+    let scratch = repository(&files);
+    let root = scratch.path();
+    let identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"];
+    git(root, &["add", "."]);
+    git(root, &[&identity[..], &["commit", "-qm", "one"]].concat());
+    git(root, &["update-index", "--skip-worktree", "local"]);
+    let guard = open(root, Policy::commit());
+    assert_snapshot!(check(&guard, &["in/new", "out/a", "local"]), @"
+    ok in/new
+    ok out/a
+    not-checked-out: `local` is kept out of the work tree by git (sparse checkout or skip-worktree); leave it as it is.
+    ");
+    for set in [
+        &["--cone", "in"][..],
+        &["--cone", "--sparse-index", "in"],
+        &["--no-cone", "/in/", "/top"],
+    ] {
+        git(root, &[&["sparse-checkout", "set"], set].concat());
+        let guard = open(root, Policy::commit());
+        for path in ["in/new", "in/a", "in/deep/new", "top"] {
+            assert_eq!(code(&guard, path), None, "{set:?}: {path}");
+        }
+        for path in ["out/a", "out/new", "new/x"] {
+            let found = code(&guard, path);
+            assert_eq!(found, Some(Code::NotCheckedOut), "{set:?}: {path}");
+        }
+    }
+    git(root, &["sparse-checkout", "disable"]);
+    assert_eq!(code(&open(root, Policy::commit()), "new/x"), None);
 }
 
 #[test]

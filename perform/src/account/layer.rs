@@ -241,7 +241,7 @@ impl<'l> Layer<'l> {
             Belongs::Accounted
         } else if level.belongs != Belongs::Accounted {
             level.belongs
-        } else if self.own.iter().any(|own| path == own) || path == Path::new(".git") {
+        } else if self.own.iter().any(|own| path == own) || self.guard.is_git(path) {
             Belongs::Ours
         } else if sides.all(|side| self.ignores(path, is_folder(side))) {
             Belongs::Unaccounted

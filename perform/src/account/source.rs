@@ -19,6 +19,9 @@ use crate::seal::are_equal;
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_FILES: usize = 20_000;
 const FILES: &str = "files";
+/// Ends the name of each copy: under Landlock a command can list them, and a test runner would take those of tests for
+/// tests.
+const COPY: &str = ".before";
 
 /// The old content of every file.
 #[derive(Debug, Default)]
@@ -69,8 +72,8 @@ impl Source {
         }
         wanted.sort_unstable();
         let (mut without, mut room) = (Vec::new(), MOST_BYTES);
-        for (count, (is_ignored, len, path)) in wanted.into_iter().enumerate() {
-            let copy = self.folder.join(path);
+for (count, (is_ignored, len, path)) in wanted.into_iter().enumerate() {
+            let copy = self.place(path);
             let fits = len <= room && count < MOST_FILES;
             if !fits || copy_anew(&root.join(path), &copy).is_err() {
                 // Of what is ignored the user hears if it is lost.
@@ -91,7 +94,7 @@ impl Source {
     pub(super) fn reopen(&mut self, root: &Path, before: &Survey, folder: &Path) {
         self.find(root, folder);
         for (path, seen) in before.iter() {
-            let copy = self.folder.join(path);
+            let copy = self.place(path);
             let is_whole = |found: fs::Metadata| found.is_file() && found.len() == seen.len;
             if seen.kind().is_symlink() {
                 let target = fs::read_link(&copy).ok();
@@ -117,6 +120,12 @@ impl Source {
         self.folder = folder.join(FILES);
     }
 
+    fn place(&self, path: &Path) -> PathBuf {
+        let mut place = self.folder.join(path).into_os_string();
+        place.push(COPY);
+        place.into()
+    }
+
     fn is_in_git(&self, path: &Path, seen: &Seen) -> bool {
         self.committed
             .as_ref()
@@ -135,7 +144,7 @@ impl Source {
     /// The copy of a file, which has its attributes, too. Git has those that have none.
     pub(super) fn copy(&self, path: &Path) -> Option<File> {
         self.copies.get(path)?;
-        code_commit_dir::open_regular(&self.folder.join(path))
+        code_commit_dir::open_regular(&self.place(path))
             .ok()
             .flatten()
     }

@@ -789,3 +789,33 @@ proptest! {
         prop_assert_eq!(project.all(), before);
     }
 }
+
+/// A test runner below Landlock can list them.
+#[test]
+fn a_copy_has_no_name_that_a_pattern_for_files_of_the_project_matches() {
+    let mut project = Project::new(&[("src/a.test.js", "1\n")]);
+    let copies = project.run.path().join("before/files/src");
+    let mut names = Vec::new();
+    project.command(|_| {
+        let entries = fs::read_dir(copies).unwrap().flatten();
+        names.extend(entries.map(|entry| entry.file_name()));
+    });
+    assert_eq!(names, ["a.test.js.before"]);
+}
+
+#[test]
+fn the_folder_to_which_dot_git_leads_is_git_s_own_whatever_its_name() {
+    for place in [Where::Tree, Where::View] {
+        let mut project = Project::new(&[("a", "1\n")]).works(place);
+        let root = project.root();
+        fs::rename(root.join(".git"), root.join("real")).unwrap();
+        fs::write(root.join(".git"), "gitdir: real\n").unwrap();
+        let accounted = project.command(|tree| {
+            fs::create_dir_all(tree.join("real")).unwrap();
+            fs::write(tree.join("real/description"), "changed\n").unwrap();
+            fs::write(tree.join("a"), "2\n").unwrap();
+        });
+        assert_eq!(shown(&accounted), "M a", "{place:?}");
+        assert!(accounted.warnings.is_empty(), "{place:?}: {accounted:?}");
+    }
+}

@@ -34,7 +34,8 @@ impl Git {
         let (links, files): (Vec<&Path>, Vec<&Path>) =
             paths.partition(|path| submodules.contains(*path));
         if !files.is_empty() {
-            let add = ["--literal-pathspecs", "add", "--all", "--force"];
+            // A build may leave a file outside of a sparse checkout.
+            let add = ["--literal-pathspecs", "add", "--all", "--force", "--sparse"];
             self.run_on(&[&add[..], &FROM_INPUT].concat(), &files)?;
         }
         self.note_submodules(&links)?;
@@ -123,7 +124,8 @@ impl Git {
                 .chain(submodules.iter().map(PathBuf::as_path))
                 .map(without),
         );
-        self.run_on(&[&["add", "--all"][..], &FROM_INPUT].concat(), &specs)?;
+        let add = ["add", "--all", "--sparse"];
+        self.run_on(&[&add[..], &FROM_INPUT].concat(), &specs)?;
         self.note_submodules(&submodules)?;
         let commit = [&COMMIT[..], &["--allow-empty", "-m", message]].concat();
         self.committed(&commit, &[], fallback)

@@ -146,7 +146,7 @@ impl Git {
     /// those that it names now, not those that it named when the run began.
     pub fn tree(&self) -> Result<WorkTree, GitError> {
         let tree = WorkTree::at(&self.folder)?;
-        if canonical(tree.git_dir().to_owned()) == self.repository {
+        if tree.git_dir() == self.repository {
             Ok(tree)
         } else {
             Err(OpenError::NotARepository {

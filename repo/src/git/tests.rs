@@ -501,3 +501,31 @@ fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
     };
     assert_eq!((0..1000).filter(is_lost).collect::<Vec<_>>(), [0; 0]);
 }
+
+#[test]
+fn what_a_sparse_checkout_leaves_out_is_committed_if_it_is_there_again() {
+    let scratch = Scratch::with_files();
+    scratch.git(&["sparse-checkout", "set", "other"]);
+    assert!(!scratch.path().join("folder").exists());
+    scratch.write("folder/changed", "two\n");
+    scratch.write("folder/new", "1\n");
+    scratch.git(&["update-index", "--skip-worktree", "kept"]);
+    scratch.write("kept", "two\n");
+    let git = scratch.hardened(&[]);
+    git.commit_paths(&["folder/changed", "kept"], "some", ME)
+        .unwrap();
+    git.commit_all(NONE, "all", ME).unwrap();
+    let listed = scratch.git(&["log", "--format=%s", "--name-only", "-2"]);
+    assert_eq!(
+        listed.lines().collect::<Vec<_>>(),
+        [
+            "all",
+            "",
+            "folder/new",
+            "some",
+            "",
+            "folder/changed",
+            "kept"
+        ]
+    );
+}

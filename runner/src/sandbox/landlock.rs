@@ -49,6 +49,8 @@ pub(super) fn prepare(
     point_inside(&mut inner.env, access);
     inner.env.set("TMPDIR", folder.join("tmp"));
     inner.env.set("HOME", folder.join(HOME));
+    // Git stops at a configuration that is there and cannot be read. In the other sandboxes there is none.
+    inner.env.set("GIT_CONFIG_NOSYSTEM", "1");
     // These do not look at TMPDIR, or make a folder of their own at the top of the tree.
     inner.env.add_option(
         "JAVA_TOOL_OPTIONS",

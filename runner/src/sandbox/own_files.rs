@@ -79,10 +79,11 @@ pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
         entries.map(|entry| entry.path())
     };
     let home = access.hidden_home();
-    let repositories = [access.tree.join(".git")]
-        .into_iter()
-        .chain(access.readable.clone());
-    let of_submodules = below(access.tree.join(".git/modules"));
+    let repositories = repositories(access);
+    let of_submodules: Vec<PathBuf> = repositories
+        .iter()
+        .flat_map(|folder| below(folder.join("modules")))
+        .collect();
     let of_cargo = access
         .cargo_home
         .iter()
@@ -93,6 +94,7 @@ pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
         .filter(|_| access.caches.is_some())
         .flat_map(|home| below(home.join("go/pkg/mod/cache/vcs")));
     let folders = repositories
+        .into_iter()
         .chain(of_submodules)
         .chain(of_cargo)
         .chain(of_go);
@@ -102,6 +104,18 @@ pub(super) fn without_secrets(access: &Access) -> Vec<(PathBuf, String)> {
         .filter_map(|file| Some((without(&file)?, file)))
         .map(|(rest, file)| (file, rest))
         .collect()
+}
+
+/// The git directories that a command sees, whatever their names: in the tree they are read-only. Of one around the
+/// tree only the parts are shown.
+pub(super) fn repositories(access: &Access) -> Vec<PathBuf> {
+    let shown = access.readable.iter().map(|path| match path.parent() {
+        Some(around) if path.ends_with("config") => around.to_owned(),
+        _ => path.clone(),
+    });
+    let mut all: Vec<PathBuf> = shown.chain(access.held(&access.read_only)).collect();
+    all.retain(|folder| folder.join("HEAD").symlink_metadata().is_ok());
+    all
 }
 
 /// `None` for one without secrets.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use code_commit_names::Kind;
+use code_commit_names::ours::STATE_IN_GIT;
 
 use super::access::{Access, CARGO};
 use super::mount::{Mount, Overlay, SYSTEM};
@@ -311,8 +312,8 @@ pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf
         .cloned()
 }
 
-/// The hidden paths: those that the caller names, and cargo's credentials and our own layers wherever
-/// they would be visible.
+/// The hidden paths: those that the caller names, and cargo's credentials, our own layers and our state in git
+/// directories wherever they would be visible.
 pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let credentials = access.cargo_home.iter().flat_map(|home| {
         code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name))
@@ -330,10 +331,20 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
         .iter()
         .filter_map(|view| view.upper.parent())
         .map(Path::to_owned);
-    let hidden = credentials.chain(layers).chain(access.caches.clone());
+    let states: Vec<PathBuf> = own_files::repositories(access)
+        .into_iter()
+        .map(|repository| repository.join(STATE_IN_GIT))
+        .collect();
+    let hidden = credentials
+        .chain(layers)
+        .chain(access.caches.clone())
+        .chain(states.clone());
     masked.extend(
         hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))),
     );
+    // In an empty folder there is nothing to hide.
+    let is_inside = |path: &PathBuf, state: &PathBuf| path != state && path.starts_with(state);
+    masked.retain(|path| !states.iter().any(|state| is_inside(path, state)));
     // Where a sandbox can show other files, what is left of them takes this place.
     masked.extend(
         own_files::without_secrets(access)
