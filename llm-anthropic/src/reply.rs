@@ -1,20 +1,14 @@
 //! Reads what the service sends.
 
-use std::time::Duration;
-
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Secret, Stream, Tier, Unread, Usage};
+use code_commit_llm::{
+    Answer, CallError, Ending, Finish, Raw, Reply, Secret, Stream, Text, Tier, Unread, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::failure;
-
-/// How long to wait for more after the stop reason: the end of the message follows it.
-const LINGER: Duration = Duration::from_secs(5);
-/// Only the end of the body follows `message_stop`; a connection that is kept open takes a moment to
-/// deliver it.
-const LINGER_AFTER_STOP: Duration = Duration::from_millis(100);
 
 /// A message.
 #[derive(Debug, Default, Deserialize)]
@@ -93,15 +87,12 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
 pub(crate) struct Merge {
     model: String,
     key: Secret,
-    thoughts: String,
-    stop_reason: Option<String>,
+    thoughts: Text,
+    ending: Ending,
     stop_details: Aside,
     usage: Aside,
     served_model: Aside,
     id: Aside,
-    stopped: bool,
-    /// Whether text followed the stop reason.
-    goes_on: bool,
 }
 
 impl Merge {
@@ -113,28 +104,23 @@ impl Merge {
         }
     }
 
-    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
-        code_commit_llm::json::replace(&mut self.id, message.id);
+    fn take_message(&mut self, message: Message<'_>, text: &mut Text) -> Result<(), CallError> {
+        let length = text.len();
         code_commit_llm::json::replace(&mut self.served_model, message.model);
         self.take_usage(message.usage);
         if let Some(content) = message.content {
             code_commit_llm::json::each(content, |block: Block<'_>| self.append(&block, text))?;
         }
-        self.take_end(&message.stop_reason, message.stop_details);
+        self.ending
+            .take(&message.id, &message.stop_reason, text.len() > length);
+        code_commit_llm::json::replace(&mut self.id, message.id);
+        code_commit_llm::json::replace(&mut self.stop_details, message.stop_details);
         Ok(())
     }
 
-    fn append(&mut self, block: &Block<'_>, text: &mut String) -> Result<(), CallError> {
-        let length = text.len();
+    fn append(&mut self, block: &Block<'_>, text: &mut Text) -> Result<(), CallError> {
         code_commit_llm::json::append(block.thinking, &mut self.thoughts)?;
-        code_commit_llm::json::append(block.text, text)?;
-        self.goes_on |= self.is_ended() && text.len() > length;
-        Ok(())
-    }
-
-    fn take_end(&mut self, reason: &Value, details: Aside) {
-        self.stop_reason = code_commit_llm::json::word(reason).or(self.stop_reason.take());
-        code_commit_llm::json::replace(&mut self.stop_details, details);
+        code_commit_llm::json::append(block.text, text)
     }
 
     /// The counts at the end of a stream are totals, but not all counts are repeated there.
@@ -147,17 +133,11 @@ impl Merge {
         }
     }
 
-    /// The stop reason is the end mark: some gateways leave `message_stop` out.
-    fn is_ended(&self) -> bool {
-        self.stop_reason.is_some()
-    }
-
-    fn ending(&self, text: &str) -> Finish {
-        // Faulty gateways mix two answers into one: no part of it can be trusted.
-        if self.goes_on {
+    fn finish_of(&self, text: &str) -> Finish {
+        if self.ending.is_mixed() {
             return Finish::Malformed;
         }
-        let reason = self.stop_reason.as_deref().unwrap_or_default();
+        let reason = self.ending.reason().unwrap_or_default();
         if reason == "refusal" {
             let words = self.stop_details.get("explanation").and_then(Value::as_str);
             let message =
@@ -201,14 +181,14 @@ impl Merge {
 
     /// The merged message as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
-        let thinking = Some(self.thoughts.as_str()).filter(|thoughts| !thoughts.is_empty());
+        let thinking = Some(&*self.thoughts).filter(|thoughts| !thoughts.is_empty());
         let thinking = thinking.map(|thinking| MergedBlock::Thinking { thinking });
         let merged = Merged {
             id: &self.id,
             r#type: "message",
             role: "assistant",
             model: &self.served_model,
-            stop_reason: self.stop_reason.as_deref(),
+            stop_reason: self.ending.reason(),
             stop_details: &self.stop_details,
             usage: &self.usage,
             content: thinking
@@ -221,7 +201,7 @@ impl Merge {
 }
 
 impl Stream for Merge {
-    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+    fn message(&mut self, json: &str, text: &mut Text) -> Result<(), Unread> {
         let message: Message<'_> = code_commit_llm::json::message(json)?;
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.model, &self.key).into());
@@ -229,7 +209,7 @@ impl Stream for Merge {
         Ok(self.take_message(message, text)?)
     }
 
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+    fn event(&mut self, data: &str, text: &mut Text) -> Result<(), Unread> {
         let event: Event<'_> = code_commit_llm::json::message(data)?;
         if !event.error.is_null() {
             return Err(failure::in_stream(&event.error, &self.model, &self.key).into());
@@ -237,6 +217,7 @@ impl Stream for Merge {
         if let Some(message) = event.message {
             self.take_message(message, text)?;
         }
+        let (length, mut reason) = (text.len(), Value::Null);
         if let Some(block) = event.content_block {
             self.append(&block, text)?;
         }
@@ -248,26 +229,26 @@ impl Stream for Merge {
                 },
                 text,
             )?;
-            self.take_end(&delta.stop_reason, delta.stop_details);
+            reason = delta.stop_reason.0;
+            code_commit_llm::json::replace(&mut self.stop_details, delta.stop_details);
         }
+        self.ending.take(&self.id, &reason, text.len() > length);
         self.take_usage(event.usage);
-        self.stopped |= *event.kind == "message_stop";
+        // It is an end only with a reason, as for all dialects: proxies close a stream that was cut.
+        if *event.kind == "message_stop" {
+            self.ending.mark();
+        }
         Ok(())
     }
 
-    fn over(&self) -> Option<Duration> {
-        let linger = if self.stopped {
-            LINGER_AFTER_STOP
-        } else {
-            LINGER
-        };
-        self.is_ended().then_some(linger)
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
         let reply = Reply {
-            finish: self.ending(&text),
-            finish_reason: self.stop_reason.clone(),
+            finish: self.finish_of(&text),
+            finish_reason: self.ending.reason().map(str::to_owned),
             usage: self.usage(),
             served_model: code_commit_llm::json::word(&self.served_model),
             response_id: code_commit_llm::json::word(&self.id),

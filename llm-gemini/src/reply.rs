@@ -1,19 +1,14 @@
 //! Reads what the service sends.
 
-use std::time::Duration;
-
 use code_commit_llm::json::Aside;
 use code_commit_llm::{
-    Answer, CallError, Finish, Raw, Reply, Secret, Stream, ToolCall, Unread, Usage,
+    Answer, CallError, Ending, Finish, Raw, Reply, Secret, Stream, Text, ToolCall, Unread, Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{failure, finish};
-
-/// How long to wait for more after the finish reason: usage may follow it.
-const LINGER: Duration = Duration::from_secs(5);
 
 /// `GenerateContentResponse`.
 #[derive(Debug, Default, Deserialize)]
@@ -80,9 +75,9 @@ pub(crate) fn read_count(body: &[u8]) -> Result<u64, CallError> {
 pub(crate) struct Merge {
     model: String,
     key: Secret,
-    thoughts: String,
+    thoughts: Text,
     called_tool: bool,
-    finish_reason: Option<String>,
+    ending: Ending,
     finish_message: Aside,
     continuation: Option<String>,
     feedback: Aside,
@@ -100,7 +95,7 @@ impl Merge {
         }
     }
 
-    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_message(&mut self, message: Message<'_>, text: &mut Text) -> Result<(), CallError> {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.model, &self.key));
         }
@@ -108,24 +103,33 @@ impl Merge {
         code_commit_llm::json::replace(&mut self.usage, message.usage_metadata);
         code_commit_llm::json::replace(&mut self.feedback, message.prompt_feedback);
         code_commit_llm::json::replace(&mut self.model_version, message.model_version);
-        code_commit_llm::json::replace(&mut self.response_id, message.response_id);
-        let Some(candidate) = message.candidates else {
-            return Ok(());
-        };
-        self.finish_reason =
-            code_commit_llm::json::word(&candidate.finish_reason).or(self.finish_reason.take());
+        let (length, candidate) = (text.len(), message.candidates.unwrap_or_default());
         if let Some(token) = candidate.continuation_token.as_str() {
             self.continuation = Some(token.to_owned());
         }
         code_commit_llm::json::replace(&mut self.finish_message, candidate.finish_message);
-        let Some(parts) = candidate.content.and_then(|content| content.parts) else {
-            return Ok(());
+        if let Some(parts) = candidate.content.and_then(|content| content.parts) {
+            code_commit_llm::json::each(parts, |part| self.take_part(&part, text))?;
+        }
+        let blocked = self
+            .feedback
+            .get("blockReason")
+            .cloned()
+            .unwrap_or_default();
+        let is_stated = candidate.finish_reason.is_string();
+        let reason = if is_stated {
+            candidate.finish_reason.0
+        } else {
+            blocked
         };
-        code_commit_llm::json::each(parts, |part| self.take_part(&part, text))
+        self.ending
+            .take(&message.response_id, &reason, text.len() > length);
+        code_commit_llm::json::replace(&mut self.response_id, message.response_id);
+        Ok(())
     }
 
     /// Thoughts are summaries for the reader, never part of the answer.
-    fn take_part(&mut self, part: &Part<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_part(&mut self, part: &Part<'_>, text: &mut Text) -> Result<(), CallError> {
         self.called_tool |= part.function_call.is_some();
         let Some(raw) = part.text else { return Ok(()) };
         let target = if *part.thought == true {
@@ -133,25 +137,20 @@ impl Merge {
         } else {
             text
         };
-        let bad = || CallError::BadReply {
-            detail: "a part whose text is no text".into(),
-        };
-        code_commit_llm::json::append_string(raw, target).ok_or_else(bad)
+        code_commit_llm::json::append(Some(raw), target)
     }
 
     fn block_reason(&self) -> Option<&str> {
         self.feedback.get("blockReason").and_then(Value::as_str)
     }
 
-    /// Whether the end has been seen: a finish reason, or the reason why there is no answer.
-    fn is_ended(&self) -> bool {
-        self.finish_reason.is_some() || self.block_reason().is_some()
-    }
-
-    fn ending(&self, text: &str) -> Finish {
-        let reason = self.finish_reason.as_deref().unwrap_or_default();
+    fn finish_of(&self, text: &str) -> Finish {
+        if self.ending.is_mixed() {
+            return Finish::Malformed;
+        }
+        let reason = self.ending.reason().unwrap_or_default();
         match (finish::of(reason), self.block_reason()) {
-            (_, Some(block)) if reason.is_empty() => Finish::Blocked {
+            (_, Some(block)) if reason == block => Finish::Blocked {
                 filter: finish::filter(block),
             },
             (Finish::Complete, _) if self.called_tool => Finish::ToolCall(ToolCall::Unexpected),
@@ -179,7 +178,7 @@ impl Merge {
 
     /// The merged message as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
-        let thought = Some(&self.thoughts).filter(|t| !t.is_empty());
+        let thought = Some(&*self.thoughts).filter(|t| !t.is_empty());
         let merged = Merged {
             prompt_feedback: &self.feedback,
             usage_metadata: &self.usage,
@@ -187,7 +186,10 @@ impl Merge {
             response_id: &self.response_id,
             candidates: [MergedCandidate {
                 index: 0,
-                finish_reason: self.finish_reason.as_deref(),
+                finish_reason: self
+                    .ending
+                    .reason()
+                    .filter(|_| self.block_reason().is_none()),
                 finish_message: &self.finish_message,
                 content: MergedContent {
                     role: "model",
@@ -210,25 +212,21 @@ impl Merge {
 }
 
 impl Stream for Merge {
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+    fn event(&mut self, data: &str, text: &mut Text) -> Result<(), Unread> {
         Ok(self.take_message(code_commit_llm::json::message(data)?, text)?)
     }
 
-    /// Usage may follow the end mark.
-    fn over(&self) -> Option<Duration> {
-        self.is_ended().then_some(LINGER)
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
-        let finish = self.ending(&text);
+        let finish = self.finish_of(&text);
         let reply = Reply {
             usage: self.usage(),
             served_model: self.model_version.as_str().map(str::to_owned),
             response_id: self.response_id.as_str().map(str::to_owned),
-            finish_reason: self
-                .finish_reason
-                .clone()
-                .or_else(|| self.block_reason().map(str::to_owned)),
+            finish_reason: self.ending.reason().map(str::to_owned),
             raw: self.raw()?,
             finish,
             text,

@@ -69,10 +69,6 @@ impl Dialect for OpenAi {
         failure::of(head, body, &self.service)
     }
 
-    fn has_other_words(&self) -> bool {
-        true
-    }
-
     /// The list of the models, which every server has and none bills.
     fn describe(&self) -> Option<Post> {
         Some(self.service.address("/models"))

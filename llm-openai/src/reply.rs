@@ -1,20 +1,14 @@
 //! Reads what the server sends.
 
-use std::time::Duration;
-
 use code_commit_llm::json::Aside;
-use code_commit_llm::{Answer, CallError, Finish, Raw, Reply, Stream, Tier, Unread, Usage};
+use code_commit_llm::{
+    Answer, CallError, Ending, Finish, Raw, Reply, Stream, Text, Tier, Unread, Usage,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::{Service, failure};
-
-/// How long to wait for more after the finish reason: usage may follow it.
-const LINGER: Duration = Duration::from_secs(5);
-/// Only the end of the body follows `[DONE]`; a connection that is kept open takes a moment to
-/// deliver it.
-const LINGER_AFTER_DONE: Duration = Duration::from_millis(100);
 
 /// A completion, or a chunk of one.
 #[derive(Debug, Default, Deserialize)]
@@ -103,67 +97,56 @@ pub(crate) fn find_model(body: &[u8], service: &Service) -> Result<(), CallError
 #[derive(Debug)]
 pub(crate) struct Merge {
     service: Service,
-    refusal: String,
-    finish_reason: Option<String>,
+    refusal: Text,
+    ending: Ending,
     usage: Aside,
     served_model: Aside,
     id: Aside,
     created: Aside,
     service_tier: Aside,
-    done: bool,
-    /// Whether text followed the finish reason.
-    goes_on: bool,
 }
 
 impl Merge {
     pub(crate) fn new(service: Service) -> Self {
         Self {
             service,
-            refusal: String::new(),
-            finish_reason: None,
+            refusal: Text::default(),
+            ending: Ending::default(),
             usage: Aside::default(),
             served_model: Aside::default(),
             id: Aside::default(),
             created: Aside::default(),
             service_tier: Aside::default(),
-            done: false,
-            goes_on: false,
         }
     }
 
-    fn take_message(&mut self, message: Message<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_message(&mut self, message: Message<'_>, text: &mut Text) -> Result<(), CallError> {
         if !message.error.is_null() {
             return Err(failure::in_stream(&message.error, &self.service));
         }
         code_commit_llm::json::replace(&mut self.usage, message.usage);
         code_commit_llm::json::replace(&mut self.served_model, message.model);
-        code_commit_llm::json::replace(&mut self.id, message.id);
         code_commit_llm::json::replace(&mut self.created, message.created);
         code_commit_llm::json::replace(&mut self.service_tier, message.service_tier);
         let Some(choice) = message.choices else {
+            code_commit_llm::json::replace(&mut self.id, message.id);
             return Ok(());
         };
-        let (was_ended, length) = (self.is_ended(), self.refusal.len() + text.len());
-        self.finish_reason =
-            code_commit_llm::json::word(&choice.finish_reason).or(self.finish_reason.take());
-        let Some(said) = choice.delta.or(choice.message) else {
-            return Ok(());
-        };
-        append(said.refusal, &mut self.refusal)?;
-        append(said.content, text)?;
-        self.goes_on |= was_ended && self.refusal.len() + text.len() > length;
+        let length = self.refusal.len() + text.len();
+        if let Some(said) = choice.delta.or(choice.message) {
+            append(said.refusal, &mut self.refusal)?;
+            append(said.content, text)?;
+        }
+        let has_text = self.refusal.len() + text.len() > length;
+        // `[DONE]` alone is no end: some proxies add it to a truncated stream.
+        self.ending
+            .take(&message.id, &choice.finish_reason, has_text);
+        code_commit_llm::json::replace(&mut self.id, message.id);
         Ok(())
     }
 
-    /// The finish reason is the end mark: many servers never send `[DONE]`, and some proxies add it
-    /// to a truncated stream.
-    fn is_ended(&self) -> bool {
-        self.finish_reason.is_some()
-    }
-
-    fn ending(&self, text: &str) -> Finish {
-        // Faulty gateways mix two answers into one: no part of it can be trusted.
-        if self.goes_on {
+    fn finish_of(&self, text: &str) -> Finish {
+        if self.ending.is_mixed() {
             return Finish::Malformed;
         }
         if !self.refusal.is_empty() {
@@ -171,7 +154,7 @@ impl Merge {
                 message: code_commit_llm::clean_message(&self.refusal, &self.service.key),
             };
         }
-        let finish = Finish::of_word(self.finish_reason.as_deref().unwrap_or_default());
+        let finish = Finish::of_word(self.ending.reason().unwrap_or_default());
         let is_empty = text.is_empty() && finish == Finish::Complete;
         if is_empty { Finish::Empty } else { finish }
     }
@@ -193,7 +176,7 @@ impl Merge {
     fn raw(&self) -> Result<Raw, CallError> {
         let message = MergedMessage {
             role: "assistant",
-            refusal: Some(self.refusal.as_str()).filter(|r| !r.is_empty()),
+            refusal: Some(&*self.refusal).filter(|r| !r.is_empty()),
             content: "",
         };
         let merged = Merged {
@@ -205,7 +188,7 @@ impl Merge {
             usage: &self.usage,
             choices: [MergedChoice {
                 index: 0,
-                finish_reason: self.finish_reason.as_deref(),
+                finish_reason: self.ending.reason(),
                 message,
             }],
         };
@@ -214,7 +197,7 @@ impl Merge {
 }
 
 /// Appends a string or a list of parts; nothing for null.
-pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+pub(crate) fn append(raw: Option<&RawValue>, text: &mut Text) -> Result<(), CallError> {
     match raw.filter(|raw| raw.get().starts_with('[')) {
         Some(parts) => code_commit_llm::json::each(parts, |part: Part<'_>| {
             code_commit_llm::json::append(part.text, text)
@@ -224,23 +207,18 @@ pub(crate) fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), Ca
 }
 
 impl Stream for Merge {
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+    fn event(&mut self, data: &str, text: &mut Text) -> Result<(), Unread> {
         Ok(self.take_message(code_commit_llm::json::message(data)?, text)?)
     }
 
-    fn done(&mut self) {
-        self.done = true;
-    }
-
-    fn over(&self) -> Option<Duration> {
-        let linger = if self.done { LINGER_AFTER_DONE } else { LINGER };
-        self.is_ended().then_some(linger)
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
         let reply = Reply {
-            finish: self.ending(&text),
-            finish_reason: self.finish_reason.clone(),
+            finish: self.finish_of(&text),
+            finish_reason: self.ending.reason().map(str::to_owned),
             usage: self.usage(),
             served_model: code_commit_llm::json::word(&self.served_model),
             response_id: code_commit_llm::json::word(&self.id),

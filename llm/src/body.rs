@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::client::{Dialect, Stream};
 use crate::http::{Exchange, Next, Stopwatch};
 use crate::retry::{Answer, Try};
-use crate::{CallError, Finish, Progress, Raw, Reply, Request, Unread, Usage, Watch};
+use crate::{CallError, Finish, Progress, Raw, Reply, Request, Text, Unread, Usage, Watch};
 
 /// Reads an answer by its own form: gateways label events as text, and JSON as events. It is an answer whatever happens
 /// to the connection after its end mark.
@@ -32,8 +32,10 @@ pub fn read(
         usage,
         ..
     } = &mut answer.reply;
-    let is_whole = !text.is_empty() && is_counted(usage, request.max_output_tokens);
-    if dialect.has_other_words() && is_whole && matches!(finish, Finish::Unknown { .. }) {
+    // Its end was seen, so a word of next year takes nothing from it, unless it may mean the limit.
+    let is_at_limit =
+        usage.output_tokens.is_some() && !is_counted(usage, request.max_output_tokens);
+    if !text.is_empty() && !is_at_limit && matches!(finish, Finish::Unknown { .. }) {
         *finish = Finish::Complete;
     }
     Ok(answer)
@@ -78,6 +80,7 @@ impl Form {
             .any(|field| begins.starts_with(field.as_bytes()));
         Ok(match begins.first() {
             Some(b'{') => Self::Message,
+            Some(b'<') => Self::Page,
             _ if is_field => Self::Events,
             _ => labelled,
         })
@@ -95,16 +98,16 @@ pub fn in_one_piece(
     mut reader: Box<dyn Stream>,
     continuation: Option<&str>,
 ) -> Result<Answer, Unread> {
-    let mut text = String::new();
+    let mut text = Text::default();
     reader.message(crate::json::text(&body)?, &mut text)?;
-    let has_end = reader.over().is_some();
+    let has_end = reader.ending().reason().is_some();
     let unstated = CallError::BadReply {
         detail: "it does not say how it ended".into(),
     };
     if !has_end && text.is_empty() {
         return Err(unstated.into());
     }
-    let mut answer = reader.finish(text)?;
+    let mut answer = reader.finish(text.end())?;
     let Reply {
         finish_reason,
         usage,
@@ -132,25 +135,26 @@ fn read_stream(
     let mut frames = crate::sse::Frames::default();
     let mut merge = Merging {
         stream,
-        text: before.to_owned(),
+        text: before.to_owned().into(),
         ended: None,
     };
     if !before.is_empty() {
         watch.progress(Progress::Text(before));
     }
-    loop {
+    let is_framed = exchange.head.is_framed();
+    let is_whole = loop {
         let next = match merge.next(exchange, watch) {
             // The end marker has arrived, so it does not matter what the connection does after it,
             // or that the time is up.
             Err(
                 CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. },
-            ) if merge.stream.over().is_some() => Next::Silence,
+            ) if merge.stream.ending().over().is_some() => Next::Silence,
             next => next?,
         };
         match next {
             Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
             Next::End | Next::Silence => {
-                let whole = merge.stream.over().is_some().then_some(merge.text.len());
+                let whole = merge.stream.ending().over().map(|_| merge.text.len());
                 match (frames.finish(|data| merge.event(data, watch)), whole) {
                     // The same for anything cut off after the end marker.
                     (
@@ -161,21 +165,23 @@ fn read_stream(
                     }
                     (ended, _) => ended?,
                 }
-                break;
+                let ending = merge.stream.ending();
+                break ending.over().is_some()
+                    || (next == Next::End && ending.is_whole_at_end(is_framed));
             }
         }
+    };
+    if !is_whole {
+        return Err(Unread::BrokenOff);
     }
-    let text = merge.text.split_off(before.len());
-    match merge.stream.over() {
-        Some(_) => Ok(merge.stream.finish(text)?),
-        None => Err(Unread::BrokenOff),
-    }
+    let text = merge.text.end().split_off(before.len());
+    Ok(merge.stream.finish(text)?)
 }
 
 /// A streamed reply so far, including the part from before.
 struct Merging {
     stream: Box<dyn Stream>,
-    text: String,
+    text: Text,
     /// How long to wait for more after the end mark, the length of the text, and since when.
     ended: Option<(Duration, usize, Stopwatch)>,
 }
@@ -188,7 +194,8 @@ impl Merging {
         exchange: &mut Exchange<'_>,
         watch: &mut dyn Watch,
     ) -> Result<Next, CallError> {
-        let now = self.stream.over().map(|linger| (linger, self.text.len()));
+        let length = self.text.len();
+        let now = self.stream.ending().over().map(|linger| (linger, length));
         if self.ended.map(|(linger, length, _)| (linger, length)) != now {
             self.ended = now.map(|(linger, length)| (linger, length, Stopwatch::start()));
         }
@@ -202,10 +209,6 @@ impl Merging {
     }
 
     fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
-        // Some gateways send empty events to keep the connection open.
-        if data.trim().is_empty() {
-            return Ok(());
-        }
         let shown = self.text.len();
         let read = self.stream.take(data, &mut self.text);
         read.inspect_err(|_| watch.progress(Progress::Body(data.as_bytes())))?;

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::body::{self, Form};
+use crate::ending::Ending;
 use crate::http::{Agent, Exchange, Head, Post};
 use crate::retry::{Answer, Tried, Try, with_retry};
 use crate::{
     Attempt, CallError, ErrorBody, Model, ModelId, Progress, Reply, Request, Retry, Secret, Spend,
-    Unread, Watch,
+    Text, Unread, Watch,
 };
 
 /// The maximum that is read of an error's body, or of a page in place of a reply; the important
@@ -49,15 +50,8 @@ pub trait Dialect: Send + Sync {
     /// A reader for a streamed answer.
     fn stream(&self) -> Box<dyn Stream>;
 
-    /// What a status other than 200 means. The body may be anything.
+    /// What a status that is no success means. The body may be anything.
     fn failure(&self, head: &Head, body: &[u8]) -> CallError;
-
-    /// Whether servers of many makers speak it, each with words of its own for how a reply ended.
-    /// Then a reply with an unknown word counts if the service counted it to its end, below the
-    /// limit; the word of a service with a closed list may be a new filter.
-    fn has_other_words(&self) -> bool {
-        false
-    }
 
     /// The request that counts the tokens of `request`, if the service can do that without billing.
     fn count(&self, _request: &Request<'_>) -> Result<Option<Post>, CallError> {
@@ -85,27 +79,28 @@ pub trait Dialect: Send + Sync {
 /// Assembles a streamed answer.
 pub trait Stream {
     /// Processes the data of one event and appends its text to `text`.
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread>;
+    fn event(&mut self, data: &str, text: &mut Text) -> Result<(), Unread>;
 
-    /// Processes `[DONE]`, which ends most streams of the OpenAI dialect. Some gateways add it to all streams.
-    fn done(&mut self) {}
-
-    /// Processes the data of one event, or `[DONE]`.
-    fn take(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
-        if data.trim() == "[DONE]" {
-            self.done();
-            return Ok(());
+    /// Processes the data of one event. Only objects are events: `[DONE]` ends most streams of the OpenAI dialect, some gateways
+    /// add it to all streams, and some send pings as data.
+    fn take(&mut self, data: &str, text: &mut Text) -> Result<(), Unread> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            self.ending().mark();
         }
-        self.event(data, text)
+        if data.starts_with('{') {
+            self.event(data, text)?;
+        }
+        Ok(())
     }
 
     /// Processes a reply that came in one piece: one event, unless the service has another form for it.
-    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
+    fn message(&mut self, json: &str, text: &mut Text) -> Result<(), Unread> {
         self.event(json, text)
     }
 
-    /// Has the end mark been seen, and how long is it worth to wait for more? `None` before the end mark.
-    fn over(&self) -> Option<Duration>;
+    /// What the reply has said about its end so far.
+    fn ending(&mut self) -> &mut Ending;
 
     /// The reply. Called only after the end mark, or if the caller had enough.
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError>;
@@ -249,7 +244,11 @@ fn attempt(
         Ok(answer) => row.note_reply(&answer.reply),
         Err(error) => row.note_error(error),
     }
-    if outcome.is_err() && row.http_status == Some(200) {
+    if outcome.is_err()
+        && row
+            .http_status
+            .is_some_and(|status| (200..300).contains(&status))
+    {
         // The model did work, whatever the result.
         row.spend = Spend::Unknown;
     }
@@ -268,7 +267,7 @@ fn turn_down_failures(
     post: &Post,
     watch: &mut dyn Watch,
 ) -> Result<(), CallError> {
-    let is_well = exchange.head.status == 200;
+    let is_well = (200..300).contains(&exchange.head.status);
     if is_well && Form::of(exchange, watch)? != Form::Page {
         return Ok(());
     }

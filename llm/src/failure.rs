@@ -158,9 +158,11 @@ fn seconds(value: f64) -> Option<Duration> {
 }
 
 fn http_date(text: &str) -> Option<jiff::Timestamp> {
-    jiff::fmt::rfc2822::DateTimeParser::new()
-        .parse_timestamp(text)
+    let rfc_850 = || jiff::civil::DateTime::strptime("%A, %d-%b-%y %T GMT", text).ok();
+    let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
+    parsed
         .ok()
+        .or_else(|| Some(jiff::tz::TimeZone::UTC.to_timestamp(rfc_850()?).ok()?))
 }
 
 /// Control characters, and characters that are invisible or change the writing direction.
@@ -329,6 +331,10 @@ mod tests {
         assert_eq!(
             hint(&[("retry-after", "Sun, 06 Nov 1994 08:00:00 GMT"), date]),
             Some(Duration::ZERO)
+        );
+        assert_eq!(
+            hint(&[("retry-after", "Sunday, 06-Nov-94 08:50:37 GMT"), date]),
+            Some(Duration::from_mins(1))
         );
         assert_eq!(
             hint(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]),

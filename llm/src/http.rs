@@ -2,7 +2,7 @@
 //!
 //! A call runs on another thread, so that the caller can check its time limits and Ctrl-C every few
 //! milliseconds, whatever the socket does. The thread is reused, unless its call was abandoned.
-//! Ending a call early closes its connection, so that the service stops writing, and billing, an
+//! Each thread has connections of its own: ending a call early closes its connection and no other, so that the service stops writing, and billing, an
 //! answer that nobody reads.
 
 mod exchange;
@@ -70,7 +70,6 @@ pub struct Agent {
     limits: Limits,
     config: ureq::config::Config,
     tls: Tls,
-    live: Mutex<ureq::Agent>,
     /// Those without a call: as many as there were calls at once.
     idle: Mutex<Vec<Worker>>,
 }
@@ -96,13 +95,11 @@ impl Agent {
             .output_buffer_size(BUFFER_BYTES)
             .build();
         let tls = Tls::new(network.trusted());
-        let live = Mutex::new(connect(&config, &tls));
         Self {
             network,
             limits,
             config,
             tls,
-            live,
             idle: Mutex::default(),
         }
     }
@@ -122,21 +119,14 @@ impl Agent {
         Exchange::open(self, post, within, watch)
     }
 
-    fn live(&self) -> ureq::Agent {
-        self.live
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    /// An idle thread.
+    /// An idle thread with its connections.
     fn worker(&self) -> Result<Worker, CallError> {
         let idle = self
             .idle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .pop();
-        idle.map_or_else(Worker::start, Ok)
+        idle.map_or_else(|| Worker::start(connect(&self.config, &self.tls)), Ok)
     }
 
     /// Takes back a thread whose call has ended.
@@ -145,16 +135,6 @@ impl Agent {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(worker);
-    }
-
-    /// Closes every connection, even those in use; the next call opens a new one.
-    fn abort(&self) {
-        let fresh = connect(&self.config, &self.tls);
-        let old = std::mem::replace(
-            &mut *self.live.lock().unwrap_or_else(PoisonError::into_inner),
-            fresh,
-        );
-        old.shutdown();
     }
 }
 

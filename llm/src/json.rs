@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{CallError, Unread};
+use crate::{CallError, Text, Unread};
 
 /// `value` as the bytes of a request.
 pub fn body(value: &impl Serialize) -> Result<Vec<u8>, CallError> {
@@ -210,7 +210,7 @@ impl<'a, T: Deserialize<'a>, F: FnMut(T) -> Result<(), CallError>> Visitor<'a> f
 }
 
 /// Appends the text of a JSON string to `text`; nothing for null and for nothing.
-pub fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError> {
+pub fn append(raw: Option<&RawValue>, text: &mut Text) -> Result<(), CallError> {
     let Some(raw) = raw.filter(|raw| raw.get() != "null") else {
         return Ok(());
     };
@@ -219,25 +219,26 @@ pub fn append(raw: Option<&RawValue>, text: &mut String) -> Result<(), CallError
     })
 }
 
-/// Appends the text of a JSON string to `text`. `None` if `raw` is not a string, or contains half a
-/// surrogate pair: we do not alter what the model wrote.
-pub fn append_string(raw: &RawValue, text: &mut String) -> Option<()> {
+/// Appends the text of a JSON string to `text`. `None` if `raw` is not a string, or contains bytes that are no character.
+fn append_string(raw: &RawValue, text: &mut Text) -> Option<()> {
     let mut rest = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     text.reserve(rest.len());
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (plain, escape) = rest.split_at_checked(at)?;
-        text.push_str(plain);
-        let (decoded, length) = decode(escape)?;
-        text.push(decoded);
+        text.push_str(plain)?;
+        let (unit, length) = decode(escape)?;
+        match char::from_u32(unit.into()) {
+            Some(character) => text.push_str(character.encode_utf8(&mut [0; 4]))?,
+            None => text.push_half(unit)?,
+        }
         rest = escape.get(length..)?;
     }
-    text.push_str(rest);
-    Some(())
+    text.push_str(rest)
 }
 
-/// The character that `escape` begins with, and the length of its escape in bytes.
-fn decode(escape: &str) -> Option<(char, usize)> {
-    let plain = |c| Some((c, 2));
+/// The UTF-16 code unit that `escape` stands for, and the length of the escape in bytes.
+fn decode(escape: &str) -> Option<(u16, usize)> {
+    let plain = |c: char| Some((u16::try_from(c).ok()?, 2));
     match *escape.as_bytes().get(1)? {
         b'"' => plain('"'),
         b'\\' => plain('\\'),
@@ -247,22 +248,9 @@ fn decode(escape: &str) -> Option<(char, usize)> {
         b'n' => plain('\n'),
         b'r' => plain('\r'),
         b't' => plain('\t'),
-        b'u' => decode_unicode(escape),
+        b'u' => Some((u16::from_str_radix(escape.get(2..6)?, 16).ok()?, 6)),
         _ => None,
     }
-}
-
-fn decode_unicode(escape: &str) -> Option<(char, usize)> {
-    let unit = |from: usize| {
-        let digits = escape.get(from..from + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let first = unit(0)?;
-    if let Some(c) = char::from_u32(u32::from(first)) {
-        return Some((c, 6));
-    }
-    let pair = char::decode_utf16([first, unit(6)?]).next()?.ok()?;
-    Some((pair, 12))
 }
 
 #[cfg(test)]
@@ -274,8 +262,8 @@ mod tests {
     #[track_caller]
     fn decoded(json: &str) -> Option<String> {
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let mut text = String::new();
-        append_string(raw, &mut text).map(|()| text)
+        let mut text = Text::default();
+        append_string(raw, &mut text).map(|()| text.end())
     }
 
     #[test]
@@ -291,9 +279,15 @@ mod tests {
     fn what_is_no_text_is_not_made_one() {
         assert_eq!(decoded("12"), None);
         assert_eq!(decoded("null"), None);
-        assert_eq!(decoded(r#""\ud83d""#), None);
-        assert_eq!(decoded(r#""\ud83d\u0041""#), None);
-        assert_eq!(decoded(r#""\ude00""#), None);
+        assert_eq!(decoded(r#""\udcff""#), None);
+        assert_eq!(decoded(r#""\udcc3z""#), None);
+    }
+
+    #[test]
+    fn half_of_a_pair_that_stays_alone_is_replaced() {
+        assert_eq!(decoded(r#""\ud83d""#).unwrap(), "\u{fffd}");
+        assert_eq!(decoded(r#""\ud83d\u0041""#).unwrap(), "\u{fffd}A");
+        assert_eq!(decoded(r#""\ude00""#).unwrap(), "\u{fffd}");
     }
 
     #[derive(Debug, Deserialize)]

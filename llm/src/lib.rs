@@ -3,6 +3,7 @@
 mod body;
 mod budget;
 mod client;
+mod ending;
 mod failure;
 pub mod http;
 pub mod json;
@@ -15,6 +16,7 @@ mod retry;
 pub mod scripted;
 mod secret;
 pub mod sse;
+mod text;
 mod watch;
 
 pub use body::{in_one_piece, read as read_answer};
@@ -24,6 +26,7 @@ pub use code_commit_model::{
     Advice, Attempt, AttemptStatus, CallError, Cause, ErrorCode, Filter, Finish, Raw, Reply,
     Request, Spend, Tier, ToolCall, Unread, Usage,
 };
+pub use ending::Ending;
 pub use failure::{ErrorBody, clean_message, retry_after, until_hour};
 pub use model::{List, Model, all_of, choices};
 pub use model_id::{ModelId, ModelIdError};
@@ -32,4 +35,5 @@ pub use provider::Provider;
 pub use retry::{Answer, Retry, Tried, Try, with_retry};
 pub use scripted::Scripted;
 pub use secret::Secret;
+pub use text::Text;
 pub use watch::{Blind, Progress, Waited, Watch};

@@ -60,6 +60,11 @@ impl ModelId {
         let bad =
             |c: char| c.is_control() || (!is_path && (c.is_whitespace() || "?#%\\".contains(c)));
         let climbs = !is_path && name.split('/').any(|part| matches!(part, "" | "." | ".."));
+        // The services of Gemini list their models as `models/NAME`, which is how users copy it.
+        let name = match provider {
+            "gemini" => name.strip_prefix("models/").unwrap_or(name),
+            _ => name,
+        };
         if name.is_empty() || climbs || name.contains(bad) {
             return Err(ModelIdError::BadName(name.escape_debug().to_string()));
         }
@@ -125,6 +130,7 @@ mod tests {
     #[test]
     fn a_provider_is_named_or_plain_from_the_name() {
         assert_eq!(check("gemini/g"), "gemini/g");
+        assert_eq!(check("gemini/models/g"), "gemini/g");
         assert_eq!(check("my-server/llama"), "my-server/llama");
         assert_eq!(
             check("openai/meta-llama/Llama-4"),

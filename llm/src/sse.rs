@@ -1,5 +1,7 @@
 //! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` is used.
 
+use std::borrow::Cow;
+
 use crate::{CallError, Unread};
 
 /// The maximum length of an event: no service sends a tenth of this at once.
@@ -109,22 +111,26 @@ impl Frames {
         if !std::mem::take(&mut self.has_data) {
             return Ok(());
         }
-        let text = std::str::from_utf8(&self.data).map_err(not_text)?;
-        each(text)?;
+        each(&text_of(&self.data))?;
         self.data.clear();
         Ok(())
     }
 }
 
-/// An event may be cut off inside a character.
-fn not_text(error: std::str::Utf8Error) -> Unread {
-    match error.error_len() {
-        None => Unread::BrokenOff,
-        Some(_) => CallError::BadReply {
-            detail: format!("an event that is not UTF-8: {error}"),
-        }
-        .into(),
+/// A character may be cut between two events. Its bytes become second halves of surrogate pairs in the escapes of JSON, from
+/// which [`Text`](crate::Text) joins it.
+fn text_of(data: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(data) {
+        return Cow::Borrowed(text);
     }
+    let mut text = String::with_capacity(data.len() + 64);
+    for chunk in data.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\udc{byte:02x}"));
+        }
+    }
+    Cow::Owned(text)
 }
 
 #[cfg(test)]

@@ -605,7 +605,7 @@ fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
         "{prompt}"
     );
     assert!(
-        prompt.contains("[… 48989 bytes left out here …]") && !prompt.contains("5000"),
+        prompt.contains("[code-commit] 48989 bytes left out here") && !prompt.contains("5000"),
         "{prompt}"
     );
     assert!(
@@ -649,7 +649,7 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
             "the ends are there"
         );
         assert!(
-            prompt.contains("[… 22951449 bytes left out") && prompt.len() < 1_100_000,
+            prompt.contains("[code-commit] 22951449 bytes left out") && prompt.len() < 1_100_000,
             "{}",
             prompt.len()
         );

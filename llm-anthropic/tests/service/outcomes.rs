@@ -95,7 +95,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     context window exceeded            truncated TellModel "words" | Truncated/Usage []
     tool use                           tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     pause turn                         other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
-    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    a reason of next year              complete Use "words" | Ok/Usage []
     no reason                          complete Use "words" | Ok/Usage []
     refusal                            refused TellPerson "half" | Refused/Usage []
     refusal without words              refused TellPerson "words" | Refused/Usage []
@@ -278,8 +278,8 @@ fn a_stream_counts_only_with_its_end() {
     a reason without message_stop, open complete Use "a" | Ok/Unknown []
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut in message_stop                complete Use "a" | Ok/Unknown []
-    text behind the reason             complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
-    text behind the reason, for ever   malformed Retry "b" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
+    text behind the reason             complete Use "b" | Ok/Unknown []
+    text behind the reason, for ever   complete Use "b" | Ok/Unknown []
     [DONE] of a gateway                complete Use "a" | Ok/Unknown []
     events of next year                complete Use "a" | Ok/Usage []
     open after the end                 complete Use "whole and well" | Ok/Usage []
@@ -300,3 +300,16 @@ const OVERRUN: &str = "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reaso
 const ODD: &str = "event: dream\ndata: {\"type\":\"dream\",\"delta\":{\"type\":\"dream_delta\",\"dream\":7}}\n\n\
     data: {\"type\":\"content_block_start\",\"content_block\":{\"type\":\"text\",\"text\":\"a\"}}\n\n\
     data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}\n\n";
+
+#[test]
+fn every_answer_of_the_corpus_has_its_outcome() {
+    let wire = crate::corpus::Wire::Anthropic;
+    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(count, 129);
+}

@@ -312,6 +312,39 @@ fn a_cancelled_call_ends_at_once_and_its_connection_with_it() {
 }
 
 #[test]
+fn a_cancelled_call_leaves_the_connections_of_others_open() {
+    let slow = Step {
+        chunk_bytes: Some(40),
+        chunk_delay_ms: 50,
+        ..Step::text("slow and whole")
+    };
+    let slow_server = server([slow]);
+    let hanging = server([Step::text("never").hang(Hang::After(30))]);
+    let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
+    let of = |server: &Server| {
+        let base = server.origin().parse().unwrap();
+        let id = "gemini/m".parse().unwrap();
+        Client::new(agent.clone(), Gemini::new(base, id, Secret::new(KEY)))
+    };
+    let (slow, hangs) = (of(&slow_server), of(&hanging));
+    std::thread::scope(|scope| {
+        let mut notes = Notes::default();
+        let other = scope.spawn(move || {
+            let reply = slow.call(&request(true), &mut notes);
+            (reply.unwrap().text, notes.attempts.len())
+        });
+        slow_server.wait_for_requests(1);
+        let mut watch = Impatient(&hanging, Notes::default());
+        assert_eq!(
+            hangs.call(&request(true), &mut watch).unwrap_err().code(),
+            "cancelled"
+        );
+        assert!(!other.is_finished());
+        assert_eq!(other.join().unwrap(), ("slow and whole".to_owned(), 1));
+    });
+}
+
+#[test]
 fn a_call_that_is_cancelled_before_it_begins_sends_nothing() {
     let server = server([Step::text("first")]);
     let model = model(&server);

@@ -150,7 +150,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     malformed response                 malformed Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     escalation                         withheld TellPerson "words" | Refused/Usage []
     limited                            withheld TellPerson "words" | Refused/Usage []
-    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    a reason of next year              complete Use "words" | Ok/Usage []
     no reason at all                   complete Use "words" | Ok/Usage []
     empty three times                  empty TellModel "" | Unusable/Usage []
     a tool call                        tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
@@ -311,7 +311,7 @@ fn every_failure_has_its_outcome() {
     302 elsewhere                      ERROR redirected | the service redirects (HTTP 302) to http://evil.example | Error/Nothing []
     200 html                           ERROR bad-reply | the reply cannot be read: a page of HTML, "Log in with …xy" | Error/Unknown []
     200 broken JSON                    ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 17 | Error/Unknown []
-    200 half a surrogate pair          ERROR bad-reply | the reply cannot be read: a part whose text is no text | Error/Unknown []
+    200 half a surrogate pair          complete Use "�" | Ok/Unknown []
     200 an error object                complete Use "ok" | Error/Unknown Ok/Usage [1035]
     200 not UTF-8                      ERROR bad-reply | the reply cannot be read: not UTF-8 from byte 45 on | Error/Unknown []
     200 larger than the limit          ERROR body-too-large | the reply is larger than 1048576 bytes | Error/Unknown []
@@ -490,7 +490,7 @@ fn a_stream_counts_only_with_its_end() {
     error in the middle, for ever      ERROR server | the service failed (HTTP 500): x | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     bad key in the middle              ERROR bad-key | the key is not valid: no | Error/Unknown []
     plain JSON instead                 complete Use "a" | Ok/Unknown []
-    an event that is no JSON           ERROR bad-reply | the reply cannot be read: not the JSON expected, line 1 column 1 | Error/Unknown []
+    an event that is no JSON           ERROR bad-request | the service rejects the request (HTTP 400): the script has no further step | Error/Unknown Error/Nothing [1035]
     comments only                      ERROR stream-cut | the reply broke off after 6 bytes | Error/Unknown Error/Unknown Error/Unknown [1035, 2400]
     empty events and a done            complete Use "a" | Ok/Unknown []
     cut behind the end                 complete Use "a" | Ok/Unknown []
@@ -519,4 +519,17 @@ fn nobody_at_home_is_a_connect_error_after_five_tries() {
     );
     let shown = outcomes::line("closed port", &result, &notes).replace(&closed, "ORIGIN");
     insta::assert_snapshot!(shown, @"closed port                        ERROR connect | cannot connect to ORIGIN | Error/Nothing Error/Nothing Error/Nothing Error/Nothing Error/Nothing [1035, 2400, 4716, 9552]");
+}
+
+#[test]
+fn every_answer_of_the_corpus_has_its_outcome() {
+    let wire = crate::corpus::Wire::Gemini;
+    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(count, 129);
 }

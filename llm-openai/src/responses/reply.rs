@@ -1,10 +1,9 @@
 //! Reads what the server sends.
 
-use std::time::Duration;
-
 use code_commit_llm::json::Aside;
 use code_commit_llm::{
-    Answer, CallError, Filter, Finish, Raw, Reply, Stream, Tier, ToolCall, Unread, Usage,
+    Answer, CallError, Ending, Filter, Finish, Raw, Reply, Stream, Text, Tier, ToolCall, Unread,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -12,9 +11,6 @@ use serde_json::{Value, json};
 
 use crate::reply::append;
 use crate::{Service, failure};
-
-/// The last event has everything; a connection that is kept open takes a moment to deliver its end.
-const LINGER: Duration = Duration::from_millis(100);
 
 /// A response.
 #[derive(Debug, Default, Deserialize)]
@@ -40,6 +36,8 @@ struct Event<'a> {
     kind: Aside,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
     #[serde(borrow)]
     item: Option<Item<'a>>,
     #[serde(borrow)]
@@ -76,62 +74,70 @@ struct Part<'a> {
 #[derive(Debug)]
 pub(crate) struct Merge {
     service: Service,
-    refusal: String,
+    refusal: Text,
     called_tool: bool,
-    status: Option<String>,
+    has_deltas: bool,
+    ending: Ending,
     incomplete_details: Aside,
     usage: Aside,
     served_model: Aside,
     id: Aside,
     created_at: Aside,
     service_tier: Aside,
-    /// Whether text followed the end.
-    goes_on: bool,
 }
 
 impl Merge {
     pub(crate) fn new(service: Service) -> Self {
         Self {
             service,
-            refusal: String::new(),
+            refusal: Text::default(),
             called_tool: false,
-            status: None,
+            has_deltas: false,
+            ending: Ending::default(),
             incomplete_details: Aside::default(),
             usage: Aside::default(),
             served_model: Aside::default(),
             id: Aside::default(),
             created_at: Aside::default(),
             service_tier: Aside::default(),
-            goes_on: false,
         }
     }
 
-    /// The whole response, or what is known of it. The last event of a stream repeats all text.
+    /// The whole response, or what is known of it, in an event that had text or not. The last event of a stream repeats all text.
     fn take_response(
         &mut self,
         response: Response<'_>,
-        text: &mut String,
+        has_text: bool,
+        text: &mut Text,
     ) -> Result<(), CallError> {
         if !response.error.is_null() {
             return Err(failure::in_stream(&response.error, &self.service));
         }
         code_commit_llm::json::replace(&mut self.usage, response.usage);
         code_commit_llm::json::replace(&mut self.served_model, response.model);
-        code_commit_llm::json::replace(&mut self.id, response.id);
         code_commit_llm::json::replace(&mut self.created_at, response.created_at);
         code_commit_llm::json::replace(&mut self.service_tier, response.service_tier);
         code_commit_llm::json::replace(&mut self.incomplete_details, response.incomplete_details);
+        let length = self.refusal.len() + text.len();
         if let Some(output) = response
             .output
             .filter(|_| text.is_empty() && self.refusal.is_empty())
         {
             code_commit_llm::json::each(output, |item: Item<'_>| self.take_item(&item, text))?;
         }
-        self.status = code_commit_llm::json::word(&response.status).or(self.status.take());
+        let is_open = matches!(response.status.as_str(), Some("queued" | "in_progress"));
+        let status = if is_open {
+            &Value::Null
+        } else {
+            &*response.status
+        };
+        let has_text = has_text || self.refusal.len() + text.len() > length;
+        self.ending.take(&response.id, status, has_text);
+        code_commit_llm::json::replace(&mut self.id, response.id);
         Ok(())
     }
 
-    fn take_item(&mut self, item: &Item<'_>, text: &mut String) -> Result<(), CallError> {
+    fn take_item(&mut self, item: &Item<'_>, text: &mut Text) -> Result<(), CallError> {
         self.note_tool(item);
         let Some(content) = item.content.filter(|_| *item.kind == "message") else {
             return Ok(());
@@ -150,27 +156,21 @@ impl Merge {
             .is_some_and(|kind| kind.ends_with("_call"));
     }
 
-    /// `delta` of the types that are text; thoughts and tool calls have deltas, too.
-    fn take_delta(
+    /// `delta` of the types that are text; thoughts and tool calls have deltas, too. Some gateways send only the whole text of each
+    /// part.
+    fn take_text(
         &mut self,
         kind: &str,
-        delta: &RawValue,
-        text: &mut String,
+        event: &Event<'_>,
+        text: &mut Text,
     ) -> Result<(), CallError> {
+        self.has_deltas |= kind == "response.output_text.delta";
         match kind {
-            "response.output_text.delta" => append(Some(delta), text)?,
-            "response.refusal.delta" => append(Some(delta), &mut self.refusal)?,
-            _ => return Ok(()),
+            "response.output_text.delta" => append(event.delta, text),
+            "response.output_text.done" if !self.has_deltas => append(event.text, text),
+            "response.refusal.delta" => append(event.delta, &mut self.refusal),
+            _ => Ok(()),
         }
-        self.goes_on |= self.is_ended();
-        Ok(())
-    }
-
-    /// The status is the end mark; the body ends with it.
-    fn is_ended(&self) -> bool {
-        self.status
-            .as_ref()
-            .is_some_and(|status| !matches!(status.as_str(), "queued" | "in_progress"))
     }
 
     /// The service's term for how it ended: why it is incomplete, else the status.
@@ -179,12 +179,11 @@ impl Merge {
             .incomplete_details
             .get("reason")
             .and_then(Value::as_str);
-        reason.or(self.status.as_deref()).unwrap_or_default()
+        reason.or(self.ending.reason()).unwrap_or_default()
     }
 
-    fn ending(&self, text: &str) -> Finish {
-        // Faulty gateways mix two answers into one: no part of it can be trusted.
-        if self.goes_on {
+    fn finish_of(&self, text: &str) -> Finish {
+        if self.ending.is_mixed() {
             return Finish::Malformed;
         }
         if !self.refusal.is_empty() {
@@ -222,7 +221,7 @@ impl Merge {
 
     /// The merged response as the service would have sent it in one piece, with the text last.
     fn raw(&self) -> Result<Raw, CallError> {
-        let refusal = Some(self.refusal.as_str()).filter(|refusal| !refusal.is_empty());
+        let refusal = Some(&*self.refusal).filter(|refusal| !refusal.is_empty());
         let refusal = refusal.map(|refusal| MergedPart::Refusal { refusal });
         let merged = Merged {
             id: &self.id,
@@ -230,7 +229,7 @@ impl Merge {
             created_at: &self.created_at,
             model: &self.served_model,
             service_tier: &self.service_tier,
-            status: self.status.as_deref(),
+            status: self.ending.reason(),
             incomplete_details: &self.incomplete_details,
             usage: &self.usage,
             output: [MergedItem {
@@ -247,11 +246,11 @@ impl Merge {
 }
 
 impl Stream for Merge {
-    fn message(&mut self, json: &str, text: &mut String) -> Result<(), Unread> {
-        Ok(self.take_response(code_commit_llm::json::message(json)?, text)?)
+    fn message(&mut self, json: &str, text: &mut Text) -> Result<(), Unread> {
+        Ok(self.take_response(code_commit_llm::json::message(json)?, false, text)?)
     }
 
-    fn event(&mut self, data: &str, text: &mut String) -> Result<(), Unread> {
+    fn event(&mut self, data: &str, text: &mut Text) -> Result<(), Unread> {
         let event: Event<'_> = code_commit_llm::json::message(data)?;
         let kind = event.kind.as_str().unwrap_or_default();
         if !event.error.is_null() {
@@ -261,24 +260,27 @@ impl Stream for Merge {
             let error = json!({"code": *event.code, "message": *event.message});
             return Err(failure::in_stream(&error, &self.service).into());
         }
-        if let Some(delta) = event.delta {
-            self.take_delta(kind, delta, text)?;
+        let length = self.refusal.len() + text.len();
+        self.take_text(kind, &event, text)?;
+        if let Some(item) = &event.item {
+            self.note_tool(item);
         }
-        if let Some(item) = event.item {
-            self.note_tool(&item);
+        let has_text = self.refusal.len() + text.len() > length;
+        let response = event.response.unwrap_or_default();
+        self.take_response(response, has_text, text)?;
+        if matches!(kind, "response.completed" | "response.incomplete") {
+            self.ending.mark();
         }
-        Ok(event
-            .response
-            .map_or(Ok(()), |response| self.take_response(response, text))?)
+        Ok(())
     }
 
-    fn over(&self) -> Option<Duration> {
-        self.is_ended().then_some(LINGER)
+    fn ending(&mut self) -> &mut Ending {
+        &mut self.ending
     }
 
     fn finish(self: Box<Self>, text: String) -> Result<Answer, CallError> {
         let reply = Reply {
-            finish: self.ending(&text),
+            finish: self.finish_of(&text),
             finish_reason: Some(self.reason().to_owned()).filter(|reason| !reason.is_empty()),
             usage: self.usage(),
             served_model: code_commit_llm::json::word(&self.served_model),

@@ -99,7 +99,7 @@ fn every_way_an_answer_ends_has_its_outcome() {
     tool calls                         tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     function call                      tool-call Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     a reason of next year              complete Use "words" | Ok/Usage []
-    a reason of next year, cut off     unknown TellPerson "words" | Refused/Unknown []
+    a reason of next year, cut off     complete Use "words" | Ok/Unknown []
     sensitive, of Z.AI                 filtered TellPerson "words" | Refused/Usage []
     guardrail, of Bedrock              filtered TellPerson "words" | Refused/Usage []
     error, of OpenRouter               other Retry "words" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
@@ -396,10 +396,10 @@ fn a_stream_counts_only_with_its_end() {
     cut in the event with the reason   complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     cut in done                        complete Use "a" | Ok/Unknown []
     usage behind the reason            complete Use "a" | Ok/Usage []
-    text behind the reason             complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
-    text behind the reason, for ever   malformed Retry "ab" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
-    a refusal behind the reason        complete Use "whole and well" | Unusable/Unknown Ok/Usage [1035]
-    an array for an event              ERROR bad-reply | the reply cannot be read: an array in place of an object | Error/Unknown []
+    text behind the reason             complete Use "ab" | Ok/Unknown []
+    text behind the reason, for ever   complete Use "ab" | Ok/Unknown []
+    a refusal behind the reason        refused TellPerson "a" | Refused/Unknown []
+    an array for an event              complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     open after the end                 complete Use "whole and well" | Ok/Usage []
     error in the middle                complete Use "whole and well" | Error/Unknown Ok/Usage [1035]
     error with a number                ERROR bad-request | the service rejects the request (HTTP 400): x | Error/Unknown []
@@ -433,3 +433,16 @@ const OVERRUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"fini
 const LATE_REFUSAL: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n\
     data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\ndata: [DONE]\n\n";
 const TIGHT: &str = "data:{\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata:[DONE]\n\n";
+
+#[test]
+fn every_answer_of_the_corpus_has_its_outcome() {
+    let wire = crate::corpus::Wire::Chat;
+    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(count, 129);
+}

@@ -82,11 +82,11 @@ fn every_way_an_answer_ends_has_its_outcome() {
     completed                          complete Use "words" | Ok/Usage []
     max output tokens                  truncated TellModel "words" | Truncated/Usage []
     content filter                     filtered TellPerson "words" | Refused/Usage []
-    a reason of next year              unknown TellPerson "words" | Refused/Usage []
+    a reason of next year              complete Use "words" | Ok/Usage []
     still in progress                  ERROR bad-reply | the reply cannot be read: it does not say how it ended | Error/Unknown []
     incomplete without a reason        other Retry "a" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
     cancelled                          other Retry "a" | Unusable/Unknown Unusable/Unknown Unusable/Unknown [1035, 2400]
-    a status of next year              unknown TellPerson "a" | Refused/Unknown []
+    a status of next year              complete Use "a" | Ok/Unknown []
     tool call                          tool-call Retry "" | Unusable/Usage Unusable/Usage Unusable/Usage [1035, 2400]
     refusal                            refused TellPerson "" | Refused/Usage []
     a thought alone three times        empty TellModel "" | Unusable/Usage []
@@ -286,4 +286,26 @@ fn what_only_the_total_shows_counts_as_output_and_another_tier_is_kept() {
     Complete Some("completed") "a" None None
     {"input_tokens":10,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":105,"reasoning_tokens":100,"tier":"priority"}
     "#);
+}
+
+#[test]
+fn a_stream_with_only_whole_texts_is_read() {
+    let body = "data: {\"type\":\"response.output_text.done\",\"text\":\"whole \"}\n\n\
+        data: {\"type\":\"response.output_text.done\",\"text\":\"and well\"}\n\n\
+        data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\"}}\n\n";
+    let cases = vec![("done alone", vec![Step::body(body)])];
+    insta::assert_snapshot!(table(true, cases), @r#"done alone                         complete Use "whole and well" | Ok/Unknown []"#);
+}
+
+#[test]
+fn every_answer_of_the_corpus_has_its_outcome() {
+    let wire = crate::corpus::Wire::Responses;
+    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
+    assert!(
+        wrong.is_empty(),
+        "{} of {count}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(count, 129);
 }

@@ -54,6 +54,13 @@ impl Head {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Whether the end of the body is told from a broken connection.
+    pub fn is_framed(&self) -> bool {
+        ["content-length", "transfer-encoding"]
+            .iter()
+            .any(|name| self.header(name).is_some())
+    }
+
     /// Is the body of this media type?
     pub fn is(&self, media_type: &str) -> bool {
         let value = self.header("content-type").unwrap_or_default();
@@ -87,8 +94,8 @@ impl<'a> Exchange<'a> {
         if watch.cancelled() {
             return Err(CallError::Cancelled);
         }
-        let job = Job::new(agent, post)?;
         let worker = agent.worker()?;
+        let job = Job::new(agent, &worker, post)?;
         worker.give(job);
         let started = Stopwatch::start();
         let head = Head::default();
@@ -161,9 +168,16 @@ impl<'a> Exchange<'a> {
                 Ok(Next::End)
             }
             // The call has failed: its connection is useless, but those of other calls are not.
-            Some(Piece::Failed(_)) => {
+            Some(Piece::Failed(error)) => {
                 self.release();
-                Err(self.cut())
+                Err(match error {
+                    ureq::Error::Io(io) if io.kind() == ErrorKind::Unsupported => {
+                        CallError::BadReply {
+                            detail: io.to_string(),
+                        }
+                    }
+                    _ => self.cut(),
+                })
             }
             Some(Piece::Head(_)) => Err(self.cut()),
             None => Ok(Next::Silence),
@@ -368,8 +382,8 @@ fn failed_io(error: std::io::Error, origin: String) -> CallError {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        if self.worker.is_some() {
-            self.agent.abort();
+        if let Some(worker) = self.worker.take() {
+            worker.abort();
         }
     }
 }

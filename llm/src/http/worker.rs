@@ -1,10 +1,11 @@
 //! The thread that reads and writes for calls.
 
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;
 
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use ureq::http::{HeaderValue, Request, Response, Uri};
 use ureq::{AsSendBody, Body, Proxy};
 
@@ -28,26 +29,36 @@ pub(super) enum Piece {
 /// A thread that makes one call after another. When dropped, it ends after its current call.
 #[derive(Debug)]
 pub(super) struct Worker {
+    agent: ureq::Agent,
     jobs: Sender<Job>,
     pieces: Receiver<Piece>,
 }
 
 impl Worker {
-    /// Starts an idle thread.
-    pub(super) fn start() -> Result<Self, CallError> {
+    /// Starts an idle thread that calls through `agent`.
+    pub(super) fn start(agent: ureq::Agent) -> Result<Self, CallError> {
         let (jobs, calls) = channel::<Job>();
         let (out, pieces) = sync_channel(AHEAD);
         std::thread::Builder::new()
             .name("llm-http".into())
             .spawn(move || calls.into_iter().for_each(|job| job.run(&out)))
             .map_err(|e| CallError::Setup { source: e.into() })?;
-        Ok(Self { jobs, pieces })
+        Ok(Self {
+            agent,
+            jobs,
+            pieces,
+        })
     }
 
     /// Begins a call. It accepts no other until [`Piece::End`] or [`Piece::Failed`].
     pub(super) fn give(&self, job: Job) {
         // If the thread has died, its pieces show it.
         let _ = self.jobs.send(job);
+    }
+
+    /// Closes its connections, even the one in use, and ends it.
+    pub(super) fn abort(self) {
+        self.agent.shutdown();
     }
 
     pub(super) fn piece(&self, patience: Duration) -> Result<Piece, RecvTimeoutError> {
@@ -65,8 +76,8 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// `post` over the agent's current connections. Sends nothing yet.
-    pub(super) fn new(agent: &Agent, post: &Post) -> Result<Self, CallError> {
+    /// `post` over the connections of `worker`. Sends nothing yet.
+    pub(super) fn new(agent: &Agent, worker: &Worker, post: &Post) -> Result<Self, CallError> {
         let setup = |e: ureq::http::Error| CallError::Setup { source: e.into() };
         let uri: Uri = post
             .url
@@ -85,7 +96,7 @@ impl Job {
         let proxy = agent.network.proxy(&post.url).cloned();
         let request = builder.body(()).map_err(setup)?;
         Ok(Self {
-            agent: agent.live(),
+            agent: worker.agent.clone(),
             proxy,
             request,
             body: post.body.clone(),
@@ -104,14 +115,18 @@ impl Job {
 
     fn pass_on(self, out: &SyncSender<Piece>) -> Result<(), ureq::Error> {
         let response = self.ask()?;
-        if out.send(Piece::Head(head_of(&response))).is_err() {
+        let head = head_of(&response);
+        let label = head.header("content-encoding").unwrap_or_default();
+        let label = label.trim().to_ascii_lowercase();
+        if out.send(Piece::Head(head)).is_err() {
             return Ok(());
         }
-        let mut body = response
+        let body = response
             .into_body()
             .into_with_config()
             .limit(u64::MAX)
             .reader();
+        let mut body = decoded(body, &label)?;
         let mut buffer = vec![0; PIECE];
         loop {
             let count = body.read(&mut buffer)?;
@@ -134,6 +149,34 @@ impl Job {
         }
         agent.run(through(&agent, proxy, request.map(|()| body.as_slice())))
     }
+}
+
+/// The body without its compression, which is told by how it begins: gateways add labels to plain bodies and forget them at
+/// compressed ones.
+fn decoded(mut body: impl Read + 'static, label: &str) -> io::Result<Box<dyn Read>> {
+    let mut begins = Vec::new();
+    body.by_ref().take(2).read_to_end(&mut begins)?;
+    let kind: [u8; 2] = begins.as_slice().try_into().unwrap_or_default();
+    let body = io::Cursor::new(begins).chain(body);
+    // RFC 1950: the first byte is the method, and both together are a multiple of 31.
+    let is_zlib = kind[0] & 15 == 8 && u16::from_be_bytes(kind) % 31 == 0;
+    let is_plain = kind
+        .iter()
+        .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    Ok(match (kind, label) {
+        ([0x1f, 0x8b], _) => Box::new(MultiGzDecoder::new(body)),
+        ([0x28, 0xb5], _) => return Err(encoded("zstd")),
+        _ if is_plain => Box::new(body),
+        (_, "deflate") if is_zlib => Box::new(ZlibDecoder::new(body)),
+        (_, "deflate") => Box::new(DeflateDecoder::new(body)),
+        (_, "br" | "zstd" | "compress") => return Err(encoded(label)),
+        _ => Box::new(body),
+    })
+}
+
+/// Recognized by its kind, which no connection gives.
+fn encoded(label: &str) -> io::Error {
+    io::Error::new(ErrorKind::Unsupported, format!("compressed with {label}"))
 }
 
 /// Sends the request through the proxy, if there is one.

@@ -48,19 +48,11 @@ fn the_last_event_may_lack_its_blank_line() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_an_error() {
-    let mut frames = Frames::default();
-    let error = frames.push(b"data: \xff\n\n", |_| Ok(())).unwrap_err();
-    assert_eq!(error.after(8).code(), "bad-reply");
-}
-
-#[test]
-fn a_stream_that_ends_within_a_character_broke_off() {
-    let mut frames = Frames::default();
-    frames
-        .push("data: é".as_bytes().split_last().unwrap().1, |_| Ok(()))
-        .unwrap();
-    assert!(matches!(frames.finish(|_| Ok(())), Err(Unread::BrokenOff)));
+fn bytes_that_are_not_utf8_are_handed_on_as_escapes() {
+    assert_eq!(
+        events(&[b"data: a\xc3\n\ndata: \xa9z\n\n"]),
+        ["a\\udcc3", "\\udca9z"]
+    );
 }
 
 #[test]

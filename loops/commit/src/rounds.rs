@@ -9,7 +9,7 @@ use code_commit_engine::{
     Present, Rejected, Restore, Text,
 };
 
-use crate::excerpt::middle_left_out;
+use crate::excerpt::shown;
 use crate::same_failure::{At, Failure, notice};
 
 /// A prompt has the beginning and the end of a build output that is longer than this, unless
@@ -194,7 +194,7 @@ fn unavailable(round: u32, cause: Cause) -> Outcome {
 
 /// What the next prompt says of a failure, and what it shows besides.
 fn told(output: &Text, limits: &Limits, times: u32, at: At, besides: &str) -> String {
-    let shown = middle_left_out(
+    let shown = shown(
         output.as_str(),
         output.whole_bytes(),
         limits.build_output_bytes,
