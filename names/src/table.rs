@@ -77,6 +77,8 @@ pub const INPUTS: &[Name] = &[
     input("/*-key.txt"),
 ];
 
+const AGENT_ORDERS: &str = "instructions for a coding agent";
+
 /// What some program runs later without being asked, or what changes what others see, in addition to such rows of
 /// [`PROTECTED`]: the pattern, the program, and what it finds there.
 pub const RUNS_LATER: &[Name] = &[
@@ -107,6 +109,16 @@ pub const RUNS_LATER: &[Name] = &[
     later(".opencode/", "opencode", "settings of a coding agent"),
     later("opencode.json", "opencode", "settings of a coding agent"),
     later(".aider.conf.yml", "aider", "settings of a coding agent"),
+    // Whoever writes them gives orders to the next agent.
+    later("agents.md", "coding agents", AGENT_ORDERS),
+    later("claude.md", "Claude Code", AGENT_ORDERS),
+    later("gemini.md", "Gemini CLI", AGENT_ORDERS),
+    later(".cursorrules", "Cursor", AGENT_ORDERS),
+    later(
+        ".github/copilot-instructions.md",
+        "GitHub Copilot",
+        AGENT_ORDERS,
+    ),
     later(".abl/", "code-commit phase", "prompts of code-commit phase"),
     later(".cuggino/", "code-commit spec", "tasks of code-commit spec"),
     // Tasks that run when a folder is opened, interpreters and servers by path, containers.

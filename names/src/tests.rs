@@ -75,6 +75,11 @@ fn what_runs_later_counts_at_every_level_and_by_whole_names() {
         // Also runs later, if a person's own list admits it.
         ".cuggino.json",
         "a/.abl/abl.config.yaml",
+        "agents.md",
+        "packages/a/claude.md",
+        "gemini.md",
+        ".cursorrules",
+        ".github/copilot-instructions.md",
     ] {
         assert!(runs_later(path).is_some(), "{path}");
     }

@@ -11,7 +11,7 @@ mod accounted;
 mod adopt;
 mod layer;
 mod layers;
-mod layout;
+pub(crate) mod layout;
 mod note;
 mod put_back;
 pub(crate) mod settle;

@@ -220,6 +220,18 @@ pub(crate) fn as_changed(turn: u32) -> String {
     )
 }
 
+/// Names what a turn changed that a program runs later without being asked: an agent may, but a person should know.
+pub(crate) fn worth_a_look(changed: &[String]) -> Option<String> {
+    let later = |path: &&String| code_commit_names::runs_later(&path.to_lowercase()).is_some();
+    let paths: Vec<String> = (changed.iter().filter(later))
+        .map(|path| printable(path).to_string())
+        .collect();
+    let named = (!paths.is_empty()).then(|| phrases::first(&paths, NAMED))?;
+    Some(format!(
+        "{named} can run code or change what others see; look at what the agent changed there"
+    ))
+}
+
 /// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
 pub(crate) fn say_uncommitted(
     repositories: &BTreeMap<String, Repository>,
@@ -256,6 +268,23 @@ mod tests {
     use code_commit_settings::{Environment, Keys};
 
     use super::*;
+
+    #[test]
+    fn what_an_agent_changed_that_runs_later_is_named_and_nothing_else() {
+        let changed = |paths: &[&str]| {
+            worth_a_look(
+                &paths
+                    .iter()
+                    .map(|path| (*path).to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(changed(&["src/main.rs", "docs/agents.rs"]), None);
+        insta::assert_snapshot!(
+            changed(&["src/main.rs", "CLAUDE.md", "a/.envrc"]).unwrap(),
+            @"CLAUDE.md, a/.envrc can run code or change what others see; look at what the agent changed there"
+        );
+    }
 
     #[test]
     fn the_variables_of_all_agents_are_known() {

@@ -218,6 +218,8 @@ settings! {
     Spec "spec." .spec {} {
         /// What a checkpoint commits.
         commit_scope: Option<CommitScope> => commit_scope: Setting<Option<CommitScope>> = unset(), never;
+        /// An iteration in which the agent has implemented for this many turns ends the run.
+        max_turns: Option<Count> => spec_max_turns: Setting<u64> = Setting::default(100), raises;
     }
 
     /// `[order]`.

@@ -91,6 +91,7 @@ fn every_setting_is_shown_with_its_origin() {
     sandbox.cache_limit         8GiB  default
     sandbox.env                 CC  user file
     spec.commit_scope           -  default
+    spec.max_turns              100  default
     order.byproducts            restore  default
     rollup.include              -  default
     rollup.exclude              -  default

@@ -14,6 +14,9 @@ pub struct Inputs {
     pub specs: String,
     /// The maximum number of iterations.
     pub max_iterations: u32,
+    /// The maximum number of implementing turns in an iteration. Every command sets it anew.
+    #[serde(default)]
+    pub max_turns: u64,
     /// The user's command line that runs after planning.
     pub setup: Option<String>,
     /// The user's command line that runs before implementing and reviewing.
@@ -37,6 +40,7 @@ impl Inputs {
             focus: focus.into(),
             specs: ".specs".to_owned(),
             max_iterations: 10,
+            max_turns: 100,
             setup: None,
             check: None,
             commit: None,

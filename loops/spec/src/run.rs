@@ -13,8 +13,6 @@ use crate::marker::{DONE, REQUEST_CHANGES};
 use crate::run::turns::Said;
 use crate::{CHECK, CommitScope, Files, Inputs, PhaseEvent, Place, Repository, Role, SETUP, Specs};
 
-/// After this many tasks in an iteration, the reviewer takes over: S4 sets no end.
-const MOST_TURNS: u32 = 100;
 /// Separates the plan from the markers in the session file.
 pub const LOG: &str = "\n# Progress Log\n\n";
 
@@ -175,13 +173,20 @@ where
         Ok(())
     }
 
-    /// Runs one turn per task until all are done.
+    /// Runs one turn per task until all are done. S4 sets no end, so an agent could work for ever.
     fn implement(&mut self) -> Result<(), Halt<H::Stop>> {
-        for _ in 0..MOST_TURNS {
+        for turns in 0.. {
             self.run_check()?;
             self.announce(&PhaseEvent::ImplementingStart {
                 iteration: self.iteration,
             })?;
+            if turns >= self.inputs.max_turns {
+                return Err(self.stop_at(Cause {
+                    code: "limit-turns".to_owned(),
+                    message: format!("the agent has implemented for {turns} turns and is not done"),
+                    remedy: None,
+                }));
+            }
             let Said { marker, content } = self.turn_of(Role::Implementing)?;
             if let Some(scope) = self.inputs.commit {
                 self.checkpoint(scope, content.trim())?;

@@ -26,28 +26,40 @@ pub(super) enum Role {
 
 /// Larger configurations are not judged.
 const MOST_READ: u64 = 64 << 10;
+/// What makes git run programs (gitrepository-layout(5)).
+pub(crate) const RUN_BY_GIT: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
+
+/// The folders that a path may be a part of as a repository; one that is new may make a folder one.
+pub(crate) fn folders_of(path: &Path, is_new: bool) -> Vec<&Path> {
+    let parts = path.ancestors().zip(path.ancestors().skip(1));
+    let is_part = |part: &Path| match part.file_name().and_then(OsStr::to_str) {
+        Some("HEAD" | "objects" | "refs") => part == path && is_new,
+        name => name.is_some_and(|name| RUN_BY_GIT.contains(&name)),
+    };
+    parts
+        .filter(|(part, _)| is_part(part))
+        .map(|(_, folder)| folder)
+        .collect()
+}
+
+/// The folders of a tree as git would take them: what the first of these roots has goes before the second one's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repositories<'r>(pub(crate) &'r [&'r Path]);
 
 impl Layout<'_> {
     /// What a difference is to a repository. Where git ignores it, only a repository that has hooks, or whose
     /// configuration names a file, is dangerous: package managers clone there.
     pub(super) fn role(self, one: &Difference) -> Role {
         let (path, is_new) = (&one.path, one.before.is_none());
-        let parts = path.ancestors().zip(path.ancestors().skip(1));
-        let parts =
-            parts.filter(
-                |(part, _)| match part.file_name().and_then(|name| name.to_str()) {
-                    Some("config" | "config.worktree" | "commondir" | "hooks") => true,
-                    Some("HEAD" | "objects" | "refs") => part == path && is_new,
-                    _ => false,
-                },
-            );
-        let folders: Vec<&Path> = parts.map(|(_, folder)| folder).collect();
+        let folders = folders_of(path, is_new);
         if folders.is_empty() {
             return Role::None;
         }
         let is_ignored = self.is_ignored(path);
+        let bases = self.bases();
+        let repositories = Repositories(&bases);
         let is_dangerous = |folder: &&Path| {
-            self.is_repository(folder) && !(is_ignored && self.is_harmless(folder))
+            repositories.is_one(folder) && !(is_ignored && repositories.is_harmless(folder))
         };
         if one.after.is_some() && folders.iter().any(is_dangerous) {
             Role::Dangerous
@@ -63,22 +75,37 @@ impl Layout<'_> {
         one.is_ignored() && self.role(one) != Role::Dangerous
     }
 
+    pub(super) fn is_repository(self, folder: &Path) -> bool {
+        Repositories(&self.bases()).is_one(folder)
+    }
+
+    fn bases(&self) -> [&Path; 2] {
+        [self.now, self.guard.root()]
+    }
+
+    fn is_ignored(self, path: &Path) -> bool {
+        let bases = self.bases();
+        let is_folder = |path: &Path| {
+            let found = Repositories(&bases).find(path);
+            found.is_some_and(|found| found.is_dir())
+        };
+        path.ancestors()
+            .any(|path| path != Path::new("") && self.guard.has_ignored(path, is_folder(path)))
+    }
+}
+
+impl Repositories<'_> {
     /// Whether git takes a folder for a repository, with a work tree or without (gitrepository-layout(5)). What
     /// a layer hides counts as there.
-    pub(super) fn is_repository(self, folder: &Path) -> bool {
+    pub(crate) fn is_one(self, folder: &Path) -> bool {
         let has = |name: &str| self.find(&folder.join(name)).is_some();
         has("HEAD") && ((has("objects") && has("refs")) || has("commondir"))
     }
 
-    fn is_ignored(self, path: &Path) -> bool {
-        let is_folder = |path: &Path| self.find(path).is_some_and(|found| found.is_dir());
-        path.ancestors()
-            .any(|path| path != Path::new("") && self.guard.has_ignored(path, is_folder(path)))
-    }
-
-    fn is_harmless(self, folder: &Path) -> bool {
-        let bases = [self.now, self.guard.root()];
-        let hooks = bases
+    /// Whether git runs nothing for it: it has no hooks, and its configuration names no file.
+    pub(crate) fn is_harmless(self, folder: &Path) -> bool {
+        let hooks = self
+            .0
             .iter()
             .filter_map(|base| code_commit_dir::list(base.join(folder).join("hooks")).ok());
         let mut hooks = hooks.flatten().flatten().map(|entry| entry.file_name());
@@ -94,9 +121,7 @@ impl Layout<'_> {
     }
 
     fn config_names_nothing(self, config: &Path) -> bool {
-        let bases = [self.now, self.guard.root()];
-        let mut found = bases
-            .iter()
+        let mut found = (self.0.iter())
             .map(|base| base.join(config))
             .filter(|path| path.symlink_metadata().is_ok());
         let text = found.next().and_then(|path| {
@@ -110,8 +135,7 @@ impl Layout<'_> {
     }
 
     fn find(self, path: &Path) -> Option<std::fs::Metadata> {
-        let bases = [self.now, self.guard.root()];
-        bases
+        self.0
             .iter()
             .find_map(|base| base.join(path).symlink_metadata().ok())
     }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::account::layout::{Repositories, folders_of};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
 use crate::attic::Attic;
 use code_commit_dir::reach::{self, CHANGE};
 use kept::{Noted, noted};
-use tree::{Found, Place, git_knows};
+use tree::{Found, Place, git_knows, is_in_git};
 
 mod kept;
 mod tree;
@@ -120,14 +121,12 @@ impl<'w> Before<'w> {
             taken: taken.to_owned(),
             is_late: false,
         };
-        if watched.may_touch.is_some() {
-            let wanted = |path: &str, found: &Found| before.is_kept(path, found);
-            kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
-            kept.hold(&Noted {
-                tree: &before.tree,
-                known: &before.known,
-            })?;
-        }
+        let wanted = |path: &str, found: &Found| before.is_kept(path, found);
+        kept.keep(&watched.root, folder, (&before.tree, since), wanted)?;
+        kept.hold(&Noted {
+            tree: &before.tree,
+            known: &before.known,
+        })?;
         Ok(before)
     }
 
@@ -151,8 +150,28 @@ impl<'w> Before<'w> {
         Ok(noted(folder)?.map(before))
     }
 
+    /// The repositories in the tree that a path is a part of, or makes.
+    fn repositories_of<'p>(&self, path: &'p str, is_new: bool) -> Vec<&'p Path> {
+        let roots = [self.watched.root.as_path()];
+        let is_one =
+            |folder: &&Path| folder.ends_with(".git") || Repositories(&roots).is_one(folder);
+        let folders = folders_of(Path::new(path), is_new);
+        folders.into_iter().filter(is_one).collect()
+    }
+
+    /// Whether git runs programs for what a repository has at this path. No turn leaves that, not even in
+    /// ignored folders: a person's `git status` would run it.
+    fn is_run_by_git(&self, path: &str, is_new: bool) -> bool {
+        let roots = [self.watched.root.as_path()];
+        let mut folders = self.repositories_of(path, is_new).into_iter();
+        folders.any(|folder| !Repositories(&roots).is_harmless(folder))
+    }
+
     /// Whether a file that existed has a copy.
     fn is_kept(&self, path: &str, found: &Found) -> bool {
+        if !path.ends_with(".sample") && !self.repositories_of(path, false).is_empty() {
+            return found.stamp.is_copied();
+        }
         let counts = self.is_known(path)
             || found.stamp.is_link()
             || self.is_protected(path)
@@ -281,7 +300,22 @@ impl<'w> Before<'w> {
             .iter()
             .filter(|(path, found)| self.tree.files.get(*path) != Some(found));
         let mut now = Differences::default();
+        let new_folders = after.folders.difference(&self.tree.folders);
+        let of_git = new_folders.filter_map(|place| {
+            let path = place.0.to_str()?;
+            self.is_run_by_git(path, true)
+                .then(|| (path.to_owned(), place.clone()))
+        });
+        now.not_allowed.extend(of_git);
         for (path, found) in gone.chain(other) {
+            let is_new = !self.tree.files.contains_key(path);
+            if after.files.contains_key(path) && self.is_run_by_git(path, is_new) {
+                now.not_allowed.push((path.clone(), found.place.clone()));
+                continue;
+            }
+            if is_in_git(path) {
+                continue;
+            }
             let counts = self.is_known(path) || is_new_to_git(path) || self.is_protected(path);
             if !(counts || found.is_odd() || self.hides_something(path)) {
                 continue;

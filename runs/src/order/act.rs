@@ -223,11 +223,12 @@ fn all(
     setting: &Setting<'_>,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (number, (file, read)) in (1..).zip(orders) {
+    for (file, read) in orders {
+        // The same order has the same key, whichever others are carried out with it.
         let key = args
             .key
             .as_ref()
-            .map(|key| format!("{key}, order {number}"));
+            .map(|key| format!("{key}, order {}", read.order.hash));
         let row = one(
             file,
             read,

@@ -6,7 +6,7 @@ use code_commit_perform::{AgentWatch, Observer};
 use code_commit_report::{DIM, Output, phrases, printable, whole_lines};
 use serde_json::json;
 
-use crate::agents::as_changed;
+use crate::agents::{as_changed, worth_a_look};
 
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -123,6 +123,9 @@ impl Observer for Facts {
             if !turned.put_back.is_empty() {
                 self.output.note(&as_changed(turned.number));
             }
+            worth_a_look(&turned.changed)
+                .iter()
+                .for_each(|warning| self.output.warn(warning));
         }
         if let Line::Announced(announced) = line
             && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)

@@ -91,6 +91,7 @@ pub(super) fn inputs(workspace: &Workspace<'_>, focus: String) -> Result<Inputs,
         focus,
         specs: config.specs.clone(),
         max_iterations: config.max_iterations,
+        max_turns: workspace.settings.spec_max_turns.value,
         setup: config.setup.clone(),
         check: config.check.clone(),
         commit: config.commit.then_some(scope),
@@ -199,6 +200,7 @@ impl Loop for Spec<'_> {
     fn is_same(&self, asked: &Begun, recorded: &Begun) -> bool {
         let inputs = Inputs {
             id: recorded.inputs.id.clone(),
+            max_turns: recorded.inputs.max_turns,
             ..asked.inputs.clone()
         };
         asked.item == recorded.item
@@ -213,7 +215,8 @@ impl Loop for Spec<'_> {
         }
     }
 
-    fn ready(&self, _: &mut Begun, _: Option<&RunFolder>) -> Result<(), Failure> {
+    fn ready(&self, plan: &mut Begun, _: Option<&RunFolder>) -> Result<(), Failure> {
+        plan.inputs.max_turns = self.workspace.settings.spec_max_turns.value;
         Ok(())
     }
 

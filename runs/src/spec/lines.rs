@@ -13,7 +13,7 @@ use code_commit_loop_spec::{PhaseEvent, TBD};
 use code_commit_perform::{Observer, output_text};
 
 pub(super) use self::ear::{Ear, in_session};
-use crate::agents::as_changed;
+use crate::agents::{as_changed, worth_a_look};
 use crate::spec::events;
 use crate::spec::workspace::put_back;
 use code_commit_report::{
@@ -196,6 +196,9 @@ impl Lines {
         if !turned.put_back.is_empty() {
             self.output.note(&as_changed(turned.number));
         }
+        worth_a_look(&turned.changed)
+            .iter()
+            .for_each(|warning| self.output.warn(warning));
     }
 
     fn end_of_text(&self) {

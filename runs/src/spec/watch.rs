@@ -21,7 +21,8 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::Finished;
+use crate::life::{Finished, Loop as _};
+use crate::records;
 use crate::registry::Known;
 use crate::site::Site;
 use crate::spec::act::{Begun, Spec};
@@ -144,6 +145,8 @@ impl Watching<'_> {
         if let Some((known, begun)) = act::newest(&site)
             && begun.item.as_ref() == Some(item)
             && is_cut_off(&known)
+            // What an agent may have written is not resumed.
+            && spec.load(&records::open(&known.path(&workspace.root)), &known).is_ok()
         {
             return life.resume(&known, begun).map(Some);
         }

@@ -145,6 +145,23 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
 }
 
 #[test]
+fn a_watch_does_not_resume_a_run_whose_plan_was_changed() {
+    let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", PLAN, DONE, APPROVE]);
+    scene.write(".cuggino/backlog/a.md", "do A\n");
+    assert_eq!(scene.spec(&["watch"]).code, Some(130));
+    let runs = scene.root().join(".git/code-commit/spec");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    let plan = run.path().join("run.json");
+    let changed = std::fs::read_to_string(&plan).unwrap() + "\n";
+    std::fs::write(&plan, changed).unwrap();
+    let (events, _) = watch(&scene, "BacklogEmpty");
+    assert_eq!(
+        (states(&events).as_str(), scene.calls()),
+        ("ProcessingItem ItemCompleted BacklogEmpty", 5)
+    );
+}
+
+#[test]
 fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
     let scene = Scene::new(&[
         PLAN,

@@ -177,11 +177,18 @@ fn a_spec_issue_is_kept_for_a_person_and_ends_the_run() {
 }
 
 #[test]
-fn after_a_hundred_tasks_it_is_the_reviewers_turn() {
+fn an_iteration_ends_at_its_limit_of_turns() {
     let task: Says = ("ok", &["PROGRESS x"]);
-    let turns = [&[PLANNED][..], &[task; 100], &[APPROVED]].concat();
-    let told = play(&inputs(), &turns);
+    let told = play(&inputs(), &[&[PLANNED][..], &[task; 100]].concat());
     assert_eq!(told.matches("\nimplementing").count(), 100, "{told}");
+    let end = "= limit-turns: the agent has implemented for 100 turns and is not done";
+    assert_eq!(told.lines().last(), Some(end));
+    let two = Inputs {
+        max_turns: 2,
+        ..inputs()
+    };
+    let (outcome, _) = done(&two, &[PLANNED, task, DONE_ALL, APPROVED]);
+    assert_eq!(outcome, Outcome::Done { rounds: 1 }, "the last turn counts");
 }
 
 #[test]

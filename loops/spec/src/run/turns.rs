@@ -121,7 +121,7 @@ where
     }
 
     /// Keeps what was done so far.
-    fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
+    pub(super) fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
         let hint = "look at what is there, raise the limit, then: code-commit spec run --resume";
         self.unavailable(Cause {
             remedy: Some(hint.to_owned()),

@@ -81,6 +81,69 @@ fn what_a_role_may_not_touch_is_put_back_and_the_rest_stays() {
     assert!(!scene.at("src/new.rs").exists() && scene.at("notes/a").exists());
 }
 
+/// A repository in this folder, with this configuration.
+fn make_repository(git: &Path, config: &str) {
+    for folder in ["objects", "refs"] {
+        fs::create_dir_all(git.join(folder)).unwrap();
+    }
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(git.join("config"), config).unwrap();
+}
+
+const PLAIN: &str = "[core]\n\tbare = false\n";
+const RUNS: &str = "[core]\n\tfsmonitor = ./evil\n";
+
+#[test]
+fn a_new_repository_that_makes_git_run_programs_is_put_back_whatever_a_role_may_touch() {
+    for may_touch in [None, Some(&["/"][..]), Some(&["plan.md"])] {
+        let scene = Scene::new(may_touch);
+        let changes = scene.during(|| {
+            make_repository(&scene.at("a/dir/.git"), RUNS);
+            make_repository(&scene.at("target/bare"), RUNS);
+            make_repository(&scene.at("hooked/.git"), PLAIN);
+            fs::create_dir(scene.at("hooked/.git/hooks")).unwrap();
+            fs::write(scene.at("hooked/.git/hooks/pre-commit"), "evil").unwrap();
+            make_repository(&scene.at("plain/.git"), PLAIN);
+        });
+        for path in [
+            "a/dir/.git/config",
+            "target/bare/config",
+            "hooked/.git/hooks/pre-commit",
+        ] {
+            assert!(!scene.at(path).exists(), "{path} {may_touch:?}");
+            let was_put_back = changes.put_back.iter().any(|back| back == path);
+            assert!(was_put_back, "{path} {may_touch:?} {changes:?}");
+        }
+        assert!(scene.at("plain/.git/config").exists(), "git runs nothing");
+    }
+}
+
+#[test]
+fn the_configuration_of_a_repository_in_the_tree_comes_back_as_it_was() {
+    let scene = Scene::new(None);
+    make_repository(&scene.at("src/.git"), PLAIN);
+    let changes = scene.during(|| fs::write(scene.at("src/.git/config"), RUNS).unwrap());
+    assert_eq!(changes.put_back, ["src/.git/config"]);
+    let now = fs::read_to_string(scene.at("src/.git/config")).unwrap();
+    assert_eq!(now, PLAIN);
+    let changes = scene.during(|| fs::write(scene.at("src/.git/config"), "").unwrap());
+    assert_eq!(changes, Changes::default(), "git runs nothing");
+}
+
+#[test]
+fn folders_that_turn_files_into_a_repository_are_put_back() {
+    let scene = Scene::new(Some(&["/"]));
+    fs::create_dir_all(scene.at("x")).unwrap();
+    fs::write(scene.at("x/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(scene.at("x/config"), RUNS).unwrap();
+    let changes = scene.during(|| {
+        fs::create_dir(scene.at("x/objects")).unwrap();
+        fs::create_dir(scene.at("x/refs")).unwrap();
+    });
+    assert_eq!(changes.put_back, ["x/objects", "x/refs"]);
+    assert!(scene.at("x/config").exists() && !scene.at("x/refs").exists());
+}
+
 #[test]
 fn what_is_in_the_place_of_a_restored_file_or_of_its_folder_is_kept() {
     let scene = Scene::new(Some(&["src"]));

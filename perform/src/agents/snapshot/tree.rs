@@ -12,10 +12,12 @@ use code_commit_repo::WorkTree;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
+use crate::account::layout::RUN_BY_GIT;
 use code_commit_dir::reach::{self, Descent, LOOK};
 
 /// Git opens paths of at most 4,096 bytes, including the work tree's folder.
 const LONGEST: usize = 2048;
+const DOT_GIT: &str = ".git";
 
 /// Any write changes the inode's change time, which cannot be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +157,8 @@ impl Tree {
     }
 
     pub(in crate::agents) fn paths(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
+        let paths = self.files.keys().map(String::as_str);
+        paths.filter(|path| !is_in_git(path))
     }
 
     fn walk(&mut self, mut way: Descent, skip: &[String]) {
@@ -192,7 +195,11 @@ impl Tree {
             self.unread.push((name_as_text(folder).into_owned(), error));
             Vec::new()
         });
+        let is_git = is_in_git(&name_as_text(&folder.join("x")));
         for name in names {
+            if is_git && folder.ends_with(DOT_GIT) && !RUN_BY_GIT.iter().any(|run| name == **run) {
+                continue;
+            }
             let place = folder.join(&name);
             let path = name_as_text(&place).into_owned();
             let is_at = |skipped: &String| skipped.strip_prefix('/').unwrap_or(skipped) == path;
@@ -202,6 +209,9 @@ impl Tree {
             {
                 if skipped.get(1..).is_some_and(|path| path.contains('/')) {
                     self.ages.remove(folder);
+                }
+                if name == DOT_GIT && !folder.as_os_str().is_empty() && is_folder(way, &name) {
+                    folders.push(name);
                 }
                 continue;
             }
@@ -226,6 +236,17 @@ impl Tree {
         }
         folders
     }
+}
+
+/// Whether a path is in the `.git` of a repository in the tree. Of these only that is listed which makes git run
+/// programs; the root's own is skipped.
+pub(super) fn is_in_git(path: &str) -> bool {
+    path.split('/').rev().skip(1).any(|name| name == DOT_GIT)
+}
+
+fn is_folder(way: &Descent, name: &OsStr) -> bool {
+    let found = reach::look(&way.here, name).ok().flatten();
+    found.is_some_and(|data| reach::kind(&data) == FileType::Directory)
 }
 
 /// Whether nothing below a folder was changed after this file was written last.

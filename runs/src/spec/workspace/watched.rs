@@ -6,6 +6,7 @@ use code_commit_loop_spec::{BACKLOG, Files, ISSUES, MEMORY, Role, STORE, TBD, as
 use code_commit_names::By;
 use code_commit_names::ours::{AGENT_CONFIG, PROJECT_FILE, SPEC_CONFIG, STATE};
 use code_commit_perform::Watched;
+use code_commit_repo::WorkTree;
 use code_commit_report::printable;
 
 use crate::agents;
@@ -83,6 +84,10 @@ impl Workspace<'_> {
         if !asks_to_change(focus, specs) {
             entries.push(format!("!{specs}/"));
         }
+        // Git runs or reads what its configuration names: `core.hooksPath`.
+        let named = self.trusted.tree().map(WorkTree::named_by_config);
+        let named = named.iter().flatten().filter_map(|path| path.to_str());
+        entries.extend(named.flat_map(|path| [format!("!{path}"), format!("!{path}/")]));
         entries
     }
 
