@@ -158,10 +158,13 @@ fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
     let diff = scene.run(&["diff"]);
     assert_eq!(diff.code, Some(0));
     insta::assert_snapshot!(diff.out, @"
+    diff --git a/gone.txt b/gone.txt
+    deleted file mode 100644
     --- a/gone.txt
     +++ /dev/null
     @@ -1 +0,0 @@
     -gone
+    diff --git a/lines.txt b/lines.txt
     --- a/lines.txt
     +++ b/lines.txt
     @@ -1,4 +1,4 @@
@@ -176,6 +179,8 @@ fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
      nine
     -ten
     +TEN
+    diff --git a/made.txt b/made.txt
+    new file mode 100644
     --- /dev/null
     +++ b/made.txt
     @@ -0,0 +1 @@
@@ -458,4 +463,75 @@ fn a_diff_shows_no_key() {
             "{ran}"
         );
     }
+}
+
+#[test]
+fn show_of_an_older_run_shows_its_own_lines_only() {
+    let replies = ["first", "second"].map(|text| format!("^^^lines.txt\n{text}\n^^^end\n"));
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\n"),
+        ("lines.txt", "old\n"),
+        ("agent-config/query.txt", "Change it.\n"),
+    ];
+    let scene = Scene::with_files(&files, Script::new(replies.map(|text| Step::text(&text))));
+    for _ in 0..2 {
+        assert_eq!(scene.commit(&["--new"]).code, Some(0));
+    }
+    let older = scene.run(&["show", "@-1"]);
+    assert!(
+        older.out.contains("\n-old\n+first\n") && !older.out.contains("second"),
+        "{older}"
+    );
+    let newer = scene.run(&["show"]);
+    assert!(newer.out.contains("\n-first\n+second\n"), "{newer}");
+    let files = objects(&scene, &["show", "@-1"])[0]["files"].clone();
+    assert_eq!(
+        (files[0]["path"].as_str(), files[0]["added"].as_u64()),
+        (Some("lines.txt"), Some(1))
+    );
+}
+
+#[test]
+fn git_applies_a_diff_with_modes_carriage_returns_and_bytes_that_are_no_text() {
+    let build = "#!/bin/sh\nprintf 'a\\r\\nB\\rb\\r\\nend' >crlf.txt\nprintf 'a\\0B\\n' >nul.txt\n\
+        printf '\\351\\350\\n' >latin.txt\nchmod +x tool.sh\n: >empty\nprintf '#!/bin/sh\\n' >\"a program\"\nchmod +x \"a program\"\nrm gone\n";
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("crlf.txt", "a\r\nb\r\n"),
+        ("nul.txt", "a\0b\n"),
+        ("tool.sh", "#!/bin/sh\n"),
+        ("gone", ""),
+        ("agent-config/query.txt", "Change nothing.\n"),
+    ];
+    let reply = Step::text("$$$start\nIt is all there.\n$$$end\n");
+    let scene = Scene::with_files(&files, Script::new([reply]));
+    let root = scene.project.root();
+    fs::write(root.join("latin.txt"), b"\xe9\n").unwrap();
+    scene.project.commit("bytes").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let diff = scene.run(&["diff"]);
+    assert!(
+        diff.out.contains("old mode 100644\nnew mode 100755\n"),
+        "{diff}"
+    );
+    let files = objects(&scene, &["diff"])[0]["files"].clone();
+    let in_json: String = files
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["diff"].as_str().unwrap())
+        .collect();
+    assert_eq!(in_json, diff.out);
+    let after = scene
+        .project
+        .git(&["add", "--all"])
+        .and_then(|_| scene.project.git(&["write-tree"]));
+    scene.project.git(&["reset", "-q", "--hard"]).unwrap();
+    let patch = scene.project.beside().join("patch");
+    fs::write(&patch, &diff.out).unwrap();
+    let apply = ["apply", "--index", patch.to_str().unwrap()];
+    scene.project.git(&apply).unwrap();
+    assert_eq!(scene.project.git(&["write-tree"]).unwrap(), after.unwrap());
 }

@@ -498,3 +498,19 @@ fn a_rollback_loses_no_file_that_somebody_saves_meanwhile() {
     };
     assert_eq!((0..1000).filter(is_lost).collect::<Vec<_>>(), [0; 0]);
 }
+
+#[test]
+fn a_commit_is_taken_back_unless_another_one_was_made_since() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let before = git.commit_of("HEAD").unwrap();
+    scratch.write("kept", "two\n");
+    let first = git.commit_paths(&["kept"], "first", None).unwrap();
+    git.take_back(&first).unwrap();
+    assert_eq!(git.commit_of("HEAD").unwrap(), before);
+    assert_eq!(scratch.read("kept"), "two\n");
+    let first = git.commit_paths(&["kept"], "first", None).unwrap();
+    let second = git.commit_nothing("second", None).unwrap();
+    git.take_back(&first).unwrap_err();
+    assert_eq!(git.commit_of("HEAD").unwrap(), Some(second));
+}
