@@ -212,6 +212,8 @@ pub struct PreImage {
     pub mode: Option<u32>,
     /// SHA-256, in hex, of the content that the last set wrote; `None` if it deleted the file.
     pub left_as: Option<String>,
+    /// The permission bits that the last set gave it.
+    pub left_mode: Option<u32>,
     kept: Option<PathBuf>,
 }
 
@@ -236,7 +238,10 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
     let image = |(
         path,
         File {
-            was, kept, left_as, ..
+            was,
+            kept,
+            left_as,
+            left_mode,
         },
     ): (String, File)| {
         let mode = kept.as_ref().map(|(_, mode, _)| *mode);
@@ -246,6 +251,7 @@ pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> 
             sha256: was.filter(|_| kept.is_some()),
             mode,
             left_as,
+            left_mode,
             kept,
         }
     };

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, RenameFlags, Stat, Timespec, Timestamps, Uid};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::Folder;
 use crate::folder::single;
@@ -162,12 +162,12 @@ impl Folder {
 
     /// Syncs the names in this folder to disk.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(self)?)
+        Ok(retry_on_intr(|| rustix::fs::fsync(self))?)
     }
 
     /// Syncs everything on the file system of this folder, in one call.
     pub fn sync_file_system(&self) -> io::Result<()> {
-        Ok(rustix::fs::syncfs(self)?)
+        Ok(retry_on_intr(|| rustix::fs::syncfs(self))?)
     }
 }
 

@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags,
+    AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatxAttributes, StatxFlags,
 };
 use rustix::io::Errno;
 
-use crate::reach;
+use crate::{open, reach};
 
 /// Buffer size for the entries that one system call returns.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -35,7 +35,7 @@ impl Folder {
     /// Opens a folder by a path that the user chose; symlinks are followed.
     pub fn open(path: &Path) -> io::Result<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Folder::from_fd(rustix::fs::open(path, flags, Mode::empty())?)
+        Folder::from_fd(open::openat(CWD, path, flags, Mode::empty())?)
     }
 
     /// Opens a folder inside this one.
@@ -46,10 +46,8 @@ impl Folder {
     pub fn open_in(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let name = single(name.as_ref())?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = match rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), beneath()) {
-            Err(Errno::NOSYS | Errno::PERM) => {
-                rustix::fs::openat(&self.fd, name, flags, Mode::empty())?
-            }
+        let fd = match open::openat2(&self.fd, name, flags, Mode::empty(), beneath()) {
+            Err(Errno::NOSYS | Errno::PERM) => open::openat(&self.fd, name, flags, Mode::empty())?,
             opened => opened?,
         };
         let folder = Folder::from_fd(fd)?;
@@ -83,7 +81,7 @@ impl Folder {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let name = single(name.as_ref())?;
-        Ok(File::from(rustix::fs::openat(
+        Ok(File::from(open::openat(
             &self.fd,
             name,
             flags,
@@ -95,7 +93,7 @@ impl Folder {
     /// fails; a FIFO does not block.
     pub fn open_file(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let name = single(name.as_ref())?;
-        let file = match rustix::fs::openat(&self.fd, name, READ, Mode::empty()) {
+        let file = match open::openat(&self.fd, name, READ, Mode::empty()) {
             Err(Errno::ACCESS) => reach::open_closed(&self.fd, name)?,
             opened => File::from(opened?),
         };
@@ -111,7 +109,7 @@ impl Folder {
     pub fn open_file_below(&self, path: &Path) -> io::Result<Option<File>> {
         let beneath =
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let opened = match rustix::fs::openat2(&self.fd, path, READ, Mode::empty(), beneath) {
+        let opened = match open::openat2(&self.fd, path, READ, Mode::empty(), beneath) {
             Err(Errno::NOSYS | Errno::PERM) => self.walk_to_file(path),
             opened => opened,
         };
@@ -130,10 +128,10 @@ impl Folder {
         let mut here = None;
         for name in path.parent().into_iter().flat_map(Path::iter) {
             let at = here.as_ref().unwrap_or(&self.fd);
-            here = Some(rustix::fs::openat(at, single(name)?, way, Mode::empty())?);
+            here = Some(open::openat(at, single(name)?, way, Mode::empty())?);
         }
         let name = single(path.file_name().unwrap_or_default())?;
-        rustix::fs::openat(here.as_ref().unwrap_or(&self.fd), name, READ, Mode::empty())
+        open::openat(here.as_ref().unwrap_or(&self.fd), name, READ, Mode::empty())
     }
 
     /// The metadata of `name`, without following a symlink; `None` if there is nothing.
@@ -168,7 +166,7 @@ impl Folder {
         wanted: impl Fn(&[u8], FileType) -> bool,
     ) -> io::Result<Vec<(Vec<u8>, FileType)>> {
         // A separate descriptor, because the read position belongs to the open file description.
-        let fd = rustix::fs::openat(
+        let fd = open::openat(
             &self.fd,
             ".",
             OFlags::DIRECTORY | OFlags::CLOEXEC,

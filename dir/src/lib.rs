@@ -8,6 +8,7 @@ mod found;
 mod interrupt;
 mod list;
 pub mod obstacle;
+mod open;
 pub mod reach;
 mod replace;
 mod twin;
@@ -18,7 +19,7 @@ pub use folder::Folder;
 pub use found::{Found, Inode};
 pub use interrupt::{Interrupt, Interruptible, NEVER};
 pub use list::{Entry, List, list};
-pub use replace::{remove, replace, replace_with};
+pub use replace::{remove, replace, replace_with, sweep};
 /// The type of an [`Entry`].
 pub use rustix::fs::FileType;
 pub use twin::{copy_all, link_or_copy};

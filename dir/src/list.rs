@@ -7,7 +7,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Dir, FileType, Mode, OFlags};
+use rustix::fs::{CWD, Dir, FileType, Mode, OFlags};
+
+use crate::open;
 
 /// The entries of the folder at a path, without `.` and `..`, in no order. They are read as they are asked for, and
 /// end after an error.
@@ -16,7 +18,7 @@ use rustix::fs::{Dir, FileType, Mode, OFlags};
 /// the entries were read before.
 pub fn list(path: impl AsRef<Path>) -> io::Result<List> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = rustix::fs::open(path.as_ref(), flags, Mode::empty())?;
+    let folder = open::openat(CWD, path.as_ref(), flags, Mode::empty())?;
     Ok(List {
         entries: Dir::new(folder)?,
         path: path.as_ref().to_owned(),

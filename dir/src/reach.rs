@@ -10,9 +10,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::fs::{chmod, fchmod, fstat, mkdirat, openat, readlinkat, statat, symlinkat, unlinkat};
+use rustix::fs::{chmod, fchmod, fstat, mkdirat, readlinkat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
+
+use crate::open::openat;
 
 mod descent;
 

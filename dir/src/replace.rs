@@ -11,8 +11,8 @@ use crate::reach;
 
 /// Replaces a file's content completely or not at all, even in a power cut: half a state file would lose a
 /// run. A symlink in its place is replaced, not followed; missing folders are created. When this returns, the
-/// new content is on disk under its name. After a failure, `.NAME.new` may stay beside the file until the next
-/// call.
+/// new content is on disk under its name. A kill leaves `.NAME.new` beside the file until the next call, or until
+/// [`sweep`].
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = &std::path::absolute(path)?;
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
@@ -48,6 +48,17 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>)
     replaced.inspect_err(|_| drop(fs::remove_file(&staged)))
 }
 
+/// Removes what killed calls of [`replace`] have left in a folder of the harness. The caller knows that none is under way.
+pub fn sweep(folder: &Path) {
+    for entry in crate::list(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.as_encoded_bytes();
+        if name.starts_with(b".") && name.ends_with(b".new") {
+            let _ = remove(&entry.path());
+        }
+    }
+}
+
 /// Removes a file or a folder with all its content, if it exists; never through a symlink.
 ///
 /// Unlike `std::fs::remove_dir_all`, it does not panic if a folder cannot be closed, opens folders of ours whose mode
@@ -59,6 +70,19 @@ pub fn remove(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_killed_replacement_has_left_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [".list.json.new", "mine.new", ".mine"] {
+            replace(&folder.path().join(name), b"").unwrap();
+        }
+        sweep(folder.path());
+        let left = crate::list(folder.path()).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".mine", "mine.new"]);
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_never_through_a_symlink() {

@@ -339,7 +339,7 @@ impl Request for Commit {
 pub enum CommitAnswer {
     /// The changes are committed, or there were none.
     Committed(Committed),
-    /// The changes are in place, but git refused to commit them.
+    /// The changes are in place, but they are not committed.
     NotCommitted(NotCommitted),
 }
 
@@ -358,9 +358,12 @@ pub struct Committed {
     pub commit: Option<String>,
 }
 
-/// Git refused.
+/// Git refused, or a file is not what was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotCommitted {
     /// Why.
     pub message: String,
+    /// The file that is not what was built, relative to the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<String>,
 }

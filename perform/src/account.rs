@@ -125,6 +125,11 @@ impl Account {
             .map_err(Fault::file("make", &layers.upper()))
     }
 
+    /// Whether commands work in a view, so that whatever changes in it is theirs.
+    pub(crate) fn has_view(&self) -> bool {
+        self.layers.is_some()
+    }
+
     /// From now on commands work in the tree itself.
     pub(crate) fn leave_view(&mut self) {
         self.layers = None;

@@ -254,9 +254,13 @@ impl Live<Commit> for CommitWorld<'_> {
         self.settle()?;
         let Some(commits) = &self.commits else {
             let message = "nothing is committed here".to_owned();
-            return Ok(CommitAnswer::NotCommitted(NotCommitted { message }));
+            let changed = None;
+            return Ok(CommitAnswer::NotCommitted(NotCommitted {
+                message,
+                changed,
+            }));
         };
-        commits.commit(&self.rules.root, &mut self.record, message)
+        commits.commit(&self.rules.root, &mut self.record, &self.account, message)
     }
 }
 

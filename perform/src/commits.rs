@@ -1,7 +1,7 @@
 //! Commits a run that has passed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use code_commit_apply::PreImage;
@@ -9,8 +9,9 @@ use code_commit_repo::Git;
 
 use code_commit_engine::{CommitAnswer, Committed, NotCommitted};
 
+use crate::account::Account;
 use crate::fault::Fault;
-use crate::kept::{sha256_on_disk, undo_folders};
+use crate::kept::{folders_of_replies, sha256_on_disk, undo_folders};
 use crate::record::Record;
 
 /// How the runs of a commit loop are committed.
@@ -29,6 +30,7 @@ impl Commits {
         &self,
         root: &Path,
         record: &mut Record,
+        account: &Account,
         message: &str,
     ) -> Result<CommitAnswer, Fault> {
         let name = record
@@ -42,17 +44,21 @@ impl Commits {
         let made = self.git.commit_since(self.since.as_deref(), &last);
         match made.map_err(Fault::Git)? {
             Some(commit) => Ok(committed(Some(commit))),
-            None => commit(&self.git, root, record, &format!("{message}\n\n{last}\n")),
+            None => {
+                let message = format!("{message}\n\n{last}\n");
+                commit(&self.git, root, record, account, &message)
+            }
         }
     }
 }
 
-/// Commits only what the run of this record changed. If git refuses, the changes stay in place: they have
-/// passed, and the user may commit them.
+/// Commits only what the run of this record changed, and only what was built: not what somebody has saved over it
+/// since. If nothing is committed, the changes stay in place: they have passed, and the user may commit them.
 pub(crate) fn commit(
     git: &Git,
     root: &Path,
     record: &mut Record,
+    account: &Account,
     message: &str,
 ) -> Result<CommitAnswer, Fault> {
     // After a power cut the commit is found again by what led to it.
@@ -60,19 +66,37 @@ pub(crate) fn commit(
     let not_committed = |error: &dyn std::error::Error| {
         CommitAnswer::NotCommitted(NotCommitted {
             message: record.words(error),
+            changed: None,
         })
     };
-    let paths = match changed(root, record.folder().path()) {
+    let files = match changed(record.folder().path()) {
         Err(error @ (Fault::File { .. } | Fault::Undo(_))) => return Ok(not_committed(&error)),
-        paths => paths?,
+        files => files?,
     };
-    if paths.is_empty() {
+    if files.is_empty() {
         return Ok(committed(None));
     }
-    match git.commit_paths(&paths, message, None) {
-        Ok(commit) => Ok(committed(Some(commit))),
-        Err(error) => Ok(not_committed(&error)),
+    let on_disk = |file: &PreImage| OnDisk::of(&root.join(&file.path));
+    let built: Vec<OnDisk> = files.iter().map(on_disk).collect();
+    let mut pairs = files.iter().zip(&built);
+    if let Some((file, _)) = pairs.find(|(file, now)| !now.is_as_left(file)) {
+        return Ok(not_built(&file.path));
     }
+    if let Some(path) = changed_by_whomever(record.folder().path(), account)? {
+        return Ok(not_built(&path));
+    }
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let commit = match git.commit_paths(&paths, message, None) {
+        Err(error) => return Ok(not_committed(&error)),
+        Ok(commit) => commit,
+    };
+    // Git has read the files once more: somebody may have saved one of them just before.
+    let mut pairs = files.iter().zip(&built);
+    if let Some((file, _)) = pairs.find(|(file, then)| on_disk(file) != **then) {
+        git.take_back(&commit).map_err(Fault::Git)?;
+        return Ok(not_built(&file.path));
+    }
+    Ok(committed(Some(commit)))
 }
 
 fn committed(commit: Option<String>) -> CommitAnswer {
@@ -83,23 +107,61 @@ fn committed(commit: Option<String>) -> CommitAnswer {
     })
 }
 
-/// The files that differ from before the run, by path.
-fn changed(root: &Path, run: &Path) -> Result<Vec<String>, Fault> {
-    let images = code_commit_apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
-    let differs = |image: &PreImage| {
-        let path = root.join(&image.path);
-        let mode = fs::symlink_metadata(&path)
-            .ok()
-            .map(|found| found.permissions().mode());
-        // Git knows no other bit of it.
-        let is_program = |mode: Option<u32>| mode.is_some_and(|mode| mode & 0o100 != 0);
-        sha256_on_disk(&path) != image.sha256 || is_program(mode) != is_program(image.mode)
+fn not_built(path: &str) -> CommitAnswer {
+    CommitAnswer::NotCommitted(NotCommitted {
+        message: format!("`{path}` changed while the build ran or after it"),
+        changed: Some(path.to_owned()),
+    })
+}
+
+/// A file that a commit reads.
+#[derive(PartialEq)]
+struct OnDisk {
+    sha256: Option<String>,
+    is_program: bool,
+    /// Tells a file that was saved and saved back.
+    ctime: Option<(i64, i64)>,
+}
+
+impl OnDisk {
+    fn of(path: &Path) -> Self {
+        let found = fs::symlink_metadata(path).ok();
+        Self {
+            sha256: sha256_on_disk(path),
+            is_program: is_program(found.as_ref().map(fs::Metadata::mode)),
+            ctime: found.map(|found| (found.ctime(), found.ctime_nsec())),
+        }
+    }
+
+    fn is_as_left(&self, file: &PreImage) -> bool {
+        self.sha256 == file.left_as && self.is_program == is_program(file.left_mode)
+    }
+}
+
+/// Git knows no other bit of a mode.
+fn is_program(mode: Option<u32>) -> bool {
+    mode.is_some_and(|mode| mode & 0o100 != 0)
+}
+
+/// The files that the run left differently from before, by path.
+fn changed(run: &Path) -> Result<Vec<PreImage>, Fault> {
+    let mut files = code_commit_apply::pre_images(&undo_folders(run)?).map_err(Fault::Undo)?;
+    files.retain(|file| {
+        file.left_as != file.sha256 || is_program(file.left_mode) != is_program(file.mode)
+    });
+    files.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(files)
+}
+
+/// A file of a reply that changed during the last build. Without a view of the tree nothing tells the build from a
+/// person who saves.
+fn changed_by_whomever(run: &Path, account: &Account) -> Result<Option<String>, Fault> {
+    let (replies, mut all) = (folders_of_replies(run)?, undo_folders(run)?);
+    let last = all.pop().filter(|last| !replies.contains(last));
+    let Some(last) = last.filter(|_| !account.has_view()) else {
+        return Ok(None);
     };
-    let mut paths: Vec<String> = images
-        .into_iter()
-        .filter(differs)
-        .map(|image| image.path)
-        .collect();
-    paths.sort();
-    Ok(paths)
+    let written = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;
+    let during = code_commit_apply::hashes_after(&[last]).map_err(Fault::Undo)?;
+    Ok(during.into_keys().find(|path| written.contains_key(path)))
 }

@@ -17,6 +17,10 @@ pub struct ChangedIn {
     pub before: Option<Vec<u8>>,
     /// Its content in the commit; `None` if it was removed.
     pub after: Option<Vec<u8>>,
+    /// Its mode in the parent.
+    pub before_mode: Option<u32>,
+    /// Its mode in the commit.
+    pub after_mode: Option<u32>,
 }
 
 /// Larger contents are not read: callers compare lines.
@@ -45,6 +49,8 @@ impl WorkTree {
         let mut found = Vec::new();
         for change in changes {
             let (location, before, after) = sides(change);
+            let mode = |side: Side| side.map(|(mode, _)| u32::from(mode.value()));
+            let (before_mode, after_mode) = (mode(before), mode(after));
             let Some(path) = self.relative(location.as_ref()) else {
                 continue;
             };
@@ -53,11 +59,13 @@ impl WorkTree {
                     path,
                     before,
                     after,
+                    before_mode,
+                    after_mode,
                 });
             }
         }
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        found.retain(|file| file.before != file.after);
+        found.retain(|file| file.before != file.after || file.before_mode != file.after_mode);
         Ok(found)
     }
 
@@ -123,6 +131,8 @@ fn sides(change: ChangeDetached) -> (BString, Side, Side) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
     use crate::tests::scratch::Scratch;
 
@@ -166,6 +176,15 @@ mod tests {
         assert_eq!(
             changed(&tree, &second),
             ["gone g -", "sub/added - a", "sub/changed old new"]
+        );
+        let program = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(scratch.path().join("kept"), program).unwrap();
+        scratch.commit();
+        let third = tree.changed_in(&tree.head().unwrap().unwrap()).unwrap();
+        let modes = third.iter().map(|file| (file.before_mode, file.after_mode));
+        assert_eq!(
+            modes.collect::<Vec<_>>(),
+            [(Some(0o100_644), Some(0o100_755))]
         );
         let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);

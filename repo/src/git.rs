@@ -12,6 +12,8 @@ mod hold;
 mod program;
 mod submodules;
 
+pub use hold::sweep_index;
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;

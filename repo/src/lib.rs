@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod below;
+mod binary_patch;
 mod changed_in;
 mod committed;
 mod configuration;
@@ -25,10 +26,11 @@ use gix::config::source::Kind;
 use gix::sec::Trust;
 use gix::submodule::config::Ignore;
 
+pub use binary_patch::binary_patch;
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
 pub use error::{OpenError, RepoError};
-pub use git::{Aside, Git, GitError, Head, Identity};
+pub use git::{Aside, Git, GitError, Head, Identity, sweep_index};
 pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;

@@ -1,5 +1,6 @@
 //! Everything that a run changed: its pre-images compared with the disk.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -65,36 +66,32 @@ impl FileChange {
             (Some(_), false) => 'D',
             (Some(_), true) => 'M',
         };
-        let texts = self.texts();
-        let texts = texts
+        let contents = self.contents();
+        let contents = contents
             .as_ref()
-            .map(|(before, after)| (before.as_str(), after.as_str()));
-        let (added, removed) = texts.map(count_lines).unzip();
-        FileStat {
-            path: self.path.clone(),
-            status,
-            added,
-            removed,
-            by_build: false,
-            named_by_build: false,
-        }
+            .map(|(before, after)| (before.as_slice(), after.as_slice()));
+        stat(&self.path, status, contents)
     }
 
-    /// A unified diff with git's headers.
+    /// A diff that `git apply` takes.
     pub fn diff(&self) -> String {
-        let texts = self.texts();
-        let texts = texts
-            .as_ref()
-            .map(|(before, after)| (before.as_str(), after.as_str()));
-        unified(
-            &self.path,
-            [self.before.sha256.is_some(), self.is_there],
-            texts,
-        )
+        let Some((before, after)) = self.contents() else {
+            return too_long(&self.path);
+        };
+        let now = self.after.symlink_metadata();
+        let old = self.before.sha256.is_some().then(|| Side {
+            content: &before,
+            mode: self.before.mode,
+        });
+        let new = self.is_there.then(|| Side {
+            content: &after,
+            mode: now.ok().map(|now| now.mode()),
+        });
+        patch(&self.path, old, new)
     }
 
-    /// Both sides, empty where there is no file.
-    fn texts(&self) -> Option<(String, String)> {
+    /// Both sides, empty where there is no file; `None` if one is too long.
+    fn contents(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let before = match self.before.sha256 {
             Some(_) => self.before.content(MOST_BYTES).ok()??,
             None => Vec::new(),
@@ -104,42 +101,127 @@ impl FileChange {
         } else {
             Vec::new()
         };
-        Some((
-            String::from_utf8(before).ok()?,
-            String::from_utf8(after).ok()?,
-        ))
+        Some((before, after))
     }
 }
 
 /// The change of a file that a record holds, as [`FileChange::diff`].
 pub fn of_edit(edit: &FileEdit<'_>, contents: &Contents) -> String {
-    let is_there = [edit.before, edit.after].map(|side| side.is_some());
     let Some((before, after)) = contents.both(edit.before, edit.after) else {
         return format!("{}: the record does not hold its content\n", edit.path);
     };
-    let texts = std::str::from_utf8(before)
-        .ok()
-        .zip(std::str::from_utf8(after).ok());
-    unified(edit.path, is_there, texts)
+    let old = edit.before.map(|_| Side {
+        content: before,
+        mode: edit.before_mode,
+    });
+    let new = edit.after.map(|_| Side {
+        content: after,
+        mode: edit.after_mode,
+    });
+    patch(edit.path, old, new)
 }
 
-/// `is_there` says of either side whether there is a file; no texts are those of a file that is not text.
-fn unified(path: &str, is_there: [bool; 2], texts: Option<(&str, &str)>) -> String {
-    let Some((before, after)) = texts else {
-        return format!("Binary files a/{path} and b/{path} differ\n");
+/// As [`FileChange::stat`].
+pub fn stat_of_edit(edit: &FileEdit<'_>, contents: &Contents) -> FileStat {
+    let contents = contents.both(edit.before, edit.after);
+    stat(edit.path, edit.letter(), contents)
+}
+
+fn stat(path: &str, status: char, contents: Option<(&[u8], &[u8])>) -> FileStat {
+    let text = std::str::from_utf8;
+    let texts = contents.and_then(|(before, after)| text(before).ok().zip(text(after).ok()));
+    let (added, removed) = texts.map(count_lines).unzip();
+    FileStat {
+        path: path.to_owned(),
+        status,
+        added,
+        removed,
+        by_build: false,
+        named_by_build: false,
+    }
+}
+
+fn too_long(path: &str) -> String {
+    format!("Binary files a/{path} and b/{path} differ\n")
+}
+
+/// A file on one side of a diff.
+#[derive(Clone, Copy)]
+struct Side<'t> {
+    content: &'t [u8],
+    /// Its permission bits, if they are known.
+    mode: Option<u32>,
+}
+
+impl Side<'_> {
+    fn mode(self) -> &'static str {
+        match self.mode {
+            Some(mode) if mode & 0o100 != 0 => "100755",
+            Some(_) | None => "100644",
+        }
+    }
+}
+
+/// A diff as git writes it; `None` stands for no file.
+fn patch(path: &str, old: Option<Side<'_>>, new: Option<Side<'_>>) -> String {
+    let (a, b) = (quoted("a/", path), quoted("b/", path));
+    let modes = match (old, new) {
+        (Some(old), Some(new)) if old.mode() != new.mode() => {
+            format!("old mode {}\nnew mode {}\n", old.mode(), new.mode())
+        }
+        (None, Some(new)) => format!("new file mode {}\n", new.mode()),
+        (Some(old), None) => format!("deleted file mode {}\n", old.mode()),
+        (Some(_), Some(_)) | (None, None) => String::new(),
     };
-    let [was_there, is_there] = is_there;
-    let side = |there: bool, letter: &str| {
-        if there {
-            format!("{letter}/{path}")
+    let header = format!("diff --git {a} {b}\n{modes}");
+    let [old_bytes, new_bytes] = [old, new].map(|side| side.map(|side| side.content));
+    let (before, after) = (old_bytes.unwrap_or_default(), new_bytes.unwrap_or_default());
+    if before == after {
+        return header;
+    }
+    let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after)) else {
+        return header + &code_commit_repo::binary_patch(old_bytes, new_bytes);
+    };
+    let none = || "/dev/null".to_owned();
+    let (a, b) = (old.map_or_else(none, |_| a), new.map_or_else(none, |_| b));
+    format!("{header}--- {a}\n+++ {b}\n{}", hunks(before, after))
+}
+
+/// A path as a patch has it: in quotes if a line could not hold it.
+fn quoted(prefix: &str, path: &str) -> String {
+    let is_special = |c: char| c.is_ascii_control() || matches!(c, '"' | '\\');
+    if !path.contains(is_special) {
+        return format!("{prefix}{path}");
+    }
+    let escape = |c: char| {
+        if is_special(c) {
+            format!("\\{:03o}", u32::from(c))
         } else {
-            "/dev/null".to_owned()
+            c.to_string()
         }
     };
-    let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff()
-        .header(&side(was_there, "a"), &side(is_there, "b"))
-        .to_string()
+    format!(
+        "\"{prefix}{}\"",
+        path.chars().map(escape).collect::<String>()
+    )
+}
+
+/// A carriage return is a character like others: git ends lines at newlines alone.
+fn hunks(before: &str, after: &str) -> String {
+    let lines = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
+    let (before, after) = (lines(before), lines(after));
+    let diff = TextDiff::from_slices(&before, &after);
+    let mut text = String::new();
+    for hunk in diff.unified_diff().iter_hunks() {
+        text.push_str(&format!("{}\n", hunk.header()));
+        for change in hunk.iter_changes() {
+            text.push_str(&format!("{}{}", change.tag(), change.value()));
+            if !change.value().ends_with('\n') {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    text
 }
 
 /// Lines added and removed. A new or deleted file is counted without a diff: it may be large.

@@ -140,9 +140,14 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
     }
     settle(lock, tree, host)?;
     if lock.was_abandoned() {
+        code_commit_dir::sweep(&state);
+        code_commit_dir::sweep(&tree.state_of_root().map_err(anyhow::Error::from)?);
+        code_commit_repo::sweep_index(tree.git_dir());
         let own = [
             records::logs(tree.root()),
             records::implement_logs(tree.root()),
+            // A check is listed only once its folder is there.
+            state.join(records::RUNS),
         ];
         Registry::of(tree)
             .bases()?

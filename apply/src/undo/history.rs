@@ -33,6 +33,7 @@ pub(super) struct File {
     /// The old file: the path of its saved content, its permission bits and its owner.
     pub(super) kept: Option<(PathBuf, u32, (u32, u32))>,
     pub(super) left_as: Option<String>,
+    pub(super) left_mode: Option<u32>,
 }
 
 impl History {
@@ -73,8 +74,10 @@ impl History {
                     was,
                     kept,
                     left_as: None,
+                    left_mode: None,
                 });
                 file.left_as = left_as;
+                file.left_mode = entry.change.after_mode;
             }
         }
         history.created_folders.sort_unstable();

@@ -30,7 +30,11 @@ pub fn run(named: Option<&str>, host: Host<'_>) -> Result<Exit, Failure> {
         output.note(&format!("{} changed no file", run.name));
     }
     for (_, _, diff) in &diffs {
-        output.report(changes::coloured(diff, output).trim_end());
+        if output.is_for_a_person() {
+            output.report(changes::coloured(diff, output).trim_end());
+        } else if !output.json {
+            output.raw(diff.as_bytes());
+        }
     }
     Ok(Exit::Done)
 }

@@ -9,6 +9,7 @@ use code_commit_runs::{Exit, Failure, Host, changes, order, records};
 use code_commit_timeline::{Run, title};
 use serde_json::json;
 
+use super::page::redactor;
 use crate::args::{RunName, RunsArgs, Since, Status};
 
 /// Lists the runs of this project, of all loops, in the order in which they began: the newest first.
@@ -138,14 +139,10 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     let (output, root) = (host.output, host.root()?);
     let found = chronicle::find(args.run.as_deref(), host)?;
     let (path, past) = (&found.path, records::past(&found.path)?);
-    let changes = changes::of_run(&root, path).map_err(|error| {
-        Failure::refused(
-            error,
-            format!("its other files still exist: look in {}", path.display()),
-        )
-    })?;
-    let run = found.facts();
-    let stats: Vec<_> = changes.iter().map(changes::FileChange::stat).collect();
+    let run = found.whole(&root, &redactor(&root, host))?;
+    let edits = run.edits();
+    let stat = |edit| changes::stat_of_edit(edit, &run.contents);
+    let stats: Vec<_> = edits.iter().map(stat).collect();
     output.object(&json!({
         "run": run.name, "loop": run.kind, "undone": run.undone, "folder": path.to_string_lossy(),
         "parent": run.parent, "facts": past.json, "files": stats, "summary": order::summary(&records::open(path), &past),
@@ -167,8 +164,9 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
         "files: {}",
         path.strip_prefix(&root).unwrap_or(path).display()
     ));
-    for change in &changes {
-        output.report(changes::coloured(&change.diff(), output).trim_end());
+    for edit in &edits {
+        let diff = changes::of_edit(edit, &run.contents);
+        output.report(changes::coloured(&diff, output).trim_end());
     }
     Ok(Exit::Done)
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -179,6 +179,10 @@ fn the_record_of_a_check_that_is_not_listed_is_removed_by_the_next_command() {
     let runs = scene.project.root().join(".git/code-commit/runs");
     fs::create_dir_all(runs.join("2026-01-02-03-04-05-check")).unwrap();
     fs::create_dir_all(runs.join("2026-01-02-03-04-05-apply")).unwrap();
+    // One that was killed before its folder had that name.
+    let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
+    fs::create_dir(runs.join(format!("code-commit-4194304-1-{space}-0.x"))).unwrap();
+    fs::write(runs.with_file_name("lock"), "{}").unwrap();
     assert_eq!(scene.run(&["undo"]).code, Some(7));
     let left: Vec<_> = fs::read_dir(runs)
         .unwrap()

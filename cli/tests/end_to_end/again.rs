@@ -3,6 +3,8 @@
 mod power;
 mod supervisor;
 
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -555,4 +557,40 @@ fn the_same_spec_goes_on_with_its_unfinished_run() {
         );
         assert_eq!(runs.len(), 1 + more.len(), "{}", again.err);
     }
+}
+
+#[test]
+fn an_order_is_not_answered_after_a_change_of_a_mode_or_of_a_symlink() {
+    let scene = Order::with(&[&greet(GOOD)]);
+    let (tests, link) = (scene.root().join("tests/run.sh"), scene.root().join("link"));
+    let set_mode = |mode| fs::set_permissions(&tests, fs::Permissions::from_mode(mode)).unwrap();
+    let lead_to = |target| {
+        drop(fs::remove_file(&link));
+        symlink(target, &link).unwrap();
+    };
+    set_mode(0o755);
+    lead_to("src/other.txt");
+    scene.project.commit("a program and a link").unwrap();
+    assert_eq!(scene.run(&[]).code, Some(0));
+    let is_answered = || scene.run(&[]).err.contains("already finished");
+    assert!(is_answered());
+    set_mode(0o644);
+    assert!(!is_answered());
+    set_mode(0o755);
+    lead_to("src/greet.sh");
+    assert!(!is_answered());
+    lead_to("src/other.txt");
+    assert!(is_answered());
+}
+
+#[test]
+fn an_order_whose_file_changed_while_it_was_verified_is_not_committed() {
+    let scene = Order::with(&[&greet(GOOD)]);
+    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", "sh -c 'echo \"# saved\" >>src/greet.sh'"] }));
+    let ran = scene.run(&["--commit"]);
+    let commits = scene.project.git(&["rev-list", "--count", "HEAD"]).unwrap();
+    assert_eq!((ran.code, commits.trim()), (Some(1), "1"), "{}", ran.err);
+    assert!(ran.err.contains("src/greet.sh"), "{}", ran.err);
+    let again = scene.run(&["--commit"]);
+    assert_eq!(again.code, Some(3), "{}", again.err);
 }

@@ -6,6 +6,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::Value;
 
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::files;
 use crate::scenes::program::{Ran, program};
 
 const GOOD: &str = "^^^lines.txt\nnew\n^^^end\n^^^made.txt\nmade\n^^^end\n^^^gone.txt\n^^^delete\n";
@@ -350,4 +351,49 @@ fn a_rename_by_case_is_one_reply_where_the_file_system_tells_the_names_apart() {
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.read("lines.txt").unwrap(), "old\n");
     assert!(!scene.project.root().join("Lines.txt").exists());
+}
+
+#[test]
+fn a_file_of_the_run_that_changed_while_the_build_ran_is_not_committed() {
+    let scene = scene(GOOD);
+    // Without a view of the tree nothing tells the build from a person who saves.
+    let build = b"#!/bin/sh\necho saved >lines.txt\ntest -e made.txt\n";
+    scene.project.write("build.sh", build).unwrap();
+    let ran = scene.commit(&["--commit"]);
+    assert_eq!((ran.code, commits(&scene)), (Some(1), 1), "{ran}");
+    assert!(
+        ran.out.contains("the build passes")
+            && ran.err.contains("lines.txt")
+            && ran.err.contains("run the build again"),
+        "{ran}"
+    );
+    assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
+}
+
+/// A git that saves over a file when it is called to commit.
+fn git_that_saves(scene: &Scene) -> std::path::PathBuf {
+    let git = Ran::of(std::process::Command::new("sh").args(["-c", "command -v git"])).out;
+    let (folder, root) = (scene.project.beside().join("bin"), scene.project.root());
+    let saves = format!("echo saved >'{}/lines.txt'", root.display());
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' commit '*) {saves};; esac\nexec {} \"$@\"\n",
+        git.trim()
+    );
+    files::write_program(&folder.join("git"), &script);
+    folder
+}
+
+#[test]
+fn what_somebody_saves_while_git_commits_is_taken_out_of_the_history_again() {
+    let scene = scene(GOOD);
+    let path = format!(
+        "{}:{}",
+        git_that_saves(&scene).display(),
+        std::env::var("PATH").unwrap()
+    );
+    let words = [&scene.flags()[..], &["--commit"]].concat();
+    let ran = Ran::of(&mut scene.keyed(&words, &[("PATH", &path)]));
+    assert_eq!((ran.code, commits(&scene)), (Some(1), 1), "{ran}");
+    assert!(ran.err.contains("lines.txt"), "{ran}");
+    assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
 }

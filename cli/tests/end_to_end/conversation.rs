@@ -158,10 +158,13 @@ fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
     let diff = scene.run(&["diff"]);
     assert_eq!(diff.code, Some(0));
     insta::assert_snapshot!(diff.out, @"
+    diff --git a/gone.txt b/gone.txt
+    deleted file mode 100644
     --- a/gone.txt
     +++ /dev/null
     @@ -1 +0,0 @@
     -gone
+    diff --git a/lines.txt b/lines.txt
     --- a/lines.txt
     +++ b/lines.txt
     @@ -1,4 +1,4 @@
@@ -176,6 +179,8 @@ fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
      nine
     -ten
     +TEN
+    diff --git a/made.txt b/made.txt
+    new file mode 100644
     --- /dev/null
     +++ b/made.txt
     @@ -0,0 +1 @@
@@ -458,4 +463,31 @@ fn a_diff_shows_no_key() {
             "{ran}"
         );
     }
+}
+
+#[test]
+fn show_of_an_older_run_shows_its_own_lines_only() {
+    let replies = ["first", "second"].map(|text| format!("^^^lines.txt\n{text}\n^^^end\n"));
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", "#!/bin/sh\n"),
+        ("lines.txt", "old\n"),
+        ("agent-config/query.txt", "Change it.\n"),
+    ];
+    let scene = Scene::with_files(&files, Script::new(replies.map(|text| Step::text(&text))));
+    for _ in 0..2 {
+        assert_eq!(scene.commit(&["--new"]).code, Some(0));
+    }
+    let older = scene.run(&["show", "@-1"]);
+    assert!(
+        older.out.contains("\n-old\n+first\n") && !older.out.contains("second"),
+        "{older}"
+    );
+    let newer = scene.run(&["show"]);
+    assert!(newer.out.contains("\n-first\n+second\n"), "{newer}");
+    let files = objects(&scene, &["show", "@-1"])[0]["files"].clone();
+    assert_eq!(
+        (files[0]["path"].as_str(), files[0]["added"].as_u64()),
+        (Some("lines.txt"), Some(1))
+    );
 }

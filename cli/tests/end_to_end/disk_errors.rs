@@ -371,3 +371,30 @@ fn closes_of_the_record(trace: &str) -> Vec<usize> {
         .map(|(number, _)| number)
         .collect()
 }
+
+#[test]
+fn a_call_that_a_signal_interrupts_is_made_again() {
+    for calls in ["openat2", "fsync,fdatasync,syncfs", "openat"] {
+        for number in (1..).step_by(4 * every()) {
+            let scene = Scene::with_replies([MENDS_IT]);
+            let (log, root) = (scene.project.beside().join("strace"), scene.project.root());
+            let inject = format!("inject={calls}:error=EINTR:when={number}");
+            // Not the libraries of the program, which its loader opens.
+            let options = ["-P", root.to_str().unwrap(), "-e", &inject];
+            let options = if calls == "openat" {
+                &options[..]
+            } else {
+                &options[2..]
+            };
+            let command = scene.keyed(&scene.flags(), &[]);
+            let Some(ran) = injected_into(&command, &log, options) else {
+                return;
+            };
+            assert_eq!(ran.code, Some(0), "{inject}: {}", ran.words);
+            if !ran.was_hit {
+                assert!(number > 1, "{calls} was not made");
+                break;
+            }
+        }
+    }
+}

@@ -348,12 +348,15 @@ fn runs_and_show_tell_what_happened() {
     round 3  build: exit code 0, 3-build.txt
     ended: done
     files: agent-config/logs/[STAMP]-commit
+    diff --git a/README.md b/README.md
+    new file mode 100644
     --- /dev/null
     +++ b/README.md
     @@ -0,0 +1,3 @@
     +# greet
     +
     +`greet NAME` says hello to NAME. Without a name it says hello to the world.
+    diff --git a/src/greet.sh b/src/greet.sh
     --- a/src/greet.sh
     +++ b/src/greet.sh
     @@ -1,4 +1,4 @@

@@ -4,9 +4,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, fstat, openat};
+use rustix::fs::{Mode, fstat};
 
 use super::{FOLDER, enter};
+use crate::open::openat;
 
 /// Walks down a tree and up again with one descriptor, however deep the tree is.
 #[derive(Debug)]

@@ -14,6 +14,9 @@ pub struct CommitAll<P: Project> {
     pub repository: P::Repository,
     /// The message.
     pub message: String,
+    /// Whether only to mark the last commit: what differs is not part of what is to be committed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_mark: bool,
 }
 
 impl<P: Project> Request for CommitAll<P> {

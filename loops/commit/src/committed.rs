@@ -30,6 +30,7 @@ mod tests {
     fn a_run_that_is_done_is_committed_and_stays_done_if_git_refuses() {
         let refused = CommitAnswer::NotCommitted(NotCommitted {
             message: "locked".to_owned(),
+            changed: None,
         });
         let mut harness = Scripted::default().then(refused);
         let done = Outcome::Done { rounds: 2 };

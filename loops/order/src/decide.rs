@@ -3,7 +3,8 @@
 mod attempt;
 
 use code_commit_engine::{
-    Ask, Commit, CommitAnswer, Harness, Keep, Look, Measure, Outcome, RollBack, Run, Stamp, Write,
+    Ask, Commit, CommitAnswer, Harness, Keep, Look, Measure, NotCommitted, Outcome, RollBack, Run,
+    Stamp, Write,
 };
 
 use crate::artifacts::{AttemptRecord, RunSummary, Stage, Verdict};
@@ -26,7 +27,7 @@ pub struct Finished {
     /// The stage of the last failure; `None` if the order passed.
     pub failed_stage: Option<Stage>,
     /// Why git did not commit the changes, if it failed to.
-    pub not_committed: Option<String>,
+    pub not_committed: Option<NotCommitted>,
 }
 
 impl AsRef<Outcome> for Finished {
@@ -144,7 +145,7 @@ impl Report<'_> {
                 message: self.inputs.commit_message(),
             })? {
                 CommitAnswer::Committed(_) => {}
-                CommitAnswer::NotCommitted(why) => not_committed = Some(why.message),
+                CommitAnswer::NotCommitted(why) => not_committed = Some(why),
             }
         }
         Ok(Finished {

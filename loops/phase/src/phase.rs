@@ -154,8 +154,14 @@ where
             }
             Step::Pass => {
                 self.tests = self.identity(Place::Tests)?;
-                let passed = format!("phase{}/passed", self.inputs.phase);
-                self.commit(Repository::Src, passed)?;
+                // What was changed while the verifier judged has not passed.
+                let is_mark = self.identity(Place::Src)? != self.src;
+                let message = format!("phase{}/passed", self.inputs.phase);
+                self.commit(CommitAll {
+                    repository: Repository::Src,
+                    message,
+                    is_mark,
+                })?;
                 self.save(Status::Completed)?;
                 Ok(Step::End)
             }
@@ -165,10 +171,11 @@ where
 
     /// Begins the next iteration, if there is one.
     fn fail(&mut self) -> Result<(), Halt<H::Stop>> {
-        self.commit(
-            Repository::Tests,
-            format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration),
-        )?;
+        self.commit(CommitAll {
+            repository: Repository::Tests,
+            message: format!("phase{}/verify/step-{}", self.inputs.phase, self.iteration),
+            is_mark: false,
+        })?;
         if self.iteration >= self.inputs.iterations {
             self.save(Status::Stuck)?;
             return Err(Halt::End(Outcome::NeedsPerson {
@@ -184,10 +191,11 @@ where
     fn build(&mut self) -> Result<(), Halt<H::Stop>> {
         self.save(Status::Building)?;
         self.turn(Role::Builder)?;
-        self.commit(
-            Repository::Src,
-            format!("phase{}/build/step-{}", self.inputs.phase, self.iteration),
-        )
+        self.commit(CommitAll {
+            repository: Repository::Src,
+            message: format!("phase{}/build/step-{}", self.inputs.phase, self.iteration),
+            is_mark: false,
+        })
     }
 
     /// Runs a role's turn, again if it was cut off. One that ends badly ends the run.
@@ -251,15 +259,8 @@ where
             .map(drop)
     }
 
-    fn commit(&mut self, repository: Repository, message: String) -> Result<(), Halt<H::Stop>> {
-        match self
-            .harness
-            .perform(CommitAll {
-                repository,
-                message,
-            })
-            .map_err(Halt::Stop)?
-        {
+    fn commit(&mut self, commit: CommitAll<Phases>) -> Result<(), Halt<H::Stop>> {
+        match self.harness.perform(commit).map_err(Halt::Stop)? {
             CommitAnswer::Committed(_) => Ok(()),
             CommitAnswer::NotCommitted(why) => Err(self.not_committed(why.message)),
         }

@@ -57,19 +57,35 @@ pub(super) fn checkpoint(
 }
 
 /// The current commit, if it has this message and nothing is left to commit: a run that was killed between
-/// the commit and its fact has already made it.
-pub(super) fn made(repository: &Repository, message: &str) -> Result<Option<String>, GitError> {
+/// the commit and its fact has already made it. A mark is followed by whatever it leaves out.
+pub(super) fn made(
+    repository: &Repository,
+    message: &str,
+    is_mark: bool,
+) -> Result<Option<String>, GitError> {
     let git = &repository.git;
     let head = git.commit_of("HEAD")?;
     let same = git.commit_of(&format!("HEAD^{{/^{message}[[:space:]]}}"))?;
     if head.is_none() || head != same {
         return Ok(None);
     }
+    if is_mark {
+        return Ok(head);
+    }
     let is_left = dirty(git)?
         .files
         .iter()
         .any(|path| !is_excluded(repository, path));
     Ok(head.filter(|_| !is_left))
+}
+
+/// Marks the last commit with another one that changes nothing.
+pub(super) fn mark(
+    repository: &Repository,
+    message: &str,
+) -> Result<(String, Vec<String>), GitError> {
+    let made = repository.git.commit_nothing(message, Some(IDENTITY))?;
+    Ok((made, Vec::new()))
 }
 
 /// Commits everything except nested repositories, of which git would keep only a hash; gives the commit and
@@ -266,5 +282,24 @@ mod tests {
             failed(&git, &Redactor::new(["secret-key-77"])),
             CheckpointResult::Failed { error }
         );
+    }
+
+    #[test]
+    fn a_mark_holds_nothing_of_what_was_staged_or_changed_since() {
+        let folder = tempfile::tempdir().unwrap();
+        code_commit_repo::init(folder.path()).unwrap();
+        let write = |name: &str| fs::File::create(folder.path().join(name)).unwrap();
+        write("built");
+        let repository = Repository {
+            git: Git::new(folder.path(), "git", []),
+            exclude: Vec::new(),
+        };
+        commit_all(&repository, "built").unwrap();
+        write("later");
+        let (mark, _) = mark(&repository, "passed").unwrap();
+        let files = repository.git.tree().unwrap().changed_in(&mark).unwrap();
+        assert!(files.is_empty(), "{files:?}");
+        assert_eq!(dirty(&repository.git).unwrap().files, [Path::new("later")]);
+        assert_eq!(made(&repository, "passed", true).unwrap(), Some(mark));
     }
 }

@@ -13,7 +13,7 @@ use code_commit_engine::{
 use code_commit_logging::Stamp;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
-use crate::agents::checkpoint::{self, commit_all, made};
+use crate::agents::checkpoint::{self, commit_all, made, mark};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
@@ -174,12 +174,16 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
         let CommitAll {
             repository: name,
             message,
+            is_mark,
         } = request;
         let repository = self.cast.repository(*name);
-        let (commit, left_out) = match made(repository, message).map_err(AgentFault::Commit)? {
-            Some(commit) => (commit, Vec::new()),
-            None => commit_all(repository, message).map_err(AgentFault::Commit)?,
+        let committed = match made(repository, message, *is_mark) {
+            Ok(Some(commit)) => Ok((commit, Vec::new())),
+            Ok(None) if *is_mark => mark(repository, message),
+            Ok(None) => commit_all(repository, message),
+            Err(error) => Err(error),
         };
+        let (commit, left_out) = committed.map_err(AgentFault::Commit)?;
         left_out
             .iter()
             .for_each(|folder| self.watch.left_out(name.name(), folder));

@@ -237,6 +237,7 @@ impl Live<Commit> for OrderWorld<'_> {
             &self.baseline.git,
             &self.rules.root,
             &mut self.record,
+            &self.account,
             message,
         )
     }

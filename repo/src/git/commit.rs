@@ -49,6 +49,26 @@ impl Git {
         self.committed(&commit, &[files, links].concat(), fallback)
     }
 
+    /// Takes back the commit that was made last; index and files stay. Fails if another one was made since.
+    pub fn take_back(&self, commit: &str) -> Result<(), GitError> {
+        let parent = self.commit_of(&format!("{commit}^"))?;
+        let words = match &parent {
+            Some(parent) => ["update-ref", "HEAD", parent, commit],
+            None => ["update-ref", "-d", "HEAD", commit],
+        };
+        self.run(&words).map(drop)
+    }
+
+    /// A commit that changes nothing, whatever the index and the files are.
+    pub fn commit_nothing(
+        &self,
+        message: &str,
+        fallback: Option<Identity<'_>>,
+    ) -> Result<String, GitError> {
+        let commit = [&COMMIT[..], &["--allow-empty", "--only", "-m", message]].concat();
+        self.committed(&commit, &[], fallback)
+    }
+
     /// The commit between `base` and `HEAD` whose message has this last line and whose parent is
     /// `base`, if any. Uses plumbing, which does not show signatures: to verify them, git would run
     /// a program that the repository's configuration names.

@@ -19,6 +19,8 @@ use super::{Git, GitError};
 /// The content of a lock of ours, followed by the process ID of the git that works for it.
 const WORDS: &str =
     "code-commit is rolling back; what it leaves here is removed when it is next started\n";
+/// How the names of what we put beside an index begin.
+const OURS: &str = "index.code-commit";
 /// How often we check again whether a foreign lock, or a git of ours that outlived us, is gone.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
@@ -98,7 +100,9 @@ impl Held {
             source,
         };
         // The lock file appears with its content: an empty one would look like another git's.
-        let mut words = tempfile::NamedTempFile::new_in(index.parent().unwrap_or(Path::new(".")))
+        let mut words = tempfile::Builder::new()
+            .prefix(OURS)
+            .tempfile_in(index.parent().unwrap_or(Path::new(".")))
             .map_err(failed)?;
         words.write_all(WORDS.as_bytes()).map_err(failed)?;
         for look in 0.. {
@@ -166,6 +170,25 @@ impl Drop for Held {
         // What cannot be removed now is removed when the lock is taken again.
         let _ = remove(&beside(&self.copy, ".lock")).and_then(|()| remove(&self.copy));
         let _ = remove(&self.lock);
+    }
+}
+
+/// Removes what a killed rollback has left beside the index in this folder. The caller holds the harness's lock.
+pub fn sweep_index(folder: &Path) {
+    let lock = folder.join("index.lock");
+    if is_left_behind(&lock) {
+        let _ = remove(&lock);
+    }
+    // Otherwise a git of ours may still work on the copy.
+    if fs::symlink_metadata(&lock).is_err() {
+        let entries = code_commit_dir::list(folder)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(OURS.as_bytes());
+        entries
+            .filter(|entry| is_ours(&entry.file_name()))
+            .for_each(|entry| drop(remove(&entry.path())));
     }
 }
 

@@ -529,3 +529,19 @@ fn what_a_sparse_checkout_leaves_out_is_committed_if_it_is_there_again() {
         ]
     );
 }
+
+#[test]
+fn a_commit_is_taken_back_unless_another_one_was_made_since() {
+    let scratch = Scratch::with_files();
+    let git = scratch.hardened(&[]);
+    let before = git.commit_of("HEAD").unwrap();
+    scratch.write("kept", "two\n");
+    let first = git.commit_paths(&["kept"], "first", None).unwrap();
+    git.take_back(&first).unwrap();
+    assert_eq!(git.commit_of("HEAD").unwrap(), before);
+    assert_eq!(scratch.read("kept"), "two\n");
+    let first = git.commit_paths(&["kept"], "first", None).unwrap();
+    let second = git.commit_nothing("second", None).unwrap();
+    git.take_back(&first).unwrap_err();
+    assert_eq!(git.commit_of("HEAD").unwrap(), Some(second));
+}

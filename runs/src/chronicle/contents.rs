@@ -76,7 +76,11 @@ fn of_record(
 fn written(images: Vec<PreImage>) -> Step {
     let changes = images
         .into_iter()
-        .map(|of| change(of.path, of.sha256, of.left_as))
+        .map(|of| Changed {
+            before_mode: of.mode,
+            after_mode: of.left_mode,
+            ..change(of.path, of.sha256, of.left_as)
+        })
         .collect();
     let what = What::Change(Change {
         changes,
@@ -212,7 +216,11 @@ impl Store<'_> {
         let path = code_commit_logging::name_as_text(&prefix.join(file.path)).into_owned();
         let before = file.before.map(|content| self.keep(content));
         let after = file.after.map(|content| self.keep(content));
-        change(path, before, after)
+        Changed {
+            before_mode: file.before_mode,
+            after_mode: file.after_mode,
+            ..change(path, before, after)
+        }
     }
 }
 

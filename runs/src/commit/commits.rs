@@ -1,7 +1,7 @@
 //! The commit of a run: its message and what it needs.
 
 use anyhow::anyhow;
-use code_commit_engine::{Line, Recorded};
+use code_commit_engine::{Line, NotCommitted, Recorded};
 use code_commit_logging::Redactor;
 use code_commit_perform::{Commits, Past};
 use code_commit_repo::Git;
@@ -9,7 +9,7 @@ use code_commit_report::printable;
 use code_commit_settings::Settings;
 
 use crate::commit::plan::Plan;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::order::preflight;
 use crate::site::Site;
 
@@ -81,16 +81,24 @@ fn git(site: &Site<'_>, settings: &Settings) -> Result<Git, Failure> {
     site.trusted.under(settings).git(site.tree()?.root())
 }
 
+/// The error of a run that passed, if its changes were not committed.
+pub(crate) fn not_committed(why: &NotCommitted, passed: &str, name: &str) -> Failure {
+    let error = anyhow!("{}", printable(&why.message)).context(format!(
+        "{passed} and the changes are in place, but they could not be committed"
+    ));
+    let (exit, next) = match why.changed {
+        Some(_) => (Exit::Failed, "run the build again and commit them by hand"),
+        None => (Exit::Fault, "commit them by hand"),
+    };
+    Failure::new(exit, error).help(format!("{next}; what happened: code-commit show {name}"))
+}
+
 /// The error if git refused to commit a run that passed.
 pub(super) fn refusal(past: &Past, name: &str) -> Option<Failure> {
     let Some(Line::NotCommitted(why)) = past.answers.last().and_then(Recorded::line) else {
         return None;
     };
-    let error = anyhow!("{}", printable(&why.message))
-        .context("the build passes and the changes are in place, but they could not be committed");
-    Some(Failure::from(error).help(format!(
-        "commit them by hand; what happened: code-commit show {name}"
-    )))
+    Some(not_committed(&why, "the build passes", name))
 }
 
 #[cfg(test)]

@@ -170,8 +170,15 @@ pub(super) fn answered(
             }
             Ok(past) => past,
         };
+        let is_as_left = || {
+            let (Some(then), root) = (past.end().map(|(_, then)| then), tree.root()) else {
+                return false;
+            };
+            let run = recorded.folder.path();
+            *then == verdict::of_order(root, None, run, &recorded.read.order, NEVER)
+        };
         if still_holds(&recorded.folder, &past, git, || {
-            tree_hash(tree, &mut hash).cloned()
+            Ok(Some(tree_hash(tree, &mut hash)?.clone()).filter(|_| is_as_left()))
         })? {
             return Ok(Some((recorded, past)));
         }
@@ -179,22 +186,30 @@ pub(super) fn answered(
     Ok(None)
 }
 
-/// Whether the run is over and its verdict holds; `now` is the hash of the tree.
+/// Whether the run is over, committed what it was to commit, and its verdict holds; `now` is the hash of the tree,
+/// which leaves out modes and symlinks, if those are as the run left them.
 fn still_holds(
     folder: &RunFolder,
     past: &Past,
     git: &Git,
-    now: impl FnOnce() -> Result<String, Failure>,
+    now: impl FnOnce() -> Result<Option<String>, Failure>,
 ) -> Result<bool, Failure> {
     let Some(summary) = recorded::summary(folder, past).filter(|_| folder::is_over(past)) else {
         return Ok(false);
     };
+    if past
+        .lines
+        .iter()
+        .any(|line| matches!(line, Line::NotCommitted(_)))
+    {
+        return Ok(false);
+    }
     let commit = past.lines.iter().find_map(commit_of);
     let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
     let after = summary
         .repo_tree_hash_after
         .unwrap_or(summary.repo_tree_hash_before);
-    Ok(is_in_history || now()? == after)
+    Ok(is_in_history || now()? == Some(after))
 }
 
 /// Reads the whole tree, once.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use code_commit_apply::Lock;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{
@@ -27,6 +27,7 @@ use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
 use serde_json::{Map, Value, json};
 
+use crate::commit::commits::not_committed;
 use crate::exit::{Exit, Failure};
 use crate::life::{Facts, Ground, Life, Loop, Over};
 use crate::model::asking;
@@ -283,10 +284,8 @@ impl Loop for Order<'_> {
         let Some(why) = &ended.not_committed else {
             return Ok(());
         };
-        let error = anyhow!("{}", printable(why)).context(
-            "the order has passed and its changes are in place, but they could not be committed",
-        );
-        Err(error.into())
+        let name = records::name(world.record.folder().path());
+        Err(not_committed(why, "the order has passed", &name))
     }
 
     /// Restores the tree; the run can be resumed.

@@ -94,6 +94,8 @@ fn edit(change: &Changed, by_command: bool) -> FileEdit<'_> {
         path: &change.path,
         before: change.before_sha256.as_deref(),
         after: change.after_sha256.as_deref(),
+        before_mode: change.before_mode,
+        after_mode: change.after_mode,
         by_command,
     }
 }

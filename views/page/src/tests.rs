@@ -69,7 +69,7 @@ fn diff(before: &str, after: &str) -> Diff {
         path: "a",
         before: Some(before),
         after: Some(after),
-        by_command: false,
+        ..FileEdit::default()
     };
     Diff::of(&edit, &contents(&[before, after]))
 }
@@ -333,7 +333,7 @@ fn what_cannot_be_compared_says_why() {
             path: "x",
             before: Some("b"),
             after: Some("a"),
-            by_command: false,
+            ..FileEdit::default()
         };
         Diff::of(&edit, &Contents(all.into_iter().collect()))
             .note
@@ -353,7 +353,7 @@ fn what_cannot_be_compared_says_why() {
         path: "x",
         before: None,
         after: Some("?"),
-        by_command: false,
+        ..FileEdit::default()
     };
     assert_eq!(
         Diff::of(&unknown, &Contents::default()).note.unwrap(),

@@ -147,6 +147,11 @@ impl Output {
         }
     }
 
+    /// Whether standard output shows colours or is a terminal, and so may hold only what is safe there.
+    pub fn is_for_a_person(&self) -> bool {
+        self.out.colour || self.out.columns().is_some()
+    }
+
     /// Prints bytes on standard output unchanged, for output that is requested as a file.
     pub fn raw(&self, bytes: &[u8]) {
         self.keep(self.out.write(bytes));

@@ -46,7 +46,7 @@ pub struct Run {
 pub struct Contents(pub BTreeMap<String, Vec<u8>>);
 
 /// A file before and after; `None` for a missing file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileEdit<'r> {
     /// Relative to the root.
     pub path: &'r str,
@@ -54,6 +54,10 @@ pub struct FileEdit<'r> {
     pub before: Option<&'r str>,
     /// SHA-256 of the new content.
     pub after: Option<&'r str>,
+    /// Its permission bits before, if they are known.
+    pub before_mode: Option<u32>,
+    /// Its permission bits after.
+    pub after_mode: Option<u32>,
     /// Whether no reply and no agent changed it, but a command did.
     pub by_command: bool,
 }
@@ -129,7 +133,7 @@ impl Run {
         }
         edits
             .into_values()
-            .filter(|edit| edit.before != edit.after)
+            .filter(|edit| edit.before != edit.after || edit.changes_mode())
             .collect()
     }
 }
@@ -156,13 +160,22 @@ fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by
         path: &change.path,
         before,
         after,
+        before_mode: change.before_mode,
+        after_mode: change.after_mode,
         by_command,
     });
     edit.after = after;
+    edit.after_mode = change.after_mode;
     edit.by_command &= by_command;
 }
 
 impl FileEdit<'_> {
+    /// Whether git sees another mode than before, which it does of the owner's executable bit only.
+    fn changes_mode(&self) -> bool {
+        let modes = self.before_mode.zip(self.after_mode);
+        modes.is_some_and(|(before, after)| (before ^ after) & 0o100 != 0)
+    }
+
     /// `A` added, `M` modified, `D` deleted, as in git.
     pub fn letter(&self) -> char {
         match (self.before, self.after) {

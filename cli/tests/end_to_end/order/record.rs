@@ -370,6 +370,7 @@ fn show_tells_what_happened_to_an_order() {
         attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
         ended: PASS (success)
         files: RUN
+        diff --git a/src/greet.sh b/src/greet.sh
         --- a/src/greet.sh
         +++ b/src/greet.sh
         @@ -1,2 +1,2 @@

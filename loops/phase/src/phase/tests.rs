@@ -98,6 +98,7 @@ fn a_failed_verification_goes_back_to_the_builder_and_a_good_one_passes() {
     read tests/verifier_reports/1.md
     delete tests/failed_specs.md
     identify tests
+    identify src
     commit src phase1/passed
     state Completed 2
     Done { rounds: 2 }
@@ -226,6 +227,25 @@ fn a_spec_that_is_gone_is_a_persons_business() {
         panic!("{outcome:?}")
     };
     assert_eq!((cause.code.as_str(), world.prompts.len()), ("spec-gone", 0));
+}
+
+#[test]
+fn a_source_that_changed_while_it_was_judged_is_not_committed_as_passed() {
+    let world = World {
+        src_changes: true,
+        ..World::default()
+    };
+    let (_, world) = world.run(&inputs());
+    let last = world.steps.iter().rev().take(2);
+    assert_eq!(
+        last.collect::<Vec<_>>(),
+        ["state Completed 1", "mark src phase1/passed"]
+    );
+    assert_eq!(
+        world.state.passes[&1].tree.as_deref(),
+        Some("tree 1"),
+        "as it was judged"
+    );
 }
 
 #[test]
@@ -471,6 +491,7 @@ fn failures_in_the_wrong_place_count_and_are_put_into_the_right_one() {
     insta::assert_snapshot!(second, @"
     delete tests/failed_specs.md
     identify tests
+    identify src
     commit src phase1/passed
     state Completed 2
     ");

@@ -175,3 +175,32 @@ fn a_rollback_that_fails_leaves_no_lock() {
     .unwrap_err();
     assert!(!lock(&scratch).exists());
 }
+
+#[test]
+fn whatever_a_killed_rollback_has_left_beside_the_index_is_swept_unless_its_git_is_at_work() {
+    let scratch = Scratch::with_files();
+    let folder = scratch.path().join(".git");
+    let names = || {
+        let names = fs::read_dir(&folder)
+            .unwrap()
+            .map(|one| one.unwrap().file_name());
+        let mut names: Vec<_> = names
+            .filter(|name| name.to_string_lossy().starts_with("index"))
+            .collect();
+        names.sort();
+        names
+    };
+    for left in [
+        "index.code-commit",
+        "index.code-commit.lock",
+        "index.code-commit1x2y3z",
+    ] {
+        fs::write(folder.join(left), "").unwrap();
+    }
+    fs::write(lock(&scratch), "").unwrap();
+    sweep_index(&folder);
+    assert_eq!(names().len(), 5, "another git has the lock");
+    fs::write(lock(&scratch), LEFT).unwrap();
+    sweep_index(&folder);
+    assert_eq!(names(), ["index"]);
+}

@@ -28,6 +28,8 @@ pub(super) struct World {
     /// Other files of the tests, by what they hold in each reading; the last one stays.
     pub(super) files: BTreeMap<&'static str, VecDeque<&'static str>>,
     pub(super) git_fails: bool,
+    /// Somebody changes the source in each verifier's turn.
+    pub(super) src_changes: bool,
     /// When the specs are edited, counted in looks at them from 1, with the new text of phase 1.
     pub(super) edits: Vec<(usize, &'static str)>,
     pub(super) looks: usize,
@@ -235,13 +237,15 @@ impl Live<Turn<Phases>> for World {
 impl Live<CommitAll<Phases>> for World {
     fn perform(&mut self, commit: &CommitAll<Phases>) -> Result<CommitAnswer, Stopped> {
         self.step(format!(
-            "commit {} {}",
+            "{} {} {}",
+            if commit.is_mark { "mark" } else { "commit" },
             commit.repository.name(),
             commit.message
         ))?;
         if self.git_fails {
             return Ok(CommitAnswer::NotCommitted(NotCommitted {
                 message: "no space left".to_owned(),
+                changed: None,
             }));
         }
         Ok(CommitAnswer::Committed(Committed {
@@ -267,9 +271,14 @@ impl Live<Identify<Phases>> for World {
     fn perform(&mut self, Identify { place }: &Identify<Phases>) -> Result<Identified, Stopped> {
         if *place != Place::Specs {
             self.step(format!("identify {}", place.name()))?;
+            let turns = if self.src_changes {
+                self.prompts.len()
+            } else {
+                0
+            };
             return Ok(Identified {
                 place: place.name().to_owned(),
-                sha256: Some("tree".to_owned()),
+                sha256: Some(format!("tree {turns}")),
             });
         }
         // Before each step: it would be every second line.

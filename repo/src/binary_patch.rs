@@ -1,0 +1,63 @@
+//! Git's form of a change to a file that is not text (gitformat-pack(5) has no word on it; see `diff.c` and `base85.c`).
+
+use gix::objs::{Kind, compute_hash};
+
+/// Bytes on a line.
+const LINE: usize = 52;
+/// The digits of base 85.
+const DIGITS: &[u8; 85] =
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
+
+/// The part of a patch behind the lines with paths and modes, for `git apply` in a repository with SHA-1. `None` stands
+/// for no file.
+pub fn binary_patch(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
+    let id = |side: Option<&[u8]>| {
+        let id = side.and_then(|bytes| compute_hash(gix::hash::Kind::Sha1, Kind::Blob, bytes).ok());
+        id.unwrap_or_else(|| gix::ObjectId::null(gix::hash::Kind::Sha1))
+    };
+    format!(
+        "index {}..{}\nGIT binary patch\n{}\n{}\n",
+        id(before),
+        id(after),
+        literal(after.unwrap_or_default()),
+        literal(before.unwrap_or_default())
+    )
+}
+
+fn literal(content: &[u8]) -> String {
+    let mut text = format!("literal {}\n", content.len());
+    for line in zlib(content).chunks(LINE) {
+        let letters = (b'A'..=b'Z').chain(b'a'..=b'z');
+        text.extend(letters.map(char::from).nth(line.len() - 1));
+        for group in line.chunks(4) {
+            let bytes = (0..4).map(|at| u32::from(group.get(at).copied().unwrap_or_default()));
+            let word = bytes.fold(0, |word, byte| word << 8 | byte);
+            let digits = (0..5).rev().map(|place| word / 85_u32.pow(place) % 85);
+            text.extend(
+                digits.filter_map(|digit| DIGITS.get(digit as usize).copied().map(char::from)),
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// A zlib stream (RFC 1950) of blocks that are not compressed (RFC 1951, 3.2.4).
+fn zlib(content: &[u8]) -> Vec<u8> {
+    let mut stream = vec![0x78, 0x01];
+    for block in content.chunks(usize::from(u16::MAX)) {
+        let length = u16::try_from(block.len()).unwrap_or(u16::MAX);
+        stream.push(0);
+        stream.extend(length.to_le_bytes());
+        stream.extend((!length).to_le_bytes());
+        stream.extend(block);
+    }
+    // The last block is an empty one.
+    stream.extend([1, 0, 0, 0xff, 0xff]);
+    let sums = content.iter().fold((1_u32, 0_u32), |(one, two), byte| {
+        let one = (one + u32::from(*byte)) % 65_521;
+        (one, (two + one) % 65_521)
+    });
+    stream.extend((sums.1 << 16 | sums.0).to_be_bytes());
+    stream
+}
