@@ -6,6 +6,7 @@ use super::*;
 
 fn paths(differences: &[Difference]) -> Vec<String> {
     let sign = |difference: &Difference| match (difference.before, difference.after) {
+        (None, Some(seen)) if seen.is_ignored => '!',
         (None, _) => '+',
         (_, None) => '-',
         _ => '~',
@@ -74,6 +75,7 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
         .survey(&Tracked::default(), &|path| path.starts_with("own"))
         .unwrap();
     insta::assert_snapshot!(paths(&before.differences(&after)).join("\n"), @r"
+    ! a.o
     - gone
     + keep.o
     + link
@@ -84,6 +86,7 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
     ~ src/a
     + src/deep/.git
     + src/deep/.gitignore
+    ! src/made
     + vendor/.git/config
     + vendor/.git/hooks/pre-commit
     ");
