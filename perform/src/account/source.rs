@@ -72,7 +72,7 @@ impl Source {
         }
         wanted.sort_unstable();
         let (mut without, mut room) = (Vec::new(), MOST_BYTES);
-for (count, (is_ignored, len, path)) in wanted.into_iter().enumerate() {
+        for (count, (is_ignored, len, path)) in wanted.into_iter().enumerate() {
             let copy = self.place(path);
             let fits = len <= room && count < MOST_FILES;
             if !fits || copy_anew(&root.join(path), &copy).is_err() {
