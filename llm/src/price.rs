@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::{ModelId, Provider, Tier, Usage};
 
 const BUILT_IN: &str = include_str!("../data/prices.toml");
+const WINDOWS: &str = include_str!("../data/windows.toml");
+
+/// The window of a model that nobody knows, in tokens: nearly all models of today have at least this.
+const USUAL_WINDOW: u64 = 128_000;
 
 /// Tokens that a price is for.
 const PER: u128 = 1_000_000;
@@ -320,6 +324,19 @@ impl Prices {
         all.filter(holds)
             .find(|price| is_version_of(model, &price.prefix))
     }
+}
+
+/// The most tokens that one prompt of a model can hold, by its name alone. A server of many makers' models puts the maker before it.
+pub fn window_of(model: &str) -> u64 {
+    let name = model.rsplit('/').next().unwrap_or_default();
+    let name = name.to_ascii_lowercase();
+    let windows: BTreeMap<String, u64> = toml::from_str(WINDOWS).unwrap_or_default();
+    let known = windows
+        .iter()
+        .filter(|(begins, _)| name.starts_with(*begins));
+    known
+        .max_by_key(|(begins, _)| begins.len())
+        .map_or(USUAL_WINDOW, |(_, window)| *window)
 }
 
 /// Whether `name` is `prefix`, possibly with a version: `gemini-3.8-flash-001` is,

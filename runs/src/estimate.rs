@@ -1,7 +1,7 @@
 //! What the first prompt of a run takes: told, or refused, before anything is paid.
 
 use anyhow::anyhow;
-use code_commit_llm::{Blind, Model, Money, Price, Request, Usage};
+use code_commit_llm::{Blind, Model, ModelId, Money, Price, Request, Usage};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_select::tokens;
 use code_commit_settings::Settings;
@@ -44,13 +44,10 @@ impl First<'_> {
     /// Refuses a prompt that is larger than what its model takes. The service is asked for the size only if the
     /// prompt may be.
     pub(crate) fn check(&self, model: &dyn Model, settings: &Settings) -> Result<(), Failure> {
-        let of_provider = || settings.provider_of(model.id())?.window;
-        let window = price(model, settings)
-            .and_then(|price| price.window)
-            .or_else(of_provider);
-        let Some(window) = window.filter(|window| self.tokens() > *window) else {
+        let window = window(model.id(), settings);
+        if self.tokens() <= window {
             return Ok(());
-        };
+        }
         let request = Request {
             prompt: &self.prompt,
             schema: self.schema.as_ref(),
@@ -89,7 +86,7 @@ impl First<'_> {
             output_tokens: Some(0),
             ..Usage::default()
         };
-        let cost = price(model, settings).and_then(|price| price.cost(&input));
+        let cost = price(model.id(), settings).and_then(|price| price.cost(&input));
         Ok(tell(self.tokens(), cost.map(Money::as_usd), output))
     }
 
@@ -114,6 +111,22 @@ impl First<'_> {
     }
 }
 
-fn price(model: &dyn Model, settings: &Settings) -> Option<Price> {
-    settings.prices().of(model.id(), None, &today()?).cloned()
+fn price(model: &ModelId, settings: &Settings) -> Option<Price> {
+    settings.prices().of(model, None, &today()?).cloned()
+}
+
+/// The most tokens that one prompt of this model can hold.
+pub(crate) fn window(model: &ModelId, settings: &Settings) -> u64 {
+    let of_price = price(model, settings).and_then(|price| price.window);
+    let of_provider = || settings.provider_of(model)?.window;
+    let window = of_price.or_else(of_provider);
+    window.unwrap_or_else(|| code_commit_llm::price::window_of(model.name()))
+}
+
+/// What a prompt of this model can hold besides its answer, in tokens.
+pub(crate) fn room(model: &ModelId, settings: &Settings) -> u64 {
+    let of_provider = || settings.provider_of(model)?.max_output;
+    let of_price = price(model, settings).and_then(|price| price.max_output);
+    let answer = of_price.or_else(of_provider).unwrap_or_default();
+    window(model, settings).saturating_sub(answer)
 }

@@ -107,10 +107,6 @@ pub fn make_within(
     };
     match fit {
         Fit::Fits => Ok(all),
-        Fit::Unknown(about) => Ok(RollUp {
-            about_size: Some(about),
-            ..all
-        }),
         Fit::TooLarge(budget, about) => {
             let within = make(
                 sources,

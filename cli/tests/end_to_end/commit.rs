@@ -615,6 +615,34 @@ fn a_prompt_has_beginning_and_end_of_a_build_output_past_the_limit() {
 }
 
 #[test]
+fn a_repair_prompt_fits_the_window_of_its_model() {
+    let noisy = "#!/bin/sh\nseq 60000 | sed 's/$/ is a line of its own/'; exit 1\n";
+    let scene = |model: &str| {
+        let files = [FILES[0], ("build.sh", noisy), FILES[2], FILES[4]];
+        let scene = Scene::with_files(&files, Script::new([MENDS_IT, MENDS_IT].map(Step::text)));
+        let args = [
+            "--base-url",
+            scene.server.origin(),
+            "--model",
+            model,
+            "--sandbox",
+            "off",
+            "--rounds",
+            "2",
+        ];
+        let ran = scene.run_keyed(&args);
+        assert_eq!(ran.code, Some(1), "{ran}");
+        scene.recorded("2-query.txt")
+    };
+    // Nobody knows the window of the second one: it counts as 128,000 tokens of three bytes.
+    assert!(scene("gemini/gemini-test").len() > 1_000_000);
+    let prompt = scene("gemini/next-year");
+    assert!(prompt.len() < 3 * 128_000, "{}", prompt.len());
+    assert!(prompt.contains("\n1 is a line") && prompt.contains("\n60000 is a line"));
+    assert!(prompt.contains("[code-commit] ") && prompt.contains(" bytes left out"));
+}
+
+#[test]
 fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
     let config = "[build]\noutput_limit = \"1GiB\"\n";
     for more in [&["--rounds", "2"][..], &["--rounds", "2", "--verbose"]] {

@@ -491,3 +491,47 @@ fn show_of_an_older_run_shows_its_own_lines_only() {
         (Some("lines.txt"), Some(1))
     );
 }
+
+#[test]
+fn git_applies_a_diff_with_modes_carriage_returns_and_bytes_that_are_no_text() {
+    let build = "#!/bin/sh\nprintf 'a\\r\\nB\\rb\\r\\nend' >crlf.txt\nprintf 'a\\0B\\n' >nul.txt\n\
+        printf '\\351\\350\\n' >latin.txt\nchmod +x tool\n: >empty\nprintf '#!/bin/sh\\n' >\"a program\"\nchmod +x \"a program\"\nrm gone\n";
+    let files = [
+        (".gitignore", "/agent-config\n"),
+        ("build.sh", build),
+        ("crlf.txt", "a\r\nb\r\n"),
+        ("nul.txt", "a\0b\n"),
+        ("tool", "#!/bin/sh\n"),
+        ("gone", ""),
+        ("agent-config/query.txt", "Change nothing.\n"),
+    ];
+    let reply = Step::text("$$$start\nIt is all there.\n$$$end\n");
+    let scene = Scene::with_files(&files, Script::new([reply]));
+    let root = scene.project.root();
+    fs::write(root.join("latin.txt"), b"\xe9\n").unwrap();
+    scene.project.commit("bytes").unwrap();
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let diff = scene.run(&["diff"]);
+    assert!(
+        diff.out.contains("old mode 100644\nnew mode 100755\n"),
+        "{diff}"
+    );
+    let files = objects(&scene, &["diff"])[0]["files"].clone();
+    let in_json: String = files
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["diff"].as_str().unwrap())
+        .collect();
+    assert_eq!(in_json, diff.out);
+    let after = scene
+        .project
+        .git(&["add", "--all"])
+        .and_then(|_| scene.project.git(&["write-tree"]));
+    scene.project.git(&["reset", "-q", "--hard"]).unwrap();
+    let patch = scene.project.beside().join("patch");
+    fs::write(&patch, &diff.out).unwrap();
+    let apply = ["apply", "--index", patch.to_str().unwrap()];
+    scene.project.git(&apply).unwrap();
+    assert_eq!(scene.project.git(&["write-tree"]).unwrap(), after.unwrap());
+}

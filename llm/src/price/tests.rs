@@ -239,3 +239,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_window_of_a_model_is_that_of_the_longest_name_it_begins_with() {
+    assert_eq!(window_of("gpt-4-0613"), 8192);
+    assert_eq!(window_of("gpt-4o-mini"), 128_000);
+    assert_eq!(window_of("meta-llama/Llama-3.3-70B-Instruct"), 131_072);
+    assert_eq!(window_of("models/gemini-1.5-pro-002"), 2_097_152);
+    assert_eq!(window_of("grok-4-fast-reasoning"), 2_000_000);
+    assert_eq!(window_of("a model of next year"), 128_000);
+    assert_eq!(window_of(""), 128_000);
+}

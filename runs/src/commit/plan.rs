@@ -12,12 +12,14 @@ use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
 use code_commit_perform::Account;
 use code_commit_repo::WorkTree;
+use code_commit_select::{bytes, tokens};
 use code_commit_settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::task::Excerpt;
 pub use super::task::{Task, form};
 use crate::deciders;
+use crate::estimate::room;
 use crate::gitignore::AddedLine;
 use crate::records;
 use crate::registry::{Known, RUN_JSON};
@@ -140,8 +142,7 @@ impl Plan {
         };
         let limits = Limits {
             rounds: self.rounds,
-            build_output_bytes: usize::try_from(self.settings.build_prompt.value)
-                .unwrap_or(usize::MAX),
+            build_output_bytes: self.build_output_bytes(),
             on_failure,
         };
         let text = |excerpt: &Excerpt| Arc::clone(&excerpt.text);
@@ -177,6 +178,20 @@ impl Plan {
                 )
             }
         }
+    }
+
+    /// So much of a build's output that every prompt of the run fits its model. A repair shares the window with the files that were
+    /// changed; the transcript of `implement` keeps the replies and outputs of all rounds.
+    fn build_output_bytes(&self) -> usize {
+        let rooms = self.settings.all_models().into_iter();
+        let room = rooms.map(|model| room(model, &self.settings)).min();
+        let free = room.map(|room| room.saturating_sub(tokens(self.first_prompt().len())));
+        let parts = match self.task {
+            Task::Commit { .. } => 2,
+            Task::Implement { .. } => 2 * u64::from(self.rounds.max(1)),
+        };
+        let fits = free.map_or(usize::MAX, |free| bytes(free / parts));
+        usize::try_from(self.settings.build_prompt.value).map_or(fits, |limit| fits.min(limit))
     }
 
     pub(crate) fn first_prompt(&self) -> String {
