@@ -31,6 +31,7 @@ use code_commit_logging::RunFolder;
 
 pub use self::accounted::Accounted;
 use self::accounted::not_restored;
+pub(crate) use self::accounted::warning as put_back_warning;
 use self::layers::Layers;
 use self::note::BEFORE;
 use self::source::Source;

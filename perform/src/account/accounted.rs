@@ -24,7 +24,7 @@ pub struct Accounted {
 }
 
 /// For the user, who may have made the change at the same time.
-pub(super) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
+pub(crate) fn warning(who: &str, put_back: &[String], attic: Option<&Path>) -> Option<Problem> {
     if put_back.is_empty() {
         return None;
     }

@@ -77,6 +77,7 @@ impl<C> AgentWorld<'_, C> {
 #[cfg(test)]
 mod tests {
     use crate::agents::world::tests::world;
+    use code_commit_engine::{Live as _, Shell};
     use code_commit_logging::{Redactor, RunFolder};
     use code_commit_runner::{Ended, Limits};
 
@@ -111,6 +112,28 @@ mod tests {
         assert_eq!(
             check("echo short", limits),
             (Ended::Exited(0), "short\n".to_owned())
+        );
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
+    fn a_command_leaves_no_repository_that_starts_a_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+        let mut world = world(folder.path(), run, ());
+        let work = folder.path().join("work");
+        std::fs::create_dir(&work).unwrap();
+        world.shell.cwd.clone_from(&work);
+        let line = "mkdir -p x/.git/objects x/.git/refs; cd x/.git; echo ref: refs/heads/m > HEAD; \
+            printf '[core]\n\tfsmonitor = evil\n' > config";
+        let (name, line) = ("check", line.to_owned());
+        world.perform(&Shell { name, line }).unwrap();
+        assert!(work.join("x/.git/HEAD").exists());
+        assert!(!work.join("x/.git/config").exists());
+        let events = std::fs::read_to_string(folder.path().join("run/events.jsonl")).unwrap();
+        assert!(
+            events.contains("check changed x/.git/config, which it may not"),
+            "{events}"
         );
     }
 

@@ -11,13 +11,16 @@ use code_commit_engine::{
     Waited, World,
 };
 use code_commit_logging::Stamp;
+use code_commit_names::ours::STATE;
+use code_commit_repo::WorkTree;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
+use crate::account::put_back_warning;
 use crate::agents::checkpoint::{self, commit_all, made, mark};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
-use crate::agents::role::{AgentWatch, Guarded, Repository, Role};
-use crate::agents::snapshot::{Kept, Tree};
+use crate::agents::role::{AgentWatch, Guarded, Repository, Role, Watched};
+use crate::agents::snapshot::{Before, COPIES, Kept, TAKEN, Tree};
 use crate::ask::flag_value;
 use crate::identity::{HoldsNow, identity};
 use crate::record::{Record, store};
@@ -68,6 +71,18 @@ pub struct ShellSettings {
     pub timeout: Option<Duration>,
     /// How much each may print, and how much of that the loop gets.
     pub limits: Limits,
+}
+
+impl ShellSettings {
+    /// A command may touch what its sandbox allows, but leaves nothing that git would start.
+    fn watched(&self) -> Watched {
+        Watched {
+            root: self.cwd.clone(),
+            tree: WorkTree::at(&self.cwd).ok(),
+            skip: [".git", STATE].map(str::to_owned).into(),
+            ..Watched::default()
+        }
+    }
 }
 
 /// Everything that a run of agents needs.
@@ -162,7 +177,17 @@ impl<P: Project, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, C> {
 impl<C> Live<Shell> for AgentWorld<'_, C> {
     fn perform(&mut self, Shell { name, line }: &Shell) -> Result<ShellRan, AgentFault> {
         self.begin()?;
-        let ran = self.shell(name, line)?;
+        let watched = self.shell.watched();
+        let folder = self.record.folder().path().to_owned();
+        let (kept, taken) = (folder.join(COPIES), folder.join(TAKEN));
+        let before = Before::take(&watched, &mut self.kept, &kept, &taken)
+            .map_err(fault("list", &watched.root))?;
+        let ran = self.shell(name, line);
+        let put_back = before.compare(&mut self.kept)?.put_back;
+        if let Some(problem) = put_back_warning(name, &put_back, Some(&taken)) {
+            self.record.warn(problem)?;
+        }
+        let ran = ran?;
         self.used.add_time(ran.elapsed_ms);
         Ok(ran)
     }
