@@ -27,6 +27,8 @@ pub use allowed::{AddressRange, AllowedHost, Refusal, RefusedHost};
 use request::{Request, head};
 use tunnel::{Begun, begin};
 
+/// The name of the machine in a sandbox with namespaces; it resolves to the loopback.
+pub(crate) const HOST_NAME: &str = "code-commit";
 /// How long a connection and the head of a request may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// More connections at once are closed.

@@ -30,7 +30,6 @@ pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use launch::Launch;
-pub(crate) use own_files::HOST_NAME;
 pub(crate) use plan::Visible;
 
 use launch::{direct, plainly};

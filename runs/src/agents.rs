@@ -11,6 +11,7 @@ use code_commit_agent::Kind;
 use code_commit_engine::{Agents, Project, Recorded};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
+use code_commit_loop_spec::STORE;
 use code_commit_perform::{
     AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies,
 };
@@ -222,7 +223,10 @@ pub(crate) fn as_changed(turn: u32) -> String {
 
 /// Names what a turn changed that a program runs later without being asked: an agent may, but a person should know.
 pub(crate) fn worth_a_look(changed: &[String]) -> Option<String> {
-    let later = |path: &&String| code_commit_names::runs_later(&path.to_lowercase()).is_some();
+    // Session files are the work of agents.
+    let later = |path: &&String| {
+        !path.starts_with(STORE) && code_commit_names::runs_later(&path.to_lowercase()).is_some()
+    };
     let paths: Vec<String> = (changed.iter().filter(later))
         .map(|path| printable(path).to_string())
         .collect();
@@ -279,7 +283,8 @@ mod tests {
                     .collect::<Vec<_>>(),
             )
         };
-        assert_eq!(changed(&["src/main.rs", "docs/agents.rs"]), None);
+        let session = ".cuggino/wip/1.plan.md";
+        assert_eq!(changed(&["src/main.rs", "docs/agents.rs", session]), None);
         insta::assert_snapshot!(
             changed(&["src/main.rs", "CLAUDE.md", "a/.envrc"]).unwrap(),
             @"CLAUDE.md, a/.envrc can run code or change what others see; look at what the agent changed there"

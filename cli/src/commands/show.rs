@@ -158,7 +158,7 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     run.parent
         .iter()
         .for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
-    steps(step(&run, host), &run.steps, output);
+    steps(step(&run, host), &found.facts().steps, output);
     output.report_prose(&format!("ended: {}", ended(&run, output)));
     output.report(&format!(
         "files: {}",

@@ -445,7 +445,7 @@ fn an_order_under_a_key_is_the_work_of_that_key_alone() {
 }
 
 #[test]
-fn several_orders_share_a_key_and_each_is_known_by_its_place() {
+fn several_orders_share_a_key_in_whatever_sequence() {
     let scene = Order::with(&[&greet(GOOD), &proposal("src/new.sh", None, "#!/bin/sh\n")]);
     scene.place(
         "one.json",
@@ -469,12 +469,7 @@ fn several_orders_share_a_key_and_each_is_known_by_its_place() {
     let turned = scene.run(&more(two, one));
     assert_eq!(
         (turned.code, scene.server.requests().len()),
-        (Some(3), 2),
-        "{}",
-        turned.err
-    );
-    assert!(
-        turned.err.contains("the key was used for other work: "),
+        (Some(0), 2),
         "{}",
         turned.err
     );

@@ -122,6 +122,7 @@ fn scene(repositories: usize) -> commit::Scene {
         ("parts/HEAD", "ref: refs/heads/main\n"),
         ("parts/refs/kept", "\n"),
         ("src/.gitignore", "made\n"),
+        (".gitignore", "/agent-config\n"),
         (
             ".gitmodules",
             "[submodule \"sub\"]\n\tpath = sub\n\turl = ./nowhere\n",

@@ -802,6 +802,7 @@ fn a_run_that_misses_the_rule_adds_it_and_its_undo_takes_it_back() {
         assert_eq!(files::text(&path), after, "reapplied");
         // On another branch, or after a stash, the line is missing again.
         std::fs::remove_file(&path).unwrap();
+        scene.project.git(&["add", "README.md"]).unwrap();
         let ran = scene.commit(&["--new"]);
         assert!(
             ran.code == Some(0) && ran.err.contains(HIDES),

@@ -262,6 +262,7 @@ fn the_first_loop_hides_its_folder_of_keys_where_there_is_one() {
     }
     std::fs::remove_dir_all(root.join("agent-config")).unwrap();
     scene.project.write(".gitignore", b"*.o\n").unwrap();
+    std::fs::remove_file(root.join("README.md")).unwrap();
     assert_eq!(implement(&scene, &["--new"]).code, Some(0));
     assert_eq!(scene.project.read(".gitignore").unwrap(), "*.o\n");
 }

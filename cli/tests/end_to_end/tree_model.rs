@@ -252,11 +252,11 @@ impl Case {
                     &mut dice,
                     &[Role::Planning, Role::Implementing, Role::Reviewing],
                 );
-                // Landlock is refused for phases.
-                let role = if is_builders && rung != "landlock" {
-                    Role::Builder
-                } else {
-                    of_spec
+                // Landlock is refused for phases. Behind a sandbox, a planner can do nothing to the tree.
+                let role = match of_spec {
+                    _ if is_builders && rung != "landlock" => Role::Builder,
+                    Role::Planning if rung != "off" => Role::Reviewing,
+                    role => role,
                 };
                 Family::Turn(Turn {
                     role,

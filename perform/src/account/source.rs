@@ -152,7 +152,14 @@ impl Source {
     /// Moves the copy of what was there to the attic; whether there was one.
     pub(super) fn set_aside(&self, one: &Difference, attic: &mut Attic<'_>) -> bool {
         let has_copy = self.copies.get(&one.path) == one.before.as_ref();
-        has_copy && attic.take_from(&self.folder, &one.path).is_ok()
+        let copy = self.place(&one.path);
+        let (Some(folder), Some(name)) = (copy.parent(), copy.file_name()) else {
+            return false;
+        };
+        has_copy
+            && Folder::open(folder)
+                .and_then(|folder| attic.take_in(&folder, name, &one.path))
+                .is_ok()
     }
 
     /// The old target of a symlink.

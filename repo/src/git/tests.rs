@@ -536,12 +536,12 @@ fn a_commit_is_taken_back_unless_another_one_was_made_since() {
     let git = scratch.hardened(&[]);
     let before = git.commit_of("HEAD").unwrap();
     scratch.write("kept", "two\n");
-    let first = git.commit_paths(&["kept"], "first", None).unwrap();
+    let first = git.commit_paths(&["kept"], "first", ME).unwrap();
     git.take_back(&first).unwrap();
     assert_eq!(git.commit_of("HEAD").unwrap(), before);
     assert_eq!(scratch.read("kept"), "two\n");
-    let first = git.commit_paths(&["kept"], "first", None).unwrap();
-    let second = git.commit_nothing("second", None).unwrap();
+    let first = git.commit_paths(&["kept"], "first", ME).unwrap();
+    let second = git.commit_nothing("second", ME).unwrap();
     git.take_back(&first).unwrap_err();
     assert_eq!(git.commit_of("HEAD").unwrap(), Some(second));
 }

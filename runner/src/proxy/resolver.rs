@@ -5,8 +5,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 
 use super::request::{Request, authority};
-use super::{PipeReader, Refusal, Rules, is_ready};
-use crate::sandbox::HOST_NAME;
+use super::{HOST_NAME, PipeReader, Refusal, Rules, is_ready};
 
 /// Longer queries do not come without an extension of the protocol that announces them.
 const MOST_BYTES: usize = 512;

@@ -15,9 +15,9 @@ use super::descriptors::{inherit, memory_file, number};
 use super::launch::{Launch, by_shell_code, environment, plainly};
 use super::mount::Mount;
 use super::mount_table::{self, Mounted};
-use super::own_files::HOST_NAME;
 use super::{plan, seccomp};
 use crate::command::Group;
+use crate::proxy::HOST_NAME;
 use crate::temporary::in_temporary;
 use crate::{Command, Ended, RUN_MARKER};
 

@@ -7,9 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::access::Access;
-
-/// The name of the machine in a sandbox with namespaces; it resolves to the loopback.
-pub(crate) const HOST_NAME: &str = "code-commit";
+use crate::proxy::HOST_NAME;
 
 /// Keys whose values are secrets, in lower case.
 const SECRETS: [&str; 5] = ["extraheader", "pass", "password", "smtppass", "token"];

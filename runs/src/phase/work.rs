@@ -188,7 +188,7 @@ impl Loop for Phase<'_> {
         std::fs::create_dir_all(&logs)
             .map_err(anyhow::Error::from)
             .and_then(|()| Ok(code_commit_repo::hide_from_git(&logs)?))
-            .map_err(Failure::no_record)?;
+            .map_err(records::cannot_begin)?;
         let name = format!("{}-phase{}", Stamp::now().folder_name(), plan.phase);
         NewRun::create(
             &logs,

@@ -204,14 +204,15 @@ fn reply(
         allowed.push(path.clone());
         let number = dice.below(1000);
         let text = tree.text(&path).unwrap_or_default().to_owned();
-        if !is_order && tree.is_file(&path) && dice.below(4) == 0 {
+        // It may hold keys, so no model is shown it.
+        let is_shown = !untracked.contains(&path) && path.rsplit('/').next() != Some(".envrc");
+        let is_deleted = dice.below(4) == 0 || !(is_shown || text.is_empty());
+        if !is_order && tree.is_file(&path) && is_deleted {
             reply.changes.push((path, None));
         } else if !is_order
             && reply.edit.is_none()
             && text.ends_with('\n')
-            && !untracked.contains(&path)
-            // It may hold keys, so no model is shown it.
-            && path.rsplit('/').next() != Some(".envrc")
+            && is_shown
             && dice.below(2) == 0
         {
             reply.edit = Some((path, text, format!("edited {number}\n")));

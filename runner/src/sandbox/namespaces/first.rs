@@ -28,10 +28,10 @@ use super::root;
 use super::task::{Report, Task};
 use crate::procfs::Process;
 use crate::program::program;
+use crate::proxy::HOST_NAME;
 use crate::sandbox::descriptors::{descriptors, send_descriptors};
 use crate::sandbox::landlock::leave_abstract_sockets;
 use crate::sandbox::launch::plainly;
-use crate::sandbox::own_files::HOST_NAME;
 use crate::sandbox::seccomp::{self, Sockets};
 
 /// Runs as the first process, with the outer helper's process ID as argument.

@@ -82,7 +82,6 @@ fn what_a_service_answers_in_place_of_a_reply() {
                 },
             ),
             ("a withheld answer", Step::text("I").finish("SAFETY")),
-            ("an end that nobody knows", Step::text("I").finish("TIRED")),
             ("a body that is no answer", Step::body("hello")),
             (
                 "control characters",

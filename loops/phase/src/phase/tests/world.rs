@@ -271,14 +271,14 @@ impl Live<Identify<Phases>> for World {
     fn perform(&mut self, Identify { place }: &Identify<Phases>) -> Result<Identified, Stopped> {
         if *place != Place::Specs {
             self.step(format!("identify {}", place.name()))?;
-            let turns = if self.src_changes {
-                self.prompts.len()
+            let sha256 = if self.src_changes {
+                format!("tree {}", self.prompts.len())
             } else {
-                0
+                "tree".to_owned()
             };
             return Ok(Identified {
                 place: place.name().to_owned(),
-                sha256: Some(format!("tree {turns}")),
+                sha256: Some(sha256),
             });
         }
         // Before each step: it would be every second line.
