@@ -16,6 +16,10 @@ const LINGER_AFTER_MARK: Duration = Duration::from_millis(100);
 /// The last reason counts. Text after a reason shows only that this service states its reason early. From then on the
 /// reason proves nothing, so the stream has to end by its own mark or by the framing of its body.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the events"
+)]
 pub struct Ending {
     reason: Option<String>,
     /// The ids of the first and of the last event that had text or a reason.
@@ -72,9 +76,10 @@ impl Ending {
         let reason = self.reason.as_deref()?;
         let is_last =
             !self.is_early && (self.has_text || Finish::of_word(reason) != Finish::Complete);
-        match self.is_marked {
-            true => Some(LINGER_AFTER_MARK),
-            false => is_last.then_some(LINGER),
+        if self.is_marked {
+            Some(LINGER_AFTER_MARK)
+        } else {
+            is_last.then_some(LINGER)
         }
     }
 

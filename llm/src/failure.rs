@@ -162,7 +162,7 @@ fn http_date(text: &str) -> Option<jiff::Timestamp> {
     let parsed = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text);
     parsed
         .ok()
-        .or_else(|| Some(jiff::tz::TimeZone::UTC.to_timestamp(rfc_850()?).ok()?))
+        .or_else(|| jiff::tz::TimeZone::UTC.to_timestamp(rfc_850()?).ok())
 }
 
 /// Control characters, and characters that are invisible or change the writing direction.

@@ -2,10 +2,10 @@
 
 use std::ops::Deref;
 
-/// A text, and what of its next character has arrived.
+/// Whole characters, and what of the next one has arrived.
 #[derive(Debug, Default)]
 pub struct Text {
-    text: String,
+    whole: String,
     /// The first half of a surrogate pair.
     half: Option<u16>,
     /// The first bytes of a character in UTF-8.
@@ -16,14 +16,14 @@ impl Deref for Text {
     type Target = str;
 
     fn deref(&self) -> &str {
-        &self.text
+        &self.whole
     }
 }
 
 impl From<String> for Text {
     fn from(text: String) -> Self {
         Self {
-            text,
+            whole: text,
             ..Self::default()
         }
     }
@@ -32,7 +32,7 @@ impl From<String> for Text {
 impl Text {
     /// Makes room for this many more bytes.
     pub fn reserve(&mut self, bytes: usize) {
-        self.text.reserve(bytes);
+        self.whole.reserve(bytes);
     }
 
     /// Appends text; `None` if it follows the first bytes of a character.
@@ -41,7 +41,7 @@ impl Text {
             return Some(());
         }
         self.end_half();
-        self.text.push_str(text);
+        self.whole.push_str(text);
         self.bytes.is_empty().then_some(())
     }
 
@@ -49,14 +49,14 @@ impl Text {
     /// `None` if such a byte does not continue a character.
     pub fn push_half(&mut self, half: u16) -> Option<()> {
         if let Some(first) = self.half.take_if(|_| half >= 0xdc00) {
-            self.text
+            self.whole
                 .extend(char::decode_utf16([first, half]).flatten());
             return Some(());
         }
         self.end_half();
         match half {
             0xdc80..=0xdcff => return self.push_byte(half.to_be_bytes()[1]),
-            0xdc00.. => self.text.push(char::REPLACEMENT_CHARACTER),
+            0xdc00.. => self.whole.push(char::REPLACEMENT_CHARACTER),
             _ => self.half = Some(half),
         }
         self.bytes.is_empty().then_some(())
@@ -66,7 +66,7 @@ impl Text {
         self.bytes.push(byte);
         match std::str::from_utf8(&self.bytes) {
             Ok(character) => {
-                self.text.push_str(character);
+                self.whole.push_str(character);
                 self.bytes.clear();
                 Some(())
             }
@@ -77,19 +77,19 @@ impl Text {
     /// A half that stays alone is no character.
     fn end_half(&mut self) {
         if self.half.take().is_some() {
-            self.text.push(char::REPLACEMENT_CHARACTER);
+            self.whole.push(char::REPLACEMENT_CHARACTER);
         }
     }
 
     /// Takes back what follows the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: usize) {
-        self.text.truncate(length);
+        self.whole.truncate(length);
     }
 
     /// The whole text.
     #[must_use]
     pub fn end(mut self) -> String {
         self.end_half();
-        self.text
+        self.whole
     }
 }

@@ -16,7 +16,7 @@ use code_commit_perform::{
     AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies,
 };
 use code_commit_repo::GitError;
-use code_commit_report::{Output, phrases, printable};
+use code_commit_report::{Output, phrases, printable, printable_name};
 use code_commit_settings::{Address, Settings};
 
 use crate::exit::{Exit, Failure};
@@ -228,7 +228,7 @@ pub(crate) fn worth_a_look(changed: &[String]) -> Option<String> {
         !path.starts_with(STORE) && code_commit_names::runs_later(&path.to_lowercase()).is_some()
     };
     let paths: Vec<String> = (changed.iter().filter(later))
-        .map(|path| printable(path).to_string())
+        .map(|path| printable_name(path))
         .collect();
     let named = (!paths.is_empty()).then(|| phrases::first(&paths, NAMED))?;
     Some(format!(

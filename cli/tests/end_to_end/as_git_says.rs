@@ -386,7 +386,7 @@ impl Row {
             link.or_else(|_| std::fs::read(path)).unwrap()
         };
         theirs
-            .map(|path| (format!("{path:?}"), content(&path)))
+            .map(|path| (path.display().to_string(), content(&path)))
             .collect()
     }
 

@@ -256,7 +256,9 @@ impl Case {
                 let role = match of_spec {
                     _ if is_builders && rung != "landlock" => Role::Builder,
                     Role::Planning if rung != "off" => Role::Reviewing,
-                    role => role,
+                    Role::Builder | Role::Planning | Role::Implementing | Role::Reviewing => {
+                        of_spec
+                    }
                 };
                 Family::Turn(Turn {
                     role,

@@ -82,6 +82,8 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
     [STAMP]-apply
     ended: applied
     files: agent-config/logs/[STAMP]-apply
+    diff --git a/new.txt b/new.txt
+    new file mode 100644
     --- /dev/null
     +++ b/new.txt
     @@ -0,0 +1 @@

@@ -103,12 +103,9 @@ fn names_that_the_file_system_tells_apart_are_two_files() {
     ok src/a
     ");
     // A rename by case, of a file and of a folder, and one to another Unicode form.
-    assert_snapshot!(check(&guard, &["readme.md", "README.md", "cafe\u{301}", "caf\u{e9}"]), @"
-    ok readme.md
-    ok README.md
-    ok café
-    ok café
-    ");
+    let names = ["readme.md", "README.md", "cafe\u{301}", "caf\u{e9}"];
+    let expected: Vec<String> = names.iter().map(|name| format!("ok {name}")).collect();
+    assert_eq!(check(&guard, &names).lines().collect::<Vec<_>>(), expected);
     fs::remove_dir_all(scratch.path().join("Src")).unwrap();
     assert_snapshot!(check(&guard, &["src/a", "SRC/a", "SRC/b"]), @"
     ok src/a

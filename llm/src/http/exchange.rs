@@ -170,14 +170,13 @@ impl<'a> Exchange<'a> {
             // The call has failed: its connection is useless, but those of other calls are not.
             Some(Piece::Failed(error)) => {
                 self.release();
-                Err(match error {
-                    ureq::Error::Io(io) if io.kind() == ErrorKind::Unsupported => {
-                        CallError::BadReply {
-                            detail: io.to_string(),
-                        }
-                    }
-                    _ => self.cut(),
-                })
+                if let ureq::Error::Io(io) = &error
+                    && io.kind() == ErrorKind::Unsupported
+                {
+                    let detail = io.to_string();
+                    return Err(CallError::BadReply { detail });
+                }
+                Err(self.cut())
             }
             Some(Piece::Head(_)) => Err(self.cut()),
             None => Ok(Next::Silence),

@@ -159,7 +159,7 @@ fn decoded(mut body: impl Read + 'static, label: &str) -> io::Result<Box<dyn Rea
     let kind: [u8; 2] = begins.as_slice().try_into().unwrap_or_default();
     let body = io::Cursor::new(begins).chain(body);
     // RFC 1950: the first byte is the method, and both together are a multiple of 31.
-    let is_zlib = kind[0] & 15 == 8 && u16::from_be_bytes(kind) % 31 == 0;
+    let is_zlib = kind[0] & 15 == 8 && u16::from_be_bytes(kind).is_multiple_of(31);
     let is_plain = kind
         .iter()
         .all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());

@@ -116,7 +116,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test makes its files")]
     fn a_command_leaves_no_repository_that_starts_a_program() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();

@@ -353,8 +353,7 @@ fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
             ran.err
         );
         assert!(
-            ran.out
-                .contains(") counts as all that was left"),
+            ran.out.contains(") counts as all that was left"),
             "{}",
             ran.out
         );
