@@ -9,6 +9,7 @@ use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
 use crate::attic::Attic;
 use code_commit_dir::reach::{self, CHANGE};
+use code_commit_logging::name_as_text;
 use kept::{Noted, noted};
 use tree::{Found, Place, git_knows, is_in_git};
 
@@ -151,17 +152,17 @@ impl<'w> Before<'w> {
     }
 
     /// The repositories in the tree that a path is a part of, or makes.
-    fn repositories_of<'p>(&self, path: &'p str, is_new: bool) -> Vec<&'p Path> {
+    fn repositories_of<'p>(&self, path: &'p Path, is_new: bool) -> Vec<&'p Path> {
         let roots = [self.watched.root.as_path()];
         let is_one =
             |folder: &&Path| folder.ends_with(".git") || Repositories(&roots).is_one(folder);
-        let folders = folders_of(Path::new(path), is_new);
+        let folders = folders_of(path, is_new);
         folders.into_iter().filter(is_one).collect()
     }
 
     /// Whether git runs programs for what a repository has at this path. No turn leaves that, not even in
     /// ignored folders: a person's `git status` would run it.
-    fn is_run_by_git(&self, path: &str, is_new: bool) -> bool {
+    fn is_run_by_git(&self, path: &Path, is_new: bool) -> bool {
         let roots = [self.watched.root.as_path()];
         let mut folders = self.repositories_of(path, is_new).into_iter();
         folders.any(|folder| !Repositories(&roots).is_harmless(folder))
@@ -169,7 +170,7 @@ impl<'w> Before<'w> {
 
     /// Whether a file that existed has a copy.
     fn is_kept(&self, path: &str, found: &Found) -> bool {
-        if !path.ends_with(".sample") && !self.repositories_of(path, false).is_empty() {
+        if !path.ends_with(".sample") && !self.repositories_of(&found.place.0, false).is_empty() {
             return found.stamp.is_copied();
         }
         let counts = self.is_known(path)
@@ -302,14 +303,13 @@ impl<'w> Before<'w> {
         let mut now = Differences::default();
         let new_folders = after.folders.difference(&self.tree.folders);
         let of_git = new_folders.filter_map(|place| {
-            let path = place.0.to_str()?;
-            self.is_run_by_git(path, true)
-                .then(|| (path.to_owned(), place.clone()))
+            self.is_run_by_git(&place.0, true)
+                .then(|| (name_as_text(&place.0).into_owned(), place.clone()))
         });
         now.not_allowed.extend(of_git);
         for (path, found) in gone.chain(other) {
             let is_new = !self.tree.files.contains_key(path);
-            if after.files.contains_key(path) && self.is_run_by_git(path, is_new) {
+            if after.files.contains_key(path) && self.is_run_by_git(&found.place.0, is_new) {
                 now.not_allowed.push((path.clone(), found.place.clone()));
                 continue;
             }

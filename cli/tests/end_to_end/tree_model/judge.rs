@@ -63,9 +63,23 @@ impl Turn {
                 || is_odd(path))
     }
 
-    /// Whether what the role does at this path stays.
+    /// Whether what the role does at this path stays. No role leaves a configuration that git would go by, nor what makes
+    /// a folder with one a bare repository: in these plans it cannot be read, and might name a program.
     pub fn may_leave(self, rules: &Rules, was: &Tree, now: &Tree, path: &str) -> bool {
-        self.may_touch(path) || !self.counts(rules, was, now, path)
+        let is_bare = |folder: &str| {
+            let part = path
+                .get(folder.len() + 1..)
+                .and_then(|rest| rest.split('/').next());
+            let parts = ["HEAD", "config", "objects", "refs"];
+            let has = |tree: &Tree| parts.iter().all(|part| tree.has(&join(folder, part)));
+            part.is_some_and(|part| parts.contains(&part))
+                && !folder.ends_with(".git")
+                && has(now)
+                && !has(was)
+        };
+        !path.ends_with(".git/config")
+            && !above(path).any(is_bare)
+            && (self.may_touch(path) || !self.counts(rules, was, now, path))
     }
 
     fn may_touch(self, path: &str) -> bool {

@@ -155,6 +155,11 @@ impl Case {
                 again = self.as_user(&scene.run(self.rung), &[]);
                 found.said.push_str(&format!("--- anew\n{again}\n"));
             }
+            if again.code == Some(4) {
+                // It went on in its session, and said nothing: the turn is asked for once more.
+                again = self.as_user(&scene.goes_on(self.rung), &[]);
+                found.said.push_str(&format!("--- once more\n{again}\n"));
+            }
             ended = again.code;
         }
         found.expect(
