@@ -411,7 +411,8 @@ impl Guard {
             let is_hidden = is_ignored && !is_part && !tracked.has_below(&place);
             let is_content = matches!(kind, FileType::RegularFile | FileType::Symlink);
             if is_hidden && (level.has_products || !is_content) {
-                if kind.is_dir() && within != Within::Hooks && name != "objects" {
+                let holds_objects = within == Within::Git && name == "objects";
+                if kind.is_dir() && within != Within::Hooks && !holds_objects {
                     let within = Within::Tree.enter(&name);
                     inner.push((Arc::clone(level), name, within, true));
                 }

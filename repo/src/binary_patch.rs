@@ -1,5 +1,9 @@
 //! Git's form of a change to a file that is not text (gitformat-pack(5) has no word on it; see `diff.c` and `base85.c`).
 
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use gix::objs::{Kind, compute_hash};
 
 /// Bytes on a line.
@@ -42,22 +46,9 @@ fn literal(content: &[u8]) -> String {
     text
 }
 
-/// A zlib stream (RFC 1950) of blocks that are not compressed (RFC 1951, 3.2.4).
 fn zlib(content: &[u8]) -> Vec<u8> {
-    let mut stream = vec![0x78, 0x01];
-    for block in content.chunks(usize::from(u16::MAX)) {
-        let length = u16::try_from(block.len()).unwrap_or(u16::MAX);
-        stream.push(0);
-        stream.extend(length.to_le_bytes());
-        stream.extend((!length).to_le_bytes());
-        stream.extend(block);
-    }
-    // The last block is an empty one.
-    stream.extend([1, 0, 0, 0xff, 0xff]);
-    let sums = content.iter().fold((1_u32, 0_u32), |(one, two), byte| {
-        let one = (one + u32::from(*byte)) % 65_521;
-        (one, (two + one) % 65_521)
-    });
-    stream.extend((sums.1 << 16 | sums.0).to_be_bytes());
-    stream
+    let mut stream = ZlibEncoder::new(Vec::new(), Compression::fast());
+    // Writing to memory cannot fail.
+    let _ = stream.write_all(content);
+    stream.finish().unwrap_or_default()
 }

@@ -112,7 +112,8 @@ impl<'l> Layer<'l> {
                 if (is_read || is_apart) && !entry.is_unchanged(level, interrupt) {
                     found.push(self.difference(level, entry));
                 }
-                return Ok(is_folder(&entry.upper) && entry.name != "objects");
+                let holds_objects = entry.name == "objects" && level.is_git();
+                return Ok(is_folder(&entry.upper) && !holds_objects);
             }
             if !entry.is_unchanged(level, interrupt) {
                 found.push(self.difference(level, entry));
@@ -286,6 +287,12 @@ impl<'l> Layer<'l> {
 }
 
 impl Level {
+    /// Whether git keeps a repository in this folder, whose objects need not be looked through.
+    fn is_git(&self) -> bool {
+        let has_head = |folder: &Folder| matches!(folder.stat(OsStr::new("HEAD")), Ok(Some(_)));
+        has_head(&self.upper) || self.tree.as_ref().is_some_and(has_head)
+    }
+
     fn enter(&self, name: &OsStr, belongs: Belongs) -> io::Result<Level> {
         let tree = match self.tree.as_ref().map(|tree| tree.open_in(name)) {
             // What is in it cannot be compared.

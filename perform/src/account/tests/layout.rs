@@ -53,6 +53,29 @@ fn a_bare_repository_is_not_completed_in_a_folder_that_exists_whoever_made_its_p
     }
 }
 
+#[test]
+fn an_ignored_folder_called_objects_hides_no_repository() {
+    for place in [Where::Tree, Where::View] {
+        let files = [(".gitignore", "/objects/\n"), ("objects/page", "p\n")];
+        let mut project = Project::new(&files).works(place);
+        project.command(|root| {
+            for (part, text) in [
+                ("HEAD", HEAD),
+                ("config", EVIL),
+                ("objects/x", "x"),
+                ("refs/x", "x"),
+            ] {
+                write(root, &format!("objects/x/.git/{part}"), text);
+            }
+        });
+        assert_eq!(
+            there(&project, &["objects/x/.git/config"]),
+            [""; 0],
+            "{place:?}"
+        );
+    }
+}
+
 fn in_ignored_folders(root: &Path) {
     for (repository, config) in [("plain", PLAIN), ("evil", EVIL)] {
         for part in ["HEAD", "objects/x", "refs/x"] {
