@@ -302,10 +302,9 @@ impl<'w> Before<'w> {
             .filter(|(path, found)| self.tree.files.get(*path) != Some(found));
         let mut now = Differences::default();
         let new_folders = after.folders.difference(&self.tree.folders);
-        let of_git = new_folders.filter_map(|place| {
-            self.is_run_by_git(&place.0, true)
-                .then(|| (name_as_text(&place.0).into_owned(), place.clone()))
-        });
+        let of_git = new_folders
+            .filter(|place| self.is_run_by_git(&place.0, true))
+            .map(|place| (name_as_text(&place.0).into_owned(), place.clone()));
         now.not_allowed.extend(of_git);
         for (path, found) in gone.chain(other) {
             let is_new = !self.tree.files.contains_key(path);
