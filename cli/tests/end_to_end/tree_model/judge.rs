@@ -73,7 +73,7 @@ impl Turn {
             let parts = ["HEAD", "config", "objects", "refs"];
             let has = |tree: &Tree| parts.iter().all(|part| tree.has(&join(folder, part)));
             part.is_some_and(|part| parts.contains(&part))
-                && !folder.ends_with(".git")
+                && folder.rsplit('/').next() != Some(".git")
                 && has(now)
                 && !has(was)
         };
