@@ -71,7 +71,7 @@ impl Ending {
         self.is_contradicted || (self.id_changed && self.id_repeated)
     }
 
-    /// Whether the reply is whole wherever its connection breaks, and how long it is worth to wait for more.
+    /// Whether the reply is whole wherever its connection breaks, and how long it is worth waiting for more.
     pub fn over(&self) -> Option<Duration> {
         let reason = self.reason.as_deref()?;
         let is_last =

@@ -77,7 +77,7 @@ pub const INPUTS: &[Name] = &[
     input("/*-key.txt"),
 ];
 
-const AGENT_ORDERS: &str = "instructions for a coding agent";
+const AGENT_INSTRUCTIONS: &str = "instructions for a coding agent";
 
 /// What some program runs later without being asked, or what changes what others see, in addition to such rows of
 /// [`PROTECTED`]: the pattern, the program, and what it finds there.
@@ -109,15 +109,15 @@ pub const RUNS_LATER: &[Name] = &[
     later(".opencode/", "opencode", "settings of a coding agent"),
     later("opencode.json", "opencode", "settings of a coding agent"),
     later(".aider.conf.yml", "aider", "settings of a coding agent"),
-    // Whoever writes them gives orders to the next agent.
-    later("agents.md", "coding agents", AGENT_ORDERS),
-    later("claude.md", "Claude Code", AGENT_ORDERS),
-    later("gemini.md", "Gemini CLI", AGENT_ORDERS),
-    later(".cursorrules", "Cursor", AGENT_ORDERS),
+    // Whoever writes one of these instructs the next agent.
+    later("agents.md", "coding agents", AGENT_INSTRUCTIONS),
+    later("claude.md", "Claude Code", AGENT_INSTRUCTIONS),
+    later("gemini.md", "Gemini CLI", AGENT_INSTRUCTIONS),
+    later(".cursorrules", "Cursor", AGENT_INSTRUCTIONS),
     later(
         ".github/copilot-instructions.md",
         "GitHub Copilot",
-        AGENT_ORDERS,
+        AGENT_INSTRUCTIONS,
     ),
     later(".abl/", "code-commit phase", "prompts of code-commit phase"),
     later(".cuggino/", "code-commit spec", "tasks of code-commit spec"),

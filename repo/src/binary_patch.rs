@@ -1,4 +1,4 @@
-//! Git's form of a change to a file that is not text (gitformat-pack(5) has no word on it; see `diff.c` and `base85.c`).
+//! Git's patches for files that are not text. No page of its manual specifies them: see git's `diff.c` and `base85.c`.
 
 use std::io::Write as _;
 

@@ -227,7 +227,9 @@ pub(crate) fn worth_a_look(changed: &[String]) -> Option<String> {
     let later = |path: &&String| {
         !path.starts_with(STORE) && code_commit_names::runs_later(&path.to_lowercase()).is_some()
     };
-    let paths: Vec<String> = (changed.iter().filter(later))
+    let paths: Vec<String> = changed
+        .iter()
+        .filter(later)
         .map(|path| printable_name(path))
         .collect();
     let named = (!paths.is_empty()).then(|| phrases::first(&paths, NAMED))?;

@@ -303,13 +303,5 @@ const ODD: &str = "event: dream\ndata: {\"type\":\"dream\",\"delta\":{\"type\":\
 
 #[test]
 fn every_answer_of_the_corpus_has_its_outcome() {
-    let wire = crate::corpus::Wire::Anthropic;
-    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
-    assert!(
-        wrong.is_empty(),
-        "{} of {count}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    assert_eq!(count, 129);
+    crate::corpus::hold(crate::corpus::Wire::Anthropic, KEY, service).unwrap();
 }

@@ -523,13 +523,5 @@ fn nobody_at_home_is_a_connect_error_after_five_tries() {
 
 #[test]
 fn every_answer_of_the_corpus_has_its_outcome() {
-    let wire = crate::corpus::Wire::Gemini;
-    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
-    assert!(
-        wrong.is_empty(),
-        "{} of {count}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    assert_eq!(count, 129);
+    crate::corpus::hold(crate::corpus::Wire::Gemini, KEY, service).unwrap();
 }

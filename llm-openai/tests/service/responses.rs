@@ -299,13 +299,5 @@ fn a_stream_with_only_whole_texts_is_read() {
 
 #[test]
 fn every_answer_of_the_corpus_has_its_outcome() {
-    let wire = crate::corpus::Wire::Responses;
-    let (count, wrong) = crate::corpus::wrong(wire, KEY, service).unwrap();
-    assert!(
-        wrong.is_empty(),
-        "{} of {count}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
-    assert_eq!(count, 129);
+    crate::corpus::hold(crate::corpus::Wire::Responses, KEY, service).unwrap();
 }

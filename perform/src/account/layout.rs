@@ -121,7 +121,9 @@ impl Repositories<'_> {
     }
 
     fn config_names_nothing(self, config: &Path) -> bool {
-        let mut found = (self.0.iter())
+        let mut found = self
+            .0
+            .iter()
             .map(|base| base.join(config))
             .filter(|path| path.symlink_metadata().is_ok());
         let text = found.next().and_then(|path| {

@@ -12,7 +12,6 @@ use code_commit_engine::{
 };
 use code_commit_logging::Stamp;
 use code_commit_names::ours::STATE;
-use code_commit_repo::WorkTree;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
 use crate::account::put_back_warning;
@@ -78,7 +77,6 @@ impl ShellSettings {
     fn watched(&self) -> Watched {
         Watched {
             root: self.cwd.clone(),
-            tree: WorkTree::at(&self.cwd).ok(),
             skip: [".git", STATE].map(str::to_owned).into(),
             ..Watched::default()
         }

@@ -92,6 +92,29 @@ fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
     }
 }
 
+/// What a run prints in the middle of which a person saves these files: as soon as its agent says that it is waiting.
+fn beside_a_person(scene: &Scene, args: &[&str], saves: [&str; 2]) -> Vec<String> {
+    let mut child = scene
+        .command(args, &[])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut events = Vec::new();
+    for line in lines.map(Result::unwrap) {
+        if line.contains("waiting") {
+            saves.iter().for_each(|file| scene.write(file, "person\n"));
+        }
+        events.push(line);
+    }
+    assert_eq!(
+        child.wait().unwrap().code(),
+        Some(0),
+        "{args:?}: {events:#?}"
+    );
+    events
+}
+
 #[test]
 fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
     for rung in ["namespaces", "landlock"] {
@@ -101,21 +124,7 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
         let waits = "say waiting; until grep -q person .specs/a.md; do sleep 0.05; done; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'";
         let scene = Scene::new(&[&format!("{tries}; {waits}")]);
         let args = ["spec", "audit", "--json", "--sandbox", rung];
-        let mut child = scene
-            .command(&args, &[])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut events = Vec::new();
-        for line in lines.map(Result::unwrap) {
-            if line.contains("waiting") {
-                scene.write(".specs/a.md", "person\n");
-                scene.write("mine.txt", "person\n");
-            }
-            events.push(line);
-        }
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{rung}: {events:?}");
+        let events = beside_a_person(&scene, &args, [".specs/a.md", "mine.txt"]);
         assert_eq!(scene.stored("tbd").len(), 1, "{rung}: {events:?}");
         let mut left: Vec<String> = std::fs::read_dir(scene.root())
             .unwrap()
@@ -149,21 +158,7 @@ fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person
             say waiting; until grep -q person src.txt; do sleep 0.05; done;; esac 2>/dev/null";
         let scene = Scene::new(&[&format!("{tries}; {BY_PROMPT}")]);
         let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", rung];
-        let mut child = scene
-            .command(&args, &[])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut events = Vec::new();
-        for line in lines.map(Result::unwrap) {
-            if line.contains("waiting") {
-                scene.write("mine.txt", "person\n");
-                scene.write("src.txt", "person\n");
-            }
-            events.push(line);
-        }
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{rung}: {events:#?}");
+        let events = beside_a_person(&scene, &args, ["mine.txt", "src.txt"]);
         assert!(
             !events.concat().contains("ChangesPutBack"),
             "{rung}: {events:#?}"
