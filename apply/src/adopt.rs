@@ -92,6 +92,23 @@ pub fn adopt<'f>(
     Ok(journal.applied())
 }
 
+/// Takes files out of an adopted set: somebody else has changed them since, and what is there is theirs.
+pub fn disown(undo: &Path, is_theirs: impl Fn(&str) -> bool) -> Result<(), ApplyError> {
+    let disowned = || {
+        let folder = Folder::open(undo)?;
+        let read = Journal::read(&folder, MANIFEST).map_err(|_| io::ErrorKind::InvalidData)?;
+        let mut journal = read.ok_or(io::ErrorKind::NotFound)?;
+        let changes = journal.entries.iter_mut().map(|entry| &mut entry.change);
+        for change in changes.filter(|change| is_theirs(&change.path)) {
+            change.action = Action::None;
+        }
+        journal.write(&folder, "manifest.tmp")?;
+        folder.rename("manifest.tmp", &folder, MANIFEST)?;
+        folder.sync()
+    };
+    disowned().map_err(ApplyError::io("write", undo))
+}
+
 fn entry(path: String, old: Option<(Old, String, u32)>, after: Option<&Before>) -> Entry {
     let change = Changed {
         action: if after.is_some() {

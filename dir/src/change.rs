@@ -81,11 +81,14 @@ impl Folder {
             last_access: time(model.st_atime, model.st_atime_nsec),
             last_modification: time(model.st_mtime, model.st_mtime_nsec),
         };
-        let owner = (
-            Some(Uid::from_raw(model.st_uid)),
-            Some(Gid::from_raw(model.st_gid)),
-        );
-        let _ = rustix::fs::chownat(self, name, owner.0, owner.1, AtFlags::SYMLINK_NOFOLLOW);
+        let owner = (model.st_uid, model.st_gid);
+        let is_its = |found: Stat| (found.st_uid, found.st_gid) == owner;
+        // It would cost a set-id bit.
+        if !self.stat(name)?.is_some_and(is_its) {
+            let (uid, gid) = (Uid::from_raw(owner.0), Gid::from_raw(owner.1));
+            let _ =
+                rustix::fs::chownat(self, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW);
+        }
         Ok(rustix::fs::utimensat(
             self,
             name,

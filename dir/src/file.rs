@@ -3,7 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -53,24 +53,6 @@ pub fn read(path: &Path, most: u64, links: Links) -> io::Result<Option<Vec<u8>>>
     file.take(most.saturating_add(1))
         .read_to_end(&mut content)?;
     Ok(Some(content).filter(|content| content.len() as u64 <= most))
-}
-
-/// Copies a file with its mode and attributes, or a symlink as a symlink, completely or not at all. Anything else is
-/// an error, and is not opened.
-pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(to.parent().unwrap_or(to))?;
-    let Some(mut file) = open_regular(from)? else {
-        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
-    };
-    copy_open(&mut file, to)
-}
-
-/// Copies a file that is already open into an existing folder.
-fn copy_open(file: &mut File, to: &Path) -> io::Result<()> {
-    let part = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to))?;
-    io::copy(file, &mut part.as_file())?;
-    crate::Attributes::of(file)?.give(part.as_file(), file.metadata()?.mode() & 0o7777)?;
-    part.persist_noclobber(to).map(drop).map_err(Into::into)
 }
 
 /// Checks the descriptor, not the name: the name may refer to something else by now.

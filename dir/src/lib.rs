@@ -14,7 +14,7 @@ mod replace;
 mod twin;
 
 pub use attributes::{Attributes, inherit_list};
-pub use file::{Links, append, append_once, copy, open_regular, read};
+pub use file::{Links, append, append_once, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};
 pub use interrupt::{Interrupt, Interruptible, NEVER};

@@ -4,13 +4,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::fs::{chmod, fchmod, fstat, mkdirat, readlinkat, statat, symlinkat, unlinkat};
+use rustix::fs::{chmod, fchmod, fstat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -27,11 +27,6 @@ pub const CHANGE: Mode = Mode::from_raw_mode(0o700);
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
-/// Does not block on a FIFO.
-const FILE: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
@@ -61,26 +56,6 @@ pub fn folder_of(top: &Path, place: &Path, need: Mode) -> io::Result<OwnedFd> {
     let names = place.parent().into_iter().flat_map(Path::components);
     for name in names {
         here = enter(&here, name.as_os_str(), need)?;
-    }
-    Ok(here)
-}
-
-/// The folder in which `place` lies, created if it is missing. A file or a symlink that the role put in its place is
-/// removed, because what is written below must not end up elsewhere.
-fn make_folder_of(top: &Path, place: &Path) -> io::Result<OwnedFd> {
-    std::fs::create_dir_all(top)?;
-    let mut here = root(top, CHANGE)?;
-    let names = place.parent().into_iter().flat_map(Path::components);
-    for name in names {
-        let name = name.as_os_str();
-        here = match enter(&here, name, CHANGE) {
-            Err(error) if is_gone(&error) => {
-                remove(&here, name)?;
-                mkdirat(&here, name, Mode::from_raw_mode(0o777))?;
-                enter(&here, name, CHANGE)?
-            }
-            entered => entered?,
-        };
     }
     Ok(here)
 }
@@ -209,83 +184,6 @@ pub fn names(folder: impl AsFd) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Copies a file with its mode, or a symlink, to a free name. Other types are not copied.
-pub fn copy(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
-    let data = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    match kind(&data) {
-        FileType::Symlink => Ok(symlinkat(readlinkat(from, name, Vec::new())?, to, name)?),
-        FileType::RegularFile => {
-            let mut source = File::from(openat(from, name, FILE, Mode::empty())?);
-            let flags =
-                OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let mut copied = File::from(openat(to, name, flags, Mode::RUSR | Mode::WUSR)?);
-            io::copy(&mut source, &mut copied)?;
-            Ok(fchmod(&copied, Mode::from_raw_mode(data.st_mode))?)
-        }
-        FileType::Directory
-        | FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Ok(()),
-    }
-}
-
-/// Copies a file with its mode, or a symlink, to the same place below `to`, and replaces whatever is
-/// there.
-pub fn put(from: &Path, to: &Path, place: &Path) -> io::Result<()> {
-    let source = folder_of(from, place, LOOK)?;
-    let target = make_folder_of(to, place)?;
-    remove(&target, last(place))?;
-    copy(&source, &target, last(place))
-}
-
-fn last(place: &Path) -> &OsStr {
-    place.file_name().unwrap_or_default()
-}
-
-/// Removes the empty folders above `place`, which is in `folder`, from the innermost one up to one
-/// that `stays`. Other programs may be unable to open folders that are nested so deeply.
-pub fn remove_empty(mut folder: OwnedFd, place: &Path, stays: impl Fn(&Path) -> bool) {
-    for place in place.ancestors().skip(1) {
-        let Some(name) = place.file_name().filter(|_| !stays(place)) else {
-            return;
-        };
-        let Ok(above) = openat(
-            &folder,
-            "..",
-            OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        ) else {
-            return;
-        };
-        if unlinkat(&above, name, AtFlags::REMOVEDIR).is_err() {
-            return;
-        }
-        folder = above;
-    }
-}
-
-/// Whether two folders hold the same file or symlink under a name, with no other hard link in the
-/// second.
-pub fn is_same(one: &OwnedFd, other: &OwnedFd, name: &OsStr) -> io::Result<bool> {
-    let (Some(a), Some(b)) = (look(one, name)?, look(other, name)?) else {
-        return Ok(false);
-    };
-    if (a.st_mode, a.st_size, 1) != (b.st_mode, b.st_size, b.st_nlink) {
-        return Ok(false);
-    }
-    if kind(&a) == FileType::Symlink {
-        return Ok(readlinkat(one, name, Vec::new())? == readlinkat(other, name, Vec::new())?);
-    }
-    let read = |folder| {
-        let mut bytes = Vec::new();
-        File::from(openat(folder, name, FILE, Mode::empty())?).read_to_end(&mut bytes)?;
-        io::Result::Ok(bytes)
-    };
-    Ok(kind(&a) == FileType::RegularFile && read(one)? == read(other)?)
-}
-
 /// Removes a file or a folder with all its content, if it exists.
 pub fn remove(at: impl AsFd, name: &OsStr) -> io::Result<()> {
     match unlinkat(&at, name, AtFlags::empty()) {
@@ -327,6 +225,3 @@ fn unlink_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     }
     Ok(folders)
 }
-
-#[cfg(test)]
-mod tests;

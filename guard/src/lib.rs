@@ -8,11 +8,11 @@ mod inodes;
 mod lexical;
 mod patterns;
 mod policy;
+mod position;
 mod refusal;
 mod repository;
 mod rules;
 mod surroundings;
-mod survey;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ pub use admitted::{Admitted, Before, Op};
 pub use existing::ExistingError;
 pub use patterns::Choice;
 pub use policy::{Configuration, Policy};
+pub use position::Position;
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
 pub use surroundings::Surroundings;
-pub use survey::{Difference, Seen, Survey, Tracked};
 pub use tree::JudgeError;
 
 use batch::Batch;

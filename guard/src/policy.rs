@@ -19,12 +19,41 @@ use crate::refusal::{Code, Refusal};
 pub struct Policy {
     protected: Vec<Folded>,
     flagged: Vec<Folded>,
-    /// If set, only these files, even those that git ignores.
-    scope: Option<BTreeSet<String>>,
+    scope: Scope,
+    /// The root's path in the project that the protected names refer to, with a final slash; empty if it is that.
+    within: String,
     runs_later: RunsLater,
     /// Whether a file that git ignores is refused.
     pub(crate) heeds_ignore: bool,
     pub(crate) configuration: Configuration,
+}
+
+/// What may be written at all.
+#[derive(Debug, Clone)]
+enum Scope {
+    Everything,
+    /// Only these files, even those that git ignores.
+    Files(BTreeSet<String>),
+    /// The last of these entries that fits decides.
+    Entries(Vec<String>),
+}
+
+impl Scope {
+    fn holds(&self, path: &str) -> bool {
+        let entries = match self {
+            Self::Everything => return true,
+            Self::Files(files) => return files.contains(path),
+            Self::Entries(entries) => entries,
+        };
+        let fits = |entry: &str| {
+            entry == "/" || entry == path || (entry.ends_with('/') && path.starts_with(entry))
+        };
+        let last = entries
+            .iter()
+            .rev()
+            .find(|entry| fits(entry.strip_prefix('!').unwrap_or(entry)));
+        last.is_some_and(|entry| !entry.starts_with('!'))
+    }
 }
 
 /// What becomes of names that a program runs later without being asked.
@@ -100,12 +129,42 @@ impl Policy {
     /// policies protect, but never `.git` or the harness's own files.
     #[must_use]
     pub fn scoped<S: Into<String>>(allowed: impl IntoIterator<Item = S>) -> Self {
-        let scope = Some(allowed.into_iter().map(Into::into).collect());
+        let scope = Scope::Files(allowed.into_iter().map(Into::into).collect());
         Policy {
             scope,
             heeds_ignore: false,
             ..Policy::binding(Binds::Always)
         }
+    }
+
+    /// What a role of agents may touch, relative to its root: files, or folders with a final `/`, `/` for everything. The
+    /// last entry that fits decides, and a leading `!` negates it. A role works as a person does: without protected names, every name that
+    /// the disk can hold is allowed, and so are symlinks and what runs later.
+    #[must_use]
+    pub fn role<S: Into<String>>(entries: impl IntoIterator<Item = S>) -> Self {
+        Policy {
+            protected: Vec::new(),
+            scope: Scope::Entries(entries.into_iter().map(Into::into).collect()),
+            heeds_ignore: false,
+            ..Policy::binding(Binds::Always)
+        }
+    }
+
+    /// Whether it is a [role](Self::role)'s.
+    pub fn is_of_role(&self) -> bool {
+        matches!(self.scope, Scope::Entries(_))
+    }
+
+    /// The root is this folder, with a final slash, of the project that the protected names refer to.
+    #[must_use]
+    pub fn within(self, folder: impl Into<String>) -> Self {
+        let within = folder.into();
+        Policy { within, ..self }
+    }
+
+    /// Whether it protects any name.
+    pub fn protects_any(&self) -> bool {
+        !self.protected.is_empty()
     }
 
     fn binding(strictest: Binds) -> Self {
@@ -114,7 +173,8 @@ impl Policy {
                 .map(|row| Folded::new(row.pattern, row.why))
                 .collect(),
             flagged: Vec::new(),
-            scope: None,
+            scope: Scope::Everything,
+            within: String::new(),
             runs_later: RunsLater::Flagged,
             heeds_ignore: true,
             configuration: Configuration::All,
@@ -185,10 +245,34 @@ impl Policy {
 
     /// The refusal that needs no access to the disk: characters, protected names, scope.
     pub fn refuses(&self, path: &str) -> Option<Refusal> {
-        self.check(path.as_bytes()).err()
+        self.refuses_bytes(path.as_bytes())
+    }
+
+    /// As [`refuses`](Self::refuses), of a name that may be no text.
+    pub fn refuses_bytes(&self, path: &[u8]) -> Option<Refusal> {
+        self.check(path).err()
     }
 
     pub(crate) fn check<'a>(&self, path: &'a [u8]) -> Result<&'a str, Refusal> {
+        if self.is_of_role() {
+            let text = String::from_utf8_lossy(path);
+            // A name that cannot be judged may be a protected one.
+            let odd = crate::lexical::check(path).err();
+            if let Some(code) = odd.filter(|code| self.protects_any() && *code != Code::DotGit) {
+                return Err(Refusal::new(code, path));
+            }
+            if let Some(what) = self.protects(&text) {
+                return Err(Refusal::with(Code::Protected, path, what));
+            }
+            let is_in_scope = self.scope.holds(&text);
+            // It is never written by name.
+            let text = std::str::from_utf8(path).unwrap_or_default();
+            return if is_in_scope {
+                Ok(text)
+            } else {
+                Err(Refusal::new(Code::OutOfScope, path))
+            };
+        }
         let text = crate::lexical::check(path).map_err(|code| {
             // The only protected name that the character checks detect.
             let detail = if code == Code::Protected {
@@ -201,11 +285,7 @@ impl Policy {
         if let Some(what) = self.protects(text) {
             return Err(Refusal::with(Code::Protected, path, what));
         }
-        if self
-            .scope
-            .as_ref()
-            .is_some_and(|files| !files.contains(text))
-        {
+        if !self.scope.holds(text) {
             return Err(Refusal::new(Code::OutOfScope, path));
         }
         if let RunsLater::RefusedUnless(allowed) = &self.runs_later
@@ -220,6 +300,7 @@ impl Policy {
     /// A description of the protected name that covers `path`, if any. Does not check whether the
     /// path may be written for other reasons.
     pub fn protects(&self, path: &str) -> Option<&str> {
+        let path = &*format!("{}{path}", self.within);
         let folded = fold(path);
         self.protected
             .iter()

@@ -26,7 +26,12 @@ impl Surroundings {
         Self::of(root, |root| WorkTree::around(root, configuration))
     }
 
-    pub(crate) fn of(
+    /// As if the root were in no repository: only its own rules count.
+    pub fn alone(root: &Path) -> Result<Self, OpenError> {
+        Self::of(root, |root| Ok(WorkTree::without_repository(root)))
+    }
+
+    fn of(
         root: &Path,
         work_tree: impl FnOnce(&Path) -> Result<WorkTree, OpenError>,
     ) -> Result<Self, OpenError> {

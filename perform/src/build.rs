@@ -6,17 +6,17 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use code_commit_changes::ChangeEngine;
 use code_commit_engine::Built;
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
 use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
 
 use crate::Event;
-use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::trial::{Broken, Trial, tell_about};
+use crate::trial::{Broken, overlay, tell_about};
 
 /// The command that decides whether the work is done.
 #[derive(Debug, Clone)]
@@ -41,14 +41,14 @@ impl BuildCommand {
         &self,
         round: u32,
         file: &str,
-        (guard, account): (&Guard, &Account),
+        (guard, changes): (&Guard, &mut ChangeEngine),
         cancel: &Cancel,
         spending: &Spending,
         record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
         let deadline = self.timeout.into_iter().chain(spending.time_left()).min();
-        let (output, broken) = self.once(file, (guard, account), (cancel, deadline), record)?;
+        let (output, broken) = self.once(file, (guard, changes), (cancel, deadline), record)?;
         Ok(Built {
             round,
             ended: output.ended,
@@ -65,11 +65,10 @@ impl BuildCommand {
     fn once(
         &self,
         file: &str,
-        (guard, account): (&Guard, &Account),
+        (guard, changes): (&Guard, &mut ChangeEngine),
         (cancel, deadline): (&Cancel, Option<Duration>),
         record: &mut Record,
     ) -> Result<(Output, Option<Broken>), Fault> {
-        let trial = Trial::of("build", guard.root(), &self.sealed)?;
         let folder = record.folder().clone();
         let failed = |source| folder.error("write", file, source);
         let mut log = folder.redactor().with_tokens().writer(Tee {
@@ -83,13 +82,13 @@ impl BuildCommand {
         };
         let mut lost: Option<io::Error> = None;
         let mut confinement = self.confinement.clone();
-        confinement.access.view = account.view()?;
+        confinement.access.view = overlay(changes)?;
         let ran = code_commit_runner::run(&command, &confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
             }
         });
-        let broken = trial.restore(&folder, account.restore_in_view(guard, &self.sealed)?)?;
+        let broken = Broken::restore("build", changes, guard, folder.path())?;
         let output = match ran.map_err(Fault::Run) {
             Ok(output) if output.ended != Ended::Interrupted => output,
             ended => {

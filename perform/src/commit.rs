@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use code_commit_apply::Action;
+use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Ended,
     Live, NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
@@ -17,17 +18,14 @@ use code_commit_llm::Model;
 use code_commit_logging::Layout;
 use code_commit_runner::{Cancel, RunError};
 
-use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
-use crate::attic::Attic;
 use crate::build::BuildCommand;
 use crate::commits::Commits;
 use crate::fault::Fault;
 use crate::identity::HoldsNow;
 use crate::intake::{Intake, Rules, Shown, untidy};
-use crate::kept::{after_build, folders_to_undo, undo_folders};
-use crate::record::{Record, UNDO, store};
-use crate::restore;
+use crate::record::{Record, store};
+use crate::sets::{after_build, folders_to_undo, undo_folders};
 
 /// Everything that a run of a commit loop needs.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -40,7 +38,7 @@ pub struct CommitWorld<'w> {
     /// What decides whether the work is done.
     pub build: BuildCommand,
     /// What the build may change.
-    pub account: Account,
+    pub account: ChangeEngine,
     /// The code that the model is sent.
     pub codebase: Arc<str>,
     /// The names of a round's files.
@@ -77,7 +75,7 @@ impl World for CommitWorld<'_> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         self.settle()?;
-        self.account.end(self.record.folder())?;
+        self.account.end(self.record.folder().path())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended {
             outcome: outcome.clone(),
@@ -125,7 +123,7 @@ impl Live<Apply> for CommitWorld<'_> {
         self.cancel_point()?;
         let round = *round;
         let folder = self.record.folder().clone();
-        let undo = folder.path().join(UNDO).join(round.to_string());
+        let undo = folder.path().join(BACKUP).join(round.to_string());
         let report_file = self.layout.build(round);
         // A run that was killed before it recorded the result of this reply may already have stored its
         // messages.
@@ -189,8 +187,8 @@ impl Live<Build> for CommitWorld<'_> {
         self.cancel_point()?;
         let file = self.layout.build(*round);
         let ran = self.build_accounted(*round, &file)?;
-        let (guard, run) = (&self.rules.guard, self.record.folder().clone());
-        let undo = run.path().join(UNDO).join(after_build(*round));
+        let (guard, run) = (&self.rules.guard, self.record.folder().path().to_owned());
+        let undo = run.join(BACKUP).join(after_build(*round));
         let interrupt = self.asking.spending.interrupt(&self.cancel);
         let (accounted, built) = match ran {
             Ok(built) => (
@@ -229,12 +227,13 @@ impl Live<Restore> for CommitWorld<'_> {
     /// Reverts the changes of every round, newest first. Not interrupted: Ctrl-C would leave them in the tree.
     fn perform(&mut self, _: &Restore) -> Result<Restored, Fault> {
         let rounds = folders_to_undo(self.record.folder())?;
-        let mut attic = Attic::of(self.record.folder().path()).or_in(self.rules.lock.state());
+        let folder = self.record.folder().clone();
+        let mut backup = Backup::of(folder.path()).or_in(self.rules.lock.state());
         // A build may have formatted what the reply wrote: that is part of the run, and is kept beside the
         // pre-images.
-        let undone =
-            restore::undo_past_obstacles(&self.rules.lock, &self.rules.root, &rounds, &mut attic);
-        let warning = attic.warning();
+        let (lock, root) = (&self.rules.lock, &self.rules.root);
+        let undone = code_commit_changes::undo_past_obstacles(lock, root, &rounds, &mut backup);
+        let warning = backup.warning();
         self.warn(warning)?;
         let undone = undone?;
         Ok(Restored {
@@ -269,13 +268,13 @@ impl CommitWorld<'_> {
     fn build_accounted(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         match self.build_once(round, file)? {
             Err(Fault::Run(RunError::View { .. })) => {
-                self.account.leave_view();
+                self.account.leave_overlay();
                 self.build_once(round, file)
             }
             Ok(built) if !built.passed() => {
-                let (guard, run) = (&self.rules.guard, self.record.folder());
+                let (guard, run) = (&self.rules.guard, self.record.folder().path());
                 let output = built.output.as_str();
-                let Some(warning) = self.account.leave_view_after(output, guard, run)? else {
+                let Some(warning) = self.account.leave_overlay_after(output, guard, run)? else {
                     return Ok(Ok(built));
                 };
                 self.warn([warning])?;
@@ -286,9 +285,11 @@ impl CommitWorld<'_> {
     }
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
-        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
+        self.account.seal(self.build.sealed.clone());
+        let run = self.record.folder().path();
+        let warning = self.account.open(&self.rules.guard, run)?;
         self.warn(warning)?;
-        let account = (&self.rules.guard, &self.account);
+        let account = (&self.rules.guard, &mut self.account);
         Ok(self.build.run(
             round,
             file,
@@ -310,7 +311,7 @@ impl CommitWorld<'_> {
     /// The changes of a build are the run's once its answer is on disk. Until then they may have to be reverted.
     fn settle(&mut self) -> Result<(), Fault> {
         self.record.sync()?;
-        self.account.recorded(self.record.folder())
+        Ok(self.account.recorded(self.record.folder().path())?)
     }
 
     fn warn(&mut self, warnings: impl IntoIterator<Item = Problem>) -> Result<(), Fault> {

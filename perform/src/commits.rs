@@ -7,12 +7,12 @@ use std::path::Path;
 use code_commit_apply::PreImage;
 use code_commit_repo::Git;
 
+use code_commit_changes::ChangeEngine;
 use code_commit_engine::{CommitAnswer, Committed, NotCommitted};
 
-use crate::account::Account;
 use crate::fault::Fault;
-use crate::kept::{folders_of_replies, sha256_on_disk, undo_folders};
 use crate::record::Record;
+use crate::sets::{folders_of_replies, sha256_on_disk, undo_folders};
 
 /// How the runs of a commit loop are committed.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ impl Commits {
         &self,
         root: &Path,
         record: &mut Record,
-        account: &Account,
+        account: &ChangeEngine,
         message: &str,
     ) -> Result<CommitAnswer, Fault> {
         let name = record
@@ -58,7 +58,7 @@ pub(crate) fn commit(
     git: &Git,
     root: &Path,
     record: &mut Record,
-    account: &Account,
+    account: &ChangeEngine,
     message: &str,
 ) -> Result<CommitAnswer, Fault> {
     // After a power cut the commit is found again by what led to it.
@@ -155,10 +155,10 @@ fn changed(run: &Path) -> Result<Vec<PreImage>, Fault> {
 
 /// A file of a reply that changed during the last build. Without a view of the tree nothing tells the build from a
 /// person who saves.
-fn changed_by_whomever(run: &Path, account: &Account) -> Result<Option<String>, Fault> {
+fn changed_by_whomever(run: &Path, account: &ChangeEngine) -> Result<Option<String>, Fault> {
     let (replies, mut all) = (folders_of_replies(run)?, undo_folders(run)?);
     let last = all.pop().filter(|last| !replies.contains(last));
-    let Some(last) = last.filter(|_| !account.has_view()) else {
+    let Some(last) = last.filter(|_| !account.has_overlay()) else {
         return Ok(None);
     };
     let written = code_commit_apply::hashes_after(&replies).map_err(Fault::Undo)?;

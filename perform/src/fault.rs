@@ -74,6 +74,31 @@ impl Fault {
     }
 }
 
+impl From<code_commit_changes::Fault> for Fault {
+    fn from(fault: code_commit_changes::Fault) -> Self {
+        use code_commit_changes::Fault as Changes;
+        match fault {
+            Changes::Apply(error) => Self::Apply(error),
+            Changes::Undo(error) => Self::Restore(error),
+            Changes::NotPutBack { paths } => Self::Seal { paths },
+            Changes::File {
+                doing,
+                path,
+                source,
+            } => Self::File {
+                doing,
+                path,
+                source,
+            },
+            other => Self::File {
+                doing: "look at",
+                path: PathBuf::new(),
+                source: io::Error::other(other),
+            },
+        }
+    }
+}
+
 impl From<FolderError> for Fault {
     fn from(error: FolderError) -> Self {
         Self::Record(error.into())

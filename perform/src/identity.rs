@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use code_commit_changes::{Seen, Snapshot};
 use code_commit_dir::{Folder, Interrupt, Interruptible};
 use code_commit_engine::{HoldsFor, Outcome};
-use code_commit_guard::{Configuration, Policy, Seen, Surroundings};
+use code_commit_guard::{Configuration, Policy, Surroundings};
 use code_commit_logging::{sha256_hex, sha256_of};
 use code_commit_names::ours::STATE;
 use rustix::fs::fstat;
@@ -49,12 +50,10 @@ pub fn identity(
         path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path)
     };
     let guard = around.guard(Policy::new()).map_err(io::Error::other)?;
-    let survey = guard
-        .survey(&code_commit_guard::Tracked::default(), &skipped)
-        .map_err(io::Error::other)?;
+    let snapshot = Snapshot::of(&guard, &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
-    for (path, seen) in survey.iter().filter(|(_, seen)| !seen.is_ignored) {
+    for (path, seen) in snapshot.iter().filter(|(_, seen)| !seen.is_ignored) {
         let (kind, content) = if seen.kind().is_symlink() {
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {

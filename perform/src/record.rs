@@ -8,6 +8,7 @@ mod unsynced;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use code_commit_changes::BACKUP;
 use code_commit_engine::{
     Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write,
 };
@@ -21,8 +22,8 @@ use crate::{Event, Observer};
 
 pub use format::{JOURNAL, OtherFormat, RECORD_FORMAT, RUN_JSON, RecordError, same_format};
 use format::{SETS, other_version};
+pub use past::Past;
 use past::manifests;
-pub use past::{Past, UNDO};
 pub use texts::output_text;
 use texts::visit_stored;
 pub(crate) use texts::{Texts, both_ends};
@@ -163,7 +164,7 @@ impl Record {
             && [Apply::KIND, Build::KIND, Write::KIND, Measure::KIND].contains(&&*entry.kind)
         {
             let mut sets = manifests(self.folder().path())
-                .map_err(|source| self.folder().error("read", UNDO, source))?;
+                .map_err(|source| self.folder().error("read", BACKUP, source))?;
             sets.retain(|name, _| !self.sets.contains_key(name));
             if !sets.is_empty() {
                 members.insert(SETS.to_owned(), json!(sets));

@@ -1,60 +1,43 @@
-//! A command that decides something: run under seal.
+//! A command that decides something: what it changed of what decides is put back, and it has failed.
 
 use std::path::{Path, PathBuf};
 
+use code_commit_changes::{ChangeEngine, Folders};
 use code_commit_engine::Problem;
-use code_commit_logging::RunFolder;
-use code_commit_runner::{Confinement, Env, Output};
+use code_commit_guard::Guard;
+use code_commit_runner::{Confinement, Env, Output, View};
 
-use crate::attic::Attic;
 use crate::fault::Fault;
 use crate::record::{Record, RecordError};
-use crate::seal::Seal;
 
 /// Code of the hint on how to widen the sandbox.
 const SANDBOX: &str = "sandbox";
 
-/// A command under seal.
-pub(crate) struct Trial {
-    /// The noun for messages: `build` or `command`.
-    what: &'static str,
-    seal: Seal,
-}
-
 /// How it broke the seal; everything has been restored.
 pub(crate) struct Broken {
+    /// The noun for messages: `build` or `command`.
     what: &'static str,
     paths: String,
     /// The folder with the content that was replaced.
     kept: Option<PathBuf>,
 }
 
-impl Trial {
-    /// Before the command runs, at this root.
-    pub(crate) fn of(what: &'static str, root: &Path, sealed: &[PathBuf]) -> Result<Self, Fault> {
-        let seal = Seal::take(root, sealed).map_err(Fault::file("look at", root))?;
-        Ok(Self { what, seal })
-    }
-
-    /// Restores the sealed files, however the command ended; the replaced content is kept in the run folder.
-    /// `in_view` are those that it changed in its view, where they are restored already. `None` if it changed none.
+impl Broken {
+    /// Restores what decides, however the command ended; `None` if it changed nothing of that.
     pub(crate) fn restore(
-        self,
-        run: &RunFolder,
-        in_view: Vec<String>,
-    ) -> Result<Option<Broken>, Fault> {
-        let mut attic = Attic::of(run.path());
-        let mut changed = self.seal.restore(&mut attic)?;
-        changed.extend(in_view);
-        Ok((!changed.is_empty()).then(|| Broken {
-            what: self.what,
+        what: &'static str,
+        changes: &mut ChangeEngine,
+        guard: &Guard,
+        run: &Path,
+    ) -> Result<Option<Self>, Fault> {
+        let (changed, kept) = changes.restore_sealed(guard, run)?;
+        Ok((!changed.is_empty()).then(|| Self {
+            what,
             paths: changed.join(", "),
-            kept: attic.folder().map(Path::to_owned),
+            kept,
         }))
     }
-}
 
-impl Broken {
     /// The sandbox may have protected the files: then something else changed them.
     fn happened(&self) -> String {
         let Self { what, paths, .. } = self;
@@ -88,6 +71,12 @@ impl Broken {
             message,
         })
     }
+}
+
+/// The overlay for the next command, if it works in one.
+pub(crate) fn overlay(changes: &ChangeEngine) -> Result<Option<View>, Fault> {
+    let folders = changes.overlay()?;
+    Ok(folders.map(|Folders { upper, work }| View { upper, work }))
 }
 
 /// Records and reports what the user should know about a finished command, apart from its end.

@@ -1,5 +1,6 @@
 //! Files whose content is a git object, so that it can be read after they are changed.
 
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -90,26 +91,49 @@ impl std::fmt::Debug for Committed {
 }
 
 impl Committed {
-    /// Whether the file on disk certainly has the bytes of git's object.
-    pub fn has(&self, path: &Path, file: OnDisk) -> bool {
-        self.object(path, file).is_some()
+    /// Whether each of these files on disk, sorted by the bytes of their paths, certainly has the bytes of git's object.
+    pub fn has_all<'p>(&self, files: impl Iterator<Item = (&'p Path, OnDisk)>) -> Vec<bool> {
+        let mut entries = self.index.entries().iter().peekable();
+        let mut has = |(path, file): (&Path, OnDisk)| {
+            let name = self.below_top(path);
+            let name = name.as_os_str().as_bytes().as_bstr();
+            while entries
+                .next_if(|entry| entry.path(&self.index) < name)
+                .is_some()
+            {}
+            let entry = entries
+                .peek()
+                .filter(|entry| entry.path(&self.index) == name);
+            entry.is_some_and(|entry| self.has(entry, file))
+        };
+        files.map(&mut has).collect()
+    }
+
+    fn below_top<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+        if self.prefix.as_os_str().is_empty() {
+            path.into()
+        } else {
+            self.prefix.join(path).into()
+        }
     }
 
     /// The bytes of such a file.
     pub fn read(&self, path: &Path, file: OnDisk) -> Option<Vec<u8>> {
-        let object = self.repository.find_object(self.object(path, file)?).ok()?;
+        let name = self.below_top(path);
+        let name = name.as_os_str().as_bytes().as_bstr();
+        let entry = self
+            .index
+            .entry_by_path_and_stage(name, Stage::Unconflicted)
+            .filter(|entry| self.has(entry, file))?;
+        let object = self.repository.find_object(entry.id).ok()?;
         let content = object.detach().data;
         (content.len() as u64 == file.len).then_some(content)
     }
 
-    fn object(&self, path: &Path, file: OnDisk) -> Option<gix::ObjectId> {
-        let from_top = self.prefix.join(path);
-        let name = from_top.as_os_str().as_bytes().as_bstr();
-        let entry = self
-            .index
-            .entry_by_path_and_stage(name, Stage::Unconflicted)?;
+    fn has(&self, entry: &gix::index::Entry, file: OnDisk) -> bool {
         let stat = &entry.stat;
-        let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE);
+        let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)
+            && entry.stage() == Stage::Unconflicted;
         let time =
             |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
         // The index keeps the lower half of the number.
@@ -120,14 +144,14 @@ impl Committed {
         let written = self.index.timestamp();
         let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
         if !is_file || !is_same || is_racy {
-            return None;
+            return false;
         }
         let has_its_length = || {
             self.repository
                 .find_header(entry.id)
                 .is_ok_and(|header| header.size() == file.len)
         };
-        (!self.is_converted || has_its_length()).then_some(entry.id)
+        !self.is_converted || has_its_length()
     }
 }
 

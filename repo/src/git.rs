@@ -300,24 +300,6 @@ impl Git {
             .collect())
     }
 
-    /// Ignored files and folders, relative to the top. A folder is listed as a whole if a pattern
-    /// matches it.
-    pub fn ignored(&self) -> Result<Vec<String>, GitError> {
-        let words = [
-            "--no-optional-locks",
-            "status",
-            "--porcelain=v1",
-            "-z",
-            "--untracked-files=all",
-        ];
-        let listed = self.run(&[&words[..], &["--no-renames", "--ignored=matching"]].concat())?;
-        Ok(listed
-            .split('\0')
-            .filter_map(|entry| entry.strip_prefix("!! "))
-            .map(str::to_owned)
-            .collect())
-    }
-
     /// Restores everything that git knows about to the state when `head` was at `commit`, and checks the
     /// result. Whatever differs is first moved away by `aside`, which gets absolute paths, also of files that
     /// are gone: nothing is deleted or overwritten, since somebody may save a file at any moment.
@@ -378,25 +360,6 @@ impl Git {
                 .for_each(drop);
         }
         Ok(())
-    }
-
-    /// What git neither tracks nor ignores, relative to the top. An untracked folder is listed as a whole, even
-    /// if it is empty, with a slash.
-    pub fn untracked(&self) -> Result<Vec<PathBuf>, GitError> {
-        let words = [
-            "ls-files",
-            "--others",
-            "--directory",
-            "--exclude-standard",
-            "-z",
-        ];
-        let listed = self.run_for_bytes(&words)?;
-        let paths = listed
-            .split(|byte| *byte == 0)
-            .filter(|path| !path.is_empty());
-        Ok(paths
-            .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-            .collect())
     }
 
     /// What differs from the commit, including changes in submodules.

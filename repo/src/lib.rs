@@ -34,9 +34,7 @@ pub use git::{Aside, Git, GitError, Head, Identity, sweep_index};
 pub use init::init;
 pub use look::{Asked, Look};
 pub use named::config_names_nothing;
-pub use stable_hash::{
-    EmptyFolder, TreeError, empty_folders, is_left_out, restore_empty_folders, stable_hash,
-};
+pub use stable_hash::{TreeError, is_left_out, stable_hash};
 pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
 pub use tracked::{Besides, Tracked};
 

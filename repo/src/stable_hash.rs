@@ -1,10 +1,9 @@
 //! A hash over a whole tree, and empty folders, which git does not see.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_names::By;
@@ -20,16 +19,6 @@ pub struct TreeError {
     pub path: PathBuf,
     /// The cause.
     pub source: io::Error,
-}
-
-/// A folder that contains nothing but such folders. Git does not track them, so a clean removes
-/// them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EmptyFolder {
-    /// Relative to the root.
-    pub path: PathBuf,
-    /// Its permission bits.
-    pub mode: u32,
 }
 
 /// SHA-256 in hex over every regular file below `root`, sorted by relative path, each as path, NUL, bytes,
@@ -50,7 +39,7 @@ pub fn stable_hash(
             Descend::No
         }
         Entry::Folder(_) if counts(root, entry) => Descend::Yes,
-        Entry::File(_) | Entry::Folder(_) | Entry::Other(_) | Entry::Closed(_) => Descend::No,
+        Entry::File(_) | Entry::Folder(_) | Entry::Other | Entry::Closed(_) => Descend::No,
     })?;
     let mut files: Vec<(Vec<u8>, PathBuf)> = files
         .into_iter()
@@ -86,80 +75,11 @@ pub fn is_left_out(name: &OsStr) -> bool {
     code_commit_names::left_out(By::Hash).any(|folder| name == folder)
 }
 
-/// Every folder below `root` that git does not know about, because there is no file in it;
-/// outermost first.
-pub fn empty_folders(root: &Path) -> Result<Vec<EmptyFolder>, TreeError> {
-    let (mut folders, mut filled) = (Vec::new(), Vec::new());
-    walk(root, &mut |entry| match entry {
-        Entry::Folder(path) if path.file_name().is_some_and(|name| name == ".git") => {
-            filled.push(path.clone());
-            Descend::No
-        }
-        Entry::Folder(path) => {
-            folders.push(path.clone());
-            Descend::Yes
-        }
-        Entry::File(path) | Entry::Other(path) => {
-            filled.push(path.clone());
-            Descend::No
-        }
-        Entry::Closed(path) => {
-            filled.push(path.join("whatever is in it"));
-            Descend::No
-        }
-    })?;
-    let parents: std::collections::BTreeSet<&Path> = filled
-        .iter()
-        .flat_map(|path| path.ancestors().skip(1))
-        .collect();
-    folders.retain(|folder| !parents.contains(folder.as_path()));
-    folders.sort_unstable();
-    folders
-        .into_iter()
-        .map(|folder| {
-            let mode = fs::metadata(&folder)
-                .map_err(|source| error(&folder, source))?
-                .permissions()
-                .mode();
-            Ok(EmptyFolder {
-                path: folder.strip_prefix(root).unwrap_or(&folder).to_owned(),
-                mode: mode & 0o7777,
-            })
-        })
-        .collect()
-}
-
-/// Creates those of `folders` that no longer exist, and never through a symlink.
-pub fn restore_empty_folders(root: &Path, folders: &[EmptyFolder]) -> Result<(), TreeError> {
-    for folder in folders {
-        let path = root.join(&folder.path);
-        let above = folder
-            .path
-            .ancestors()
-            .skip(1)
-            .map(|above| root.join(above));
-        let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        if let Some(other) = above
-            .filter(|above| above != root)
-            .find(|above| !is_folder(above))
-        {
-            return Err(error(&other, io::ErrorKind::NotADirectory.into()));
-        }
-        match fs::create_dir(&path) {
-            Ok(()) => fs::set_permissions(&path, fs::Permissions::from_mode(folder.mode)),
-            Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            Err(other) => Err(other),
-        }
-        .map_err(|source| error(&path, source))?;
-    }
-    Ok(())
-}
-
 enum Entry {
     File(PathBuf),
     Folder(PathBuf),
     /// A symlink, a FIFO, a socket, a device.
-    Other(PathBuf),
+    Other,
     /// A folder that cannot be read, after it was seen; an error if it must be.
     Closed(PathBuf),
 }
@@ -200,7 +120,7 @@ fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeE
                 see(&if kind.is_file() {
                     Entry::File(path)
                 } else {
-                    Entry::Other(path)
+                    Entry::Other
                 });
             }
         }
@@ -216,7 +136,7 @@ fn counts(root: &Path, entry: &Entry) -> bool {
                 || (named(STATE) && path.parent() == Some(root)))
         }
         Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
-        Entry::Other(_) => false,
+        Entry::Other => false,
         Entry::Closed(_) => true,
     }
 }

@@ -1,21 +1,16 @@
 //! What the loops of agents share: limits that are checked between turns, and what the configuration
 //! protects.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
 use code_commit_agent::Kind;
+use code_commit_changes::BACKUP;
 use code_commit_engine::{Agents, Project, Recorded};
-use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_loop_spec::STORE;
-use code_commit_perform::{
-    AgentFault, AgentLimits, AgentWorld, Cast, Past, Repository, UncommittedCopies,
-};
-use code_commit_repo::GitError;
+use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past};
 use code_commit_report::{Output, phrases, printable, printable_name};
 use code_commit_settings::{Address, Settings};
 
@@ -66,16 +61,13 @@ pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     }
 }
 
-/// A policy for what the configuration protects, plus `.git` and our own files; `None` if it protects
-/// nothing.
-pub(crate) fn protected(settings: &Settings) -> Option<Policy> {
-    let nothing_else = Policy::scoped(Vec::<String>::new());
-    let patterns = &settings.protect;
-    (!patterns.is_empty()).then(|| {
-        patterns
-            .iter()
-            .fold(nothing_else, |policy, list| policy.protect(&list.value))
-    })
+/// What the configuration protects: lists of patterns, relative to the project.
+pub(crate) fn protected(settings: &Settings) -> Vec<Vec<String>> {
+    settings
+        .protect
+        .iter()
+        .map(|list| list.value.clone())
+        .collect()
 }
 
 /// Codex takes no address from its environment.
@@ -135,7 +127,7 @@ impl Words {
         if matches!(error, AgentFault::KeyInPrompt { .. }) {
             return Failure::refused(error, format!("take the key out of {}", self.key_in));
         }
-        if matches!(error, AgentFault::NotPutBack(_)) {
+        if matches!(error, AgentFault::NotPutBack { .. }) {
             let help = format!(
                 "see what stands in the way; {} tries it once more",
                 self.again
@@ -190,33 +182,11 @@ impl Words {
 /// Files named in a message.
 const NAMED: usize = 5;
 
-/// Copies uncommitted files into the folder of a new run: agents may change them, and git could not restore
-/// them.
-pub(crate) fn keep_uncommitted(
-    repositories: &BTreeMap<String, Repository>,
-    run: &Path,
-    output: &Output,
-) -> Result<(), Failure> {
-    for (name, repository) in repositories {
-        match UncommittedCopies::of(repository, name, run).make(repository) {
-            Ok(without) if without.is_empty() => {}
-            Ok(without) => output.warn(&format!(
-                "not committed, and no copies of it are kept, since it is too much or cannot be read: {}",
-                named(&without)
-            )),
-            // Without git nothing is known to be committed elsewhere.
-            Err(GitError::Open(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
 /// Added to warnings about restored files: the harness cannot tell an agent's change from one that the user
 /// made meanwhile.
 pub(crate) fn as_changed(turn: u32) -> String {
     format!(
-        "in case that was you: it lies as it was changed in {} of the run's folder",
+        "in case that was you: it lies as it was changed in {BACKUP}/{} of the run's folder",
         code_commit_perform::taken(turn)
     )
 }
@@ -236,34 +206,6 @@ pub(crate) fn worth_a_look(changed: &[String]) -> Option<String> {
     Some(format!(
         "{named} can run code or change what others see; look at what the agent changed there"
     ))
-}
-
-/// Reports which of these files the run changed, and where the old copies are. Removes the other copies.
-pub(crate) fn say_uncommitted(
-    repositories: &BTreeMap<String, Repository>,
-    run: &Path,
-    output: &Output,
-) {
-    for (name, repository) in repositories {
-        let copies = UncommittedCopies::of(repository, name, run);
-        let folder = printable(&copies.folder().display().to_string());
-        match copies.settle() {
-            Ok(changed) if changed.is_empty() => {}
-            Ok(changed) => output.warn(&format!(
-                "not committed when the run began, and changed or removed since: {}; as it was: {folder}",
-                named(&changed)
-            )),
-            Err(error) => output.warn(&format!("what was not committed lies in {folder}: {error}")),
-        }
-    }
-}
-
-fn named(paths: &[PathBuf]) -> String {
-    let shown: Vec<String> = paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    phrases::first(&shown, NAMED)
 }
 
 #[cfg(test)]

@@ -135,10 +135,13 @@ pub fn with(
     let fault = |error| fault(error, tree.root(), &folder);
     let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
     // Otherwise the next command restores what is left.
-    if code_commit_perform::is_settled(&folder).unwrap_or(false) {
+    let left = code_commit_perform::undo_folders(folder.path());
+    if code_commit_changes::is_settled(folder.path()).unwrap_or(false)
+        && left.is_ok_and(|left| left.is_empty())
+    {
         put_away(tree, &folder)?;
     }
-    if code_commit_perform::has_taken_in(folder.path()) {
+    if code_commit_changes::has_taken_in(folder.path()) {
         let folder = folder.path().display();
         output.warn(&format!(
             "what was taken out of the tree is kept in {folder}; remove it if nobody misses it"

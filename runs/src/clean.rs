@@ -6,8 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use code_commit_changes::BACKUP;
 use code_commit_names::ours::STATE;
-use code_commit_perform::{COPIES, JOURNAL, TAKEN, UNDO};
+use code_commit_perform::JOURNAL;
 use code_commit_report::{BAD, Output, phrases, printable};
 use serde_json::json;
 
@@ -148,7 +149,7 @@ fn is_no_talk(path: &Path) -> Option<String> {
         .flatten()
         .map(|entry| entry.file_name())
         .collect();
-    let is_talk = entries.iter().all(|name| name == COPIES || name == TAKEN);
+    let is_talk = entries.iter().all(|name| name == BACKUP);
     if is_talk && fs::canonicalize(path).is_ok_and(|real| real == path) {
         None
     } else {
@@ -184,7 +185,7 @@ fn chosen(newest_first: Vec<Run>, args: &Request, now: SystemTime) -> Vec<Run> {
 /// The list says where a run was made, but something else may be there now, or the path may be a symlink.
 fn is_no_record(run: &Path) -> Option<String> {
     let is_there = fs::canonicalize(run).is_ok_and(|real| real == run);
-    let is_record = [JOURNAL, UNDO, RUN_JSON]
+    let is_record = [JOURNAL, BACKUP, RUN_JSON]
         .iter()
         .any(|name| run.join(name).exists())
         || code_commit_dir::list(run).is_ok_and(|mut entries| entries.next().is_none());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_apply::{Lock, LockError};
-use code_commit_perform::Settled;
+use code_commit_changes::Settled;
 use code_commit_repo::WorkTree;
 use code_commit_report::{phrases, printable_name};
 use code_commit_runner::{Containers, Orphans};
@@ -246,7 +246,9 @@ fn settle_run(
         );
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
-    let settled = code_commit_perform::settle(lock, state, tree.root(), run).map_err(failed)?;
+    let is_recorded = |set: &str| code_commit_perform::is_recorded(run, set);
+    let settled =
+        code_commit_changes::settle(lock, state, tree.root(), run, is_recorded).map_err(failed)?;
     tell(&settled, run, host);
     if traces::is_check(run, state) {
         return traces::put_away(tree, &records::open(run));

@@ -190,7 +190,7 @@ pub(crate) fn has_begun(run: &Path) -> bool {
 
 /// Whether it applied any change set.
 pub(crate) fn has_applied(run: &Path) -> bool {
-    code_commit_apply::read_applied(&run.join(code_commit_perform::UNDO).join("1"))
+    code_commit_apply::read_applied(&run.join(code_commit_changes::BACKUP).join("1"))
         .is_ok_and(|applied| applied.is_some())
 }
 

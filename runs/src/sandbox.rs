@@ -8,10 +8,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use code_commit_changes::ChangeEngine;
 use code_commit_guard::{Guard, Policy};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Name, Writer};
-use code_commit_perform::Account;
 use code_commit_repo::{RepoError, WorkTree};
 use code_commit_runner::{
     Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung,
@@ -158,11 +158,11 @@ fn other_tool(
 
 /// Lets commands work in a view of the tree where the sandbox allows it. State in the tree would be part of the
 /// view, and in a tree of another user the kernel could not copy what a command changes.
-pub(crate) fn in_view(
-    account: Account,
+pub(crate) fn in_overlay(
+    account: ChangeEngine,
     tree: &WorkTree,
     confinement: &Confinement,
-) -> Result<Account, Failure> {
+) -> Result<ChangeEngine, Failure> {
     let state = place::state(tree)?;
     let is_ours = || {
         let found = tree.root().metadata();
@@ -170,7 +170,7 @@ pub(crate) fn in_view(
     };
     let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
     Ok(if is_possible {
-        account.in_view(&state)
+        account.in_overlay(&state)
     } else {
         account
     })

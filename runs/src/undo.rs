@@ -8,7 +8,8 @@ pub use code_commit_apply::Force;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::{Action, Part, UndoError};
-use code_commit_perform::{JOURNAL, Past, UNDO, folders_to_undo, same_format};
+use code_commit_changes::BACKUP;
+use code_commit_perform::{JOURNAL, Past, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
 
@@ -85,7 +86,7 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
     let known = site.registry().find(named)?;
     let sets = Sets::of(&known, &site)?;
     let name = records::name(&sets.run);
-    let undos = code_commit_perform::undos(&sets.rounds);
+    let undos = code_commit_changes::undos(&sets.rounds);
     if undos.is_empty() {
         let help = "to undo what a run changed: code-commit undo RUN";
         return Err(Failure::nothing_to_do(
@@ -95,7 +96,7 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
     }
     let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
         .map_err(|error| failed(error, &sets.run, &format!("code-commit redo {name}")))?;
-    code_commit_perform::put_away(&undos).map_err(anyhow::Error::from)?;
+    code_commit_changes::put_away(&undos).map_err(anyhow::Error::from)?;
     site.registry().mark(&sets.run, Undone::No)?;
     if AddedLine::of(&known, &records::open(&sets.run)).is_some() {
         hide_agent_config(site.trusted.surroundings()?, &sets.root)?;
@@ -166,7 +167,7 @@ impl Sets {
                 "to go on with it: code-commit resume",
             ));
         }
-        let kept = run.join(UNDO);
+        let kept = run.join(BACKUP);
         same_format(&run).map_err(|error| {
             let help = format!(
                 "the version that made it can undo it; or restore the files with git, or from {}",
@@ -310,7 +311,7 @@ fn again(request: &Request<'_>, run: &Path) -> String {
 /// Either everything was restored or nothing; in both cases the old contents stay in the run folder. `command` is the
 /// same undo.
 fn failed(error: UndoError, run: &Path, command: &str) -> Failure {
-    let kept = run.join(UNDO);
+    let kept = run.join(BACKUP);
     if matches!(error, UndoError::ChangedSince { .. }) {
         return Failure::refused(
             error,

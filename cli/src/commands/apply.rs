@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use code_commit_apply::Applied;
+use code_commit_changes::BACKUP;
 use code_commit_engine::{Action, Problem, Reply};
 use code_commit_guard::{Configuration, Guard, Surroundings};
 use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_parser::Errors;
-use code_commit_perform::{Fault, Intake, Rules, Shown, UNDO};
+use code_commit_perform::{Fault, Intake, Rules, Shown};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Output, phrases, printable, printable_name};
 use code_commit_runs::commit::leaves_tree_changed;
@@ -61,7 +62,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// Leaves a record, which `undo` needs.
 fn write(answer: &Reply, rules: &Rules, tree: &WorkTree, output: &Output) -> Result<Exit, Failure> {
     let folder = folder(tree)?;
-    let intake = rules.take_in(answer, Shown::Tree, &folder.path().join(UNDO).join("1"));
+    let intake = rules.take_in(answer, Shown::Tree, &folder.path().join(BACKUP).join("1"));
     match intake.map_err(|error| failed(error, &folder))? {
         Intake::Applied {
             applied,
@@ -107,7 +108,7 @@ fn failed(error: Fault, record: &RunFolder) -> Failure {
     if leaves_tree_changed(&error) {
         let help = format!(
             "the next command restores files that were not changed since; the old contents are in {}",
-            record.path().join(UNDO).display()
+            record.path().join(BACKUP).display()
         );
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }

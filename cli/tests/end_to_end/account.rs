@@ -165,9 +165,9 @@ fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
         // What was taken out of the tree is kept, since it may be somebody's.
         let runs = scene.project.root().join(".git/code-commit/runs");
         let keeps = |run: &PathBuf| {
-            files::names(run)
+            files::names(run.join("backup"))
                 .iter()
-                .any(|name| name.starts_with("left-"))
+                .any(|name| name.starts_with("left"))
         };
         assert!(files::entries(runs).iter().all(keeps), "{case}");
     }

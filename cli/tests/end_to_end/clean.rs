@@ -201,7 +201,7 @@ fn what_was_not_made_here_stays() {
 fn a_folder_that_cannot_be_removed_is_named_and_the_others_go() {
     let scene = with_runs(2);
     let [first, second] = scene.runs().try_into().unwrap();
-    let undo = first.join("undo");
+    let undo = first.join("backup");
     std::fs::set_permissions(&undo, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::create_dir(undo.join("x")).is_ok() {
         eprintln!("SKIPPED: a folder that cannot be removed, because root may remove any");

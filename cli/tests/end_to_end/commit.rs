@@ -183,13 +183,13 @@ fn the_run_folder_has_its_files_numbered_alike() {
     3-query.txt
     3-response.json
     3-response.txt
+    backup/2/0.old
+    backup/2/manifest.json
+    backup/3/0.old
+    backup/3/manifest.json
     events.jsonl
     run.json
     summary.json
-    undo/2/0.old
-    undo/2/manifest.json
-    undo/3/0.old
-    undo/3/manifest.json
     ");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
     The reply was not used and no file was changed, because:
@@ -525,14 +525,14 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     let record = scene.record();
     let kept = record
         .iter()
-        .filter(|(file, _)| file.starts_with("left-") && file.ends_with("/build.sh"));
+        .filter(|(file, _)| file.starts_with("backup/left") && file.ends_with("/build.sh"));
     assert_eq!(
         kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
         ["#!/bin/sh\nexit 0\n"]
     );
     let said: Vec<String> = scene.warnings("seal");
     assert!(
-        matches!(&said[..], [one] if one.contains("/left-")),
+        matches!(&said[..], [one] if one.contains("/backup/left")),
         "{said:?}"
     );
     assert!(

@@ -76,7 +76,7 @@ fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
     for damage in ["", "{", "{\"version\":9}"] {
         let scene = Scene::with_replies([MENDS_IT]);
         assert_eq!(scene.commit(&[]).code, Some(0));
-        let manifest = scene.runs()[0].join("undo/1/manifest.json");
+        let manifest = scene.runs()[0].join("backup/1/manifest.json");
         fs::remove_file(&manifest).unwrap();
         scene
             .project
@@ -85,7 +85,7 @@ fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
         let shown = scene.run(&["show"]);
         assert_eq!(shown.code, Some(3), "{damage}: {shown}");
         assert!(
-            shown.err.contains("undo/1/manifest.json"),
+            shown.err.contains("backup/1/manifest.json"),
             "{damage}: {shown}"
         );
     }

@@ -1,7 +1,6 @@
 //! What a cloned repository, a build or a reply may plant, and what comes of it.
 
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
 use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
@@ -115,7 +114,7 @@ fn a_plan_that_was_changed_is_not_gone_on_with() {
 fn pre_images_that_lead_to_git_are_not_put_back() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let manifest = scene.runs().pop().unwrap().join("undo/1/manifest.json");
+    let manifest = scene.runs().pop().unwrap().join("backup/1/manifest.json");
     let text = std::fs::read_to_string(&manifest)
         .unwrap()
         .replace("\"README.md\"", "\".git/hooks/pre-commit\"");
@@ -137,7 +136,7 @@ fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let build = scene.project.read("build.sh").unwrap();
-    let set = scene.runs().pop().unwrap().join("undo/1");
+    let set = scene.runs().pop().unwrap().join("backup/1");
     let manifest = files::text(&set.join("manifest.json"));
     let protected = manifest.replace("\"README.md\"", "\"build.sh\"");
     let refused = |says: &str| {
@@ -150,12 +149,12 @@ fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
         assert_ne!(scene.run(&["show"]).code, Some(0));
     };
     files::write(&set.join("manifest.json"), &protected);
-    refused("undo/1/manifest.json is not the file that was recorded");
+    refused("backup/1/manifest.json is not the file that was recorded");
     files::write(&set.join("manifest.json"), &manifest);
     let more = set.with_file_name("2");
     files::copy(&set, &more);
     files::write(&more.join("manifest.json"), &protected);
-    refused("undo/2/manifest.json is not the file that was recorded");
+    refused("backup/2/manifest.json is not the file that was recorded");
 }
 
 #[test]
@@ -430,7 +429,7 @@ fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
                 .strip_prefix(&run)
                 .unwrap()
                 .to_string_lossy()
-                .starts_with("left-");
+                .starts_with("backup/left");
             let is_precious = || std::fs::read(&path).unwrap() == b"precious\n";
             kept |=
                 (is_aside && path.ends_with("src/greet.sh")) || (found.is_file() && is_precious());
@@ -728,16 +727,10 @@ fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_co
 #[test]
 fn what_is_protected_and_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
     let scene = Scene::with_replies([MENDS_IT]);
-    // Tracked as a file, but a FIFO now, which a seal cannot make again.
-    let pipe = scene.project.root().join("tests/greet_test.sh");
-    std::fs::remove_file(&pipe).unwrap();
-    assert!(
-        Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
+    // Tracked as a file, but a socket now, which nobody can make again.
+    let socket = scene.project.root().join("tests/greet_test.sh");
+    std::fs::remove_file(&socket).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     scene
         .project
         .write("build.sh", b"#!/bin/sh\nrm tests/greet_test.sh\n")

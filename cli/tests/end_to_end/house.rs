@@ -54,7 +54,8 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     insta::assert_snapshot!(crates.join("\n"), @"
     agent: dir model runner
     apply: dir guard model names
-    cli: agent apply dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline
+    changes: apply dir engine guard logging names repo
+    cli: agent apply changes dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline
     dir:
     engine: model
     fixtures: llm
@@ -72,12 +73,12 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     names:
     page: engine names report timeline
     parser:
-    perform: agent apply dir engine guard llm logging names parser prompt repo runner timeline
+    perform: agent apply changes dir engine guard llm logging names parser prompt repo runner timeline
     prompt: names parser
     repo: dir names
     report: engine llm logging names parser timeline
     runner: dir model names
-    runs: agent apply dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
+    runs: agent apply changes dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
     select:
     settings: dir llm names parser
     timeline: engine

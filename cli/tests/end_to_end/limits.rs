@@ -502,11 +502,11 @@ fn ends_in_time(build: &str, sandbox: &str) {
         "two.bin"
     };
     assert!(!scene.project.root().join(made).exists(), "{case}");
-    let entries = std::fs::read_dir(&scene.runs()[0])
+    let entries = std::fs::read_dir(scene.runs()[0].join("backup"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let left: Vec<PathBuf> = entries
-        .filter(|path| path.display().to_string().contains("/left-"))
+        .filter(|path| path.display().to_string().contains("/left"))
         .collect();
     let places = left
         .iter()

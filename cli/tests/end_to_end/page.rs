@@ -301,7 +301,7 @@ fn a_key_in_a_file_of_the_project_is_not_on_the_page() {
         )]);
     let scene = Scene::with_files(&files, script);
     assert_eq!(scene.commit(&["-m", "x"]).code, Some(0));
-    let undo = scene.runs()[0].join("undo/1");
+    let undo = scene.runs()[0].join("backup/1");
     let image = fs::read_dir(&undo)
         .unwrap()
         .flatten()

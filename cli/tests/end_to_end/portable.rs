@@ -16,7 +16,7 @@ use crate::scenes::{files, program::Ran};
 #[track_caller]
 fn assert_names_no_place(run: &Path, places: &[&Path]) {
     let is_contract =
-        |name: &str| ["run.json", "events.jsonl"].contains(&name) || name.starts_with("undo/");
+        |name: &str| ["run.json", "events.jsonl"].contains(&name) || name.starts_with("backup/");
     let record = files::named(run);
     assert!(
         record.iter().any(|(name, _)| name == "events.jsonl"),
@@ -108,7 +108,7 @@ fn the_record_of_an_order_names_no_place() {
 #[test]
 fn an_order_whose_undo_folder_is_taken_shows_no_place_to_the_model() {
     let scene = Order::with(&[&greet(BAD), &greet(GOOD)]);
-    let command = "sh -c 'sh tests/run.sh || { for run in ../out/*; do mkdir -p $run/undo/2; echo x > $run/undo/2/x; done; exit 1; }'";
+    let command = "sh -c 'sh tests/run.sh || { for run in ../out/*; do mkdir -p $run/backup/2; echo x > $run/backup/2/x; done; exit 1; }'";
     scene.place_order(&json!({ "acceptance_commands": [command] }));
     scene.run(&[]);
     assert_all_name_no_place(&scene.runs(), &[scene.project.beside()]);

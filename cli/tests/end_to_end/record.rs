@@ -286,7 +286,7 @@ fn a_killed_apply_is_not_listed_as_applied_and_not_meant_by_undo() {
         .into_iter()
         .find(|run| run.display().to_string().ends_with("-apply"))
         .unwrap();
-    std::fs::remove_file(applied.join("undo/1/manifest.json")).unwrap();
+    std::fs::remove_file(applied.join("backup/1/manifest.json")).unwrap();
     let listed = scene.run(&["runs"]);
     assert!(
         listed.out.contains("-apply  nothing was done, rounds 0\n"),
@@ -404,7 +404,7 @@ fn what_stood_between_two_writes_of_a_run_is_kept_and_named() {
         ran.err.contains("the build changed: M src/greet.sh\n"),
         "{ran}"
     );
-    let folder = scene.runs().pop().unwrap().join("undo/2");
+    let folder = scene.runs().pop().unwrap().join("backup/2");
     let old = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap());

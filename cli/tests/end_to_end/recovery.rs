@@ -444,7 +444,7 @@ fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
 #[test]
 fn the_copies_of_an_order_that_was_killed_go_with_the_next_command() {
     let scene = killed_order();
-    let copies = scene.runs()[0].join("before");
+    let copies = scene.runs()[0].join("backup/before");
     assert!(copies.exists(), "{:?}", files::names(&scene.runs()[0]));
     let cleaned = Ran::of(&mut program(
         scene.root(),

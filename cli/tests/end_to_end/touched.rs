@@ -329,8 +329,8 @@ fn a_build_that_links_its_products_anew_accuses_nobody() {
         };
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
         assert!(!ran.err.contains("somebody changed"), "{sandbox}: {ran}");
-        let names = files::entries(scene.runs().pop().unwrap());
-        let is_left = |path: &PathBuf| path.to_string_lossy().contains("/left-");
+        let names = files::entries(scene.runs().pop().unwrap().join("backup"));
+        let is_left = |path: &PathBuf| path.to_string_lossy().contains("/left");
         assert!(!names.iter().any(is_left), "{sandbox}: {names:?}");
     }
 }

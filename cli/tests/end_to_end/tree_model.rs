@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,8 +20,8 @@ use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
-use self::judge::{Expected, Role, Turn, is_ignored, top};
-use self::plan::{Family, Limits, Plan, pick};
+use self::judge::{Expected, Role, Turn, is_apart, is_ignored, top};
+use self::plan::{Family, LED_TO, Limits, Plan, pick};
 use self::tree::{Node, Tree, on_disk};
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::kills::{Dice, chosen, places, strace_works};
@@ -201,7 +201,14 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
             ];
             let answers = Script::new([]).rule("POST ", Step::text(&reply_of_commit(plan)));
             let scene = Commit::with_files(&ignored, answers);
-            scene.project.write("build.sh", &script).unwrap();
+            if plan.leads {
+                scene.project.write(LED_TO, &script).unwrap();
+                let build = scene.project.root().join("build.sh");
+                fs::remove_file(&build).unwrap();
+                symlink(LED_TO, build).unwrap();
+            } else {
+                scene.project.write("build.sh", &script).unwrap();
+            }
             scene
                 .project
                 .write("agent-config/query.txt", b"change it\n")
@@ -279,6 +286,7 @@ impl Case {
             leaves_ignored,
             links_nothing: has_person,
             holds_settings: is_turn && (rung != "off" || kind >= 4),
+            is_held: rung != "off",
         };
         let plan = Plan::new(&mut dice, family, limits);
         let scene = scene(&plan, leaves_ignored);
@@ -387,6 +395,7 @@ impl Case {
                     .success()
             );
         }
+        let sealed = self.sealed();
         let (stop, stopped) = channel();
         let (ran, saved) = thread::scope(|scope| {
             let person = scope.spawn(move || {
@@ -406,7 +415,7 @@ impl Case {
         }
         if let (Scene::Turn(scene), Family::Turn(turn)) = (&self.scene, self.plan.family) {
             return Some(
-                self.after_turn(scene, turn, &ran, &saved)
+                self.after_turn(scene, turn, &ran, &saved, &sealed)
                     .finish(&saved, beside),
             );
         }
@@ -430,6 +439,7 @@ impl Case {
                 &saved,
                 self,
             );
+            found.ignored(self, beside);
         }
         let mut is_ended = matches!(ran.code, Some(0 | 1));
         if is_disturbed {
@@ -455,6 +465,10 @@ impl Case {
             };
             found.compare("after recovery", &self.tree(), &allowed, &saved, self);
         }
+        found.expect(
+            "what is sealed",
+            self.sealed() == sealed || matches!(self.fault, Fault::Disk(..)),
+        );
         let undone = self.as_user(&self.program(&["undo"]), &[]);
         found.said.push_str(&format!("--- undo\n{undone}\n"));
         // Undo refuses what somebody has changed since, and does not remove ignored files where a file has to be.
@@ -473,6 +487,23 @@ impl Case {
             found.compare("after undo", &self.tree(), &[before], &saved, self);
         }
         Some(found.finish(&saved, beside))
+    }
+
+    /// What decides about the command: what it is, with its mode, and what it holds.
+    fn sealed(&self) -> Vec<Option<(u32, String)>> {
+        let at = |path: &str| {
+            let place = self.scene.root().join(path);
+            let found = fs::symlink_metadata(&place).ok()?;
+            let mode = found.permissions().mode();
+            let text = if found.is_symlink() {
+                fs::read_link(&place).unwrap().display().to_string()
+            } else {
+                fs::read_to_string(&place).unwrap_or_default()
+            };
+            Some((mode, text))
+        };
+        let names = ["build.sh", LED_TO, "scripts/verify.sh"];
+        names.into_iter().chain(turns::OF_PHASE).map(at).collect()
     }
 
     fn tree(&self) -> Tree {
@@ -563,6 +594,35 @@ impl Differences {
     fn expect(&mut self, what: &str, is_so: bool) {
         if !is_so {
             writeln!(self.text, "not as expected: {what}").unwrap();
+        }
+    }
+
+    /// Ignored files that are no products: what the command replaced or removed is kept, and the rollback of an order brings it
+    /// back.
+    fn ignored(&mut self, case: &Case, beside: &Path) {
+        let plan = &case.plan;
+        let (is, kept) = (case.tree(), turns::texts(beside));
+        let is_rolled_back = matches!(plan.family, Family::Order { .. }) && !plan.passes;
+        let apart = |path: &str| is_apart(path) && !plan.rules.accounts_for(path);
+        for (path, node) in plan.base.0.iter().filter(|(path, _)| apart(path)) {
+            let Node::File(_, text) = node else {
+                continue;
+            };
+            if is_rolled_back && is.text(path) != Some(text) {
+                writeln!(
+                    self.text,
+                    "ignored {path:?} is {:?}, but must be {text:?} again",
+                    is.get(path)
+                )
+                .unwrap();
+            }
+            if !text.is_empty() && !kept.contains(text) {
+                writeln!(
+                    self.text,
+                    "lost: {text:?}, which was in the ignored file {path:?}"
+                )
+                .unwrap();
+            }
         }
     }
 
@@ -756,6 +816,7 @@ fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
             leaves_ignored: true,
             links_nothing: true,
             holds_settings: true,
+            is_held: true,
         },
     );
     let scene = scene(&plan, true);

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use code_commit_logging::FolderError;
 use code_commit_repo::GitError;
 
-use crate::agents::snapshot::NotPutBack;
 use crate::record::RecordError;
 
 /// What stops a run from the outside. The journal stays as it is, so that the run can be resumed.
@@ -31,9 +30,12 @@ pub enum AgentFault {
         path: PathBuf,
         source: io::Error,
     },
-    /// The tree is not in the expected state.
+    /// Paths that a role may not touch could not be restored.
+    #[error("cannot restore {paths}; copies of how it was are in {}", copies.display())]
+    NotPutBack { paths: String, copies: PathBuf },
+    /// What was changed in a tree could not be taken account of.
     #[error(transparent)]
-    NotPutBack(#[from] NotPutBack),
+    Changes(code_commit_changes::Fault),
     /// The agent could not be supervised.
     #[error("cannot run the {role}")]
     Agent {
@@ -55,6 +57,19 @@ pub enum AgentFault {
     /// A commit failed.
     #[error("cannot commit")]
     Commit(#[source] GitError),
+}
+
+impl AgentFault {
+    /// The copies are in this run.
+    pub(super) fn not_put_back(error: code_commit_changes::Fault, run: &Path) -> Self {
+        let code_commit_changes::Fault::NotPutBack { paths } = error else {
+            return Self::Changes(error);
+        };
+        Self::NotPutBack {
+            paths,
+            copies: run.join(code_commit_changes::BACKUP),
+        }
+    }
 }
 
 impl From<FolderError> for AgentFault {

@@ -85,7 +85,7 @@ pub struct Watched {
     pub root: PathBuf,
     /// Its work tree as it was opened when the run began.
     pub tree: Option<WorkTree>,
-    /// Its path in the project that `protected` refers to, with a final `/`; empty if it is the project's
+    /// Its path in the project that `protect` refers to, with a final `/`; empty if it is the project's
     /// root.
     pub within: String,
     /// Folders to skip, relative to it: repositories, build products. A name without a `/` matches at any
@@ -96,9 +96,8 @@ pub struct Watched {
     /// turn; the replaced content is kept in the run folder. In a git work tree ignored files do not count.
     /// `None`: it may touch everything that its sandbox allows.
     pub may_touch: Option<Vec<String>>,
-    /// What it may never touch: a policy that refuses names for any reason other than its scope. Includes new
-    /// and ignored files.
-    pub protected: Option<code_commit_guard::Policy>,
+    /// What it may never touch, new and ignored files too: lists of gitignore patterns, relative to the project.
+    pub protect: Vec<Vec<String>>,
     /// More folders for the list of what the role can see, each with its display name.
     pub shown: Vec<(String, PathBuf)>,
 }

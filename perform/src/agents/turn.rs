@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::listener::Listener;
 use crate::agents::role::Role;
-use crate::agents::snapshot::{Before, COPIES, Changes};
+use crate::agents::watched::{Before, Changes};
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
@@ -47,7 +47,7 @@ fn file(number: u32, role: &str, what: &str) -> String {
 /// The folder in a run folder for what was replaced after a turn.
 #[must_use]
 pub fn taken(number: u32) -> String {
-    format!("taken-{number}")
+    format!("left-by-turn-{number}")
 }
 
 impl<C> AgentWorld<'_, C> {
@@ -132,12 +132,18 @@ impl<C> AgentWorld<'_, C> {
             remaining: asked.remaining,
         }))?;
         let folder = self.record.folder().path().to_owned();
-        let (kept, taken) = (folder.join(COPIES), folder.join(taken(asked.number)));
-        let before = Before::take(&role.watched, &mut self.kept, &kept, &taken)
-            .map_err(fault("list", &role.watched.root))?;
+        let mut copies = std::mem::take(&mut self.copies);
+        let name = format!("the {} agent", asked.role);
+        let who = (&*name, taken(asked.number));
+        let (before, warning) = Before::take(&role.watched, who, &folder, &mut copies)?;
+        warning.map_or(Ok(()), |warning| self.record.warn(warning))?;
         let ran = self.run(asked, role, used_before);
         // Also if the turn's output could not be read to the end: the agent has worked.
-        let changes = before.compare(&mut self.kept)?;
+        let changes = before.compare()?;
+        self.copies = copies;
+        for warning in &changes.warnings {
+            self.record.warn(warning.clone())?;
+        }
         let (outcome, markers) = ran?;
         let turned = self.turned(asked, outcome, markers, changes)?;
         self.watch.ends(asked.role, &turned.markers)?;

@@ -4,22 +4,23 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use code_commit_changes::{BACKUP, put_back_warning};
 use code_commit_engine::{
     Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
     Committed, Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome,
     Problem, Project, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
     Waited, World,
 };
-use code_commit_logging::Stamp;
+use code_commit_logging::{Stamp, name_as_text};
 use code_commit_names::ours::STATE;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
-use crate::account::put_back_warning;
 use crate::agents::checkpoint::{self, commit_all, made, mark};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
+use crate::agents::listing;
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role, Watched};
-use crate::agents::snapshot::{Before, COPIES, Kept, TAKEN, Tree};
+use crate::agents::watched::{Before, Copies};
 use crate::ask::flag_value;
 use crate::identity::{HoldsNow, identity};
 use crate::record::{Record, store};
@@ -70,6 +71,8 @@ pub struct ShellSettings {
     pub timeout: Option<Duration>,
     /// How much each may print, and how much of that the loop gets.
     pub limits: Limits,
+    /// What they cannot see, relative to the working folder, with a leading `/`.
+    pub hidden: Vec<String>,
 }
 
 impl ShellSettings {
@@ -77,7 +80,11 @@ impl ShellSettings {
     fn watched(&self) -> Watched {
         Watched {
             root: self.cwd.clone(),
-            skip: [".git", STATE].map(str::to_owned).into(),
+            skip: [".git", STATE]
+                .map(str::to_owned)
+                .into_iter()
+                .chain(self.hidden.iter().cloned())
+                .collect(),
             ..Watched::default()
         }
     }
@@ -98,7 +105,7 @@ pub struct AgentWorld<'w, C> {
     /// Raised by Ctrl-C.
     pub cancel: Cancel,
     /// Copies of what roles may not touch.
-    pub kept: Kept,
+    pub copies: Copies,
     pub limits: AgentLimits,
     pub used: AgentUsage,
     /// What a verdict given now holds for.
@@ -148,13 +155,14 @@ impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
             .into_iter()
             .chain(watched.shown.iter().cloned());
         for (name, root) in shown {
-            let tree = Tree::whole(&root, &watched.skip).map_err(fault("list", &root))?;
+            let files = listing::files(watched, &root).map_err(fault("list", &root))?;
             let prefix = if name == "." {
                 String::new()
             } else {
                 format!("{name}/")
             };
-            lines.extend(tree.paths().map(|path| format!("{prefix}{path}\n")));
+            let paths = files.iter().map(|path| name_as_text(path));
+            lines.extend(paths.map(|path| format!("{prefix}{path}\n")));
         }
         let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat())?;
         Ok(Listed {
@@ -177,12 +185,16 @@ impl<C> Live<Shell> for AgentWorld<'_, C> {
         self.begin()?;
         let watched = self.shell.watched();
         let folder = self.record.folder().path().to_owned();
-        let (kept, taken) = (folder.join(COPIES), folder.join(TAKEN));
-        let before = Before::take(&watched, &mut self.kept, &kept, &taken)
-            .map_err(fault("list", &watched.root))?;
+        let mut copies = std::mem::take(&mut self.copies);
+        let left = format!("left-by-{name}");
+        let who = (&**name, left.clone());
+        let (before, _) = Before::take(&watched, who, &folder, &mut copies)?;
         let ran = self.shell(name, line);
-        let put_back = before.compare(&mut self.kept)?.put_back;
-        if let Some(problem) = put_back_warning(name, &put_back, Some(&taken)) {
+        let changes = before.compare()?;
+        self.copies = copies;
+        let left = folder.join(BACKUP).join(left);
+        let warning = put_back_warning(name, &changes.put_back, Some(&left));
+        for problem in warning.into_iter().chain(changes.warnings) {
             self.record.warn(problem)?;
         }
         let ran = ran?;
@@ -404,11 +416,12 @@ pub(super) mod tests {
                 confinement: Confinement::off(),
                 timeout: None,
                 limits: Limits::default(),
+                hidden: Vec::new(),
             },
             watch: Box::new(Deaf),
             around: Box::new(|_| Ok(Box::new(()))),
             cancel: Cancel::new().unwrap(),
-            kept: Kept::default(),
+            copies: Copies::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
             holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),

@@ -10,8 +10,8 @@ use code_commit_prompt::rollup::{self, LARGEST_FILE};
 use super::CommitWorld;
 use crate::Event;
 use crate::fault::Fault;
-use crate::kept::folders_of_replies;
 use crate::record::store;
+use crate::sets::folders_of_replies;
 
 impl CommitWorld<'_> {
     /// Stores the content of files that the next prompt shows.

@@ -29,7 +29,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             confinement: Confinement::off(),
             sealed: Vec::new(),
         },
-        account: Account::new("the build", Policy::build(Binds::Commit), Vec::new()),
+        account: ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new()),
         codebase: "".into(),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),

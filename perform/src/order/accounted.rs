@@ -2,38 +2,37 @@
 
 use code_commit_engine::{Problem, Ran};
 
+use code_commit_changes::{Accounted, BACKUP, Backup};
+
 use super::command;
 use super::world::OrderWorld;
-use crate::account::Accounted;
-use crate::attic::Attic;
 use crate::fault::Fault;
 use crate::intake::Rules;
-use crate::kept::{after_build, undo_folders};
-use crate::record::UNDO;
+use crate::sets::{after_build, undo_folders};
 
 impl OrderWorld<'_> {
     /// Restores the tree to its state before the run; gives warnings for the user.
     pub fn put_back(&mut self) -> Result<Vec<Problem>, Fault> {
-        let (
-            Rules {
-                root, lock, guard, ..
-            },
-            run,
-        ) = (&self.rules, self.record.folder());
-        let mut attic = Attic::of(run.path()).or_in(lock.state());
+        let Rules {
+            root, lock, guard, ..
+        } = &self.rules;
+        let run = self.record.folder().path();
+        let mut backup = Backup::of(run).or_in(lock.state());
         // First: it may bring in ignored files, some of which are restored.
-        let others = self.account.reset(guard, run, &mut attic)?;
-        let mut warnings = self.baseline.restore_into(lock, root, run.path(), attic)?;
+        let others = self.account.reset(guard, run, &mut backup)?;
+        let mut warnings = self.baseline.restore_into(lock, root, run, backup)?;
         warnings.extend(others);
         Ok(warnings)
     }
 
     /// Restores what a command changed before another attempt begins.
     pub(super) fn reset(&mut self) -> Result<(), Fault> {
-        let (run, lock) = (self.record.folder(), &self.rules.lock);
-        let mut attic = Attic::of(run.path()).or_in(lock.state());
-        let others = self.account.reset(&self.rules.guard, run, &mut attic)?;
-        Ok(attic
+        let (folder, lock) = (self.record.folder().clone(), &self.rules.lock);
+        let mut backup = Backup::of(folder.path()).or_in(lock.state());
+        let others = self
+            .account
+            .reset(&self.rules.guard, folder.path(), &mut backup)?;
+        Ok(backup
             .warning()
             .into_iter()
             .chain(others)
@@ -69,7 +68,9 @@ impl OrderWorld<'_> {
         if self.account.is_open() {
             return Ok(());
         }
-        let warning = self.account.open(&self.rules.guard, self.record.folder())?;
+        self.account.seal(self.commands.sealed.clone());
+        let run = self.record.folder().path();
+        let warning = self.account.open(&self.rules.guard, run)?;
         Ok(warning
             .into_iter()
             .try_for_each(|warning| self.record.warn(warning))?)
@@ -77,14 +78,16 @@ impl OrderWorld<'_> {
 
     /// Restores what commands may not change. What the order itself wrote has its own pre-images.
     pub(super) fn look_after(&mut self) -> Result<Accounted, Fault> {
-        let run = self.record.folder();
-        let written = undo_folders(run.path())?;
+        let run = self.record.folder().path();
+        let written = undo_folders(run)?;
         let newest = written
             .last()
             .and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
-        let undo = run.path().join(UNDO).join(after_build(newest.unwrap_or(1)));
+        let undo = run.join(BACKUP).join(after_build(newest.unwrap_or(1)));
         let interrupt = self.asking.spending.interrupt(&self.cancel);
-        self.account
-            .close(&self.rules.guard, run, &undo, &interrupt)
+        let closed = self
+            .account
+            .close(&self.rules.guard, run, &undo, &interrupt);
+        Ok(closed?)
     }
 }

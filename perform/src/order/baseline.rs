@@ -1,99 +1,108 @@
 //! The state that the tree is restored to, and how.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use code_commit_apply::Lock;
-use code_commit_repo::{EmptyFolder, Git, Head};
+use code_commit_changes::{Backup, ChangeEngine};
+use code_commit_engine::{IGNORED_FILES, Problem};
+use code_commit_guard::{Guard, Policy};
+use code_commit_repo::{Git, Head};
 
-use code_commit_engine::Problem;
-
-use crate::attic::Attic;
 use crate::fault::Fault;
-use crate::kept::{checked, sha256_on_disk, undo_folders};
-use crate::order::ignored::Ignored;
-use crate::order::world::unreadable;
-use crate::record::UNDO;
-use crate::restore;
+use crate::sets::{checked, sha256_on_disk, undo_folders};
+
+/// Its folder below the backup.
+pub const BASELINE: &str = "baseline";
 
 /// The tree before the first attempt.
 #[derive(Debug)]
 pub struct Baseline {
-    /// The git program for the tree.
-    pub git: Git,
+    git: Git,
     /// The commit that was checked out; the tree was clean.
     pub commit: String,
     /// Where `HEAD` pointed.
     pub head: Head,
-    /// Folders unknown to git.
-    pub empty_folders: Vec<EmptyFolder>,
-    /// Ignored files.
-    pub ignored: Ignored,
+    /// Everything else: ignored files, folders, modes.
+    tree: ChangeEngine,
 }
 
 impl Baseline {
-    /// Restores the tree at `root` to its state before the run in the given folder: first the files that the
-    /// run wrote, ignored ones included, then what git tracks, then the folders unknown to git. Whatever the run
-    /// did not write is moved to that folder: it may be from commands or from the user. Gives warnings for the
-    /// user.
-    pub fn restore(&self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
-        self.restore_into(lock, root, run, Attic::of(run).or_in(lock.state()))
+    /// Of this commit. Looks at nothing yet.
+    pub fn of(git: Git, commit: String, head: Head) -> Self {
+        let tree = ChangeEngine::new("the run", Policy::new(), Vec::new());
+        Self {
+            git,
+            commit,
+            head,
+            tree: tree.keeping_in(BASELINE.to_owned()).naming_products(),
+        }
     }
 
-    /// Restores it, with an attic that may have taken something in before.
+    /// What git itself calls the tree.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// Looks at the tree, and copies what git could not restore; the run's own files, relative to the root, are left
+    /// out. Warns of what there is no room for.
+    pub fn begin(
+        &mut self,
+        guard: &Guard,
+        run: &Path,
+        own: impl IntoIterator<Item = std::path::PathBuf>,
+    ) -> Result<Option<Problem>, Fault> {
+        self.tree.leave_alone(own);
+        Ok(self.tree.open(guard, run)?)
+    }
+
+    /// Goes on with what a killed run in this folder noted, if it did.
+    pub fn reopen(&mut self, root: &Path, run: &Path) -> Result<(), Fault> {
+        self.tree.reopen(root, run)?;
+        Ok(())
+    }
+
+    /// The copies are not needed any more.
+    pub(super) fn end(&mut self, run: &Path) -> Result<(), Fault> {
+        Ok(self.tree.end(run)?)
+    }
+
+    /// Restores the tree at `root` to its state before the run in the given folder: first the files that the
+    /// run wrote, then everything else that differs. Whatever the run did not write is moved to the backup: it may be
+    /// from commands or from the user. Can be repeated. Gives warnings for the user.
+    pub fn restore(&mut self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
+        self.restore_into(lock, root, run, Backup::of(run).or_in(lock.state()))
+    }
+
+    /// Restores it, with a backup that may have taken something in before.
     pub(super) fn restore_into(
-        &self,
+        &mut self,
         lock: &Lock,
         root: &Path,
         run: &Path,
-        mut attic: Attic<'_>,
+        mut backup: Backup<'_>,
     ) -> Result<Vec<Problem>, Fault> {
         let mut warnings = self.commits_left_out()?;
-        let own = written(run)?;
-        let mut foreign = differing(&self.git)?;
-        foreign.extend(own.keys().map(PathBuf::from));
-        foreign.extend(self.ignored.differing(root));
-        foreign.retain(|path| !is_as_written(root, path, &own));
-        for path in &foreign {
-            attic
-                .take_from(root, path)
-                .map_err(Fault::file("move aside", path))?;
-        }
         checked(run)?;
-        restore::undo(lock, root, &undo_folders(run)?, &mut attic)?;
+        let sets = undo_folders(run)?;
+        for (path, left) in code_commit_apply::hashes_after(&sets).map_err(Fault::Undo)? {
+            if sha256_on_disk(&root.join(&path)) != left {
+                let taken = backup.take_from(root, path.as_ref());
+                taken.map_err(Fault::file("move aside", path.as_ref()))?;
+            }
+        }
+        code_commit_changes::undo(lock, root, &sets, &mut backup)?;
+        let (_, gone) = self.tree.restore_all(root, &mut backup)?;
         let aside =
-            &mut |path: &Path| attic.take_from(root, path.strip_prefix(root).unwrap_or(path));
+            &mut |path: &Path| backup.take_from(root, path.strip_prefix(root).unwrap_or(path));
         self.git
             .roll_back(&self.head, &self.commit, aside)
             .map_err(Fault::RollBack)?;
-        self.restore_folders(root)?;
-        let undo = run.join(UNDO);
-        code_commit_dir::remove(&undo).map_err(Fault::file("remove", &undo))?;
-        let ignored = self
-            .ignored
-            .restore(root, &mut attic, &own.into_keys().collect());
-        warnings.extend(attic.warning());
-        warnings.extend(ignored);
+        for set in &sets {
+            code_commit_dir::remove(set).map_err(Fault::file("remove", set))?;
+        }
+        warnings.extend(backup.warning());
+        warnings.extend(not_restored(&gone));
         Ok(warnings)
-    }
-
-    /// Git knows no empty folders.
-    fn restore_folders(&self, root: &Path) -> Result<(), Fault> {
-        let (now, new) = (
-            code_commit_repo::empty_folders(root).map_err(unreadable)?,
-            self.git.untracked().map_err(Fault::Git)?,
-        );
-        let is_new = |folder: &&EmptyFolder| {
-            self.empty_folders.iter().all(|was| was.path != folder.path)
-                && new.iter().any(|new| folder.path.starts_with(new))
-        };
-        // The innermost first. Only empty ones can be removed like that.
-        now.iter()
-            .rev()
-            .filter(is_new)
-            .for_each(|folder| drop(fs::remove_dir(root.join(&folder.path))));
-        code_commit_repo::restore_empty_folders(root, &self.empty_folders).map_err(unreadable)
     }
 
     /// A commit made meanwhile is no longer on the branch after the rollback; git still has it.
@@ -110,47 +119,10 @@ impl Baseline {
     }
 }
 
-/// The hash of each file as the run last wrote it; `None` if the run deleted it.
-type Written = BTreeMap<String, Option<String>>;
-
-/// Everything that differs from the commit that is checked out, including in submodules.
-fn differing(git: &Git) -> Result<BTreeSet<PathBuf>, Fault> {
-    let mut found = BTreeSet::new();
-    let submodules = git.submodules().map_err(Fault::Git)?;
-    found.extend(
-        git.dirty_paths()
-            .map_err(Fault::Git)?
-            .into_iter()
-            .filter(|path| !submodules.contains(path)),
+fn not_restored(gone: &[String]) -> Option<Problem> {
+    let message = format!(
+        "ignored files were changed or removed while the run was under way and are not restored: {}",
+        code_commit_changes::named(gone)
     );
-    for path in &submodules {
-        let inside = git.folder().join(path);
-        // In an empty folder git would find the enclosing repository.
-        if inside.join(".git").symlink_metadata().is_ok() {
-            found.extend(
-                differing(&git.at(inside))?
-                    .into_iter()
-                    .map(|below| path.join(below)),
-            );
-        }
-    }
-    Ok(found)
-}
-
-/// The files that the run in this folder has written.
-fn written(run: &Path) -> Result<Written, Fault> {
-    let mut written = Written::new();
-    for undo in undo_folders(run)? {
-        let applied = code_commit_apply::read_applied(&undo).map_err(Fault::Undo)?;
-        let changes = applied.into_iter().flat_map(|applied| applied.changes);
-        written.extend(changes.map(|change| (change.path, change.after_sha256)));
-    }
-    Ok(written)
-}
-
-fn is_as_written(root: &Path, path: &Path, own: &Written) -> bool {
-    let Some(Some(sha256)) = path.to_str().and_then(|path| own.get(path)) else {
-        return false;
-    };
-    sha256_on_disk(&root.join(path)).as_ref() == Some(sha256)
+    (!gone.is_empty()).then(|| Problem::new(IGNORED_FILES, message))
 }

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use code_commit_changes::ChangeEngine;
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
 use code_commit_runner::{
@@ -16,11 +17,10 @@ use code_commit_runner::{
 use code_commit_engine::{Ran, Tail};
 
 use crate::Event;
-use crate::account::Account;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
-use crate::trial::{Broken, Trial, tell_about};
+use crate::trial::{Broken, overlay, tell_about};
 
 /// Last lines of a stream that go to the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
@@ -59,7 +59,7 @@ fn last_part(text: &str) -> &str {
 
 pub(super) struct Run<'r> {
     pub(super) settings: &'r CommandSettings,
-    pub(super) account: &'r Account,
+    pub(super) account: &'r mut ChangeEngine,
     pub(super) guard: &'r Guard,
     pub(super) cancel: &'r Cancel,
     pub(super) spending: &'r Spending,
@@ -71,14 +71,8 @@ pub(super) struct Run<'r> {
 impl Run<'_> {
     /// Runs it and says how it ended; failing to start is one way to end. A command that breaks the seal has
     /// failed, whatever its exit code.
-    pub(super) fn run(&self, record: &mut Record) -> Result<Ran, Fault> {
-        let trial = Trial::of("command", self.guard.root(), &self.settings.sealed)?;
-        let Self {
-            settings,
-            log,
-            argv,
-            ..
-        } = self;
+    pub(super) fn run(self, record: &mut Record) -> Result<Ran, Fault> {
+        let (settings, log, argv) = (self.settings, self.log, self.argv);
         let files = ["stdout", "stderr"].map(|stream| format!("{log}_{stream}.txt"));
         let [out_file, err_file] = &files;
         let mut sinks = Sinks {
@@ -87,8 +81,8 @@ impl Run<'_> {
             failed: None,
         };
         let started = self.start(&mut sinks, record);
-        let in_view = self.account.restore_in_view(self.guard, &settings.sealed)?;
-        let broken = trial.restore(record.folder(), in_view)?;
+        let run = record.folder().path();
+        let broken = Broken::restore("command", self.account, self.guard, run)?;
         if let Some(broken) = &broken {
             broken.tell(started.is_ok(), record)?;
         }
@@ -121,7 +115,7 @@ impl Run<'_> {
         };
         let err_text = apart.err.text() + &note.unwrap_or_default();
         Ok(Ran {
-            log: (*log).to_owned(),
+            log: log.to_owned(),
             argv: argv.to_vec(),
             ended: output.ended,
             seal_broken: broken.is_some(),
@@ -155,7 +149,7 @@ impl Run<'_> {
             )
         };
         let mut confinement = settings.confinement.clone();
-        confinement.access.view = account.view()?;
+        confinement.access.view = overlay(account)?;
         let redactor = record.folder().redactor().with_tokens();
         let record = RefCell::new(record);
         // One for each stream: a key may be split across writes.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use code_commit_changes::{Accounted, BACKUP, ChangeEngine};
 use code_commit_engine::{
     Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked,
     Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
@@ -13,7 +14,6 @@ use code_commit_llm::Model;
 use code_commit_runner::{Cancel, RunError};
 use rustix::fs::FileType;
 
-use crate::account::{Account, Accounted};
 use crate::ask::{Asker, Asking, Files, Question};
 use crate::commits::commit;
 use crate::fault::{Fault, is_of_the_machine};
@@ -21,7 +21,7 @@ use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::order::baseline::Baseline;
 use crate::order::command::CommandSettings;
-use crate::record::{Record, UNDO};
+use crate::record::Record;
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -37,7 +37,7 @@ pub struct OrderWorld<'w> {
     pub schema: serde_json::Value,
     pub commands: CommandSettings,
     /// What commands may change for good.
-    pub account: Account,
+    pub account: ChangeEngine,
     /// The state that a rollback restores.
     pub baseline: Baseline,
     /// What a verdict given now holds for.
@@ -56,7 +56,7 @@ impl World for OrderWorld<'_> {
         }
         // What commands changed is the run's once the answer that says so is on disk.
         self.record.sync()?;
-        self.account.recorded(self.record.folder())
+        Ok(self.account.recorded(self.record.folder().path())?)
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -72,7 +72,9 @@ impl World for OrderWorld<'_> {
     }
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
-        self.account.end(self.record.folder())?;
+        let run = self.record.folder().path();
+        self.account.end(run)?;
+        self.baseline.end(run)?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
         Ok(self.record.note(&Note::Ended {
             outcome: outcome.clone(),
@@ -156,14 +158,14 @@ impl Live<Run> for OrderWorld<'_> {
         let is_fresh = self.account.is_fresh();
         let ran = match self.run_accounted(log, argv) {
             Err(Fault::Run(RunError::View { .. })) if is_fresh => {
-                self.account.leave_view();
+                self.account.leave_overlay();
                 self.reset()?;
                 self.run_accounted(log, argv)
             }
             Ok(ran) if is_fresh && !ran.passed() => {
                 let output = format!("{}\n{}", ran.stdout.text, ran.stderr.text);
-                let (guard, run) = (&self.rules.guard, self.record.folder());
-                match self.account.leave_view_after(&output, guard, run)? {
+                let (guard, run) = (&self.rules.guard, self.record.folder().path());
+                match self.account.leave_overlay_after(&output, guard, run)? {
                     Some(warning) => {
                         self.record.warn(warning)?;
                         self.run_accounted(log, argv)
@@ -234,7 +236,7 @@ impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
         commit(
-            &self.baseline.git,
+            self.baseline.git(),
             &self.rules.root,
             &mut self.record,
             &self.account,
@@ -285,7 +287,7 @@ impl OrderWorld<'_> {
             .record
             .folder()
             .path()
-            .join(UNDO)
+            .join(BACKUP)
             .join(attempt.to_string());
         let shown = InPrompt {
             whole: shown_whole,

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
+use code_commit_changes::BACKUP;
 use code_commit_engine::{Asked, HoldsFor, Line, Outcome, Recorded, Stored};
 use code_commit_logging::{Entry, FolderError, Journal, RunFolder};
 use code_commit_timeline::Steps;
@@ -13,9 +14,6 @@ use serde_json::Value;
 
 use super::format::{JOURNAL, RecordError, SETS, other_version, same_format};
 use super::texts::{Texts, visit_stored};
-
-/// Folder for pre-images in a run folder, one subfolder for each round.
-pub const UNDO: &str = "undo";
 
 /// The content of a run's journal.
 #[derive(Debug, Default)]
@@ -181,7 +179,7 @@ impl Past {
     pub(crate) fn sets_are_its_own(&self, run: &Path) -> Result<(), RecordError> {
         let failed = |source| FolderError::Io {
             doing: "read",
-            path: run.join(UNDO),
+            path: run.join(BACKUP),
             source,
         };
         let named = self.sets();
@@ -190,7 +188,10 @@ impl Past {
                 .get(&name)
                 .map_or(self.outcome().is_none(), |named| *named == hash);
             if !is_own {
-                let path = run.join(UNDO).join(name).join(code_commit_apply::MANIFEST);
+                let path = run
+                    .join(BACKUP)
+                    .join(name)
+                    .join(code_commit_apply::MANIFEST);
                 return Err(FolderError::Changed { path }.into());
             }
         }
@@ -264,7 +265,7 @@ fn is_torn(folder: &Path, stored: &Stored) -> bool {
 /// The names of the sets in a run folder, each with the SHA-256 of its manifest.
 pub(super) fn manifests(run: &Path) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    let entries = match code_commit_dir::list(run.join(UNDO)) {
+    let entries = match code_commit_dir::list(run.join(BACKUP)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         entries => entries?,
     };

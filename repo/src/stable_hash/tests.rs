@@ -3,6 +3,8 @@
     reason = "the tests write their trees plainly"
 )]
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::fs::symlink;
 
 use super::*;
@@ -78,18 +80,6 @@ fn a_name_cannot_stand_in_for_a_content() {
     assert_ne!(hash(&[("a", ""), ("b", "")]), hash(&[("a", "b")]));
 }
 
-/// A command may have closed it; root can read it all the same.
-#[test]
-fn a_folder_that_cannot_be_read_is_not_empty_and_no_error() {
-    let tree = tempfile::tempdir().unwrap();
-    let closed = tree.path().join("closed");
-    fs::create_dir(&closed).unwrap();
-    fs::write(closed.join("file"), "").unwrap();
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    assert_eq!(empty_folders(tree.path()).unwrap(), []);
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
-}
-
 /// Whoever left them there would stop every order after it. Root can read them all the same.
 #[test]
 fn what_may_not_be_read_counts_by_its_name_and_is_no_error() {
@@ -107,36 +97,4 @@ fn what_may_not_be_read_counts_by_its_name_and_is_no_error() {
     assert_eq!(hash(), open);
     let by_name = hex(&Sha256::digest(b"a\x001\0closed\0\0\0secret\0\0\0"));
     assert_eq!(closed, if is_root { open } else { by_name });
-}
-
-#[test]
-fn empty_folders_are_found_and_made_again_with_their_modes() {
-    let tree = tree(&[("src/a", ""), (".git/refs/x", "")]);
-    let root = tree.path();
-    for folder in ["empty/inner", "src/none", "linked"] {
-        fs::create_dir_all(root.join(folder)).unwrap();
-    }
-    fs::create_dir_all(root.join(".git/objects")).unwrap();
-    symlink("a", root.join("linked/link")).unwrap();
-    fs::set_permissions(root.join("empty/inner"), fs::Permissions::from_mode(0o700)).unwrap();
-    let found = empty_folders(root).unwrap();
-    let names: Vec<&str> = found
-        .iter()
-        .map(|folder| folder.path.to_str().unwrap())
-        .collect();
-    assert_eq!(names, ["empty", "empty/inner", "src/none"]);
-    fs::remove_dir_all(root.join("empty")).unwrap();
-    restore_empty_folders(root, &found).unwrap();
-    assert_eq!(empty_folders(root).unwrap(), found);
-}
-
-#[test]
-fn an_empty_folder_is_not_made_again_behind_a_link() {
-    let (tree, outside) = (tree(&[("a", "")]), tempfile::tempdir().unwrap());
-    fs::create_dir_all(tree.path().join("build/sub")).unwrap();
-    let found = empty_folders(tree.path()).unwrap();
-    fs::remove_dir_all(tree.path().join("build")).unwrap();
-    symlink(outside.path(), tree.path().join("build")).unwrap();
-    assert!(restore_empty_folders(tree.path(), &found).is_err());
-    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
 }

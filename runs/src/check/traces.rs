@@ -29,7 +29,7 @@ pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
         .flatten()
         .map(|entry| entry.path());
     let stale = |run: &PathBuf| {
-        is_check(run, state) && !is_listed(run) && !code_commit_perform::has_taken_in(run)
+        is_check(run, state) && !is_listed(run) && !code_commit_changes::has_taken_in(run)
     };
     runs.filter(stale)
         .for_each(|run| discard(&records::open(&run)));
@@ -39,7 +39,7 @@ pub(crate) fn sweep(tree: &WorkTree, state: &Path) -> Result<(), Failure> {
 /// Removes the record of a check whose changes are reverted, unless it keeps what was in the tree.
 pub(crate) fn put_away(tree: &WorkTree, folder: &RunFolder) -> Result<(), Failure> {
     Registry::of(tree).forget(folder.path())?;
-    if !code_commit_perform::has_taken_in(folder.path()) {
+    if !code_commit_changes::has_taken_in(folder.path()) {
         discard(folder);
     }
     Ok(())

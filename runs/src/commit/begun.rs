@@ -77,12 +77,11 @@ pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<()
     let policy = plan.policy(tree);
     let tracked: HashSet<PathBuf> = tree.tracked_paths()?.into_iter().collect();
     // Ignore rules that git itself ignores are a tool's product, which the tool writes anew.
-    let products = guard.ignored_of(guard.protected_anywhere().map(PathBuf::from));
     let decides = guard
         .protected_anywhere()
         .filter(|path| policy.refuses(path).is_some())
         .map(PathBuf::from)
-        .filter(|path| tracked.contains(path) || !products.has(path));
+        .filter(|path| tracked.contains(path) || !guard.ignores(path));
     let more = dot_gits.into_iter().chain(protected).chain(decides);
     plan.sealed
         .extend(more.filter(|path| known.insert(path.clone())));

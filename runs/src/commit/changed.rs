@@ -35,7 +35,7 @@ pub(crate) fn refuse(
     let left = || {
         let rounds = undo_folders(run.path())?;
         // A run that was killed right after it had restored the tree restores it again.
-        let restored = plan.restore_on_failure && code_commit_perform::were_undone(&rounds);
+        let restored = plan.restore_on_failure && code_commit_changes::were_undone(&rounds);
         anyhow::Ok(if restored {
             code_commit_apply::hashes_before(&rounds)
         } else {

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use code_commit_apply::ApplyError;
+use code_commit_changes::BACKUP;
 use code_commit_logging::RunFolder;
-use code_commit_perform::{Fault, UNDO};
+use code_commit_perform::Fault;
 
 use crate::changes::{self, FileChange};
 use crate::exit::{Exit, Failure};
@@ -32,7 +33,7 @@ pub(crate) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
         return Failure::new(Exit::TreeNotRestored, error).help(help);
     }
     if matches!(error, Fault::Restore(_)) || leaves_tree_changed(&error) {
-        let kept = folder.path().join(UNDO);
+        let kept = folder.path().join(BACKUP);
         let help = format!(
             "the old contents are in {}; what happened: code-commit show {name}",
             kept.display()

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use code_commit_changes::ChangeEngine;
 use code_commit_engine::{Apply, Ask, Build, Commit, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
 use code_commit_loop_commit::{Brief, Inputs, Limits, OnFailure, commit, committed, implement};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{INPUTS, Writer};
-use code_commit_perform::Account;
 use code_commit_repo::WorkTree;
 use code_commit_select::{bytes, tokens};
 use code_commit_settings::Settings;
@@ -247,7 +247,7 @@ impl Plan {
 
     /// What a build may change besides its products: not what decides whether the work is done, nor an input.
     /// Skips files that the harness writes.
-    pub(crate) fn account(&self, tree: &WorkTree) -> Account {
+    pub(crate) fn account(&self, tree: &WorkTree) -> ChangeEngine {
         let binds = self.task.binds();
         let may_write = self.settings.may_write.iter().map(|pattern| &pattern.value);
         let policy = self.protecting(Policy::build(binds).may_write(may_write), tree);
@@ -258,7 +258,7 @@ impl Plan {
                 .map(|row| PathBuf::from(row.at_root()))
                 .collect()
         };
-        let account = Account::new("the build", policy, paths(Writer::Harness)).of(tree);
+        let account = ChangeEngine::new("the build", policy, paths(Writer::Harness)).of(tree);
         account.with_products(paths(Writer::Build))
     }
 

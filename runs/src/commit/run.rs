@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
+use code_commit_changes::ChangeEngine;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop, Stored};
 use code_commit_guard::Guard;
@@ -13,7 +14,7 @@ use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_commit::still_holds;
 use code_commit_names::ours::AGENT_CONFIG;
-use code_commit_perform::{Account, BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
+use code_commit_perform::{BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::Counts;
 use code_commit_runner::Confinement;
@@ -358,8 +359,8 @@ pub(crate) fn account(
     plan: &Plan,
     tree: &WorkTree,
     confinement: &Confinement,
-) -> Result<Account, Failure> {
-    sandbox::in_view(plan.account(tree), tree, confinement)
+) -> Result<ChangeEngine, Failure> {
+    sandbox::in_overlay(plan.account(tree), tree, confinement)
 }
 
 pub(crate) fn build_command(

@@ -178,8 +178,8 @@ pub(super) fn clear_up(
         output.warn(&format!(
             "the run {} was not finished; since something was committed after it, it is not rolled back{}",
             run.run.display(),
-            if code_commit_perform::has_taken_in(&run.run) {
-                "; what it had moved aside is in `left-…` there"
+            if code_commit_changes::has_taken_in(&run.run) {
+                "; what it had moved aside is in `backup/left…` there"
             } else {
                 ""
             },
@@ -192,9 +192,10 @@ pub(super) fn clear_up(
         let has_written = !code_commit_perform::undo_folders(into)
             .map_err(|error| not_restored(error, into))?
             .is_empty();
-        let warnings = run
-            .baseline(git.clone())
-            .restore(lock, tree.root(), into)
+        let mut baseline = run.baseline(git.clone());
+        let warnings = baseline
+            .reopen(tree.root(), into)
+            .and_then(|()| baseline.restore(lock, tree.root(), into))
             .map_err(|error| not_restored(error, into))?;
         if has_written || !warnings.is_empty() {
             output.warn("a run was killed here; the tree is as it was before it");

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use code_commit_guard::Guard;
 use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
-use code_commit_perform::{Baseline, Ignored};
+use code_commit_perform::Baseline;
 use code_commit_prompt::order::Context;
 use code_commit_repo::{Git, WorkTree};
 
@@ -59,7 +59,7 @@ pub(super) fn prepare(
         preflight::identity(git)?;
     }
     let guard = preflight::guard(&site.trusted, &read, settings)?;
-    let baseline = baseline(tree, git)?;
+    let baseline = baseline(git)?;
     let unfinished = match known {
         Some(known) => known,
         None => {
@@ -156,26 +156,14 @@ fn anew(
     ))
 }
 
-fn baseline(tree: &WorkTree, git: &Git) -> Result<Baseline, Failure> {
+fn baseline(git: &Git) -> Result<Baseline, Failure> {
     let commit = git.commit_of("HEAD")?.ok_or_else(|| {
         Failure::refused(
             anyhow!("the repository has no commit yet"),
             "commit what is there first",
         )
     })?;
-    let empty_folders = code_commit_repo::empty_folders(tree.root()).map_err(|error| {
-        Failure::refused(error, "every folder of the repository must be readable")
-    })?;
-    let ignored = Ignored::look(git, tree.root()).map_err(|error| {
-        Failure::refused(error, "every folder of the repository must be readable")
-    })?;
-    Ok(Baseline {
-        git: git.clone(),
-        commit,
-        head: git.head()?,
-        empty_folders,
-        ignored,
-    })
+    Ok(Baseline::of(git.clone(), commit, git.head()?))
 }
 
 fn inputs(

@@ -5,10 +5,11 @@ use std::io;
 use std::path::Path;
 
 use anyhow::anyhow;
+use code_commit_changes::BACKUP;
 use code_commit_engine::{Kept, Line, Outcome, Stored};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
-use code_commit_perform::Past;
+use code_commit_perform::{BASELINE, Past};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 
@@ -49,7 +50,19 @@ const BEGINNING: [&str; 3] = [WORK_ORDER, INPUTS, RUN_JSON];
 pub(crate) fn is_beginning(run: &Path) -> io::Result<bool> {
     for entry in code_commit_dir::list(run)? {
         let name = entry?.file_name();
+        if name == BACKUP && holds_only_the_baseline(&run.join(BACKUP))? {
+            continue;
+        }
         if !BEGINNING.iter().any(|own| name == *own) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn holds_only_the_baseline(backup: &Path) -> io::Result<bool> {
+    for entry in code_commit_dir::list(backup)? {
+        if entry?.file_name() != BASELINE {
             return Ok(false);
         }
     }
@@ -61,7 +74,7 @@ pub(crate) fn discard_beginning(run: &Path) -> io::Result<bool> {
     if !is_beginning(run)? {
         return Ok(false);
     }
-    for name in BEGINNING {
+    for name in BEGINNING.into_iter().chain([BACKUP]) {
         code_commit_dir::remove(&run.join(name))?;
     }
     fs::remove_dir(run).map(|()| true)

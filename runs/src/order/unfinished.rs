@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use code_commit_perform::{Baseline, Ignored};
-use code_commit_repo::{EmptyFolder, Git, Head};
+use code_commit_perform::Baseline;
+use code_commit_repo::{Git, Head};
 use serde::{Deserialize, Serialize};
 
 /// Its name in the state folder.
@@ -25,8 +25,6 @@ pub(crate) struct Unfinished {
     pub commit: String,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// Folders unknown to git, with their modes.
-    pub empty_folders: Vec<(PathBuf, u32)>,
     /// Whether the tree was restored before the run ended.
     pub restored: bool,
 }
@@ -39,7 +37,6 @@ impl Unfinished {
         tree_hash_before: String,
         baseline: &Baseline,
     ) -> Self {
-        let folder = |folder: &EmptyFolder| (folder.path.clone(), folder.mode);
         Self {
             run,
             work_order_hash: work_order_hash.to_owned(),
@@ -50,7 +47,6 @@ impl Unfinished {
                 Head::Branch(name) => Some(name.clone()),
                 Head::Detached => None,
             },
-            empty_folders: baseline.empty_folders.iter().map(folder).collect(),
             restored: false,
         }
     }
@@ -88,19 +84,10 @@ impl Unfinished {
         code_commit_dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
 
-    /// The state to restore. The files that git ignores are not known any more.
+    /// The state to restore.
     pub(crate) fn baseline(&self, git: Git) -> Baseline {
-        let folder = |(path, mode): &(PathBuf, u32)| EmptyFolder {
-            path: path.clone(),
-            mode: *mode,
-        };
-        Baseline {
-            git,
-            commit: self.commit.clone(),
-            head: self.branch.clone().map_or(Head::Detached, Head::Branch),
-            empty_folders: self.empty_folders.iter().map(folder).collect(),
-            ignored: Ignored::default(),
-        }
+        let head = self.branch.clone().map_or(Head::Detached, Head::Branch);
+        Baseline::of(git, self.commit.clone(), head)
     }
 }
 
@@ -125,7 +112,6 @@ mod tests {
             tree_hash_before: String::new(),
             commit: String::new(),
             branch: None,
-            empty_folders: Vec::new(),
             restored: false,
         };
         run.write(state.path()).unwrap();

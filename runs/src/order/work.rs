@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_apply::Lock;
+use code_commit_changes::ChangeEngine;
 use code_commit_dir::Interrupt;
 use code_commit_engine::{
     HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
@@ -19,7 +20,7 @@ use code_commit_loop_order::{
 };
 use code_commit_names::Binds;
 use code_commit_perform::{
-    Account, Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
+    Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
 };
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Counts, GOOD, printable, printable_name};
@@ -218,7 +219,7 @@ impl Loop for Order<'_> {
         } = **setting;
         let Opened {
             guard,
-            baseline,
+            mut baseline,
             confinement,
             sealed,
         } = ready;
@@ -239,7 +240,14 @@ impl Loop for Order<'_> {
         asking
             .spending
             .count(&past.lines, settings.model.value.first());
-        let account = sandbox::in_view(account(inputs, settings, tree, run), tree, &confinement)?;
+        let account = account(inputs, settings, own(tree, run)).of(tree);
+        let account = sandbox::in_overlay(account, tree, &confinement)?;
+        let warning = baseline
+            .begin(&guard, run, own(tree, run))
+            .map_err(cannot_begin)?;
+        if let Some(warning) = warning {
+            host.output.warn(&warning.message);
+        }
         // From now on the tree is in the middle of this run.
         let mut unfinished = self.unfinished.borrow_mut();
         unfinished.restored = false;
@@ -400,16 +408,18 @@ fn help(over: &Over<'_, Ended>) -> Option<String> {
 }
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
-fn account(inputs: &Inputs, settings: &Settings, tree: &WorkTree, run: &Path) -> Account {
-    let state = PathBuf::from(code_commit_names::ours::STATE);
-    let own = verdict::out_in_tree(tree.root(), run)
-        .into_iter()
-        .chain([state])
-        .collect();
+fn account(inputs: &Inputs, settings: &Settings, own: Vec<PathBuf>) -> ChangeEngine {
     let may_change = match settings.byproducts.value {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always)
             .may_write(settings.may_write.iter().map(|pattern| &pattern.value)),
     };
-    Account::new("a command", may_change, own).of(tree)
+    ChangeEngine::new("a command", may_change, own)
+}
+
+/// What the harness itself writes into the tree.
+fn own(tree: &WorkTree, run: &Path) -> Vec<PathBuf> {
+    let state = PathBuf::from(code_commit_names::ours::STATE);
+    let out = verdict::out_in_tree(tree.root(), run).into_iter();
+    out.chain([state]).collect()
 }

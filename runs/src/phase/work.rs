@@ -12,7 +12,7 @@ use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_loop_phase::{Inputs, Phases, Role, Start};
 use code_commit_names::ours::ABL;
 use code_commit_perform::{
-    AgentFault, AgentUsage, AgentWorld, COPIES, Guarded, Kept, Observer, Past, ShellSettings,
+    AgentFault, AgentUsage, AgentWorld, Copies, Guarded, Observer, Past, ShellSettings,
 };
 use code_commit_runner::{Confinement, Env, Probed};
 use code_commit_settings::{Keys, Settings};
@@ -20,9 +20,7 @@ use serde_json::{Map, Value};
 
 use super::act::roles::Team;
 use super::act::{Plan, Request, WORDS, end};
-use crate::agents::{
-    PATIENCE, can_be_told, can_keep, keep_uncommitted, limits, say_uncommitted, warn_of_calls,
-};
+use crate::agents::{PATIENCE, can_be_told, can_keep, limits, warn_of_calls};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::life::{Facts, Ground, Loop, Over, TakesBack};
@@ -138,7 +136,9 @@ impl<'p> Phase<'p> {
             .iter()
             .map(|known| known.path(&self.site.root))
             .find(is_it);
-        if let Some(run) = newest.filter(|run| self.args.new && run.join(COPIES).is_dir()) {
+        if let Some(run) =
+            newest.filter(|run| self.args.new && code_commit_changes::has_copies(run))
+        {
             self.site.host.output.warn(&format!(
                 "{} was killed while a role worked: what that role changed and may not is left as it is now",
                 records::name(&run)
@@ -216,13 +216,6 @@ impl Loop for Phase<'_> {
             ..
         } = ground;
         let cast = self.team()?;
-        if past.lines.is_empty() {
-            keep_uncommitted(
-                &cast.repositories(),
-                record.folder().path(),
-                self.site.host.output,
-            )?;
-        }
         Ok(AgentWorld {
             record,
             cast,
@@ -233,6 +226,7 @@ impl Loop for Phase<'_> {
                 confinement: Confinement::off(),
                 timeout: None,
                 limits: code_commit_runner::Limits::default(),
+                hidden: Vec::new(),
             },
             watch: Box::new(Lines::new(self.site.host.output.clone())),
             around: Box::new(|name| {
@@ -241,7 +235,7 @@ impl Loop for Phase<'_> {
                     .map_or_else(|| Ok(Box::new(()) as Guarded), Counter::open)
             }),
             cancel,
-            kept: Kept::default(),
+            copies: Copies::default(),
             limits: limits(&self.settings),
             used: AgentUsage::of(&past.lines),
             holds_for,
@@ -261,9 +255,9 @@ impl Loop for Phase<'_> {
                 .into_iter()
                 .find(|role| role.name() == name)
         };
-        let copies = world.record.folder().path().join(COPIES);
+        let run = world.record.folder().path().to_owned();
         let restored = |_: &[String]| {
-            let forgotten = code_commit_perform::forget_copies(&copies);
+            let forgotten = code_commit_changes::forget_copies(&run);
             Ok(forgotten.context("cannot remove what a killed run has left")?)
         };
         WORDS.settle::<Phases, _>(world, past, role_of, restored, self.site.host.output)
@@ -287,12 +281,7 @@ impl Loop for Phase<'_> {
         )
     }
 
-    fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        say_uncommitted(
-            &world.cast.repositories(),
-            world.record.folder().path(),
-            self.site.host.output,
-        );
+    fn ended(&self, _: &Outcome, _: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
         Ok(())
     }
 

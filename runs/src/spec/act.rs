@@ -9,14 +9,12 @@ use code_commit_logging::{RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
 use code_commit_loop_spec::{CommitScope, Files, Inputs, Place, Role, Specs, still_holds};
 use code_commit_names::ours::{PROJECT_FILE, SPEC_CONFIG};
-use code_commit_perform::{
-    AgentFault, AgentLimits, AgentUsage, AgentWorld, COPIES, Observer, Past,
-};
+use code_commit_perform::{AgentFault, AgentLimits, AgentUsage, AgentWorld, Observer, Past};
 use code_commit_settings::{CommitScope as Scope, Origin, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::agents::{Words, keep_uncommitted, limits, say_uncommitted};
+use crate::agents::{Words, limits};
 use crate::exit::Failure;
 use crate::life::{Facts, Ground, Life, Loop, Over, TakesBack};
 use crate::records::{self, NewRun};
@@ -164,7 +162,7 @@ impl<'s> Spec<'s> {
             return Ok(());
         }
         project::forget_session(&self.site.root, &Files::of(&begun.inputs.id));
-        if run.join(COPIES).is_dir() {
+        if code_commit_changes::has_copies(&run) {
             let name = records::name(&run);
             self.site.host.output.warn(&format!(
                 "{name} was killed while an agent worked: what that agent changed and may not is left as it is now; code-commit spec run --resume would have put it back"
@@ -260,10 +258,6 @@ impl Loop for Spec<'_> {
             ..
         } = ground;
         let (files, output) = (Files::of(&plan.inputs.id), site.host.output);
-        let repositories = workspace.repositories(workspace.never_copied());
-        if past.lines.is_empty() {
-            keep_uncommitted(&repositories, record.folder().path(), output)?;
-        }
         let folder = record.folder().clone();
         let holds_for = move |outcome: &Outcome, interrupt: Interrupt<'_>| {
             let now = holds_for(outcome, interrupt);
@@ -327,13 +321,7 @@ impl Loop for Spec<'_> {
         code_commit_loop_spec::spec(harness, &plan.inputs)
     }
 
-    fn ended(&self, _: &Outcome, world: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        let repositories = self.workspace.repositories(self.workspace.never_copied());
-        say_uncommitted(
-            &repositories,
-            world.record.folder().path(),
-            self.site.host.output,
-        );
+    fn ended(&self, _: &Outcome, _: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
         Ok(())
     }
 

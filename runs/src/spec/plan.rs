@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_agent::{Home, Spawn};
+use code_commit_changes::BACKUP;
 use code_commit_logging::{RunFolder, Stamp};
-use code_commit_perform::{TAKEN, watch_over};
+use code_commit_perform::watch_over;
 use code_commit_prompt::spec::{Who, system};
 use code_commit_report::printable;
 
@@ -37,7 +38,7 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
     let role = workspace.role(watched.clone(), workspace.access(Mailboxes::Open));
     let who = system(Who::Plan, &workspace.config.specs);
     let spawn = spawn(&role, &who);
-    let (done, put_back) = watch_over(&watched, scratch.path(), || {
+    let (done, put_back) = watch_over(&watched, TAKEN, scratch.path(), || {
         code_commit_agent::interactive(&role.worker.cli, &spawn, &workspace.cancel)
     })
     .map_err(|error| WORDS.fault(error, &scratch))?;
@@ -45,11 +46,14 @@ pub fn run(root: &Path, args: &AgentOptions, host: Host<'_>) -> Result<Exit, Fai
         output.warn(&format!(
             "{} may not be changed while planning: it was restored; the other version is in {}",
             printable(path),
-            scratch.path().join(TAKEN).display()
+            scratch.path().join(BACKUP).join(TAKEN).display()
         ));
     }
     Ok(Exit::Handed(done.map_err(anyhow::Error::from)?))
 }
+
+/// What the agent changed and may not.
+const TAKEN: &str = "left";
 
 fn spawn<'r>(role: &'r code_commit_perform::Role, who: &'r str) -> Spawn<'r> {
     Spawn {

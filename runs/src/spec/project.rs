@@ -320,7 +320,7 @@ pub(crate) fn forget_copies(runs: &Path) -> io::Result<()> {
     for entry in code_commit_dir::list(runs)? {
         let run = entry?;
         if run.file_type()?.is_dir() {
-            code_commit_perform::forget_copies(&run.path().join(code_commit_perform::COPIES))?;
+            code_commit_changes::forget_copies(&run.path()).map_err(io::Error::other)?;
         }
     }
     Ok(())

@@ -6,7 +6,6 @@ mod watched;
 pub(super) use access::{Ground, Mailboxes};
 pub(super) use watched::put_back;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,11 +15,9 @@ use code_commit_agent::{Installed, Key, Kind};
 use code_commit_apply::{Lock, LockError};
 use code_commit_engine::{Agents, HoldsFor, Named as _};
 use code_commit_logging::Redactor;
-use code_commit_loop_spec::{
-    Files, Inputs, PROJECT, Place, Repository as Where, Role, STORE, Specs, WIP,
-};
+use code_commit_loop_spec::{Files, Inputs, Place, Repository as Where, Role, STORE, Specs, WIP};
 use code_commit_perform::{
-    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Counted, Kept, Record, Repository,
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Copies, Counted, Record, Repository,
     ShellSettings, Watched, Worker,
 };
 use code_commit_repo::Git;
@@ -248,11 +245,12 @@ impl<'b> Workspace<'b> {
                 confinement: self.probed.confine(self.shell_access()),
                 timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
                 limits,
+                hidden: self.hidden(),
             },
             watch,
             around: Box::new(|_| Ok(Box::new(()))),
             cancel: cancel.clone(),
-            kept: Kept::default(),
+            copies: Copies::default(),
             limits: AgentLimits::default(),
             used: AgentUsage::default(),
             holds_for: Box::new(|_, _| HoldsFor::default()),
@@ -297,23 +295,19 @@ impl<'b> Workspace<'b> {
         )
     }
 
-    /// What a run keeps no copies of: its own files, and what agents may not see. They can read the record of their run.
-    pub(super) fn never_copied(&self) -> Vec<String> {
+    /// What the sandbox hides from agents: they can read the copies in the record of their run.
+    fn hidden(&self) -> Vec<String> {
         let hidden = keys::hidden_from_agents(&self.root).into_iter();
-        let hidden = hidden
-            .filter_map(|path| Some(path.strip_prefix(&self.root).ok()?.to_str()?.to_owned()));
-        hidden.chain([STORE.to_owned()]).collect()
-    }
-
-    /// The project's own, but for what is excluded.
-    pub(super) fn repositories(&self, exclude: Vec<String>) -> BTreeMap<String, Repository> {
-        BTreeMap::from([(
-            PROJECT.to_owned(),
-            Repository {
-                git: self.git.clone(),
-                exclude,
-            },
-        )])
+        let below = |path: PathBuf| {
+            Some(format!(
+                "/{}",
+                path.strip_prefix(&self.root).ok()?.to_str()?
+            ))
+        };
+        hidden
+            .filter(|_| self.probed.rung != Rung::Off)
+            .filter_map(below)
+            .collect()
     }
 
     /// An agent that works on what is `watched`, behind these walls.

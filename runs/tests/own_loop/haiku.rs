@@ -4,13 +4,14 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use code_commit_changes::ChangeEngine;
 use code_commit_engine::{Apply, Ask, AskAnswer, Harness as _, Journaled, Outcome, Stop};
 use code_commit_guard::{Guard, Policy};
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Redactor, RunFolder};
 use code_commit_names::Binds;
 use code_commit_perform::{
-    Account, Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent,
+    Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent,
 };
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
@@ -153,7 +154,7 @@ impl Loop for Haiku<'_> {
             model,
             asking: Asking::default(),
             build,
-            account: Account::new("nothing", Policy::build(Binds::Commit), Vec::new()),
+            account: ChangeEngine::new("nothing", Policy::build(Binds::Commit), Vec::new()),
             codebase: "".into(),
             layout: Layout::NumberFirst,
             said_log: None,

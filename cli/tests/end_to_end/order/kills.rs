@@ -148,10 +148,10 @@ fn another_order_finds_the_baseline_behind_a_killed_run_and_what_somebody_wrote_
     let kept = scene
         .runs()
         .iter()
-        .flat_map(|run| fs::read_dir(run).unwrap())
+        .flat_map(|run| fs::read_dir(run.join("backup")).unwrap())
         .any(|entry| {
             let path = entry.unwrap().path();
-            path.display().to_string().contains("/left-") && path.join("mine").is_file()
+            path.display().to_string().contains("/left") && path.join("mine").is_file()
         });
     assert!(kept);
 }

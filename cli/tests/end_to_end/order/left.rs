@@ -21,15 +21,16 @@ fn failed(scene: &Scene, does: &str) -> Ran {
 
 /// Where the copies of the only rollback are.
 fn left(scene: &Scene) -> Vec<PathBuf> {
-    let entries = fs::read_dir(&scene.runs()[0])
-        .unwrap()
+    let entries = fs::read_dir(scene.runs()[0].join("backup"))
+        .into_iter()
+        .flatten()
         .map(|entry| entry.unwrap().path());
     entries
         .filter(|path| {
             path.file_name()
                 .unwrap()
                 .to_string_lossy()
-                .starts_with("left-")
+                .starts_with("left")
         })
         .collect()
 }
@@ -84,8 +85,18 @@ fn no_file_that_somebody_saves_while_an_order_fails_is_lost() {
         std::thread::yield_now();
     }
     assert_eq!(run.wait().unwrap().code(), Some(1));
-    let folders: Vec<PathBuf> = left(&scene)
-        .into_iter()
+    // What was taken out a second time lies in a folder with a number.
+    let numbered = |left: &PathBuf| {
+        (2..99)
+            .map(|n| left.join(n.to_string()))
+            .collect::<Vec<_>>()
+    };
+    let left = left(&scene);
+    let folders: Vec<PathBuf> = left
+        .iter()
+        .flat_map(numbered)
+        .filter(|folder| folder.is_dir())
+        .chain(left.clone())
         .chain([scene.root().to_owned()])
         .collect();
     let is_there = |number: &u32| {
@@ -199,7 +210,8 @@ fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tr
         ran.err
     );
     assert!(
-        ran.err.contains("are not restored: ignored/ (2 files)"),
+        ran.err
+            .contains("are not restored: ignored/data, ignored/deep/more"),
         "{}",
         ran.err
     );

@@ -171,7 +171,7 @@ fn a_wrong_base_hash_ends_in_stale_context() {
         );
         assert!(is_told("refused") && !is_told("written"), "{journal}");
         assert!(
-            !scene.runs()[0].join("undo/1").exists(),
+            !scene.runs()[0].join("backup/1").exists(),
             "no transaction was begun"
         );
     }

@@ -341,12 +341,12 @@ fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
     scene.write("src/person.txt", "precious\n");
     scene.write("src/notes", "mine\n");
     let ran = scene.run(&["run"]);
-    let warning = "not committed when the run began, and changed or removed since: notes, person.txt; as it was: ";
+    let warning = "the builder agent changed or removed notes, person.txt, not committed before; what was there is in ";
     let (_, place) = ran
         .err
         .split_once(warning)
         .unwrap_or_else(|| panic!("{ran:?}"));
-    let place = place.lines().next().unwrap().replace("[TOP]/project/", "");
+    let place = format!(".abl/logs/{}", place.lines().next().unwrap());
     assert_eq!(scene.read(&format!("{place}/person.txt")), "precious\n");
 }
 

@@ -31,7 +31,7 @@ fn what_the_configuration_protects_no_role_changes() {
     );
     assert!(
         ran.err
-            .contains("it lies as it was changed in taken-1 of the run's folder"),
+            .contains("it lies as it was changed in backup/left-by-turn-1 of the run's folder"),
         "{}",
         ran.err
     );
@@ -80,7 +80,7 @@ fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
 fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     let scene = protected(&[(
         "builder-1",
-        &format!("{EVIL}; rm -r ../.abl/logs/*/before/keep"),
+        &format!("{EVIL}; rm -r ../.abl/logs/*/backup/before/files/keep"),
     )]);
     let ran = scene.run(&["run"]);
     assert!(

@@ -34,7 +34,7 @@ fn audits_and_talks_that_are_over_go_and_each_kind_keeps_its_own() {
     // As a talk leaves it that has written what it was not to.
     for name in ["2026-01-01-00-00-00-plan", "2026-01-02-00-00-00-plan-2"] {
         scene.write(
-            &format!(".git/code-commit/spec/{name}/taken/src.txt"),
+            &format!(".git/code-commit/spec/{name}/backup/left/src.txt"),
             "by the agent\n",
         );
     }

@@ -250,8 +250,14 @@ fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
     let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
     let copies = || {
         let runs = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap();
-        runs.filter(|run| run.as_ref().unwrap().path().join("before/src.txt").exists())
-            .count()
+        runs.filter(|run| {
+            run.as_ref()
+                .unwrap()
+                .path()
+                .join("backup/before/tree")
+                .exists()
+        })
+        .count()
     };
     assert_eq!((scene.run().code, copies()), (None, 1));
     let next = scene.spec(&["run", "--focus", "Add X", "--new"]);
@@ -379,7 +385,7 @@ fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
 /// Without a sandbox an agent can do to the copies what it likes.
 #[test]
 fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
-    let evil = "echo EVIL > tests/t.sh; echo EVIL > tests/u.sh; rm .git/code-commit/spec/*/before/tests/t.sh; say '<DONE>all</DONE>'";
+    let evil = "echo EVIL > tests/t.sh; echo EVIL > tests/u.sh; rm .git/code-commit/spec/*/backup/before/files/tests/t.sh.before; say '<DONE>all</DONE>'";
     let scene = protected(&[PLAN, evil]);
     scene.write("tests/u.sh", "mine\n");
     let ran = scene.run();
@@ -394,7 +400,7 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
 
 #[test]
 fn a_watch_does_not_go_on_over_a_tree_that_could_not_be_put_back() {
-    let evil = "echo EVIL > tests/t.sh; rm .git/code-commit/spec/*/before/tests/t.sh; say '<DONE>all</DONE>'";
+    let evil = "echo EVIL > tests/t.sh; rm .git/code-commit/spec/*/backup/before/files/tests/t.sh.before; say '<DONE>all</DONE>'";
     let scene = protected(&[PLAN, evil, PLAN]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
     scene.write(".cuggino/backlog/b.md", "do B\n");
@@ -522,7 +528,7 @@ fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
     }
     let ran = scene.spec(&["run", "--focus", "X"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let warning = "not committed when the run began, and changed or removed since: person.txt, src.txt; as it was: ";
+    let warning = "the implementing agent changed or removed person.txt, src.txt, not committed before; what was there is in ";
     assert!(ran.err.contains(warning), "{}", ran.err);
     let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
         .unwrap()
@@ -530,7 +536,7 @@ fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
         .unwrap()
         .unwrap();
     let kept =
-        |name: &str| std::fs::read_to_string(run.path().join("uncommitted/project").join(name));
+        |name: &str| std::fs::read_to_string(run.path().join("backup/left-by-turn-2").join(name));
     assert_eq!(kept("person.txt").unwrap(), "precious\n");
     assert_eq!(kept("src.txt").unwrap(), "edited\n");
     assert!(kept("same.txt").is_err());
@@ -545,7 +551,7 @@ fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_
         std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
         let precious = scene
             .home()
-            .join("theirs/2026-01-01-00-00-00/before/precious");
+            .join("theirs/2026-01-01-00-00-00/backup/precious");
         std::fs::create_dir_all(&precious).unwrap();
         let to = if link.ends_with("spec") {
             "theirs"

@@ -114,7 +114,7 @@ fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
     assert_eq!(scene.read("src.txt"), "agent\n");
     assert!(
         ran.err
-            .contains("tests/deep/new may not be changed by the implementing agent"),
+            .contains("tests/deep may not be changed by the implementing agent"),
         "{}",
         ran.err
     );

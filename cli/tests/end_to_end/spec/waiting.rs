@@ -328,7 +328,7 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
             .any(|fact| fact == "turned")
     );
     assert!(
-        said.contains("it lies as it was changed in taken-1 of the run's folder"),
+        said.contains("it lies as it was changed in backup/left-by-turn-1 of the run's folder"),
         "{said}"
     );
     let folder = said
@@ -336,7 +336,8 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
         .find_map(|line| line.strip_prefix("log: "))
         .unwrap();
     assert_eq!(
-        std::fs::read_to_string(std::path::Path::new(folder).join("taken-1/src.txt")).unwrap(),
+        std::fs::read_to_string(std::path::Path::new(folder).join("backup/left-by-turn-1/src.txt"))
+            .unwrap(),
         "x\n"
     );
 }

@@ -18,6 +18,10 @@ pub const LATER: [&str; 8] = [
 /// Names that only a person writes, in any folder.
 pub const PERSONS: [&str; 3] = [".gitignore", ".gitmodules", ".cuggino.json"];
 
+/// Configurations of a repository.
+pub const HARMLESS: &str = "[core]\n\tbare = false\n";
+pub const RUNS_A_PROGRAM: &str = "[core]\n\tfsmonitor = ./run\n";
+
 /// Who works in a turn: the first in a phase, the others in a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -71,14 +75,20 @@ impl Turn {
                 .get(folder.len() + 1..)
                 .and_then(|rest| rest.split('/').next());
             let parts = ["HEAD", "config", "objects", "refs"];
+            if is_ignored(folder) && now.text(&join(folder, "config")) == Some(HARMLESS) {
+                return false;
+            }
             let has = |tree: &Tree| parts.iter().all(|part| tree.has(&join(folder, part)));
             part.is_some_and(|part| parts.contains(&part))
                 && folder.rsplit('/').next() != Some(".git")
                 && has(now)
                 && !has(was)
         };
-        !path.ends_with(".git/config")
+        let is_harmless = is_ignored(path) && now.text(path) == Some(HARMLESS);
+        (is_harmless || !path.ends_with(".git/config"))
+            && !is_run_where_ignored(now, path)
             && !above(path).any(is_bare)
+            && !has_set_id(now, path)
             && (self.may_touch(path) || !self.counts(rules, was, now, path))
     }
 
@@ -95,31 +105,32 @@ impl Turn {
     /// Whether a file counts that is now at a path, or was: for git, or because somebody protects it, whether git ignores it or not.
     fn counts(self, rules: &Rules, was: &Tree, now: &Tree, path: &str) -> bool {
         let is_known = was.has(path) && !was.is_folder(path);
-        // Git lists no FIFO, and nothing of a repository that somebody makes. Among files that were there before, ignore rules count
+        // Git lists nothing of a repository that somebody makes. Among files that were there before, ignore rules count
         // like any file; in a new folder, they hide products.
+        let is_new = |path: &str| now.has(path) && !was.has(path);
         let is_unknown_to_git = || {
             let mut old = was
                 .paths()
                 .filter(|old| !was.is_folder(old) && rules.accounts_for(old));
-            now.get(path) == Some(&Node::Other)
-                || above(path).any(|folder| {
-                    now.has(&join(folder, ".git/HEAD"))
-                        || (now.text(&join(folder, ".gitignore")) == Some("*\n")
-                            && !old.any(|old| is_at_or_below(old, folder)))
-                })
+            above(path).any(|folder| {
+                is_new(&join(folder, ".git/HEAD"))
+                    || (now.text(&join(folder, ".gitignore")) == Some("*\n")
+                        && !old.any(|old| is_at_or_below(old, folder)))
+            })
         };
+        let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
         if path.split('/').any(|name| name == ".git") {
-            return false;
+            return is_watched && self.is_protected(path);
         }
         let hides_files = || {
             let counts = |old: &str| rules.accounts_for(old) || old.contains('\u{fffd}');
             let mut old = was.paths().filter(|old| !was.is_folder(old) && counts(old));
+            let is_in_ignored = above(path).any(|folder| !rules.accounts_for(folder));
             path.rsplit('/').next() == Some(".gitignore")
+                && !is_in_ignored
                 && old.any(|old| is_at_or_below(old, parent(path)))
         };
-        let is_watched = self.role == Role::Builder || self.role == Role::Implementing;
         (rules.accounts_for(path) && (is_known || !is_unknown_to_git()))
-            || path.contains('\u{fffd}')
             || hides_files()
             || (is_watched && self.is_protected(path))
     }
@@ -132,12 +143,20 @@ impl Turn {
         let (mut tree, mut loose) = (now.clone(), BTreeSet::new());
         for path in all {
             let (old, new) = (file(was, path), file(now, path));
+            if is_ignored(path)
+                && let Some(rest) = rest_of_dangerous(was, now, path)
+            {
+                loose.extend(rest);
+            }
             if old == new || self.may_leave(rules, was, now, path) {
                 continue;
             }
             // What has come in the place of its folders, or of itself, goes.
             for folder in above(path).filter(|_| old.is_some()) {
                 if !tree.is_folder(folder) {
+                    // What git ignored in it comes back with it.
+                    let inside = was.at_or_below(folder).into_iter();
+                    loose.extend(inside.filter(|path| !rules.accounts_for(path)));
                     tree.0.insert(
                         folder.to_owned(),
                         was.get(folder).cloned().unwrap_or(Node::Folder(0o755)),
@@ -196,6 +215,44 @@ pub fn is_ignored(path: &str) -> bool {
         || path
             .split('/')
             .any(|name| name.strip_suffix(".o").is_some())
+}
+
+/// Whether git would run what a command has put there, in a folder that git ignores.
+pub fn is_run_where_ignored(now: &Tree, path: &str) -> bool {
+    is_ignored(path) && git_runs(now, path).is_some()
+}
+
+/// The repository for which git would run what is at this path, or what it names.
+fn git_runs<'p>(now: &Tree, path: &'p str) -> Option<&'p str> {
+    let git = match path.strip_suffix("/config") {
+        Some(git) => Some(git).filter(|_| now.text(path) != Some(HARMLESS)),
+        None => {
+            (path.rsplit_once("/hooks/").map(|(git, _)| git)).filter(|_| !path.ends_with(".sample"))
+        }
+    };
+    git.filter(|git| {
+        ["HEAD", "objects", "refs"]
+            .iter()
+            .all(|part| now.has(&join(git, part)))
+    })
+}
+
+/// Whether git ignores a file here that is no product: by its own name, and no folder above it.
+pub fn is_apart(path: &str) -> bool {
+    is_ignored(path) && !above(path).any(is_ignored) && !is_at_or_below(path, "ign")
+}
+
+/// What else is in a repository of which git would run what has come to this path. The danger goes, and the rest may stay.
+fn rest_of_dangerous(was: &Tree, now: &Tree, path: &str) -> Option<Vec<String>> {
+    let git = git_runs(now, path).filter(|_| was.get(path) != now.get(path))?;
+    let mut rest = now.at_or_below(git);
+    rest.retain(|other| git_runs(now, other).is_none());
+    Some(rest)
+}
+
+/// It would run with the rights of whoever ran the command.
+fn has_set_id(now: &Tree, path: &str) -> bool {
+    matches!(now.get(path), Some(Node::File(mode, _)) if mode & 0o6000 != 0)
 }
 
 /// A character that no change may have in its path, or an end that other systems cut off.
@@ -291,6 +348,12 @@ impl Rules {
                 tree.0.insert(path.clone(), node.clone());
             }
         }
+        for path in now.paths().filter(|path| !self.accounts_for(path)) {
+            if let Some(rest) = rest_of_dangerous(was, now, path) {
+                tree.remove(path);
+                loose.extend(rest);
+            }
+        }
         let needed: Vec<String> = tree
             .paths()
             .flat_map(|path| above(path).map(str::to_owned))
@@ -319,7 +382,12 @@ impl Rules {
         // A cache of some tool, which git would not show.
         let ignores_itself = now.text(&join(path, ".gitignore")) == Some("*\n");
         let stood_for_a_link = was.has(path) && !was.is_file(path);
-        self.refuses(path, true) || is_closed || is_repository || ignores_itself || stood_for_a_link
+        // Where a file was that may not be changed, no folder stays.
+        self.refuses(path, !was.has(path))
+            || is_closed
+            || is_repository
+            || ignores_itself
+            || stood_for_a_link
     }
 }
 

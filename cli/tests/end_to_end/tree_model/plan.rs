@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::scenes::kills::Dice;
 
-use super::judge::{Expected, LATER, PERSONS, Role, Rules, Turn, is_ignored};
+use super::judge::{
+    Expected, HARMLESS, LATER, PERSONS, RUNS_A_PROGRAM, Role, Rules, Turn, is_apart, is_ignored,
+};
 use super::tree::{Node, Tree, above, is_at_or_below, join, parent};
 
 /// Folders of a tree. `ign` is ignored.
@@ -38,6 +40,8 @@ const NAMES: [&str; 16] = [
     "A",
 ];
 const TEXTS: [&str; 4] = ["", "one\n", "one\ntwo\n", "no end"];
+/// Where `build.sh` leads to if it is a symlink.
+pub const LED_TO: &str = "scripts/build.sh";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
@@ -49,6 +53,7 @@ pub enum Family {
     Turn(Turn),
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "each is for itself")]
 #[derive(Debug)]
 pub struct Plan {
     pub family: Family,
@@ -63,6 +68,12 @@ pub struct Plan {
     /// The tree after each of the deeds.
     pub moments: Vec<Tree>,
     pub passes: bool,
+    /// Whether the command changes what decides about it: then it has failed, whatever it ends with.
+    pub breaks_seal: bool,
+    /// Whether `build.sh` is a symlink.
+    pub leads: bool,
+    /// Whether there is a sandbox.
+    pub is_held: bool,
     pub rules: Rules,
     /// The tree with the reply, and with all that the command has done.
     pub replied: Tree,
@@ -99,7 +110,16 @@ fn content(dice: &mut Dice) -> String {
     }
 }
 
-fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeSet<String>) {
+/// The tree of a case, before anything happens.
+struct Base {
+    tree: Tree,
+    untracked: BTreeSet<String>,
+    forced: BTreeSet<String>,
+    /// The git directory of a repository in it.
+    nested: Option<String>,
+}
+
+fn base(dice: &mut Dice, has_untracked: bool, limits: Limits) -> Base {
     let mut tree = Tree::default();
     tree.write(".gitignore", 0o644, "/agent-config\n*.o\n/ign/\n");
     for _ in 0..3 + dice.below(12) {
@@ -125,6 +145,14 @@ fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeS
             tree.write(&path, mode, &content(dice));
         }
     }
+    if dice.below(2) == 0 {
+        let path = join(pick(dice, &["", "d", ".hidden"]), "key.o");
+        tree.write(
+            &path,
+            pick(dice, &[0o644, 0o600]),
+            &format!("key {}\n", dice.below(1000)),
+        );
+    }
     // What is there already, a program may run later.
     if dice.below(3) == 0 {
         tree.write(
@@ -142,18 +170,55 @@ fn base(dice: &mut Dice, has_untracked: bool) -> (Tree, BTreeSet<String>, BTreeS
             *folder = Node::Folder(mode);
         }
     }
+    let nested = nested(dice, &mut tree, has_untracked && !limits.keeps_top);
     let (mut untracked, mut forced) = (BTreeSet::new(), BTreeSet::new());
     for path in tree
         .paths()
         .filter(|path| !tree.is_folder(path) && path.as_str() != ".gitignore")
     {
-        if is_ignored(path) && dice.below(4) == 0 {
+        let top = nested
+            .as_ref()
+            .map(|git| git.strip_suffix("/.git").unwrap_or(git));
+        if top.is_some_and(|top| is_at_or_below(path, top)) {
+            untracked.extend(Some(path.clone()).filter(|path| !is_ignored(path)));
+        } else if is_ignored(path) && dice.below(4) == 0 {
             forced.insert(path.clone());
         } else if has_untracked && dice.below(3) == 0 {
             untracked.insert(path.clone());
         }
     }
-    (tree, untracked, forced)
+    Base {
+        tree,
+        untracked,
+        forced,
+        nested,
+    }
+}
+
+/// A repository in the tree, for which git runs nothing.
+fn nested(dice: &mut Dice, tree: &mut Tree, is_anywhere: bool) -> Option<String> {
+    // Behind Landlock, nobody could make anything beside one that git does not ignore.
+    let places: &[&str] = if is_anywhere {
+        &["nest", "d/nest", "ign/nest"]
+    } else {
+        &["ign/nest"]
+    };
+    let path = pick(dice, places);
+    let has_room = above(path).all(|above| tree.is_folder(above) || !tree.has(above));
+    if !has_room || dice.below(3) > 0 {
+        return None;
+    }
+    let git = if dice.below(3) == 0 && is_ignored(path) {
+        path.to_owned()
+    } else {
+        join(path, ".git")
+    };
+    for name in ["HEAD", "objects/x", "refs/x", "hooks/update.sample"] {
+        tree.write(&join(&git, name), 0o644, "ref: refs/heads/main\n");
+    }
+    tree.write(&join(&git, "config"), 0o644, HARMLESS);
+    tree.write(&join(path, "source"), 0o644, "source\n");
+    Some(git)
 }
 
 /// A reply that may be applied to this tree.
@@ -167,8 +232,11 @@ fn reply(
         path.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte))
     };
-    let may_be_written =
-        |path: &str| is_simple(path) && !is_ignored(path) && !path.contains(".git");
+    let may_be_written = |path: &str| {
+        is_simple(path)
+            && !is_ignored(path)
+            && ![".git", "nest/"].iter().any(|no| path.contains(no))
+    };
     let files: Vec<String> = (tree.paths())
         .filter(|path| tree.is_file(path) && may_be_written(path) && !path.starts_with('.'))
         .cloned()
@@ -269,7 +337,12 @@ fn reply(
 impl Plan {
     pub fn new(dice: &mut Dice, family: Family, limits: Limits) -> Self {
         let is_order = matches!(family, Family::Order { .. });
-        let (mut base, untracked, forced) = base(dice, !is_order);
+        let Base {
+            tree: mut base,
+            untracked,
+            forced,
+            nested,
+        } = base(dice, !is_order, limits);
         if let Family::Turn(turn) = family {
             turn.settings()
                 .for_each(|(path, text)| base.write(path, 0o644, text));
@@ -288,7 +361,17 @@ impl Plan {
                 reply(dice, &mut replied, &untracked, is_order)
             }
         };
+        let leads = dice.below(4) == 0 && matches!(family, Family::Commit { .. });
+        let mut sealed = match family {
+            Family::Commit { .. } => vec!["build.sh"],
+            Family::Order { .. } => vec!["scripts/verify.sh"],
+            Family::Turn(_) => Vec::new(),
+        };
+        sealed.extend(leads.then_some(LED_TO));
         let mut deeds = Deeds {
+            sealed,
+            breaks_seal: false,
+            nested: nested.clone(),
             tree: replied.clone(),
             lines: Vec::new(),
             remade: Vec::new(),
@@ -306,6 +389,7 @@ impl Plan {
                 .filter(|_| turn.role == Role::Builder || limits.holds_settings);
             deeds.frozen.extend(held.map(|(path, _)| path.to_owned()));
         }
+        deeds.frozen.extend(nested);
         let mut moments = vec![replied.clone()];
         for _ in 0..dice.below(9) {
             deeds.add(dice);
@@ -344,6 +428,7 @@ impl Plan {
             tree: built,
             lines,
             remade,
+            breaks_seal,
             ..
         } = deeds;
         let changed = |from: &Tree, to: &Tree| -> Vec<String> {
@@ -356,7 +441,7 @@ impl Plan {
             .into_iter()
             .chain(changed(&replied, &built));
         let touched = touched.chain(remade).collect();
-        let passes = dice.below(2) == 0;
+        let passes = dice.below(2) == 0 && !breaks_seal;
         Self {
             family,
             base,
@@ -366,6 +451,9 @@ impl Plan {
             lines,
             moments,
             passes,
+            breaks_seal,
+            leads,
+            is_held: limits.is_held,
             rules,
             replied,
             built,
@@ -378,7 +466,7 @@ impl Plan {
     /// An order runs it before the model is asked, too, and what it does to ignored files then stays. So if that matters to the deeds,
     /// it does them only when the reply is there.
     pub fn script(&self, leaves_ignored: bool) -> String {
-        let exit = u8::from(!self.passes);
+        let exit = u8::from(!self.passes && !self.breaks_seal);
         let is_order = matches!(self.family, Family::Order { .. });
         let written = self
             .reply
@@ -477,6 +565,11 @@ impl Plan {
 /// What a command does, one line after another, on a tree in memory.
 struct Deeds {
     tree: Tree,
+    /// What decides about the command, and whether it has changed any of it.
+    sealed: Vec<&'static str>,
+    breaks_seal: bool,
+    /// The git directory of a repository in the tree.
+    nested: Option<String>,
     lines: Vec<String>,
     /// Folders that may be in the end what they were, although everything in them was removed.
     remade: Vec<String>,
@@ -498,12 +591,14 @@ pub struct Limits {
     pub links_nothing: bool,
     /// The sandbox holds what a run is configured by, or a run goes on that was killed: it reads that again.
     pub holds_settings: bool,
+    /// There is a sandbox, which holds what decides about the command.
+    pub is_held: bool,
 }
 
 impl Deeds {
     fn add(&mut self, dice: &mut Dice) {
         let number = dice.below(1000);
-        match dice.below(20) {
+        match dice.below(29) {
             0..3 => self.write(dice, &format!("built {number}\n")),
             3 => self.write_new(dice, &format!("new {number}\n")),
             4 | 5 => self.remove(dice),
@@ -518,6 +613,10 @@ impl Deeds {
             16 => self.repository(dice),
             17 => self.make_folder(dice),
             18 => self.remake(dice),
+            19 | 20 => self.seal(dice),
+            21 | 22 => self.ignored_repository(dice),
+            23 | 24 => self.in_nested(dice),
+            25..28 => self.ignored_file(dice, &format!("instead {number}\n")),
             _ => self.hard_link(dice),
         }
     }
@@ -744,6 +843,8 @@ impl Deeds {
         };
         self.put(&path, text);
         self.tree.write(&path, mode, text);
+        // It is sealed whether it exists or not.
+        self.breaks_seal |= self.sealed.contains(&"build.sh") && PERSONS.contains(&&*path);
     }
 
     /// A repository, with a work tree or without, that has a file of its own.
@@ -761,6 +862,88 @@ impl Deeds {
         }
         self.put(&join(&path, "source"), "source\n");
         self.frozen.insert(path);
+    }
+
+    /// Git runs what the configuration names, and hooks, wherever a repository is.
+    fn ignored_repository(&mut self, dice: &mut Dice) {
+        let folder = pick(dice, &["ign", "ign/deep", "ign/fresh"]);
+        let path = join(folder, pick(dice, &["clone", "bare"]));
+        let stands_in_the_way = |path: &str| self.tree.has(path) && !self.tree.is_folder(path);
+        let may_come = self.tree.has("ign") || self.may_rename("ign");
+        let is_free = self.is_free(&path) && !self.tree.has(&path);
+        if !is_free || !may_come || above(&path).any(stands_in_the_way) {
+            return;
+        }
+        let git = if path.ends_with("clone") {
+            join(&path, ".git")
+        } else {
+            path.clone()
+        };
+        self.put(&join(&path, "source"), "source\n");
+        for name in ["HEAD", "objects/x", "refs/x"] {
+            self.put(&join(&git, name), "ref: refs/heads/main\n");
+        }
+        self.put(
+            &join(&git, "config"),
+            pick(dice, &[HARMLESS, RUNS_A_PROGRAM]),
+        );
+        if dice.below(3) == 0 {
+            let name = pick(dice, &["post-checkout", "post-checkout.sample"]);
+            self.put(&join(&git, &join("hooks", name)), "true\n");
+        }
+        self.frozen.insert(path);
+    }
+
+    /// Removes or replaces a file that git ignores by its name, which is no product.
+    fn ignored_file(&mut self, dice: &mut Dice, text: &str) {
+        let path = self.any(dice, |path| {
+            is_apart(path) && !self.tree.is_folder(path) && self.may_rename(path)
+        });
+        let Some(path) = path else {
+            return;
+        };
+        self.run(&format!("rm -f {}", word(&path)));
+        self.tree.remove(&path);
+        match dice.below(3) {
+            0 => {}
+            1 => self.put(&path, text),
+            _ => self.put(&join(&path, "inner"), text),
+        }
+    }
+
+    /// Makes git run a program in a repository that is there already. It does not stay, wherever that is.
+    fn in_nested(&mut self, dice: &mut Dice) {
+        let Some(git) = self.nested.clone() else {
+            return;
+        };
+        let (config, hooks) = (word(&join(&git, "config")), word(&join(&git, "hooks")));
+        let line = match dice.below(3) {
+            0 => format!("printf '%s' '{RUNS_A_PROGRAM}' > {config}"),
+            1 => format!("echo true > {hooks}/post-checkout"),
+            _ => format!("{{ rm -f {config}; ln -s /etc/hostname {config}; }}"),
+        };
+        self.lines.push(format!("{{ {line}; }} 2>&- || :"));
+    }
+
+    /// Changes what decides about the command, or removes it.
+    fn seal(&mut self, dice: &mut Dice) {
+        if self.sealed.is_empty() {
+            return;
+        }
+        let sealed = pick(dice, &self.sealed);
+        let path = word(sealed);
+        let replaces =
+            format!("{{ echo exit 0 > sealed.o && mv -fT sealed.o {path}; }}; rm -f sealed.o");
+        let line = match dice.below(3) {
+            0 => replaces,
+            1 => format!("rm -f {path}"),
+            _ if sealed == LED_TO => return,
+            _ => format!("{{ rm -f {path} && mkdir {path}; }}"),
+        };
+        // No sandbox holds a symlink.
+        let is_link = sealed == "build.sh" && self.sealed.contains(&LED_TO);
+        self.breaks_seal |= !self.limits.is_held || (is_link && self.may_rename(sealed));
+        self.run(&format!("{{ {line}; }} 2>&-"));
     }
 
     fn make_folder(&mut self, dice: &mut Dice) {
@@ -826,7 +1009,12 @@ impl Deeds {
         ) else {
             return;
         };
-        if self.limits.links_nothing || (self.limits.keeps_top && parent(&from) != parent(&to)) {
+        // The folders above a repository are mounts of their own.
+        let is_mounted = self.nested.is_some() && self.limits.is_held;
+        if self.limits.links_nothing
+            || is_mounted
+            || (self.limits.keeps_top && parent(&from) != parent(&to))
+        {
             return;
         }
         self.run(&format!("ln -T {} {}", word(&from), word(&to)));

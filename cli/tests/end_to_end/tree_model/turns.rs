@@ -18,6 +18,8 @@ use crate::scenes::spec::{PLAN, Scene as Spec};
 
 /// Git ignores it, so that no role's turn is about it. It is there before: behind Landlock nobody makes a file at the top.
 pub const BEGUN: &str = "begun.o";
+/// What a phase is about: no role may change it.
+pub const OF_PHASE: [&str; 2] = [".abl/specs/phase1.md", ".abl/abl.config.yaml"];
 /// Turns for which there is a script.
 const MOST_TURNS: u32 = 6;
 
@@ -58,10 +60,23 @@ impl Scene {
                     "directories: {src: .}\nloop: {max_verifier_iterations: 1}\n",
                 );
                 let verdict = if plan.passes { "" } else { "fails 404\n" };
+                let trespasses = |names: &[&str]| {
+                    let places = names.iter().map(|name| scene.project(name));
+                    let places = places.map(|place| format!("'{}'", place.display()));
+                    let places = places.collect::<Vec<_>>().join(" ");
+                    let all = format!(
+                        "for place in {places}; do {{ echo evil > \"$place\"; chmod 777 \"$place\"; rm -rf \"$place\"; }} 2>&-; done\n"
+                    );
+                    // Without a sandbox, nothing keeps a role in its folder.
+                    if plan.is_held { all } else { String::new() }
+                };
+                let by_builder = deeds.clone() + &trespasses(&OF_PHASE);
+                let by_verifier =
+                    trespasses(&[&OF_PHASE[..], &["a", "b", "d", "planted"]].concat()) + verdict;
                 for number in 1..=MOST_TURNS {
                     let place = |role| scene.at(&format!("bin/turns/{role}-{number}.sh"));
-                    fs::write(place("builder"), bytes(&deeds)).unwrap();
-                    fs::write(place("verifier"), verdict).unwrap();
+                    fs::write(place("builder"), bytes(&by_builder)).unwrap();
+                    fs::write(place("verifier"), &by_verifier).unwrap();
                 }
                 Self::Phase(scene)
             }
@@ -139,6 +154,7 @@ impl Case {
         turn: Turn,
         ran: &Ran,
         saved: &Saved,
+        sealed: &[Option<(u32, String)>],
     ) -> Differences {
         let plan = &self.plan;
         let mut found = Differences {
@@ -166,6 +182,7 @@ impl Case {
             "the exit code",
             ended == Some(self.exit_code(turn)) || !saved.is_empty(),
         );
+        found.expect("what the turn is about", self.sealed() == sealed);
         let deeds = scene.begun();
         found.said.push_str(&format!("--- the deeds\n{deeds}"));
         is_whole |= saved.is_empty() && is_done(&deeds);
@@ -281,7 +298,7 @@ fn without_mode(node: &Node) -> Node {
 }
 
 /// What is in all files below a folder.
-fn texts(folder: &Path) -> BTreeSet<String> {
+pub fn texts(folder: &Path) -> BTreeSet<String> {
     let (mut found, mut todo) = (BTreeSet::new(), vec![folder.to_owned()]);
     while let Some(folder) = todo.pop() {
         for entry in fs::read_dir(folder).unwrap().flatten() {

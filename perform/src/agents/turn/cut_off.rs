@@ -9,7 +9,7 @@ use code_commit_engine::{
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
-use crate::agents::snapshot::{COPIES, put_back_after};
+use crate::agents::watched::put_back_after;
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
@@ -41,11 +41,7 @@ impl<C> AgentWorld<'_, C> {
         let heard = std::fs::File::open(heard).ok();
         let session = heard
             .and_then(|file| code_commit_agent::session_in(worker.cli.kind, BufReader::new(file)));
-        let put_back = put_back_after(
-            watched,
-            &folder.join(COPIES),
-            &folder.join(taken(begun.number)),
-        )?;
+        let put_back = put_back_after(watched, taken(begun.number), &folder)?;
         let end = TurnEnd {
             how: "lost".to_owned(),
             said: "was cut off with the harness".to_owned(),

@@ -5,8 +5,8 @@ use code_commit_engine::{Named as _, Problem, Project, Turn};
 use super::cut_off::choice;
 use super::file;
 use crate::agents::fault::AgentFault;
+use crate::agents::listing::is_untouched_since;
 use crate::agents::role::Role;
-use crate::agents::snapshot::is_untouched_since;
 use crate::agents::world::AgentWorld;
 use crate::record::Past;
 use crate::spending::OTHER_MODEL;
@@ -51,7 +51,7 @@ impl<C> AgentWorld<'_, C> {
             .folder()
             .path()
             .join(file(before.number, name, "output.jsonl"));
-        if !is_other && is_untouched_since(&role.watched.root, &role.watched.skip, &heard) {
+        if !is_other && is_untouched_since(&role.watched, &heard) {
             return Ok(Some(session));
         }
         let message = format!(

@@ -225,6 +225,7 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
         allowed: vec![key()],
         gone: vec![key()],
         put_back: vec![key()],
+        warnings: Vec::new(),
     };
     let markers = vec![Marked {
         name: "NOTE".to_owned(),

@@ -44,14 +44,6 @@ pub(crate) struct Team {
     tests_repository: Repository,
 }
 
-impl Team {
-    /// By name.
-    pub(in crate::phase) fn repositories(&self) -> BTreeMap<String, Repository> {
-        let named = |of: Where| (of.name().to_owned(), self.repository(of).clone());
-        [Where::Src, Where::Tests].map(named).into()
-    }
-}
-
 impl Cast<Phases> for Team {
     fn role(&self, role: Who) -> &Role {
         match role {
@@ -296,7 +288,6 @@ impl Phase<'_> {
             .strip_prefix(root)
             .map(|below| below.display().to_string())
             .unwrap_or_default();
-        let protected = protected(&self.settings);
         let mut skip = access::skipped();
         // A verifier may take its folder for the project, and put its failures into `.abl/tests` there.
         skip.retain(|name| name != ABL || own != self.project.tests());
@@ -305,8 +296,8 @@ impl Phase<'_> {
             tree: WorkTree::at(own).ok(),
             within: if below.is_empty() { below } else { below + "/" },
             skip,
-            may_touch: protected.as_ref().map(|_| vec!["/".to_owned()]),
-            protected,
+            may_touch: None,
+            protect: protected(&self.settings),
             shown: vec![(way(own, root), root.join(SPECS))],
         }
     }

@@ -53,11 +53,17 @@ impl Workspace<'_> {
         Watched {
             root: self.root.clone(),
             tree: self.trusted.tree().cloned(),
-            skip: skip.chain(specs).chain(self.products()).collect(),
+            skip: skip
+                .chain(specs)
+                .chain(self.products())
+                .chain(self.hidden())
+                .collect(),
             may_touch,
-            protected: (role == Role::Implementing)
-                .then(|| agents::protected(&self.settings))
-                .flatten(),
+            protect: if role == Role::Implementing {
+                agents::protected(&self.settings)
+            } else {
+                Vec::new()
+            },
             ..Watched::default()
         }
     }
@@ -72,6 +78,7 @@ impl Workspace<'_> {
             skip: [".git".to_owned(), STATE.to_owned()]
                 .into_iter()
                 .chain(self.products())
+                .chain(self.hidden())
                 .collect(),
             may_touch: Some(folders.into_iter().chain(own).collect()),
             ..Watched::default()

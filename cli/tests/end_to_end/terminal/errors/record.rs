@@ -143,24 +143,24 @@ fn runs_that_cannot_be_undone() {
                 .model(one)
                 .after(&done)
                 .after(&forge(
-                    "undo/1/manifest.json",
+                    "backup/1/manifest.json",
                     "\"README.md\"",
                     "\".git/hooks/pre-commit\"",
                 )),
             case("a list that is none", &["undo"])
                 .model(one)
                 .after(&done)
-                .after(&|scene| files::write(&newest(scene).join("undo/1/manifest.json"), b"{")),
+                .after(&|scene| files::write(&newest(scene).join("backup/1/manifest.json"), b"{")),
             case("a list that is gone", &["undo"])
                 .model(&[BREAKS_THE_BUILD, MENDS_IT])
                 .after(&done)
                 .after(&|scene| {
-                    fs::remove_file(newest(scene).join("undo/1/manifest.json")).unwrap();
+                    fs::remove_file(newest(scene).join("backup/1/manifest.json")).unwrap();
                 }),
             case("all that was kept is gone", &["undo"])
                 .model(one)
                 .after(&done)
-                .after(&|scene| fs::remove_dir_all(newest(scene).join("undo")).unwrap()),
+                .after(&|scene| fs::remove_dir_all(newest(scene).join("backup")).unwrap()),
             case("an old content that is damaged", &["undo"])
                 .model(one)
                 .after(&done)
@@ -175,7 +175,7 @@ fn runs_that_cannot_be_undone() {
 
 /// The kept content of `src/greet.sh`, the one file that was there before.
 fn kept(scene: &Scene) -> PathBuf {
-    let undo = newest(scene).join("undo/1");
+    let undo = newest(scene).join("backup/1");
     let others = ["manifest.json"];
     let files = fs::read_dir(undo).unwrap().map(|file| file.unwrap().path());
     files

@@ -1,0 +1,168 @@
+//! What came of a command's changes, in words.
+
+use std::path::Path;
+
+use code_commit_engine::{Changed, Problem};
+use code_commit_logging::name_as_text;
+
+use crate::backup::Backup;
+use crate::change::Change;
+
+/// What a command changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Accounted {
+    /// Kept; `undo` reverts it.
+    pub changes: Vec<Changed>,
+    /// Paths that were restored.
+    pub put_back: Vec<String>,
+    /// The size of new and changed files that are not accounted for, if it is known.
+    pub unaccounted_bytes: u64,
+    /// For the user.
+    pub warnings: Vec<Problem>,
+    /// Whether the account was interrupted: then the tree is as before the command, and the warnings say where its
+    /// changes are.
+    pub is_interrupted: bool,
+}
+
+/// Paths named in a message.
+const NAMED: usize = 10;
+
+/// The first paths, and the number of the others.
+pub fn named(paths: &[String]) -> String {
+    let mut text = paths
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    if let Some(more) = paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text += &format!(" and {more} more");
+    }
+    text
+}
+
+pub(crate) fn shown(changes: &[&Change]) -> Vec<String> {
+    let shown = |one: &&Change| name_as_text(&one.path).into_owned();
+    changes.iter().map(shown).collect()
+}
+
+/// For the user, who may have made the change at the same time; `folder` holds what was there.
+pub fn put_back(who: &str, put_back: &[String], folder: Option<&Path>) -> Option<Problem> {
+    if put_back.is_empty() {
+        return None;
+    }
+    let mut message = format!(
+        "{who} changed {}, which it may not; it was restored",
+        named(put_back)
+    );
+    if let Some(folder) = folder {
+        message += &format!("; what was there is in {}", folder.display());
+    }
+    let runs_later = |path: &str| {
+        code_commit_names::runs_later(&path.to_lowercase())
+            .and_then(|row| row.program().map(|by| (by, row.why)))
+    };
+    if let Some((path, (program, why))) = put_back
+        .iter()
+        .find_map(|path| Some((path, runs_later(path)?)))
+    {
+        message +=
+            &format!("; {program} reads {path} later ({why}): --allow-write '{path}' lets it stay");
+    }
+    Some(Problem::new("put-back", message))
+}
+
+/// For the user, who may want back what was taken out of the tree: `what` is said of the paths.
+fn left(
+    paths: &[String],
+    backup: &Backup<'_>,
+    what: impl FnOnce(String) -> String,
+) -> Option<Problem> {
+    let folder = backup.folder().filter(|_| !paths.is_empty())?;
+    let message = format!("{} is in {}", what(named(paths)), folder.display());
+    Some(Problem::new("left", message))
+}
+
+/// Nothing restores what git ignores.
+pub(crate) fn set_aside(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
+    left(paths, backup, |paths| {
+        format!("{who} replaced or removed {paths}, which git ignores; what was there")
+    })
+}
+
+/// Git cannot restore what was not committed.
+pub(crate) fn uncommitted(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
+    left(paths, backup, |paths| {
+        format!("{who} changed or removed {paths}, not committed before; what was there")
+    })
+}
+
+/// What a person wrote stays.
+pub(crate) fn others(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
+    let mut message = format!(
+        "somebody changed {} while {who} ran and changed it, too; that stays",
+        named(paths)
+    );
+    if let Some(folder) = backup.folder() {
+        message += &format!(", and what else was there is in {}", folder.display());
+    }
+    (!paths.is_empty()).then(|| Problem::new("left", message))
+}
+
+/// What has no usable copy: a socket, a file that is too large.
+pub(crate) fn not_restored(who: &str, gone: &[String]) -> Option<Problem> {
+    let message = format!(
+        "{who} changed or removed {}, which could not be restored",
+        named(gone)
+    );
+    (!gone.is_empty()).then(|| Problem::new("not-restored", message))
+}
+
+pub(crate) fn no_copy(lost: &[String]) -> Option<Problem> {
+    let message = format!(
+        "{} was changed, of which no copy could be kept: undo cannot restore it",
+        named(lost)
+    );
+    (!lost.is_empty()).then(|| Problem::new("no-copy", message))
+}
+
+pub(crate) fn too_much(without: &[String]) -> Option<Problem> {
+    let message = format!(
+        "not committed, and too much to copy or not readable: {}; undo cannot restore what a build changes of it",
+        named(without)
+    );
+    (!without.is_empty()).then(|| Problem::new("no-copy", message))
+}
+
+pub(crate) fn exdev(who: &str) -> Problem {
+    let message = format!(
+        "{who} failed with EXDEV, since an overlay cannot rename a folder of the tree: it runs again in the tree itself, \
+         and so does everything later in this run"
+    );
+    Problem::new("exdev", message)
+}
+
+pub(crate) fn no_time_left(who: &str, kept: Option<&Path>, gone: &[String]) -> Accounted {
+    let kept = kept.map_or_else(String::new, |kept| {
+        format!("; they are whole in {}", kept.display())
+    });
+    let message = format!(
+        "there was no time left to take account of what {who} changed: its changes are not in the tree{kept}"
+    );
+    let warnings = [Problem::new("no-time-left", message)]
+        .into_iter()
+        .chain(not_restored(who, gone));
+    Accounted {
+        warnings: warnings.collect(),
+        is_interrupted: true,
+        ..Accounted::default()
+    }
+}
+
+pub(crate) fn abandoned(who: &str, folder: Option<&Path>) -> Option<Problem> {
+    let message = format!(
+        "restored what {who} had changed; what was there is in {}",
+        folder?.display()
+    );
+    Some(Problem::new("put-back", message))
+}
