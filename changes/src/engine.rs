@@ -71,12 +71,14 @@ pub(crate) struct Skips {
 impl Skips {
     fn holds(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default();
-        self.own.iter().any(|own| path == own) || self.names.iter().any(|one| name == &**one)
+        let is_own = |own: &PathBuf| path.as_os_str() == own.as_os_str();
+        self.own.iter().any(is_own) || self.names.iter().any(|one| name == &**one)
     }
 
     /// Whether a path is for a folder of products.
     pub(crate) fn is_product(&self, path: &Path) -> bool {
-        self.products.iter().any(|product| path == product)
+        let is = |product: &PathBuf| path.as_os_str() == product.as_os_str();
+        self.products.iter().any(is)
     }
 }
 

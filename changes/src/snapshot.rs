@@ -86,7 +86,7 @@ impl Snapshot {
 
     /// From paths in any order.
     pub(crate) fn new(mut found: Vec<(PathBuf, Seen)>) -> Self {
-        found.sort_unstable_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
+        sort(&mut found);
         Self(found)
     }
 
@@ -291,6 +291,7 @@ impl Look<'_> {
                     while let Some(next) = part.pop() {
                         part.extend(self.enter(next, &mut found)?);
                     }
+                    sort(&mut found);
                     Ok(found)
                 }));
             }
@@ -440,6 +441,11 @@ impl Look<'_> {
         let refusal = policy.and_then(|policy| policy.refuses_bytes(path.as_os_str().as_bytes()));
         refusal.is_some_and(|refusal| refusal.code() != Code::OutOfScope)
     }
+}
+
+/// Parts that are sorted already only have to be merged.
+fn sort(found: &mut [(PathBuf, Seen)]) {
+    found.sort_by(|(a, _), (b, _)| a.as_os_str().cmp(b.as_os_str()));
 }
 
 /// What it takes to see what is in a folder.

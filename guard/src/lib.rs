@@ -85,7 +85,9 @@ impl Guard {
     /// Whether this path, relative to the root, is `.git` or a folder in which git keeps this repository, whatever its
     /// name.
     pub fn is_git(&self, path: &Path) -> bool {
-        path == Path::new(".git") || self.work_tree.git.iter().any(|folder| path == folder)
+        // By bytes: a walk asks this of every path.
+        let is = |other: &Path| path.as_os_str() == other.as_os_str();
+        is(Path::new(".git")) || self.work_tree.git.iter().any(|folder| is(folder))
     }
 
     /// Why the user should review a change of `path`, if the policy says so.

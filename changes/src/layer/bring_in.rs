@@ -180,8 +180,9 @@ impl Move<'_, '_> {
         self.out()?;
         level.upper.exchange(name, tree, name)?;
         let out = level.upper.stat(name)?.filter(|out| !is_folder(out));
-        if out.is_some_and(|out| !self.is_as_judged(&entry.path, entry.tree.as_ref(), &out)) {
-            // What a person wrote stays.
+        let is_theirs = |out| !self.is_as_judged(&entry.path, entry.tree.as_ref(), &out);
+        if self.change(&entry.path).is_some() && out.is_some_and(is_theirs) {
+            // What a person wrote stays, unless it is a product.
             level.upper.exchange(name, tree, name)?;
             self.backup.take_in(&level.upper, name, &entry.path)?;
             self.brought.others.push(entry.path.clone());

@@ -68,9 +68,10 @@ impl Baseline {
 
     /// Restores the tree at `root` to its state before the run in the given folder: first the files that the
     /// run wrote, then everything else that differs. Whatever the run did not write is moved to the backup: it may be
-    /// from commands or from the user. Can be repeated. Gives warnings for the user.
+    /// from commands or from the user. The copies go then. Gives warnings for the user.
     pub fn restore(&mut self, lock: &Lock, root: &Path, run: &Path) -> Result<Vec<Problem>, Fault> {
-        self.restore_into(lock, root, run, Backup::of(run).or_in(lock.state()))
+        let warnings = self.restore_into(lock, root, run, Backup::of(run).or_in(lock.state()))?;
+        self.end(run).map(|()| warnings)
     }
 
     /// Restores it, with a backup that may have taken something in before.
