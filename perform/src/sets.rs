@@ -76,6 +76,23 @@ fn rounds_on_disk(folder: &Path) -> Result<BTreeSet<(u32, PathBuf)>, Fault> {
     Ok(rounds)
 }
 
+/// Removes all sets of pre-images, whole or not, since they were undone.
+pub(crate) fn forget_sets(run: &Path) -> Result<(), Fault> {
+    let all = run.join(BACKUP);
+    for entry in code_commit_dir::list(&all).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name
+            .as_encoded_bytes()
+            .first()
+            .is_some_and(u8::is_ascii_digit)
+        {
+            let set = entry.path();
+            code_commit_dir::remove(&set).map_err(Fault::file("remove", &set))?;
+        }
+    }
+    Ok(())
+}
+
 /// The hash of a regular file; a command may have replaced it with a FIFO or a symlink.
 pub fn sha256_on_disk(path: &Path) -> Option<String> {
     let file = code_commit_dir::open_regular(path).ok().flatten();

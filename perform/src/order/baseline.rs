@@ -9,7 +9,7 @@ use code_commit_guard::{Guard, Policy};
 use code_commit_repo::{Git, Head};
 
 use crate::fault::Fault;
-use crate::sets::{checked, sha256_on_disk, undo_folders};
+use crate::sets::{checked, forget_sets, sha256_on_disk, undo_folders};
 
 /// Its folder below the backup.
 pub const BASELINE: &str = "baseline";
@@ -17,7 +17,7 @@ pub const BASELINE: &str = "baseline";
 /// The tree before the first attempt.
 #[derive(Debug)]
 pub struct Baseline {
-    git: Git,
+    pub(super) git: Git,
     /// The commit that was checked out; the tree was clean.
     pub commit: String,
     /// Where `HEAD` pointed.
@@ -36,11 +36,6 @@ impl Baseline {
             head,
             tree: tree.keeping_in(BASELINE.to_owned()).naming_products(),
         }
-    }
-
-    /// What git itself calls the tree.
-    pub fn git(&self) -> &Git {
-        &self.git
     }
 
     /// Looks at the tree, and copies what git could not restore; the run's own files, relative to the root, are left
@@ -92,15 +87,17 @@ impl Baseline {
             }
         }
         code_commit_changes::undo(lock, root, &sets, &mut backup)?;
-        let (_, gone) = self.tree.restore_all(root, &mut backup)?;
+        let (_, mut gone) = self.tree.restore_all(root, &mut backup)?;
         let aside =
             &mut |path: &Path| backup.take_from(root, path.strip_prefix(root).unwrap_or(path));
         self.git
             .roll_back(&self.head, &self.commit, aside)
             .map_err(Fault::RollBack)?;
-        for set in &sets {
-            code_commit_dir::remove(set).map_err(Fault::file("remove", set))?;
-        }
+        forget_sets(run)?;
+        // Git has those that it tracks.
+        let tracked = self.git.tree().map_err(Fault::Git)?.tracked_paths();
+        let tracked = tracked.map_err(|error| Fault::Git(error.into()))?;
+        gone.retain(|path| !tracked.iter().any(|one| one == Path::new(path)));
         warnings.extend(backup.warning());
         warnings.extend(not_restored(&gone));
         Ok(warnings)

@@ -236,7 +236,7 @@ impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
         self.cancel_point()?;
         commit(
-            self.baseline.git(),
+            &self.baseline.git,
             &self.rules.root,
             &mut self.record,
             &self.account,

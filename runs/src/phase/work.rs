@@ -281,10 +281,6 @@ impl Loop for Phase<'_> {
         )
     }
 
-    fn ended(&self, _: &Outcome, _: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        Ok(())
-    }
-
     fn holds_for(&self, plan: &Plan, _: &RunFolder, _: &Outcome, _: Interrupt<'_>) -> HoldsFor {
         holds::verdict(&self.project.root, plan.phase)
     }

@@ -321,10 +321,6 @@ impl Loop for Spec<'_> {
         code_commit_loop_spec::spec(harness, &plan.inputs)
     }
 
-    fn ended(&self, _: &Outcome, _: &mut AgentWorld<'_, Team>) -> Result<(), Failure> {
-        Ok(())
-    }
-
     fn holds_for(
         &self,
         plan: &Begun,
