@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use code_commit_dir::{Attributes, Folder, Interrupt, copy_all, link_or_copy};
+use code_commit_dir::{Attributes, Folder, copy_all, link_or_copy};
 use code_commit_guard::Before;
 use code_commit_model::{Action, Changed};
 use rustix::fs::{AtFlags, FileType};
@@ -48,15 +48,13 @@ pub struct PreImageOf<'f> {
 /// those that it removed, with their permission bits. `now` holds the files after the command: the tree itself, or the layer with its changes. Both are
 /// only read.
 ///
-/// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk. If it is
-/// interrupted, nothing is lost: the set is unfinished.
+/// Replaces a set that an earlier call left unfinished in `undo`. When this returns, everything is on disk.
 pub fn adopt<'f>(
     root: &Path,
     now: &Path,
     undo: &Path,
     found: impl IntoIterator<Item = Found<'f>>,
     (mut folders, removed): (Vec<String>, Vec<(String, u32)>),
-    interrupt: Interrupt<'_>,
 ) -> Result<Applied, ApplyError> {
     code_commit_dir::remove(undo).map_err(ApplyError::io("remove", undo))?;
     fs::create_dir_all(undo).map_err(ApplyError::io("create", undo))?;
@@ -69,9 +67,9 @@ pub fn adopt<'f>(
     let (mut finder, mut old_finder) = (Finder::new(&changed), Finder::new(&tree));
     for (number, Found { path, before }) in found.into_iter().enumerate() {
         let failed = |doing| ApplyError::io(doing, PathBuf::from(&path));
-        let after = found_at(&mut finder, &path, interrupt).map_err(failed("read"))?;
+        let after = found_at(&mut finder, &path).map_err(failed("read"))?;
         let keep = |before| match before {
-            OldFile::InTree => link(&kept, number, &mut old_finder, &path, interrupt),
+            OldFile::InTree => link(&kept, number, &mut old_finder, &path),
             OldFile::Copy(before) => copy(&kept, number, before),
         };
         let old = before.map(keep).transpose().map_err(failed("keep"))?;
@@ -131,11 +129,7 @@ fn entry(path: String, old: Option<(Old, String, u32)>, after: Option<&Before>) 
 }
 
 /// The regular file at the path; anything else there is not part of the set.
-fn found_at(
-    finder: &mut Finder,
-    path: &str,
-    interrupt: Interrupt<'_>,
-) -> io::Result<Option<Before>> {
+fn found_at(finder: &mut Finder, path: &str) -> io::Result<Option<Before>> {
     let place = match finder.find(path) {
         Err(error) if is_blocked(&error) => return Ok(None),
         place => place?,
@@ -148,7 +142,7 @@ fn found_at(
             match folder.open_file(place.name()) {
                 // Somebody has removed it since.
                 Err(error) if code_commit_dir::reach::is_gone(&error) => Ok(None),
-                file => Before::of_large(&mut file?, interrupt).map(Some),
+                file => Before::of(&mut file?).map(Some),
             }
         }
         Some(_) | None => Ok(None),
@@ -162,12 +156,11 @@ fn link(
     number: usize,
     finder: &mut Finder,
     path: &str,
-    interrupt: Interrupt<'_>,
 ) -> io::Result<(Old, String, u32)> {
     let place = finder.find(path)?;
     let folder = place.parent().ok_or(io::ErrorKind::NotFound)?;
     let mut file = folder.open_file(place.name())?;
-    let before = Before::of_large(&mut file, interrupt)?;
+    let before = Before::of(&mut file)?;
     let (name, twin) = (place.name(), kept_name(number));
     if before.links > 1 {
         // Its inode is what `undo` restores as long as it is unchanged; on another disk it cannot be.

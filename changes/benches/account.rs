@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use code_commit_changes::ChangeEngine;
+use code_commit_changes::{ChangeEngine, Scope};
 use code_commit_guard::{Guard, Policy};
 use code_commit_names::Binds;
 
@@ -57,9 +57,8 @@ fn main() {
     let run = scratch.path().join("run");
     fs::create_dir(&run).unwrap();
     let guard = Guard::open(&root, Policy::commit()).unwrap();
-    let mut account = ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new());
-    let mut in_view = ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new())
-        .in_overlay(scratch.path());
+    let mut account = engine();
+    let mut in_view = engine().in_overlay(scratch.path());
     let (mut status, mut opened, mut closed, mut viewed) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -74,11 +73,7 @@ fn main() {
         });
         let undo = scratch.path().join(format!("undo-{round}"));
         closed.push(timed(|| {
-            drop(
-                account
-                    .close(&guard, &run, &undo, code_commit_dir::NEVER)
-                    .unwrap(),
-            );
+            drop(account.close(&guard, &run, &undo).unwrap());
         }));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();
@@ -97,11 +92,7 @@ fn main() {
             before
                 + timed(|| {
                     assert_eq!(
-                        in_view
-                            .close(&guard, &run, &undo, code_commit_dir::NEVER)
-                            .unwrap()
-                            .changes
-                            .len(),
+                        in_view.close(&guard, &run, &undo).unwrap().changes.len(),
                         10
                     );
                 }),
@@ -117,6 +108,14 @@ fn main() {
         "  account     {:.2} x git status",
         (opened + closed).as_secs_f64() / status.as_secs_f64()
     );
+}
+
+fn engine() -> ChangeEngine {
+    ChangeEngine::new(Scope {
+        who: "the build".into(),
+        may_change: Policy::build(Binds::Commit),
+        ..Scope::default()
+    })
 }
 
 fn git(root: &Path, args: &[&str]) {

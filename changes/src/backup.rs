@@ -21,6 +21,7 @@ use code_commit_logging::name_as_text;
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
+use crate::layer::is_whiteout;
 use crate::told::named;
 
 /// The folder in the run folder.
@@ -134,6 +135,9 @@ impl<'r> Backup<'r> {
         let Some(stat) = folder.stat(name)? else {
             return Ok(());
         };
+        if is_whiteout(&stat) {
+            return folder.remove_file(name);
+        }
         if FileType::from_raw_mode(stat.st_mode).is_dir() {
             match folder.remove_folder(name) {
                 Err(full) if full.kind() == io::ErrorKind::DirectoryNotEmpty => {}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
+use code_commit_repo::OnDisk;
 use rustix::fs::{FileType, Stat};
 
 /// What was at a path.
@@ -57,6 +58,15 @@ impl Seen {
         (self.mode, self.len, self.mtime, self.id)
     }
 
+    pub(crate) fn on_disk(&self) -> OnDisk {
+        OnDisk {
+            len: self.len,
+            mtime: self.mtime,
+            ctime: self.ctime,
+            inode: self.id.1,
+        }
+    }
+
     /// Whether it is unchanged. Ignores the content of a folder.
     pub(crate) fn is_untouched(&self, other: &Seen) -> bool {
         self == other || (self.kind().is_dir() && self.mode == other.mode)
@@ -91,6 +101,11 @@ impl Change {
         self.after.is_some_and(|is| is.kind().is_dir())
     }
 
+    /// Whether a folder was and is there, whose content is judged separately.
+    pub(crate) fn has_content(&self) -> bool {
+        self.was_folder() && self.is_folder()
+    }
+
     /// Whether a folder is there that was not, and that counts.
     pub(crate) fn is_new_folder(&self) -> bool {
         self.is_folder() && !self.was_folder() && !self.is_ignored()
@@ -103,7 +118,7 @@ pub struct ChangeSet(Vec<Change>);
 
 impl ChangeSet {
     pub(crate) fn new(mut changes: Vec<Change>) -> Self {
-        changes.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+        changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Self(changes)
     }
 
@@ -118,11 +133,15 @@ impl ChangeSet {
     }
 
     pub(crate) fn get(&self, path: &Path) -> Option<&Change> {
-        let at = self
-            .0
-            .binary_search_by(|one| one.path.as_os_str().cmp(path.as_os_str()))
-            .ok()?;
+        let at = self.0.binary_search_by(|one| (*one.path).cmp(path)).ok()?;
         self.0.get(at)
+    }
+
+    /// Those below a folder.
+    pub(crate) fn below(&self, folder: &Path) -> impl Iterator<Item = &Change> {
+        let start = self.0.partition_point(|one| *one.path <= *folder);
+        let from = self.0.get(start..).unwrap_or_default().iter();
+        from.take_while(move |one| one.path.starts_with(folder))
     }
 
     pub(crate) fn retain(&mut self, stays: impl FnMut(&Change) -> bool) {

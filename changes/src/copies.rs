@@ -6,11 +6,11 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Cursor};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::sync::Arc;
 
 use code_commit_dir::{Attributes, Folder, Found, Inode, reach};
 use code_commit_logging::name_as_text;
-use code_commit_repo::{Committed, OnDisk, WorkTree};
+use code_commit_repo::{Committed, RepoError, WorkTree};
 
 use crate::backup::{Backup, last, place};
 use crate::change::{Change, Seen};
@@ -29,10 +29,12 @@ const COPY: &str = ".before";
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     pub(crate) tree: Option<WorkTree>,
-    committed: Option<Committed>,
+    committed: Option<Arc<Committed>>,
     kept: BTreeMap<PathBuf, Seen>,
     folder: PathBuf,
     root: PathBuf,
+    /// The tree, if that is unchanged: then it has all of it.
+    pub(crate) unchanged: Option<Folder>,
     /// Whether the user was told which files have no copies.
     pub(crate) is_told: bool,
 }
@@ -51,7 +53,7 @@ impl Copies {
             self.kept.clear();
             root.clone_into(&mut self.root);
         }
-        self.find(root, folder);
+        self.folder = folder.join(FILES);
         fs::create_dir_all(folder)?;
         if self.kept.is_empty() {
             // A killed run may have left some.
@@ -59,12 +61,12 @@ impl Copies {
         }
         fs::create_dir_all(&self.folder)?;
         let (from, to) = (Folder::open(root)?, Folder::open(&self.folder)?);
-        let mut wanted = self.not_in_git(root, before);
-        wanted.retain(|(path, seen)| {
+        let is_wanted = |(path, seen): &&(PathBuf, Seen)| {
             let counts = seen.kind().is_symlink() || seen.kind().is_file();
-            counts && !seen.is_product && self.kept.get(*path) != Some(*seen)
-        });
-        wanted.sort_unstable_by_key(|&(path, seen)| (seen.is_ignored, seen.len, path));
+            counts && !seen.is_product && self.kept.get(path) != Some(seen)
+        };
+        let mut wanted: Vec<_> = before.uncommitted().filter(is_wanted).collect();
+        wanted.sort_unstable_by_key(|(path, seen)| (seen.is_ignored, seen.len, path));
         let (mut without, mut room) = (Vec::new(), MOST_BYTES);
         for (count, (path, seen)) in wanted.into_iter().enumerate() {
             let fits = seen.len <= room && count < MOST_FILES;
@@ -90,43 +92,10 @@ impl Copies {
         Ok(without)
     }
 
-    /// Git has no symlinks that lead where they did, and no attributes.
-    fn not_in_git<'b>(&self, root: &Path, before: &'b Snapshot) -> Vec<(&'b PathBuf, &'b Seen)> {
-        let all = || before.iter().map(|(path, seen)| (path, seen));
-        let Some(committed) = &self.committed else {
-            return all().collect();
-        };
-        let has = committed.has_all(all().map(|(path, seen)| (path.as_path(), on_disk(seen))));
-        let (mut theirs, mut others) = (Vec::new(), Vec::new());
-        for (one, is_there) in all().zip(has) {
-            let list = if is_there { &mut theirs } else { &mut others };
-            list.push(one);
-        }
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let parts = theirs.chunks(theirs.len().div_ceil(threads).max(1));
-        let has_attributes = |(path, _): &(&PathBuf, &Seen)| Attributes::are_at(&root.join(path));
-        thread::scope(|scope| {
-            let look = |part: &'_ [(&'b PathBuf, &'b Seen)]| {
-                part.iter()
-                    .copied()
-                    .filter(has_attributes)
-                    .collect::<Vec<_>>()
-            };
-            let workers: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
-            for worker in workers {
-                others.extend(
-                    worker
-                        .join()
-                        .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                );
-            }
-        });
-        others
-    }
-
     /// Uses the copies left by a killed run.
     pub(crate) fn reopen(&mut self, root: &Path, before: &Snapshot, folder: &Path) {
-        self.find(root, folder);
+        root.clone_into(&mut self.root);
+        self.folder = folder.join(FILES);
         let whole = |(path, seen): &(PathBuf, Seen)| {
             let (folder, name) = self.at(path).ok()?;
             let found = folder.stat(&name).ok()??;
@@ -136,15 +105,14 @@ impl Copies {
         self.kept = before.iter().filter_map(whole).collect();
     }
 
-    /// As it was opened when the run began: only its index is read anew. Recovery, which has no run, opens it here.
-    pub(crate) fn tree(&mut self, root: &Path) -> Option<&WorkTree> {
+    /// What git has, now. The repository is as it was opened when the run began; recovery, which has no run, opens it here.
+    pub(crate) fn committed(&mut self, root: &Path) -> Result<Option<Arc<Committed>>, RepoError> {
         self.tree = self.tree.take().or_else(|| WorkTree::at(root).ok());
-        self.tree.as_ref()
-    }
-
-    fn find(&mut self, root: &Path, folder: &Path) {
-        self.committed = self.tree(root).and_then(|tree| tree.committed().ok());
-        self.folder = folder.join(FILES);
+        self.committed = match &self.tree {
+            Some(tree) => Some(Arc::new(tree.committed()?)),
+            None => None,
+        };
+        Ok(self.committed.clone())
     }
 
     /// The folder with the copy of a path, and its name there.
@@ -154,15 +122,18 @@ impl Copies {
 
     /// The old content of a file, if available.
     pub(crate) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
-        if self.kept.contains_key(path) {
+        if self.unchanged.is_some() || self.kept.contains_key(path) {
             return Some(Box::new(BufReader::new(self.copy(path)?)));
         }
-        let content = self.committed.as_ref()?.read(path, on_disk(seen))?;
+        let content = self.committed.as_ref()?.read(path, &seen.on_disk())?;
         Some(Box::new(Cursor::new(content)))
     }
 
     /// The copy of a file, which has its attributes, too. Git has those that have none.
     pub(crate) fn copy(&self, path: &Path) -> Option<File> {
+        if let Some(tree) = &self.unchanged {
+            return tree.open_file_below(path).ok()?;
+        }
         let was = self.kept.get(path)?;
         let (folder, name) = self.at(path).ok()?;
         let file = folder.open_file(name).ok()?;
@@ -171,6 +142,9 @@ impl Copies {
 
     /// The old target of a symlink.
     fn target(&self, path: &Path) -> Option<CString> {
+        if let Some(tree) = &self.unchanged {
+            return tree.folder_of(path).ok()?.read_link(last(path).ok()?).ok();
+        }
         self.kept.get(path)?;
         let (folder, name) = self.at(path).ok()?;
         folder.read_link(name).ok()
@@ -240,15 +214,6 @@ impl Copies {
             (Some(before), Ok(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
             _ => false,
         }
-    }
-}
-
-fn on_disk(seen: &Seen) -> OnDisk {
-    OnDisk {
-        len: seen.len,
-        mtime: seen.mtime,
-        ctime: seen.ctime,
-        inode: seen.id.1,
     }
 }
 

@@ -1,11 +1,9 @@
 //! The one judge: a policy over the tree that results, whoever made it.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use code_commit_dir::Interrupt;
 use code_commit_guard::{Code, Policy, Surroundings};
 
 use crate::change::{Change, ChangeSet, Seen, Tops};
@@ -34,7 +32,7 @@ enum Decision {
 pub(crate) struct Decisions<'d> {
     pub(crate) stays: Vec<&'d Change>,
     pub(crate) back: Vec<&'d Change>,
-    dropped: Vec<&'d Change>,
+    pub(crate) dropped: Vec<&'d Change>,
     pub(crate) set_aside: Vec<&'d Change>,
     /// New folders, whatever happens to them.
     pub(crate) made: Vec<PathBuf>,
@@ -71,16 +69,11 @@ impl Judge<'_> {
         self.result.part(one, self.policy.is_of_role())
     }
 
-    pub(crate) fn decisions<'d>(
-        &self,
-        changes: &'d ChangeSet,
-        interrupt: Interrupt<'_>,
-    ) -> io::Result<Decisions<'d>> {
+    pub(crate) fn decisions<'d>(&self, changes: &'d ChangeSet) -> Decisions<'d> {
         let (mut whole, mut ignored) = (Tops::default(), Tops::default());
         let mut decisions = Vec::new();
         let nexts = changes.iter().skip(1).map(Some).chain([None]);
         for (one, next) in changes.iter().zip(nexts) {
-            interrupt()?;
             let has_content = next.is_some_and(|next| next.path.starts_with(&one.path));
             let decision = if whole.over(&one.path).is_some() {
                 // Decided with the folder.
@@ -119,7 +112,7 @@ impl Judge<'_> {
         }
         let made = changes.iter().filter(|one| one.is_new_folder());
         sorted.made = made.map(|one| one.path.clone()).collect();
-        Ok(sorted)
+        sorted
     }
 
     /// `has_content`: whether anything below it differs, too.
@@ -238,7 +231,7 @@ fn ignores_itself(folder: &Path) -> bool {
     };
     let is_rules = |path: &Path| path.file_name() == Some(".gitignore".as_ref());
     let is_ignored = |path: &Path| is_rules(path) && guard.ignores(path);
-    let mut all = match Snapshot::of(&guard, &|_| false) {
+    let mut all = match Snapshot::of(&guard, &|_, _| false) {
         Ok(snapshot) => snapshot.into_iter(),
         Err(_) => return false,
     };

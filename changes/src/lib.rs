@@ -1,13 +1,11 @@
 #![doc = include_str!("../README.md")]
 
-mod adopt;
+mod account;
 mod backup;
 mod change;
 mod copies;
 mod engine;
 mod fault;
-mod in_overlay;
-mod in_tree;
 mod judge;
 mod layer;
 mod note;
@@ -19,12 +17,11 @@ mod revert;
 mod snapshot;
 mod told;
 
-pub use adopt::untidy;
+pub use account::{IsOver, Turned, untidy};
 pub use backup::{BACKUP, Backup, has_taken_in};
 pub use change::{Change, ChangeSet, Seen};
-pub use engine::{ChangeEngine, forget_copies, has_copies};
+pub use engine::{ChangeEngine, Scope, forget_copies, has_copies};
 pub use fault::Fault;
-pub use in_tree::{IsOver, Turned};
 pub use overlay::Folders;
 pub use recover::{Settled, is_settled, settle};
 pub use revert::{put_away, undo, undo_past_obstacles, undos, were_undone};

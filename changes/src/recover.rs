@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::Lock;
-use code_commit_guard::Policy;
 
 use crate::backup::{BACKUP, Backup};
-use crate::engine::{BEFORE, ChangeEngine, forget_copies};
+use crate::engine::{BEFORE, ChangeEngine, Scope, forget_copies};
 use crate::fault::Fault;
 use crate::overlay::Overlay;
 use crate::{note, revert};
@@ -48,8 +47,12 @@ pub fn settle(
     if let Some(noted) = noted {
         let set = noted.adopted.map(|name| run.join(BACKUP).join(name));
         if let Some((own, before)) = noted.snapshot {
-            let mut engine = ChangeEngine::new("a command", Policy::new(), own);
-            engine.go_on(root, before, run);
+            let mut engine = ChangeEngine::new(Scope {
+                who: "a command".into(),
+                own,
+                ..Scope::default()
+            });
+            engine.go_on(root, before, run)?;
             restored = engine.restore_all(root, &mut backup)?.0;
         } else if let Some(set) = &set
             && code_commit_apply::read_applied(set)

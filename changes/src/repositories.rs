@@ -43,11 +43,6 @@ fn folders_of(path: &Path, is_new: bool) -> impl Iterator<Item = &Path> {
         .map(|(_, folder)| folder)
 }
 
-/// Whether a path may be a part of a repository.
-pub(crate) fn is_of_repository(path: &Path) -> bool {
-    folders_of(path, true).next().is_some()
-}
-
 impl Resulting<'_> {
     /// What a change is to a repository. Where git ignores it, only a repository that has hooks, or whose
     /// configuration names a file, is dangerous: package managers clone there. The same where a role made it.

@@ -19,9 +19,6 @@ pub struct Accounted {
     pub unaccounted_bytes: u64,
     /// For the user.
     pub warnings: Vec<Problem>,
-    /// Whether the account was interrupted: then the tree is as before the command, and the warnings say where its
-    /// changes are.
-    pub is_interrupted: bool,
 }
 
 /// Paths named in a message.
@@ -140,23 +137,6 @@ pub(crate) fn exdev(who: &str) -> Problem {
          and so does everything later in this run"
     );
     Problem::new("exdev", message)
-}
-
-pub(crate) fn no_time_left(who: &str, kept: Option<&Path>, gone: &[String]) -> Accounted {
-    let kept = kept.map_or_else(String::new, |kept| {
-        format!("; they are whole in {}", kept.display())
-    });
-    let message = format!(
-        "there was no time left to take account of what {who} changed: its changes are not in the tree{kept}"
-    );
-    let warnings = [Problem::new("no-time-left", message)]
-        .into_iter()
-        .chain(not_restored(who, gone));
-    Accounted {
-        warnings: warnings.collect(),
-        is_interrupted: true,
-        ..Accounted::default()
-    }
 }
 
 pub(crate) fn abandoned(who: &str, folder: Option<&Path>) -> Option<Problem> {

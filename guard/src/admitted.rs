@@ -117,14 +117,6 @@ impl Admitted {
 impl Before {
     /// Reads the metadata and then the content of an open file.
     pub fn of(file: &mut File) -> io::Result<Before> {
-        Self::of_large(file, code_commit_dir::NEVER)
-    }
-
-    /// Reads a file whose content may take long.
-    pub fn of_large(
-        file: &mut File,
-        interrupt: code_commit_dir::Interrupt<'_>,
-    ) -> io::Result<Before> {
         let metadata = file.metadata()?;
         Ok(Before {
             id: (metadata.dev(), metadata.ino()),
@@ -133,10 +125,7 @@ impl Before {
             links: metadata.nlink(),
             len: metadata.len(),
             mtime: (metadata.mtime(), metadata.mtime_nsec()),
-            sha256: hash(
-                &mut code_commit_dir::Interruptible::new(file, interrupt),
-                metadata.len(),
-            )?,
+            sha256: hash(file, metadata.len())?,
         })
     }
 }

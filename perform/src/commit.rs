@@ -11,8 +11,8 @@ use std::time::SystemTime;
 use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Ended,
-    Live, NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Live,
+    NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -189,29 +189,18 @@ impl Live<Build> for CommitWorld<'_> {
         let ran = self.build_accounted(*round, &file)?;
         let (guard, run) = (&self.rules.guard, self.record.folder().path().to_owned());
         let undo = run.join(BACKUP).join(after_build(*round));
-        let interrupt = self.asking.spending.interrupt(&self.cancel);
         let (accounted, built) = match ran {
-            Ok(built) => (
-                self.account.close(guard, &run, &undo, &interrupt)?,
-                Ok(built),
-            ),
+            Ok(built) => (self.account.close(guard, &run, &undo)?, Ok(built)),
             Err(fault) => (self.account.abandon(guard, &run)?, Err(fault)),
         };
-        drop(interrupt);
         let Accounted {
             changes,
             put_back,
             unaccounted_bytes: ignored_bytes,
             warnings,
-            is_interrupted,
         } = accounted;
         self.warn(warnings)?;
-        let mut built = built?;
-        if is_interrupted {
-            self.cancel_point()?;
-            // What was built is not in the tree.
-            built.ended = Ended::TimedOut;
-        }
+        let built = built?;
         let present = self.present(*round, &changes)?;
         Ok(Built {
             changes,
@@ -285,7 +274,7 @@ impl CommitWorld<'_> {
     }
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
-        self.account.seal(self.build.sealed.clone());
+        self.account.sealed.clone_from(&self.build.sealed);
         let run = self.record.folder().path();
         let warning = self.account.open(&self.rules.guard, run)?;
         self.warn(warning)?;

@@ -17,9 +17,6 @@ pub enum Fault {
     /// The user pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,
-    /// The time of the run ended while the harness took account of changes.
-    #[error("{0}")]
-    NoTimeLeft(String),
     /// The prompt holds a key: it is not sent.
     #[error("the prompt of round {round} holds an API key and was not sent")]
     KeyInPrompt { round: u32 },

@@ -46,14 +46,19 @@ pub fn identity(
         |path: &Path| !is_git && path.file_name().is_some_and(code_commit_repo::is_left_out);
     let is_git_own = |path: &Path| path.file_name().is_some_and(|name| name == ".git");
     let is_left_out = |path: &Path| left_out.iter().any(|out| path.starts_with(out));
-    let skipped = |path: &Path| {
+    let skipped = |path: &Path, _| {
         path.starts_with(STATE) || is_git_own(path) || is_made(path) || is_left_out(path)
     };
     let guard = around.guard(Policy::new()).map_err(io::Error::other)?;
     let snapshot = Snapshot::of(&guard, &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
     let mut text = Vec::new();
-    for (path, seen) in snapshot.iter().filter(|(_, seen)| !seen.is_ignored) {
+    let mut all: Vec<_> = snapshot
+        .iter()
+        .filter(|(_, seen)| !seen.is_ignored)
+        .collect();
+    all.sort_unstable_by_key(|(path, _)| path.as_os_str());
+    for (path, seen) in all {
         let (kind, content) = if seen.kind().is_symlink() {
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {

@@ -1,10 +1,10 @@
 //! Files whose content is a git object, so that it can be read after they are changed.
 
-use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gix::bstr::ByteSlice as _;
+use gix::index::Entry;
 use gix::index::entry::{Mode, Stage};
 
 use crate::{RepoError, WorkTree};
@@ -23,12 +23,14 @@ pub struct OnDisk {
     pub inode: u64,
 }
 
-/// A snapshot of the index.
+/// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
-    repository: gix::Repository,
+    repository: gix::ThreadSafeRepository,
     index: gix::worktree::Index,
-    /// The root's path from the top.
-    prefix: PathBuf,
+    /// The entries below the root, but submodules.
+    files: Vec<usize>,
+    /// The bytes that their paths have more than from the root.
+    prefix: usize,
     /// Whether files on disk may differ from their objects although git calls them unchanged.
     is_converted: bool,
 }
@@ -41,15 +43,25 @@ impl WorkTree {
     pub fn committed(&self) -> Result<Committed, RepoError> {
         let index = self.index()?;
         let is_converted = self.converts(&index);
-        let prefix = self
-            .root
-            .strip_prefix(&self.top)
-            .map(Path::to_owned)
-            .unwrap_or_default();
+        let prefix = self.root.strip_prefix(&self.top);
+        let mut prefix = prefix
+            .unwrap_or(Path::new(""))
+            .as_os_str()
+            .as_bytes()
+            .to_vec();
+        prefix.extend((!prefix.is_empty()).then_some(b'/'));
+        let is_file = |entry: &Entry| {
+            entry.mode != Mode::COMMIT
+                && entry.mode != Mode::DIR
+                && entry.path(&index).starts_with(&prefix)
+        };
+        let all = index.entries().iter().enumerate();
+        let files = all.filter(|(_, entry)| is_file(entry));
         Ok(Committed {
-            repository: self.repository.clone(),
+            repository: self.repository.clone().into_sync(),
+            files: files.map(|(at, _)| at).collect(),
+            prefix: prefix.len(),
             index,
-            prefix,
             is_converted,
         })
     }
@@ -91,46 +103,52 @@ impl std::fmt::Debug for Committed {
 }
 
 impl Committed {
-    /// Whether each of these files on disk, sorted by the bytes of their paths, certainly has the bytes of git's object.
-    pub fn has_all<'p>(&self, files: impl Iterator<Item = (&'p Path, OnDisk)>) -> Vec<bool> {
-        let mut entries = self.index.entries().iter().peekable();
-        let mut has = |(path, file): (&Path, OnDisk)| {
-            let name = self.below_top(path);
-            let name = name.as_os_str().as_bytes().as_bstr();
-            while entries
-                .next_if(|entry| entry.path(&self.index) < name)
-                .is_some()
-            {}
-            let entry = entries
-                .peek()
-                .filter(|entry| entry.path(&self.index) == name);
-            entry.is_some_and(|entry| self.has(entry, file))
-        };
-        files.map(&mut has).collect()
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
     }
 
-    fn below_top<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
-        if self.prefix.as_os_str().is_empty() {
-            path.into()
-        } else {
-            self.prefix.join(path).into()
-        }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    fn entry(&self, at: usize) -> Option<&Entry> {
+        self.index.entries().get(*self.files.get(at)?)
+    }
+
+    fn name<'i>(&'i self, entry: &'i Entry) -> &'i [u8] {
+        let path = entry.path(&self.index).as_bytes();
+        path.get(self.prefix..).unwrap_or_default()
+    }
+
+    /// The path of the entry with this number, from the root. An index may contain any text as a path, even one that leads
+    /// outside.
+    pub fn path(&self, at: usize) -> &[u8] {
+        self.entry(at).map_or(&[], |entry| self.name(entry))
+    }
+
+    /// Whether a file on disk certainly has the bytes of the object of the entry with this number.
+    pub fn has(&self, at: usize, file: &OnDisk) -> bool {
+        let entry = self.entry(at);
+        entry.is_some_and(|entry| self.is_its(entry, file))
     }
 
     /// The bytes of such a file.
-    pub fn read(&self, path: &Path, file: OnDisk) -> Option<Vec<u8>> {
-        let name = self.below_top(path);
-        let name = name.as_os_str().as_bytes().as_bstr();
-        let entry = self
-            .index
-            .entry_by_path_and_stage(name, Stage::Unconflicted)
-            .filter(|entry| self.has(entry, file))?;
-        let object = self.repository.find_object(entry.id).ok()?;
-        let content = object.detach().data;
+    pub fn read(&self, path: &Path, file: &OnDisk) -> Option<Vec<u8>> {
+        let path = path.as_os_str().as_bytes();
+        let is_before = |entry: &Entry| self.name(entry) < path;
+        let is_before = |at: &usize| self.index.entries().get(*at).is_some_and(is_before);
+        let entry = self.entry(self.files.partition_point(is_before))?;
+        if self.name(entry) != path || !self.is_its(entry, file) {
+            return None;
+        }
+        let repository = self.repository.to_thread_local();
+        let content = repository.find_object(entry.id).ok()?.detach().data;
         (content.len() as u64 == file.len).then_some(content)
     }
 
-    fn has(&self, entry: &gix::index::Entry, file: OnDisk) -> bool {
+    fn is_its(&self, entry: &Entry, file: &OnDisk) -> bool {
         let stat = &entry.stat;
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)
             && entry.stage() == Stage::Unconflicted;
@@ -147,7 +165,8 @@ impl Committed {
             return false;
         }
         let has_its_length = || {
-            self.repository
+            let repository = self.repository.to_thread_local();
+            repository
                 .find_header(entry.id)
                 .is_ok_and(|header| header.size() == file.len)
         };
@@ -172,7 +191,7 @@ mod tests {
             ctime: (found.ctime(), found.ctime_nsec()),
             inode: found.ino(),
         };
-        tree.committed().unwrap().read(Path::new(name), file)
+        tree.committed().unwrap().read(Path::new(name), &file)
     }
 
     #[test]

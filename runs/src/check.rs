@@ -98,7 +98,8 @@ pub fn with(
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     Registry::of(tree).add(folder.path(), None)?;
     lock::under_way(&lock, tree, folder.path())?;
-    let account = account(&plan, tree, &command.confinement)?.keeping_nothing();
+    let mut account = account(&plan, tree, &command.confinement)?;
+    account.scope.keeps_nothing = true;
     let world = CommitWorld {
         record: new
             .record(Ears(output.clone()))

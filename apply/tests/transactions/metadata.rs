@@ -215,7 +215,6 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
         &undo,
         found,
         folders,
-        code_commit_dir::NEVER,
     )
     .unwrap();
     let undone = code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();

@@ -20,7 +20,6 @@ mod both_ways;
 mod by_hand;
 mod closed;
 mod ignoring;
-mod interrupted;
 mod layout;
 mod products;
 mod sealed;
@@ -33,6 +32,15 @@ struct Project {
     /// Whether the answer of the build is in the journal.
     is_recorded: bool,
     account: ChangeEngine,
+}
+
+fn engine(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> ChangeEngine {
+    ChangeEngine::new(Scope {
+        who: who.into(),
+        may_change,
+        own,
+        ..Scope::default()
+    })
 }
 
 /// Where a command works: the account is the same.
@@ -50,7 +58,7 @@ impl Project {
         code_commit_repo::init(&root).unwrap();
         let run = scratch.path().join("run");
         fs::create_dir(&run).unwrap();
-        let account = ChangeEngine::new(
+        let account = engine(
             "the build",
             Policy::build(Binds::Commit),
             vec![PathBuf::from("target")],
@@ -105,9 +113,7 @@ impl Project {
         let guard = Guard::open(&root, Policy::commit()).unwrap();
         let (run, undo) = (self.run.clone(), self.undo_folder());
         self.begin(command);
-        self.account
-            .close(&guard, &run, &undo, code_commit_dir::NEVER)
-            .unwrap()
+        self.account.close(&guard, &run, &undo).unwrap()
     }
 
     /// Runs a command, without any account yet.
@@ -316,7 +322,7 @@ fn in_a_scope_of_files_a_command_keeps_these_and_nothing_beside_them() {
 
 fn keep_the_scope(place: Where) {
     let mut project = Project::new(&[("src/a", "a\n"), ("src/b", "b\n")]);
-    project.account = ChangeEngine::new(
+    project.account = engine(
         "a command",
         Policy::scoped(["src/a", "gen/deep/out"]),
         Vec::new(),
@@ -523,7 +529,7 @@ fn a_file_is_gone_if_the_folders_around_it_were_removed_and_made_again_without_i
 fn a_file_in_scope_that_was_moved_away_with_its_folder_is_gone_and_the_others_are_put_back() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&[("d/mine", "mine\n"), ("d/other", "other\n")]);
-        project.account = ChangeEngine::new("a command", Policy::scoped(["d/mine"]), Vec::new());
+        project.account = engine("a command", Policy::scoped(["d/mine"]), Vec::new());
         project = project.works(place);
         let before = project.all();
         let accounted = project.command(|root| fs::rename(root.join("d"), root.join("e")).unwrap());
@@ -603,7 +609,7 @@ fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
     let undo = project.undo_folder();
     let accounted = project
         .account
-        .close(&guard, &project.run.clone(), &undo, code_commit_dir::NEVER)
+        .close(&guard, &project.run.clone(), &undo)
         .unwrap();
     insta::assert_snapshot!(shown(&accounted), @r"
     D d/deep/x
@@ -628,7 +634,7 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
     let sealed = ["build.sh", "deep/seal/ed", "not/there"].map(PathBuf::from);
     project.account.open(&guard, &project.run).unwrap();
     let upper = project.account.overlay().unwrap().unwrap().upper;
-    project.account.seal(sealed.to_vec());
+    project.account.sealed = sealed.to_vec();
     let run = project.run.clone();
     let broken = |account: &mut ChangeEngine| account.restore_sealed(&guard, &run).unwrap().0;
     fs::write(upper.join("product"), "of the first\n").unwrap();
@@ -647,17 +653,19 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
         ["build.sh", "deep/seal/ed", "not/there"]
     );
     assert!(broken(&mut project.account).is_empty());
-    let left: Vec<_> = fs::read_dir(&upper)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left.len(), 2, "{left:?}");
+    let read = |path: &str| fs::read_to_string(upper.join(path)).unwrap();
+    assert_eq!(
+        [read("build.sh"), read("deep/seal/ed")],
+        ["true\n", "old\n"]
+    );
+    assert!(!upper.join("not/there").exists());
+    fs::remove_dir_all(upper.join("deep")).unwrap();
     // Replaced by another folder.
     fs::create_dir_all(upper.join("deep/seal")).unwrap();
     by_hand::opaque(&upper.join("deep/seal"));
     fs::write(upper.join("deep/c"), "new\n").unwrap();
     assert_eq!(broken(&mut project.account), ["deep/seal/ed"]);
-    assert!(upper.join("deep/c").exists() && !upper.join("deep/seal").exists());
+    assert_eq!([read("deep/c"), read("deep/seal/ed")], ["new\n", "old\n"]);
     project
         .account
         .reset(

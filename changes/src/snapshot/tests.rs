@@ -41,15 +41,8 @@ fn what_changed_is_told_by_the_rules_of_the_start() {
     }
     let guard = Guard::open(root, Policy::commit()).unwrap();
     let look = || {
-        let look = Look {
-            guard: &guard,
-            tracked: &Tracked::default(),
-            skipped: &|path| path.starts_with("own"),
-            policy: None,
-            products: false,
-            before: None,
-        };
-        look.whole().unwrap()
+        let is_own = |path: &Path, _| path.starts_with("own");
+        Look::at(&guard, &Tracked::None, &is_own).whole().unwrap()
     };
     let before = look();
     assert!(

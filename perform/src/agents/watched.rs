@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use code_commit_changes::{ChangeEngine, IsOver, Turned};
+use code_commit_changes::{ChangeEngine, IsOver, Scope, Turned};
 use code_commit_guard::{Guard, Policy};
 use code_commit_logging::name_as_text;
 
@@ -62,7 +62,7 @@ impl Watched {
         self.protect.iter().fold(policy, Policy::protect)
     }
 
-    fn engine(&self, who: &str) -> ChangeEngine {
+    fn engine(&self, who: &str, left: String) -> ChangeEngine {
         let (own, names): (Vec<_>, Vec<_>) = self
             .skip
             .iter()
@@ -73,7 +73,14 @@ impl Watched {
             .map(|path| path.trim_start_matches('/').into())
             .collect();
         let names = names.into_iter().filter(|name| name != ".git").collect();
-        let engine = ChangeEngine::new(who.to_owned(), self.policy(), own).skipping(names);
+        let engine = ChangeEngine::new(Scope {
+            who: who.to_owned().into(),
+            may_change: self.policy(),
+            own,
+            skipped_names: names,
+            left: Some(left),
+            ..Scope::default()
+        });
         match &self.tree {
             Some(tree) => engine.of(tree),
             None => engine,
@@ -97,7 +104,7 @@ impl<'c> Before<'c> {
         copies: &'c mut Copies,
     ) -> Result<(Self, Option<code_commit_engine::Problem>), AgentFault> {
         let guard = watched.guard()?;
-        let mut engine = watched.engine(who).taking_to(left);
+        let mut engine = watched.engine(who, left);
         if let Some(earlier) = copies.engine.take() {
             engine = engine.after(earlier);
         }
@@ -161,7 +168,7 @@ pub(super) fn put_back_after(
     left: String,
     run: &Path,
 ) -> Result<Vec<String>, AgentFault> {
-    let mut engine = watched.engine("the agent").taking_to(left);
+    let mut engine = watched.engine("the agent", left);
     let is_open = engine
         .reopen(&watched.root, run)
         .map_err(AgentFault::Changes)?;

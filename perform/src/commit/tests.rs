@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::Reply;
-use code_commit_guard::Policy;
 use code_commit_llm::Scripted;
 use code_commit_logging::{Redactor, RunFolder};
-use code_commit_names::Binds;
 use code_commit_runner::{Confinement, Env, Limits};
 
 use super::*;
@@ -29,7 +27,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
             confinement: Confinement::off(),
             sealed: Vec::new(),
         },
-        account: ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new()),
+        account: ChangeEngine::default(),
         codebase: "".into(),
         layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),

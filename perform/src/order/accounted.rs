@@ -68,7 +68,7 @@ impl OrderWorld<'_> {
         if self.account.is_open() {
             return Ok(());
         }
-        self.account.seal(self.commands.sealed.clone());
+        self.account.sealed.clone_from(&self.commands.sealed);
         let run = self.record.folder().path();
         let warning = self.account.open(&self.rules.guard, run)?;
         Ok(warning
@@ -84,10 +84,6 @@ impl OrderWorld<'_> {
             .last()
             .and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let undo = run.join(BACKUP).join(after_build(newest.unwrap_or(1)));
-        let interrupt = self.asking.spending.interrupt(&self.cancel);
-        let closed = self
-            .account
-            .close(&self.rules.guard, run, &undo, &interrupt);
-        Ok(closed?)
+        Ok(self.account.close(&self.rules.guard, run, &undo)?)
     }
 }

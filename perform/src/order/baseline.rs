@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use code_commit_apply::Lock;
-use code_commit_changes::{Backup, ChangeEngine};
+use code_commit_changes::{Backup, ChangeEngine, Scope};
 use code_commit_engine::{IGNORED_FILES, Problem};
-use code_commit_guard::{Guard, Policy};
+use code_commit_guard::Guard;
 use code_commit_repo::{Git, Head};
 
 use crate::fault::Fault;
@@ -29,12 +29,17 @@ pub struct Baseline {
 impl Baseline {
     /// Of this commit. Looks at nothing yet.
     pub fn of(git: Git, commit: String, head: Head) -> Self {
-        let tree = ChangeEngine::new("the run", Policy::new(), Vec::new());
+        let tree = ChangeEngine::new(Scope {
+            who: "the run".into(),
+            before: Some(BASELINE),
+            names_products: true,
+            ..Scope::default()
+        });
         Self {
             git,
             commit,
             head,
-            tree: tree.keeping_in(BASELINE.to_owned()).naming_products(),
+            tree,
         }
     }
 
@@ -46,7 +51,7 @@ impl Baseline {
         run: &Path,
         own: impl IntoIterator<Item = std::path::PathBuf>,
     ) -> Result<Option<Problem>, Fault> {
-        self.tree.leave_alone(own);
+        self.tree.scope.own.extend(own);
         Ok(self.tree.open(guard, run)?)
     }
 

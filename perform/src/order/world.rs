@@ -206,15 +206,8 @@ impl Live<Measure> for OrderWorld<'_> {
             changes,
             put_back,
             warnings,
-            is_interrupted,
             ..
         } = self.look_after()?;
-        if is_interrupted {
-            self.cancel_point()?;
-            return Err(Fault::NoTimeLeft(
-                warnings.into_iter().map(|one| one.message).collect(),
-            ));
-        }
         warnings
             .into_iter()
             .try_for_each(|warning| self.record.warn(warning))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_changes::ChangeEngine;
+use code_commit_changes::{ChangeEngine, Scope};
 use code_commit_engine::{Apply, Ask, Build, Commit, Harness, Outcome, Restore};
 use code_commit_guard::Policy;
 use code_commit_logging::RunFolder;
@@ -258,8 +258,14 @@ impl Plan {
                 .map(|row| PathBuf::from(row.at_root()))
                 .collect()
         };
-        let account = ChangeEngine::new("the build", policy, paths(Writer::Harness)).of(tree);
-        account.with_products(paths(Writer::Build))
+        let scope = Scope {
+            who: "the build".into(),
+            may_change: policy,
+            own: paths(Writer::Harness),
+            products: paths(Writer::Build),
+            ..Scope::default()
+        };
+        ChangeEngine::new(scope).of(tree)
     }
 
     /// What the harness itself writes into the tree.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use code_commit_apply::Lock;
-use code_commit_changes::ChangeEngine;
+use code_commit_changes::{ChangeEngine, Scope};
 use code_commit_dir::Interrupt;
 use code_commit_engine::{
     HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
@@ -330,20 +330,14 @@ impl Loop for Order<'_> {
 
     /// The tree is restored, and the run can be resumed.
     fn fault(&self, fault: Fault, run: &RunFolder) -> Failure {
-        let is_over = matches!(fault, Fault::NoTimeLeft(_));
-        let exit = [
-            (matches!(fault, Fault::KeyInPrompt { .. }), Exit::Refused),
-            (matches!(fault, Fault::Interrupted), Exit::Interrupted),
-            (is_over, Exit::ModelUnavailable),
-        ];
-        let exit = exit
-            .into_iter()
-            .find(|(is, _)| *is)
-            .map_or(Exit::Fault, |(_, exit)| exit);
-        let first = if is_over { "raise --max-time; " } else { "" };
+        let exit = match fault {
+            Fault::KeyInPrompt { .. } => Exit::Refused,
+            Fault::Interrupted => Exit::Interrupted,
+            _ => Exit::Fault,
+        };
         let (name, run) = (records::name(run.path()), run.path().display());
         let help = format!(
-            "{first}the tree is as it was; code-commit resume {name} goes on with {run}, and so does the same command"
+            "the tree is as it was; code-commit resume {name} goes on with {run}, and so does the same command"
         );
         Failure::new(exit, fault).help(help)
     }
@@ -414,7 +408,12 @@ fn account(inputs: &Inputs, settings: &Settings, own: Vec<PathBuf>) -> ChangeEng
         Byproducts::Keep => Policy::build(Binds::Always)
             .may_write(settings.may_write.iter().map(|pattern| &pattern.value)),
     };
-    ChangeEngine::new("a command", may_change, own)
+    ChangeEngine::new(Scope {
+        who: "a command".into(),
+        may_change,
+        own,
+        ..Scope::default()
+    })
 }
 
 /// What the harness itself writes into the tree.

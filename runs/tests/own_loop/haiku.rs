@@ -9,7 +9,6 @@ use code_commit_engine::{Apply, Ask, AskAnswer, Harness as _, Journaled, Outcome
 use code_commit_guard::{Guard, Policy};
 use code_commit_llm::Model;
 use code_commit_logging::{Layout, Redactor, RunFolder};
-use code_commit_names::Binds;
 use code_commit_perform::{
     Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent,
 };
@@ -154,7 +153,7 @@ impl Loop for Haiku<'_> {
             model,
             asking: Asking::default(),
             build,
-            account: ChangeEngine::new("nothing", Policy::build(Binds::Commit), Vec::new()),
+            account: ChangeEngine::default(),
             codebase: "".into(),
             layout: Layout::NumberFirst,
             said_log: None,

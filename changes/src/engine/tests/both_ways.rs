@@ -343,20 +343,18 @@ impl Case {
             ("d/a", "a\n"),
             ("build.sh", "true\n"),
         ]);
-        let account = match &self.keeps {
+        let mut account = match &self.keeps {
             Keeps::Build | Keeps::Nothing => {
-                ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new())
+                engine("the build", Policy::build(Binds::Commit), Vec::new())
             }
             Keeps::Files(files) => {
                 let files = files.iter().map(String::as_str);
-                ChangeEngine::new("a command", Policy::scoped(files), Vec::new())
+                engine("a command", Policy::scoped(files), Vec::new())
             }
         };
-        let account = account.with_products(vec!["made".into()]);
-        project.account = match self.keeps {
-            Keeps::Nothing => account.keeping_nothing(),
-            Keeps::Build | Keeps::Files(_) => account,
-        };
+        account.scope.products = vec!["made".into()];
+        account.scope.keeps_nothing = matches!(self.keeps, Keeps::Nothing);
+        project.account = account;
         let commit =
             "git add -A; git -c user.name=A -c user.email=a@example.invalid commit -qm 1 >&2";
         let made = format!(
@@ -412,10 +410,7 @@ impl Case {
             self.shown()
         );
         let done = project.all();
-        let accounted = project
-            .account
-            .close(&guard, &run, &undo, code_commit_dir::NEVER)
-            .unwrap();
+        let accounted = project.account.close(&guard, &run, &undo).unwrap();
         let tree = project.all();
         let undoes = || {
             code_commit_apply::undo(

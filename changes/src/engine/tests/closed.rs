@@ -103,7 +103,7 @@ fn a_sealed_file_in_a_closed_folder_counts_as_changed() {
             let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
             project.begin(|root| by_hand::close(&root.join("deep"), mode));
             let run = project.run.clone();
-            project.account.seal(vec!["deep/sealed".into()]);
+            project.account.sealed = vec!["deep/sealed".into()];
             let mut broken = || project.account.restore_sealed(&guard, &run).unwrap().0;
             assert_eq!(broken(), ["deep/sealed"], "{mode:o}");
             assert!(broken().is_empty());
@@ -119,7 +119,7 @@ fn a_sealed_file_in_a_closed_folder_of_the_tree_is_restored() {
             .flat_map(|mode| [(mode, false), (mode, true)])
         {
             let mut project = Project::new(&[("deep/er/sealed", "old\n")]);
-            project.account.seal(vec!["deep/er/sealed".into()]);
+            project.account.sealed = vec!["deep/er/sealed".into()];
             let (before, run) = (project.all(), project.run.clone());
             let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
             project.begin(|root| {

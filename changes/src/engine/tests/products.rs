@@ -43,7 +43,7 @@ fn what_is_no_folder_comes_back_where_a_command_puts_a_folder_that_git_ignores()
 fn a_file_where_the_folder_of_products_would_be_comes_back() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&[("a", "a\n"), ("made", "mine\n")]).works(place);
-        project.account = project.account.with_products(vec!["made".into()]);
+        project.account.scope.products = vec!["made".into()];
         project.command(|root| {
             fs::remove_file(root.join("made")).unwrap();
             fs::create_dir(root.join("made")).unwrap();
@@ -192,7 +192,7 @@ fn after_a_kill_an_ignored_file_that_is_no_product_is_as_it_was() {
 fn a_command_whose_changes_are_not_wanted_still_loses_no_ignored_file() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&ignored()).works(place);
-        project.account = project.account.keeping_nothing();
+        project.account.scope.keeps_nothing = true;
         let accounted = project.command(|root| {
             fs::remove_file(root.join(".env")).unwrap();
             fs::write(root.join("conf/a"), "other\n").unwrap();

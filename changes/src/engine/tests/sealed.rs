@@ -31,9 +31,9 @@ impl Seal {
 
     fn in_run(root: &Path, sealed: &[PathBuf], run: tempfile::TempDir) -> Self {
         let guard = Guard::open(root, Policy::commit()).unwrap();
-        let engine = ChangeEngine::new("the build", Policy::build(Binds::Commit), Vec::new());
+        let engine = engine("the build", Policy::build(Binds::Commit), Vec::new());
         let mut engine = engine;
-        engine.seal(sealed.to_vec());
+        engine.sealed = sealed.to_vec();
         assert_eq!(engine.open(&guard, run.path()).unwrap(), None);
         Self {
             guard,

@@ -46,10 +46,7 @@ fn a_file_that_a_command_only_touched_is_never_moved() {
         touch(&upper.join(path), later);
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project
-        .account
-        .close(&guard, &run, &undo, code_commit_dir::NEVER)
-        .unwrap();
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
     assert_eq!(
         touched.map(|path| inode(&root.join(path))),
         before,
@@ -90,7 +87,7 @@ pub(super) fn attic(run: &Path) -> BTreeMap<PathBuf, String> {
         }
     }
     while let Some((top, path)) = todo.pop() {
-        if path.is_dir() {
+        if path.symlink_metadata().unwrap().is_dir() {
             todo.extend(
                 fs::read_dir(path)
                     .unwrap()
@@ -138,10 +135,7 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_stays_and_is_named(
         project.write(path, "theirs\n");
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project
-        .account
-        .close(&guard, &run, &undo, code_commit_dir::NEVER)
-        .unwrap();
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
     let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
     assert_eq!(
         attic(&run),
@@ -184,10 +178,7 @@ fn a_product_with_another_name_that_a_command_replaces_is_nobody_elses() {
     fs::hard_link(upper.join("out/deps/x"), upper.join("out/x")).unwrap();
     fs::write(upper.join("a"), "built\n").unwrap();
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project
-        .account
-        .close(&guard, &run, &undo, code_commit_dir::NEVER)
-        .unwrap();
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
     assert_eq!(accounted.warnings, []);
     assert_eq!(attic(&run), texts([]));
     assert_eq!(fs::read_to_string(root.join("out/x")).unwrap(), "built\n");
@@ -207,10 +198,7 @@ fn an_edit_of_the_same_size_with_its_time_put_back_is_not_lost() {
         fs::write(upper.join(path), "built\n").unwrap();
     }
     let (run, undo) = (project.run.clone(), project.undo_folder());
-    project
-        .account
-        .close(&guard, &run, &undo, code_commit_dir::NEVER)
-        .unwrap();
+    project.account.close(&guard, &run, &undo).unwrap();
     assert_eq!(attic(&run), texts([("a.o", "new\n")]));
     project.undo();
     assert_eq!(
