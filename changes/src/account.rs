@@ -19,11 +19,12 @@ use crate::change::{Change, ChangeSet, Seen, Tops};
 use crate::engine::{ChangeEngine, State, folder};
 use crate::fault::Fault;
 use crate::judge::Decisions;
-use crate::layer::{BroughtIn, Incoming, is_whiteout, stat_below, stat_through};
-use crate::overlay::Overlay;
+use crate::layer::{BroughtIn, Incoming, stat_below, stat_through};
+use crate::overlay::{Overlay, is_whiteout};
 use crate::restore::{Unrestored, put_back};
-use crate::snapshot::{Look, Snapshot, Tracked, When};
+use crate::snapshot::{Look, Snapshot, When};
 use crate::told::{self, Accounted, shown};
+use crate::tracked::Tracked;
 
 /// What a role of agents changed.
 #[derive(Debug, Default, PartialEq, Eq)]

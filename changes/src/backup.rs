@@ -21,7 +21,7 @@ use code_commit_logging::name_as_text;
 use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 
-use crate::layer::is_whiteout;
+use crate::overlay::is_whiteout;
 use crate::told::named;
 
 /// The folder in the run folder.

@@ -28,8 +28,9 @@ use crate::layer::{stat_below, stat_through};
 use crate::note;
 use crate::overlay::{Folders, Overlay};
 use crate::repositories::Resulting;
-use crate::snapshot::{Snapshot, Tracked, When};
+use crate::snapshot::{Snapshot, When};
 use crate::told::{self, Accounted};
+use crate::tracked::Tracked;
 
 /// What commands may change for good, and what of the tree is not looked at.
 #[derive(Debug, Default)]

@@ -10,6 +10,8 @@ use crate::change::{Change, ChangeSet, Seen, Tops};
 use crate::repositories::{Part, Resulting};
 use crate::snapshot::Snapshot;
 
+/// Larger files do not stay: to be undone they would have to be read, which nobody waits for.
+const MOST_BYTES: u64 = 4 << 30;
 /// The set-user-ID and the set-group-ID bit.
 const SET_ID: u32 = 0o6000;
 
@@ -269,5 +271,6 @@ fn removed_folder(one: &Change) -> Option<(String, u32)> {
 
 /// A program with a set-id bit is not: it runs with the rights of whoever ran the command, whoever starts it.
 fn is_ordinary(seen: &Seen) -> bool {
-    seen.kind().is_dir() || (seen.kind().is_file() && seen.mode & SET_ID == 0)
+    let is_usual_file = seen.kind().is_file() && seen.mode & SET_ID == 0 && seen.len <= MOST_BYTES;
+    seen.kind().is_dir() || is_usual_file
 }

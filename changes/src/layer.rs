@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufReader};
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use rustix::fs::{FileType, Mode, Stat};
 use crate::backup::{Backup, place};
 use crate::change::{Change, ChangeSet, Seen, Tops};
 use crate::copies::are_equal;
+use crate::overlay::{is_opaque, is_whiteout, through};
 
 /// What comes into the tree: everything in the layer, except the harness's own files and what is refused.
 pub(crate) struct Incoming<'i, 'r> {
@@ -384,27 +385,8 @@ pub(crate) fn stat_through(upper: &Folder, tree: &Folder, path: &Path) -> io::Re
     Ok(None)
 }
 
-/// A character device with number 0 stands for a removed entry.
-pub(crate) fn is_whiteout(stat: &Stat) -> bool {
-    FileType::from_raw_mode(stat.st_mode).is_char_device() && stat.st_rdev == 0
-}
-
 fn is_folder(stat: &Stat) -> bool {
     Seen::is_folder(stat.st_mode)
-}
-
-/// Removed and made anew: nothing of the tree's folder shows through.
-pub(crate) fn is_opaque(folder: &Folder, name: &OsStr) -> bool {
-    let mut value = [0_u8; 4];
-    let read = rustix::fs::lgetxattr(through(folder, name), "user.overlay.opaque", &mut value[..]);
-    read.is_ok_and(|len| value.get(..len) == Some(b"y"))
-}
-
-/// A path that nobody can redirect: the folder by its descriptor, and a last name that is not followed.
-fn through(folder: &Folder, name: &OsStr) -> PathBuf {
-    Path::new("/proc/self/fd")
-        .join(folder.as_fd().as_raw_fd().to_string())
-        .join(name)
 }
 
 /// Removes the kernel's own attributes from an entry of the layer and everything below it, since they mean

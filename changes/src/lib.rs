@@ -16,6 +16,7 @@ mod restore;
 mod revert;
 mod snapshot;
 mod told;
+mod tracked;
 
 pub use account::{IsOver, Turned, untidy};
 pub use backup::{BACKUP, Backup, has_taken_in};

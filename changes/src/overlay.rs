@@ -1,12 +1,13 @@
-//! The folders of an overlay over the tree.
+//! The folders of an overlay over the tree, and how the kernel marks what is gone.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::{Folder, reach};
+use rustix::fs::{FileType, Stat};
 
 use crate::backup::Backup;
 use crate::change::Seen;
@@ -103,4 +104,23 @@ impl Overlay {
     fn name(&self) -> &OsStr {
         self.folder.file_name().unwrap_or_default()
     }
+}
+
+/// A character device with number 0 stands for a removed entry.
+pub(crate) fn is_whiteout(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode).is_char_device() && stat.st_rdev == 0
+}
+
+/// Removed and made anew: nothing of the tree's folder shows through.
+pub(crate) fn is_opaque(folder: &Folder, name: &OsStr) -> bool {
+    let mut value = [0_u8; 4];
+    let read = rustix::fs::lgetxattr(through(folder, name), "user.overlay.opaque", &mut value[..]);
+    read.is_ok_and(|len| value.get(..len) == Some(b"y"))
+}
+
+/// A path that nobody can redirect: the folder by its descriptor, and a last name that is not followed.
+pub(crate) fn through(folder: &Folder, name: &OsStr) -> PathBuf {
+    Path::new("/proc/self/fd")
+        .join(folder.as_fd().as_raw_fd().to_string())
+        .join(name)
 }

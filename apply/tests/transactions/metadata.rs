@@ -209,14 +209,7 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
         vec![("shared".to_owned(), 0o2775), ("empty".to_owned(), 0o1777)],
     );
     let undo = tree.undo(1);
-    code_commit_apply::adopt(
-        &tree.root,
-        &tree.root,
-        &undo,
-        found,
-        folders,
-    )
-    .unwrap();
+    code_commit_apply::adopt(&tree.root, &tree.root, &undo, found, folders).unwrap();
     let undone = code_commit_apply::undo(&tree.lock, &tree.root, &[undo], Force::No).unwrap();
     assert_eq!(tree.files(), old);
     code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
