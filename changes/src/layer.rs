@@ -338,7 +338,11 @@ fn has_same_content(level: &Level, name: &OsStr, (was, is): (&Stat, &Stat)) -> i
     match FileType::from_raw_mode(was.st_mode) {
         FileType::RegularFile => are_equal(open(&level.tree)?, open(&level.upper)?),
         FileType::Symlink => Ok(level.tree.read_link(name)? == level.upper.read_link(name)?),
-        kind => Ok(kind.is_fifo() || kind.is_socket()),
+        FileType::Fifo | FileType::Socket => Ok(true),
+        FileType::Directory
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Ok(false),
     }
 }
 

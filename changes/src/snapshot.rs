@@ -412,7 +412,7 @@ impl<'l> Look<'l> {
             } else {
                 kind
             };
-            self.entry(level, within, OsString::from_vec(name), kind, &mut parts)?;
+            self.entry(level, within, &OsString::from_vec(name), kind, &mut parts)?;
         }
         Ok(parts)
     }
@@ -421,16 +421,16 @@ impl<'l> Look<'l> {
         &self,
         level: &Arc<Level>,
         within: Within,
-        name: OsString,
+        name: &OsStr,
         kind: FileType,
         parts: &mut Vec<Part>,
     ) -> Result<(), Fault> {
-        let listed = within.lists(&name);
+        let listed = within.lists(name);
         if listed == Listed::Never && !level.is_ignored {
             return Ok(());
         }
-        let path = level.path.join(&name);
-        let look = || match level.folder.stat(&name) {
+        let path = level.path.join(name);
+        let look = || match level.folder.stat(name) {
             Err(error) if is_closed(&error) => Ok(None),
             looked => looked.map_err(Fault::file("look at", &path)),
         };
@@ -478,13 +478,13 @@ impl<'l> Look<'l> {
             .then(|| Todo {
                 above: Arc::clone(level),
                 within: if is_hidden {
-                    Within::Tree.enter(&name)
+                    Within::Tree.enter(name)
                 } else {
-                    within.enter(&name)
+                    within.enter(name)
                 },
                 is_ignored: is_ignored && (is_hidden || !is_tracked),
                 mode: stat.map(|stat: Stat| stat.st_mode),
-                name: name.clone(),
+                name: name.to_owned(),
             });
         if let Some(stat) = stat {
             let seen = Seen {

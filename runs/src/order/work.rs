@@ -330,10 +330,12 @@ impl Loop for Order<'_> {
 
     /// The tree is restored, and the run can be resumed.
     fn fault(&self, fault: Fault, run: &RunFolder) -> Failure {
-        let exit = match fault {
-            Fault::KeyInPrompt { .. } => Exit::Refused,
-            Fault::Interrupted => Exit::Interrupted,
-            _ => Exit::Fault,
+        let exit = if matches!(fault, Fault::KeyInPrompt { .. }) {
+            Exit::Refused
+        } else if matches!(fault, Fault::Interrupted) {
+            Exit::Interrupted
+        } else {
+            Exit::Fault
         };
         let (name, run) = (records::name(run.path()), run.path().display());
         let help = format!(
