@@ -74,6 +74,7 @@ fn main() {
         let undo = scratch.path().join(format!("undo-{round}"));
         closed.push(timed(|| {
             drop(account.close(&guard, &run, &undo).unwrap());
+            account.recorded(&run).unwrap();
         }));
         let begun = Instant::now();
         in_view.open(&guard, &run).unwrap();
@@ -95,6 +96,7 @@ fn main() {
                         in_view.close(&guard, &run, &undo).unwrap().changes.len(),
                         10
                     );
+                    in_view.recorded(&run).unwrap();
                 }),
         );
     }

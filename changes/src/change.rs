@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use code_commit_repo::OnDisk;
 use rustix::fs::{FileType, Stat};
+use serde::{Deserialize, Serialize};
 
 /// What was at a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// The type and the permission bits.
     pub mode: u32,

@@ -1,10 +1,10 @@
 //! What is on disk while a command runs, and until its answer is recorded, so that its changes can be found if
 //! the harness is killed: the snapshot of the tree before it, and the name of the set that adopts its changes.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, BufWriter, Write};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use code_commit_dir::Links;
@@ -14,9 +14,8 @@ use crate::snapshot::Snapshot;
 
 const NOTE: &str = "tree";
 const ADOPTED: &str = "adopted";
-/// Beside a mode: what is there is ignored, or a product.
-const IGNORED: u64 = 1 << 32;
-const PRODUCT: u64 = 1 << 33;
+/// A power cut may have left a part of a note, which would make every other file look new.
+const END: &str = "end";
 /// The name of a set is short.
 const MOST_BYTES: u64 = 1 << 10;
 
@@ -28,112 +27,25 @@ pub(crate) struct Noted {
     pub(crate) adopted: Option<String>,
 }
 
-/// `own` are the paths to skip. All numbers are of eight bytes, the lowest first; the number of rows comes last.
+/// What a note holds: the paths to skip, the tree, and [`END`].
+type Note<'n> = (Vec<&'n [u8]>, Vec<(&'n [u8], Seen)>, &'n str);
+
+/// `own` are the paths to skip.
 pub(crate) fn write(folder: &Path, own: &[PathBuf], snapshot: &Snapshot) -> io::Result<()> {
-    code_commit_dir::replace_with(&folder.join(NOTE), |file| {
-        let mut file = BufWriter::new(file);
-        number(&mut file, own.len() as u64)?;
-        own.iter().try_for_each(|path| name(&mut file, path))?;
-        let mut rows = 0_u64;
-        for (path, seen) in snapshot.iter() {
-            name(&mut file, path)?;
-            numbers_of(seen)
-                .iter()
-                .try_for_each(|one| number(&mut file, *one))?;
-            rows += 1;
-        }
-        // No path is so long.
-        number(&mut file, u64::MAX)?;
-        number(&mut file, rows)?;
-        file.flush()
-    })
+    let own = own.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    let all = snapshot.iter();
+    let rows = all.map(|(path, seen)| (path.as_os_str().as_bytes(), *seen));
+    let note: Note<'_> = (own, rows.collect(), END);
+    let bytes = postcard::to_stdvec(&note).map_err(io::Error::other)?;
+    code_commit_dir::replace_with(&folder.join(NOTE), |file| file.write_all(&bytes))
 }
 
-fn number(file: &mut impl Write, number: u64) -> io::Result<()> {
-    file.write_all(&number.to_le_bytes())
-}
-
-fn name(file: &mut impl Write, path: &Path) -> io::Result<()> {
-    let bytes = path.as_os_str().as_bytes();
-    number(file, bytes.len() as u64)?;
-    file.write_all(bytes)
-}
-
-fn numbers_of(seen: &Seen) -> [u64; 10] {
-    let ignored = if seen.is_ignored { IGNORED } else { 0 };
-    let product = if seen.is_product { PRODUCT } else { 0 };
-    let (mode, (uid, gid)) = (u64::from(seen.mode) | ignored | product, seen.owner);
-    let (mtime, ctime) = (seen.mtime, seen.ctime);
-    [
-        mode,
-        seen.len,
-        mtime.0.cast_unsigned(),
-        mtime.1.cast_unsigned(),
-        ctime.0.cast_unsigned(),
-        ctime.1.cast_unsigned(),
-        seen.id.0,
-        seen.id.1,
-        u64::from(uid),
-        u64::from(gid),
-    ]
-}
-
-/// What is left to read of a note.
-struct Rest<'n>(&'n [u8]);
-
-impl Rest<'_> {
-    fn number(&mut self) -> Option<u64> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*number))
-    }
-
-    fn path(&mut self, len: u64) -> Option<PathBuf> {
-        let (path, rest) = self.0.split_at_checked(usize::try_from(len).ok()?)?;
-        self.0 = rest;
-        Some(OsString::from_vec(path.to_vec()).into())
-    }
-
-    fn seen(&mut self) -> Option<Seen> {
-        let mut next = || self.number();
-        let mode = next()?;
-        let (is_ignored, is_product) = (mode & IGNORED != 0, mode & PRODUCT != 0);
-        let mode = u32::try_from(mode & !(IGNORED | PRODUCT)).ok()?;
-        let len = next()?;
-        let mut time = || Some((next()?.cast_signed(), next()?.cast_signed()));
-        let (mtime, ctime) = (time()?, time()?);
-        let id = (next()?, next()?);
-        let owner = (u32::try_from(next()?).ok()?, u32::try_from(next()?).ok()?);
-        Some(Seen {
-            mode,
-            len,
-            mtime,
-            ctime,
-            id,
-            owner,
-            is_ignored,
-            is_product,
-        })
-    }
-
-    fn snapshot(&mut self) -> Option<(Vec<PathBuf>, Snapshot)> {
-        let count = self.number()?;
-        let mut own = Vec::new();
-        for _ in 0..count {
-            let len = self.number()?;
-            own.push(self.path(len)?);
-        }
-        let mut found = Vec::new();
-        loop {
-            match self.number()? {
-                u64::MAX => break,
-                len => found.push((self.path(len)?, self.seen()?)),
-            }
-        }
-        // A power cut may have left a part of it, which would make every other file look new.
-        let is_whole = self.number()? == found.len() as u64;
-        is_whole.then(|| (own, Snapshot::new(found)))
-    }
+fn parse(bytes: &[u8]) -> Option<(Vec<PathBuf>, Snapshot)> {
+    let (own, rows, end): Note<'_> = postcard::from_bytes(bytes).ok()?;
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let rows = rows.into_iter().map(|(name, seen)| (path(name), seen));
+    let snapshot = Snapshot::new(rows.collect());
+    (end == END).then(|| (own.into_iter().map(path).collect(), snapshot))
 }
 
 /// The changes are about to be adopted in this set of pre-images. Without a snapshot the note is all that tells of
@@ -158,7 +70,7 @@ pub(crate) fn read(folder: &Path) -> io::Result<Option<Noted>> {
         read => read,
     };
     let whole = there(fs::read(folder.join(NOTE)).map(Some))?;
-    let snapshot = whole.and_then(|bytes| Rest(&bytes).snapshot());
+    let snapshot = whole.and_then(|bytes| parse(&bytes));
     let adopted = code_commit_dir::read(&folder.join(ADOPTED), MOST_BYTES, Links::Refused);
     let adopted = there(adopted)?.and_then(|name| String::from_utf8(name).ok());
     // It becomes a path.

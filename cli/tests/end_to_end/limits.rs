@@ -481,14 +481,11 @@ fn ends_in_time(build: &str, sandbox: &str) {
     let began = Instant::now();
     let ran = scene.run_keyed(&[model, &more[..]].concat());
     let case = format!("{sandbox}: {build}{ran}");
-    // Reading it takes minutes; what is beyond the limit is for restoring.
+    // What is beyond the limit is for restoring.
     assert!(began.elapsed() < Duration::from_secs(40), "{case}");
     if ran.code == Some(0) {
         // So fast that it was judged in time.
-        assert!(
-            build.contains("mkdir") && ran.err.contains("it was restored"),
-            "{case}"
-        );
+        assert!(ran.err.contains("it was restored"), "{case}");
         return;
     }
     assert_eq!(
