@@ -278,7 +278,7 @@ impl CommitWorld<'_> {
         let run = self.record.folder().path();
         let warning = self.account.open(&self.rules.guard, run)?;
         self.warn(warning)?;
-        let account = (&self.rules.guard, &mut self.account);
+        let account = (&*self.rules.guard, &mut self.account);
         Ok(self.build.run(
             round,
             file,

@@ -38,7 +38,7 @@ pub struct Rules {
     /// The root of the tree.
     pub root: PathBuf,
     /// Judges every path; holds the ignore rules as they were when the run began.
-    pub guard: Guard,
+    pub guard: Rc<Guard>,
     /// Held during the run.
     pub lock: Rc<Lock>,
 }

@@ -106,7 +106,7 @@ pub fn with(
             .map_err(Failure::no_record)?,
         rules: Rules {
             root: tree.root().to_owned(),
-            guard,
+            guard: guard.into(),
             lock: lock.into(),
         },
         model: Rc::new(code_commit_llm::Scripted::new(Vec::new())),

@@ -122,29 +122,28 @@ impl<L: Loop> Life<'_, L> {
         self.resume(known, plan)
     }
 
-    /// Goes on where the journal ends: answers in it are not requested again.
-    pub fn resume(&self, known: &Known, mut plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
+    /// Goes on with a listed run.
+    pub fn resume(&self, known: &Known, plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
         let run = RunFolder::open(known.path(&self.site.root), self.redactor.clone());
-        records::can_be_continued(run.path())?;
         let name = records::name(run.path());
         self.site.host.output.note(&format!("resuming {name}"));
-        let ready = self.of.ready(&mut plan, Some(&run))?;
-        self.resume_with(&run, &plan, ready)
+        self.resume_in(&run, plan)
     }
 
-    /// Goes on with what was opened for it.
-    pub(crate) fn resume_with(
+    /// Goes on where the journal ends: answers in it are not requested again.
+    pub(crate) fn resume_in(
         &self,
         run: &RunFolder,
-        plan: &L::Plan,
-        ready: L::Ready,
+        mut plan: L::Plan,
     ) -> Result<Finished<L::Ended>, Failure> {
+        records::can_be_continued(run.path())?;
+        let ready = self.of.ready(&mut plan, Some(run))?;
         let then = Head::of(run).and_then(|head| head.trusted);
         let changed = then.and_then(|then| self.of.trusted().unlike(&then));
         changed
             .iter()
             .for_each(|warning| self.site.host.output.warn(warning));
-        let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(plan, run))
+        let (mut record, mut past) = Record::resume(run.clone(), self.of.observer(&plan, run))
             .map_err(|error| Failure::refused(error, self.of.unlike_recorded(run)))?;
         let kept = L::kept(&past).unwrap_or(past.answers.len());
         if kept < past.answers.len() || past.outcome().is_some() {
@@ -154,7 +153,7 @@ impl<L: Loop> Life<'_, L> {
             let dropped = past.answers.split_off(kept);
             self.of.dropped(run, &dropped)?;
         }
-        self.lead(plan, ready, record, &past)
+        self.lead(&plan, ready, record, &past)
     }
 
     fn lead(

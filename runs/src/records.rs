@@ -1,5 +1,6 @@
 //! Where runs are stored, and which one is meant.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -40,6 +41,8 @@ pub struct NewRun {
     aside: Option<Staging>,
     has_begun: bool,
     trusted: Option<Base>,
+    /// Locks the folder above it until its journal is there.
+    claim: Option<File>,
 }
 
 impl NewRun {
@@ -61,23 +64,27 @@ impl NewRun {
             aside: Some(aside),
             has_begun: false,
             trusted: None,
+            claim: None,
         })
     }
 
-    /// Makes the folder in its place, where the same order finds it however early this is killed.
+    /// Makes the folder in its place, where the same order finds it however early this is killed. The file locks the
+    /// folder above it, which clones may share, until the journal is there and locks the run.
     pub(crate) fn create_in_place(
-        base: &Path,
-        name: &str,
+        claim: File,
+        path: &Path,
         redactor: Redactor,
         help: &str,
     ) -> Result<Self, Failure> {
-        let folder = RunFolder::create(base, name, redactor)
+        let base = path.parent().unwrap_or(path);
+        let folder = RunFolder::create(base, &name(path), redactor)
             .map_err(|error| Failure::refused(error, help))?;
         Ok(Self {
             folder,
             aside: None,
             has_begun: false,
             trusted: None,
+            claim: Some(claim),
         })
     }
 
@@ -144,6 +151,7 @@ impl NewRun {
         }
         let record = Record::begin(self.folder.clone(), observer)?;
         self.has_begun = true;
+        drop(self.claim.take());
         Ok(record)
     }
 }

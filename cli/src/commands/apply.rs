@@ -45,7 +45,7 @@ pub fn run(args: &ApplyArgs, host: Host<'_>) -> Result<Exit, Failure> {
     .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let rules = Rules {
         root: tree.root().to_owned(),
-        guard,
+        guard: guard.into(),
         lock: lock.into(),
     };
     let answer = answer(reply.text(), &Keys::find(environment, tree.root()));

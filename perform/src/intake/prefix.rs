@@ -64,6 +64,7 @@ mod tests {
         let lock = Lock::acquire(&scratch.path().join("state"), "test")
             .unwrap()
             .into();
+        let guard = guard.into();
         let rules = Rules { root, guard, lock };
         let slips = |path: &str| {
             let text = format!("^^^{path}\nx\n^^^end\n");

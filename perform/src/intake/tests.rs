@@ -14,7 +14,11 @@ pub(crate) fn rules(top: &Path) -> Rules {
     std::fs::create_dir(&root).unwrap();
     let guard = Guard::open(&root, Policy::commit()).unwrap();
     let lock = Lock::acquire(&top.join("state"), "a test").unwrap().into();
-    Rules { root, guard, lock }
+    Rules {
+        root,
+        guard: guard.into(),
+        lock,
+    }
 }
 
 #[test]

@@ -289,7 +289,7 @@ impl Loop for Commit<'_> {
             commits: commits::commits(self.site, plan)?,
             rules: Rules {
                 root: root.to_owned(),
-                guard,
+                guard: guard.into(),
                 lock,
             },
             holds_for,

@@ -1,27 +1,27 @@
 //! `code-commit order run`: one order, or several in sequence, each from its file to its verdict.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_apply::Lock;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
-use code_commit_repo::WorkTree;
+use code_commit_repo::{Git, WorkTree};
 use code_commit_report::{BAD, GOOD, Output, STRONG, printable_name};
 use code_commit_settings::{Keys, Layer};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::{Finished, Loop as _};
-use crate::order::folder::{self, Start};
+use crate::life::Finished;
+use crate::order::folder;
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::prepare::{self, Prepared};
 use crate::order::recorded::{self, Recorded};
 use crate::order::setting::Setting;
 use crate::order::settle;
+use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
 use crate::records;
 use crate::registry::Registry;
@@ -118,7 +118,17 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         ));
         let inputs = recorded.inputs(tree.root(), &past)?;
         let Recorded { folder, plan, read } = recorded;
-        let order = Order::new(setting, site, read, inputs)?;
+        let guard = preflight::open(&site.trusted, &read.order, setting.settings)?.into();
+        let order = Order {
+            setting,
+            site,
+            read,
+            inputs,
+            state: site.state()?,
+            git,
+            guard,
+            unfinished: Unfinished::default(),
+        };
         return if setting.dry_run {
             Ok(None)
         } else {
@@ -130,7 +140,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         prepare::first(&prepared.inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
     }
-    carry_out(prepared, site, setting, lock).map(Some)
+    carry_out(prepared, site, setting, (lock, git)).map(Some)
 }
 
 /// Begins the run of an order, or goes on with the one that is in its folder.
@@ -138,47 +148,40 @@ fn carry_out(
     prepared: Prepared,
     site: &Site<'_>,
     setting: &Setting<'_>,
-    lock: Lock,
+    (lock, git): (Lock, Git),
 ) -> Result<Finished<Ended>, Failure> {
     let Prepared {
         read,
         guard,
-        baseline,
-        mut unfinished,
+        unfinished,
         mut inputs,
     } = prepared;
-    let (start, claim) = folder::folder(&unfinished.run, site.tree()?, setting)?;
-    let run = start.folder().clone();
-    run.path().clone_into(&mut unfinished.run);
-    let mut new_run = None;
-    match start {
-        Start::New(run) => {
-            prepare::first(&inputs).check(&**setting.model, setting.settings)?;
-            new_run = Some(run);
-        }
-        Start::Resumed(run) => {
-            recorded::shown(&run)
-                .into_iter()
-                .for_each(|shown| shown.put_into(&mut inputs));
-            let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-            recorded::as_summarized(&mut inputs, &run, &past);
-            records::pass_over(&past.lines, &**setting.model);
-        }
+    let run = folder::unfinished(&unfinished.run, site.tree()?, setting)?;
+    if let Some(run) = &run {
+        recorded::shown(run)
+            .into_iter()
+            .for_each(|shown| shown.put_into(&mut inputs));
+        let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
+        recorded::as_summarized(&mut inputs, run, &past);
+        records::pass_over(&past.lines, &**setting.model);
+    } else {
+        prepare::first(&inputs).check(&**setting.model, setting.settings)?;
     }
-    let is_new = new_run.is_some();
     let order = Order {
-        unfinished: RefCell::new(unfinished),
-        opened: RefCell::new(Some((guard, baseline))),
-        new_run: RefCell::new(new_run),
-        claim: RefCell::new(Some(claim)),
-        ..Order::new(setting, site, read, inputs)?
+        setting,
+        site,
+        read,
+        inputs,
+        state: site.state()?,
+        git,
+        guard,
+        unfinished,
     };
-    let (life, mut plan) = (order.live(lock), order.plan());
-    if is_new {
-        return life.begin(plan);
+    let (life, plan) = (order.live(lock), order.plan());
+    match run {
+        Some(run) => life.resume_in(&run, plan),
+        None => life.begin(plan),
     }
-    let ready = order.ready(&mut plan, Some(&run))?;
-    life.resume_with(&run, &plan, ready)
 }
 
 /// Reads and checks every order before the first one costs anything.

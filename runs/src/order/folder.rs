@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
@@ -22,62 +22,40 @@ use crate::records::{self, NewRun};
 use crate::registry::{Known, RUN_JSON, Registry};
 use crate::site::Site;
 
-pub(super) enum Start {
-    New(NewRun),
-    /// An unfinished run, with its facts.
-    Resumed(RunFolder),
+/// Where a run belongs.
+enum Place {
+    /// Nothing is there, or what a run left that was killed before its first step.
+    Free(PathBuf),
+    /// A finished run of this clone, or one that another is to replace.
+    Taken(PathBuf),
+    Unfinished(PathBuf),
 }
 
-impl Start {
-    pub(super) fn folder(&self) -> &RunFolder {
-        match self {
-            Self::New(run) => run.folder(),
-            Self::Resumed(folder) => folder,
-        }
-    }
-}
-
-/// The folder of the run: an unfinished run that was made here is resumed, unless another one is to begin; a finished
-/// one is moved aside. The id does not include the tree's path, so a clone finds what another one left: that
-/// stays where it is, and the run gets the next free name.
-///
-/// The file locks the parent of the folder, which clones share, until the journal is there and locks the run.
-pub(super) fn folder(
-    path: &Path,
-    tree: &WorkTree,
-    setting: &Setting<'_>,
-) -> Result<(Start, fs::File), Failure> {
-    let base = path.parent().unwrap_or(path);
-    let claimed = fs::create_dir_all(base).and_then(|()| {
-        let out = fs::File::open(base)?;
-        // Some file systems have no locks.
-        let _ = out.lock();
-        Ok(out)
-    });
-    let claim = claimed
-        .with_context(|| format!("cannot create {}", base.display()))
-        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+/// Where the run of this name belongs: the id does not include the tree's path, so a clone finds what another one
+/// left. That stays where it is, and the run gets the next free name.
+fn place(path: &Path, tree: &WorkTree, new: bool) -> Result<Place, Failure> {
+    let (base, name) = (path.parent().unwrap_or(path), records::name(path));
     let (mut path, mut number) = (path.to_owned(), 1);
     loop {
-        let there = RunFolder::open(path.clone(), setting.redactor.clone());
         match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free(path)),
             Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
                 let is_in_use =
                     Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
-                if is_in_use || !Registry::of(tree).knows(&path)? {
-                    number += 1;
-                    path = base.join(format!("{name}-{number}"));
-                    continue;
+                if !is_in_use && Registry::of(tree).knows(&path)? {
+                    let is_replaced = new || is_finished(&records::open(&path))?;
+                    return Ok(if is_replaced {
+                        Place::Taken(path)
+                    } else {
+                        Place::Unfinished(path)
+                    });
                 }
-                if !setting.new && !is_finished(&there)? {
-                    records::can_be_continued(&path)?;
-                    return Ok((Start::Resumed(there), claim));
-                }
-                move_aside(&path, tree)?;
+                number += 1;
+                path = base.join(format!("{name}-{number}"));
             }
-            Ok(found) if found.is_dir() && was_never_begun(&path)? => {}
+            Ok(found) if found.is_dir() && was_never_begun(&path)? => {
+                return Ok(Place::Free(path));
+            }
             _ => {
                 let error = anyhow!("{} is there and is no run", path.display());
                 return Err(Failure::refused(
@@ -86,10 +64,45 @@ pub(super) fn folder(
                 ));
             }
         }
-        let (name, help) = (records::name(&path), "make the folder writable");
-        let run = NewRun::create_in_place(base, &name, setting.redactor.clone(), help)?;
-        return Ok((Start::New(run), claim));
     }
+}
+
+/// The unfinished run that was made here, unless another one is to begin.
+pub(super) fn unfinished(
+    path: &Path,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Result<Option<RunFolder>, Failure> {
+    let Place::Unfinished(path) = place(path, tree, setting.new)? else {
+        return Ok(None);
+    };
+    Ok(Some(RunFolder::open(path, setting.redactor.clone())))
+}
+
+/// The folder of a new run; a finished one is moved aside.
+pub(super) fn new_run(
+    path: &Path,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+) -> Result<NewRun, Failure> {
+    let (base, help) = (path.parent().unwrap_or(path), "make the folder writable");
+    let claimed = fs::create_dir_all(base).and_then(|()| {
+        let out = fs::File::open(base)?;
+        // Some file systems have no locks.
+        let _ = out.lock();
+        Ok(out)
+    });
+    let claim = claimed
+        .with_context(|| format!("cannot create {}", base.display()))
+        .map_err(|error| Failure::refused(error, help))?;
+    let path = match place(path, tree, setting.new)? {
+        Place::Free(path) => path,
+        Place::Taken(path) | Place::Unfinished(path) => {
+            move_aside(&path, tree)?;
+            path
+        }
+    };
+    NewRun::create_in_place(claim, &path, setting.redactor.clone(), help)
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.

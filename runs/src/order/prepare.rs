@@ -1,13 +1,13 @@
 //! Everything to check, and the little to clean up, before an order is carried out.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
 use code_commit_loop_order::{FieldProblem, Inputs, proposal_schema, run_id};
-use code_commit_perform::Baseline;
 use code_commit_prompt::order::Context;
-use code_commit_repo::{Git, WorkTree};
+use code_commit_repo::{Git, Head, WorkTree};
 
 use crate::commit::plan::form;
 use crate::estimate::First;
@@ -16,15 +16,14 @@ use crate::host::Host;
 use crate::order::files;
 use crate::order::preflight::{self, Read};
 use crate::order::setting::{Setting, spending_of};
-use crate::order::unfinished::Unfinished;
+use crate::order::unfinished::{Unfinished, branch};
 use crate::records;
 use crate::site::Site;
 
 /// An order that can be carried out.
 pub(super) struct Prepared {
     pub read: Read,
-    pub guard: Guard,
-    pub baseline: Baseline,
+    pub guard: Rc<Guard>,
     pub unfinished: Unfinished,
     pub inputs: Inputs,
 }
@@ -59,14 +58,23 @@ pub(super) fn prepare(
         preflight::identity(git)?;
     }
     let guard = preflight::guard(&site.trusted, &read, settings)?;
-    let baseline = baseline(git)?;
+    let commit = git.commit_of("HEAD")?.ok_or_else(|| {
+        Failure::refused(
+            anyhow!("the repository has no commit yet"),
+            "commit what is there first",
+        )
+    })?;
+    let head = git.head()?;
     let unfinished = match known {
-        Some(known) => known,
+        Some(known) => Unfinished {
+            branch: branch(head),
+            ..known
+        },
         None => {
             can_begin(&read, tree.root(), setting)?;
             host.output.note(&files::verification_line(tree.root()));
             files::warn_of_verification(&read.order, tree, host);
-            anew(&read, tree, &out, &baseline, setting)?
+            anew(&read, tree, &out, (commit, head), setting)?
         }
     };
     setting.goes_on_with(&unfinished.run)?;
@@ -78,8 +86,7 @@ pub(super) fn prepare(
     }
     Ok(Prepared {
         read,
-        guard,
-        baseline,
+        guard: guard.into(),
         unfinished,
         inputs,
     })
@@ -128,7 +135,7 @@ fn anew(
     read: &Read,
     tree: &WorkTree,
     out: &Path,
-    baseline: &Baseline,
+    at: (String, Head),
     setting: &Setting<'_>,
 ) -> Result<Unfinished, Failure> {
     let config_hash = setting.terms.hash();
@@ -152,18 +159,8 @@ fn anew(
         &read.order.hash,
         &config_hash,
         tree_hash,
-        baseline,
+        at,
     ))
-}
-
-fn baseline(git: &Git) -> Result<Baseline, Failure> {
-    let commit = git.commit_of("HEAD")?.ok_or_else(|| {
-        Failure::refused(
-            anyhow!("the repository has no commit yet"),
-            "commit what is there first",
-        )
-    })?;
-    Ok(Baseline::of(git.clone(), commit, git.head()?))
 }
 
 fn inputs(

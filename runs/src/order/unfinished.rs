@@ -13,6 +13,14 @@ use serde::{Deserialize, Serialize};
 /// Its name in the state folder.
 const FILE: &str = "order.json";
 
+/// Null for a detached head.
+pub(crate) fn branch(head: Head) -> Option<String> {
+    match head {
+        Head::Branch(name) => Some(name),
+        Head::Detached => None,
+    }
+}
+
 /// Everything needed to restore the tree and resume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unfinished {
@@ -35,18 +43,15 @@ impl Unfinished {
         work_order_hash: &str,
         config_hash: &str,
         tree_hash_before: String,
-        baseline: &Baseline,
+        (commit, head): (String, Head),
     ) -> Self {
         Self {
             run,
             work_order_hash: work_order_hash.to_owned(),
             config_hash: config_hash.to_owned(),
             tree_hash_before,
-            commit: baseline.commit.clone(),
-            branch: match &baseline.head {
-                Head::Branch(name) => Some(name.clone()),
-                Head::Detached => None,
-            },
+            commit,
+            branch: branch(head),
             restored: false,
         }
     }

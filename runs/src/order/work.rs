@@ -1,7 +1,5 @@
 //! A work order as a loop of the one life: its plan, its world and its words.
 
-use std::cell::RefCell;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,10 +17,8 @@ use code_commit_loop_order::{
     Finished as Ended, Inputs, SUMMARY, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
 use code_commit_names::Binds;
-use code_commit_perform::{
-    Asking, Baseline, CommandSettings, Fault, Observer, OrderWorld, Past, Rules,
-};
-use code_commit_repo::WorkTree;
+use code_commit_perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
+use code_commit_repo::{Git, WorkTree};
 use code_commit_report::{BAD, Counts, GOOD, printable, printable_name};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
@@ -50,44 +46,20 @@ pub(crate) struct Order<'s> {
     pub(super) read: Read,
     pub(super) inputs: Inputs,
     pub(super) state: PathBuf,
-    pub(super) unfinished: RefCell<Unfinished>,
-    /// What was opened to check the order, for the run.
-    pub(super) opened: RefCell<Option<(Guard, Baseline)>>,
-    /// Its folder, if it begins.
-    pub(super) new_run: RefCell<Option<NewRun>>,
-    /// Locks the parent of the run folder until the journal is there.
-    pub(super) claim: RefCell<Option<File>>,
+    pub(super) git: Git,
+    pub(super) guard: Rc<Guard>,
+    /// The run as it is noted while the tree is in the middle of it.
+    pub(super) unfinished: Unfinished,
 }
 
 /// What is opened before the first step.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    guard: Guard,
-    baseline: Baseline,
     confinement: Confinement,
     sealed: Vec<PathBuf>,
 }
 
-impl<'s> Order<'s> {
-    pub(super) fn new(
-        setting: &'s Setting<'s>,
-        site: &'s Site<'s>,
-        read: Read,
-        inputs: Inputs,
-    ) -> Result<Self, Failure> {
-        Ok(Self {
-            setting,
-            site,
-            read,
-            inputs,
-            state: site.state()?,
-            unfinished: RefCell::new(Unfinished::default()),
-            opened: RefCell::default(),
-            new_run: RefCell::default(),
-            claim: RefCell::default(),
-        })
-    }
-
+impl Order<'_> {
     /// At work under this lock.
     pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
         let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
@@ -101,7 +73,7 @@ impl<'s> Order<'s> {
     }
 
     pub(super) fn plan(&self) -> OrderPlan {
-        let (setting, run) = (self.setting, self.unfinished.borrow());
+        let (setting, run) = (self.setting, &self.unfinished);
         OrderPlan {
             kind: Kind::Order,
             record_format: code_commit_perform::RECORD_FORMAT,
@@ -123,6 +95,16 @@ impl<'s> Order<'s> {
             },
             trusted: self.site.trusted.base(),
         }
+    }
+
+    /// Notes that the tree is in the middle of this run, or was restored since.
+    fn note(&self, run: &Path, restored: bool) -> anyhow::Result<()> {
+        let unfinished = Unfinished {
+            run: run.to_owned(),
+            restored,
+            ..self.unfinished.clone()
+        };
+        unfinished.write(&self.state)
     }
 }
 
@@ -151,23 +133,17 @@ impl Loop for Order<'_> {
 
     fn ready(&self, plan: &mut OrderPlan, _: Option<&RunFolder>) -> Result<Opened, Failure> {
         let (tree, setting) = (self.site.tree()?, self.setting);
-        let (guard, baseline) = self.opened.take().context("an order is carried out once")?;
-        let sealed = access::sealed(tree, &guard, setting.settings)?;
+        let sealed = access::sealed(tree, &self.guard, setting.settings)?;
         let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
         plan.sandbox = confinement.rung;
         Ok(Opened {
-            guard,
-            baseline,
             confinement,
             sealed,
         })
     }
 
     fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
-        Ok(self
-            .new_run
-            .take()
-            .context("an order is carried out once")?)
+        folder::new_run(&self.unfinished.run, self.site.tree()?, self.setting)
     }
 
     fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
@@ -209,6 +185,7 @@ impl Loop for Order<'_> {
             setting,
             site,
             inputs,
+            guard,
             ..
         } = self;
         let Setting {
@@ -218,8 +195,6 @@ impl Loop for Order<'_> {
             ..
         } = **setting;
         let Opened {
-            guard,
-            mut baseline,
             confinement,
             sealed,
         } = ready;
@@ -231,7 +206,6 @@ impl Loop for Order<'_> {
             holds_for,
         } = ground;
         let (tree, run) = (site.tree()?, record.folder().path());
-        drop(self.claim.take());
         // The order's own cost limit applies if it is lower than that of the settings.
         let asking = Asking {
             spending: spending_of(self.read.order.max_cost, settings),
@@ -242,22 +216,21 @@ impl Loop for Order<'_> {
             .count(&past.lines, settings.model.value.first());
         let account = account(inputs, settings, own(tree, run)).of(tree);
         let account = sandbox::in_overlay(account, tree, &confinement)?;
+        let mut baseline = self.unfinished.baseline(self.git.clone());
         let warning = baseline
-            .begin(&guard, run, own(tree, run))
+            .begin(guard, run, own(tree, run))
             .map_err(cannot_begin)?;
         if let Some(warning) = warning {
             host.output.warn(&warning.message);
         }
         // From now on the tree is in the middle of this run.
-        let mut unfinished = self.unfinished.borrow_mut();
-        unfinished.restored = false;
-        unfinished.write(&self.state).map_err(Failure::no_record)?;
+        self.note(run, false).map_err(Failure::no_record)?;
         Ok(OrderWorld {
             record,
             verify_script: VERIFY_SCRIPT,
             rules: Rules {
                 root: tree.root().to_owned(),
-                guard,
+                guard: Rc::clone(guard),
                 lock,
             },
             model: Rc::clone(setting.model),
@@ -306,9 +279,7 @@ impl Loop for Order<'_> {
         warnings
             .iter()
             .for_each(|warning| output.warn(&warning.message));
-        let mut unfinished = self.unfinished.borrow_mut();
-        unfinished.restored = true;
-        Ok(unfinished.write(&self.state)?)
+        Ok(self.note(run.path(), true)?)
     }
 
     fn holds_for(

@@ -149,7 +149,11 @@ impl Loop for Haiku<'_> {
         };
         Ok(CommitWorld {
             record,
-            rules: Rules { root, guard, lock },
+            rules: Rules {
+                root,
+                guard: guard.into(),
+                lock,
+            },
             model,
             asking: Asking::default(),
             build,
