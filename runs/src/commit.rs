@@ -26,7 +26,7 @@ pub use self::query::Query;
 pub(crate) use self::request::refused;
 pub use self::request::{OnFailure, Request, Which, beside_or_above};
 pub(crate) use self::run::Commit;
-pub use self::run::{Opened, begin};
+pub use self::run::begin;
 
 use std::path::Path;
 

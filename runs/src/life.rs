@@ -70,10 +70,14 @@ impl<L: Loop> Life<'_, L> {
             Earlier::Unfinished(known, plan) => self.resume(&known, plan),
             Earlier::Finished(run, plan) => {
                 let name = records::name(run.path());
-                self.site
-                    .host
-                    .output
-                    .note(&format!("{name} is already finished; no model was called"));
+                let again = if L::FACTS.by_content {
+                    "; --new does it again"
+                } else {
+                    ""
+                };
+                self.site.host.output.note(&format!(
+                    "{name} is already finished; no model was called{again}"
+                ));
                 self.close(&plan, &run, None)
             }
         }
@@ -82,25 +86,17 @@ impl<L: Loop> Life<'_, L> {
     /// Begins a run.
     pub fn begin(&self, mut plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
         let ready = self.of.ready(&mut plan, None)?;
-        self.begin_with(&plan, ready)
-    }
-
-    /// Begins a run with what was opened for it.
-    pub(crate) fn begin_with(
-        &self,
-        plan: &L::Plan,
-        ready: L::Ready,
-    ) -> Result<Finished<L::Ended>, Failure> {
+        let plan = &plan;
         // From here on, whatever runs, git's configuration and rules are those that were read.
         let new = self.of.new_run(plan)?.trusting(self.of.trusted().base());
         let run = new.folder().clone();
-        let stored = self.of.store(plan, &new)?;
+        let stored = self.of.store(plan, &ready, &new)?;
         // Listed first: no kill leaves a record that no list knows.
         self.site.registry().add(run.path(), Some(stored))?;
         let record = new
             .record(self.of.observer(plan, &run))
             .map_err(cannot_begin)?;
-        self.lead(plan, ready, record, &Past::default())
+        self.lead(plan, &ready, record, &Past::default())
     }
 
     /// Goes on with a run that was asked for by its name.
@@ -122,21 +118,12 @@ impl<L: Loop> Life<'_, L> {
         self.resume(known, plan)
     }
 
-    /// Goes on with a listed run.
-    pub fn resume(&self, known: &Known, plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
-        let run = RunFolder::open(known.path(&self.site.root), self.redactor.clone());
+    /// Goes on where the journal ends: answers in it are not requested again.
+    pub fn resume(&self, known: &Known, mut plan: L::Plan) -> Result<Finished<L::Ended>, Failure> {
+        let run = &RunFolder::open(known.path(&self.site.root), self.redactor.clone());
+        records::can_be_continued(run.path())?;
         let name = records::name(run.path());
         self.site.host.output.note(&format!("resuming {name}"));
-        self.resume_in(&run, plan)
-    }
-
-    /// Goes on where the journal ends: answers in it are not requested again.
-    pub(crate) fn resume_in(
-        &self,
-        run: &RunFolder,
-        mut plan: L::Plan,
-    ) -> Result<Finished<L::Ended>, Failure> {
-        records::can_be_continued(run.path())?;
         let ready = self.of.ready(&mut plan, Some(run))?;
         let then = Head::of(run).and_then(|head| head.trusted);
         let changed = then.and_then(|then| self.of.trusted().unlike(&then));
@@ -153,13 +140,13 @@ impl<L: Loop> Life<'_, L> {
             let dropped = past.answers.split_off(kept);
             self.of.dropped(run, &dropped)?;
         }
-        self.lead(&plan, ready, record, &past)
+        self.lead(&plan, &ready, record, &past)
     }
 
     fn lead(
         &self,
         plan: &L::Plan,
-        ready: L::Ready,
+        ready: &L::Ready,
         record: Record,
         past: &Past,
     ) -> Result<Finished<L::Ended>, Failure> {
@@ -189,7 +176,7 @@ impl<L: Loop> Life<'_, L> {
         let mut world = self.of.world(plan, ready, ground).inspect_err(not_begun)?;
         let answers = self.of.settle(&mut world, past)?;
         let mut harness = Journaled::new(world, answers);
-        match harness.run(|harness| self.of.lead(plan, harness)) {
+        match harness.run(|harness| self.of.lead(plan, ready, harness)) {
             Ok(ended) => {
                 self.of.ended(&ended, harness.world())?;
                 self.close(plan, &run, Some((ended, began.elapsed())))

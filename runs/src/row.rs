@@ -21,6 +21,8 @@ pub struct Facts {
     pub newest_only: bool,
     /// How what a run changed is taken back.
     pub takes_back: TakesBack,
+    /// Whether the work is its own key: a finished run of it answers it, whatever ran since.
+    pub by_content: bool,
     /// Whether its runs keep a summary of their own.
     pub own_summary: bool,
 }
@@ -32,6 +34,7 @@ impl Facts {
         step: "round",
         work: "query",
         newest_only: false,
+        by_content: false,
         takes_back: TakesBack::PreImages,
         own_summary: false,
     };

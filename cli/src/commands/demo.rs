@@ -9,7 +9,7 @@ use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_llm::Secret;
 use code_commit_logging::Redactor;
 use code_commit_repo::WorkTree;
-use code_commit_runs::commit::{self, Opened, Plan, Task, begin};
+use code_commit_runs::commit::{self, Plan, Task, begin};
 use code_commit_runs::preflight::QUERY;
 use code_commit_runs::sandbox::Otherwise;
 use code_commit_runs::{Exit, Failure, Host, Site, changes, place, rollup};
@@ -58,11 +58,7 @@ pub fn run(args: &DemoArgs, host: Host<'_>) -> Result<Exit, Failure> {
         .open(&settings, &Keys::just(Secret::new(KEY)), host)?;
     let plan = plan(settings, &project, &tree, rollup.text)?;
     let site = Site::of(&tree, host);
-    let opened = Opened {
-        guard: commit::guard(&site, &plan)?,
-        model: client.into(),
-    };
-    let finished = begin(&site, &plan, opened, redactor, Otherwise::GoWithout)?;
+    let finished = begin(&site, plan, client.into(), redactor, Otherwise::GoWithout)?;
     for change in &finished.changes {
         output.report(changes::coloured(&change.diff(), output).trim_end());
     }

@@ -400,11 +400,7 @@ pub(super) mod tests {
     }
 
     /// With this cast, and without a sandbox.
-    pub(in crate::agents) fn world<'w, C>(
-        top: &Path,
-        run: RunFolder,
-        cast: C,
-    ) -> AgentWorld<'w, C> {
+    pub(crate) fn world<'w, C>(top: &Path, run: RunFolder, cast: C) -> AgentWorld<'w, C> {
         let mut env = Env::default();
         env.set("PATH", "/usr/bin:/bin");
         AgentWorld {

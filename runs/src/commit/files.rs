@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::{Redactor, Stamp};
 use code_commit_names::ours::USER_OUTPUT;
-use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 
@@ -61,8 +60,12 @@ pub(super) struct SaidLog {
 }
 
 impl SaidLog {
-    /// Creates it; none if it is the user's own. A resumed run may have been killed before it removed its own.
-    pub(super) fn open(task: &Task, site: &Site<'_>, past: &Past) -> Result<Option<Self>, Failure> {
+    /// Creates it; none if it is the user's own. A run that goes on may have been killed before it removed its own.
+    pub(super) fn open(
+        task: &Task,
+        site: &Site<'_>,
+        goes_on: bool,
+    ) -> Result<Option<Self>, Failure> {
         let Some(path) = task.said_log(&site.root) else {
             return Ok(None);
         };
@@ -70,7 +73,7 @@ impl SaidLog {
         code_commit_dir::append(&path, "")
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
         let is_empty = || path.symlink_metadata().is_ok_and(|found| found.len() == 0);
-        let is_ours = is_new || (!past.lines.is_empty() && is_empty());
+        let is_ours = is_new || (goes_on && is_empty());
         let around = site.trusted.surroundings()?;
         let is_hidden = around.ignores(USER_OUTPUT).unwrap_or(true);
         Ok(is_ours.then(|| Self {

@@ -1,6 +1,5 @@
 //! The commit loops as loops of the one life: what is opened for a run, its world, its last words.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
 use std::rc::Rc;
 
@@ -46,7 +45,6 @@ pub(crate) struct Commit<'c> {
     redactor: Redactor,
     from: From<'c>,
     without_sandbox: Otherwise,
-    said_log: RefCell<Option<SaidLog>>,
 }
 
 /// Where a run comes from.
@@ -60,22 +58,23 @@ pub(super) enum From<'c> {
         /// Limits that replace the original ones.
         limits: &'c Layer,
     },
-    /// A caller that has opened everything.
-    Caller,
+    /// A caller that has opened a model.
+    Caller(Rc<dyn Model>),
 }
 
 /// What is opened before the first step.
-#[expect(missing_docs, reason = "those without are what their types say")]
-pub struct Opened {
+pub(crate) struct Opened {
     /// What the model may write.
-    pub guard: Guard,
-    pub model: Rc<dyn Model>,
+    guard: Rc<Guard>,
+    model: Rc<dyn Model>,
+    /// Removed after the run if it is empty.
+    _said_log: Option<SaidLog>,
 }
 
 impl<'c> Commit<'c> {
     pub(super) fn new(site: &'c Site<'c>, keys: &'c Keys, from: From<'c>) -> Result<Self, Failure> {
         let redactor = site.host.output.strike_out(keys.exposed());
-        let (tree, said_log) = (site.tree()?, RefCell::new(None));
+        let tree = site.tree()?;
         Ok(Self {
             site,
             tree,
@@ -83,7 +82,6 @@ impl<'c> Commit<'c> {
             redactor,
             from,
             without_sandbox: Otherwise::Refuse,
-            said_log,
         })
     }
 
@@ -109,21 +107,13 @@ impl<'c> Commit<'c> {
         Ok(model.into())
     }
 
-    fn opened(&self, plan: &Plan) -> Result<Opened, Failure> {
-        let model = self.open(plan)?;
-        Ok(Opened {
-            guard: guard(self.site, plan)?,
-            model,
-        })
-    }
-
     /// Opens a new run, and stores what was made for it.
     fn begun(
         &self,
         plan: &mut Plan,
         args: &Request,
         ready: &inputs::Ready,
-    ) -> Result<Opened, Failure> {
+    ) -> Result<(Guard, Rc<dyn Model>), Failure> {
         let (root, output) = (self.tree.root(), self.site.host.output);
         let model = self.open(plan)?;
         first(plan).check(&*model, &plan.settings)?;
@@ -135,7 +125,7 @@ impl<'c> Commit<'c> {
             guard = begun::guard(self.site, plan)?;
         }
         seal(self.tree, &guard, plan)?;
-        Ok(Opened { guard, model })
+        Ok((guard, model))
     }
 
     /// Keeps keys and records out of git (S1 §Safety). S0 may have none of them here.
@@ -152,7 +142,12 @@ impl<'c> Commit<'c> {
     }
 
     /// Opens a run that goes on.
-    fn again(&self, plan: &mut Plan, limits: &Layer, run: &RunFolder) -> Result<Opened, Failure> {
+    fn again(
+        &self,
+        plan: &mut Plan,
+        limits: &Layer,
+        run: &RunFolder,
+    ) -> Result<(Guard, Rc<dyn Model>), Failure> {
         let (root, environment) = (self.tree.root(), self.site.host.environment);
         // A missing build would fail every round, and each repair would be paid for.
         preflight::build_command(root, &plan.settings.build.value, environment)
@@ -162,9 +157,9 @@ impl<'c> Commit<'c> {
         self.hide_agent_config(plan)?;
         preflight::price(&plan.settings)?;
         let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-        let opened = self.opened(plan)?;
-        records::pass_over(&past.lines, &*opened.model);
-        Ok(opened)
+        let model = self.open(plan)?;
+        records::pass_over(&past.lines, &*model);
+        Ok((guard(self.site, plan)?, model))
     }
 }
 
@@ -215,24 +210,30 @@ impl Loop for Commit<'_> {
     }
 
     fn ready(&self, plan: &mut Plan, run: Option<&RunFolder>) -> Result<Opened, Failure> {
-        match (&self.from, run) {
-            (From::Command(args, ready), None) => self.begun(plan, args, ready),
-            (From::Command(..), Some(run)) => self.again(plan, &Layer::default(), run),
+        let (guard, model) = match (&self.from, run) {
+            (From::Command(args, ready), None) => self.begun(plan, args, ready)?,
+            (From::Command(..), Some(run)) => self.again(plan, &Layer::default(), run)?,
             (From::Record { force, limits }, Some(run)) => {
                 if !force {
                     self.may_go_on(plan, run)?;
                 }
-                self.again(plan, limits, run)
+                self.again(plan, limits, run)?
             }
-            (From::Record { .. } | From::Caller, _) => self.opened(plan),
-        }
+            (From::Record { .. }, None) => (guard(self.site, plan)?, self.open(plan)?),
+            (From::Caller(model), _) => (guard(self.site, plan)?, Rc::clone(model)),
+        };
+        Ok(Opened {
+            guard: guard.into(),
+            model,
+            _said_log: SaidLog::open(&plan.task, self.site, run.is_some())?,
+        })
     }
 
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
         files::record(&plan.task, self.tree, self.redactor.clone())
     }
 
-    fn store(&self, plan: &Plan, new: &NewRun) -> Result<Stored, Failure> {
+    fn store(&self, plan: &Plan, _: &Opened, new: &NewRun) -> Result<Stored, Failure> {
         new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
         let settings =
             config::carried(&plan.settings, self.tree.root(), self.site.host.environment);
@@ -259,11 +260,10 @@ impl Loop for Commit<'_> {
     fn world<'w>(
         &'w self,
         plan: &'w Plan,
-        ready: Opened,
+        ready: &'w Opened,
         ground: Ground<'w>,
     ) -> Result<CommitWorld<'w>, Failure> {
         let (root, Site { host, .. }) = (self.tree.root(), self.site);
-        let Opened { guard, model } = ready;
         let Ground {
             record,
             past,
@@ -271,7 +271,6 @@ impl Loop for Commit<'_> {
             cancel,
             holds_for,
         } = ground;
-        *self.said_log.borrow_mut() = SaidLog::open(&plan.task, self.site, past)?;
         // The sandbox protects what exists, and hides the listed records.
         let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
         let asking = asking(&plan.settings);
@@ -289,11 +288,11 @@ impl Loop for Commit<'_> {
             commits: commits::commits(self.site, plan)?,
             rules: Rules {
                 root: root.to_owned(),
-                guard: guard.into(),
+                guard: Rc::clone(&ready.guard),
                 lock,
             },
             holds_for,
-            model,
+            model: Rc::clone(&ready.model),
             cancel,
         })
     }
@@ -301,6 +300,7 @@ impl Loop for Commit<'_> {
     fn lead(
         &self,
         plan: &Plan,
+        _: &Opened,
         harness: &mut Journaled<CommitWorld<'_>>,
     ) -> Result<Outcome, Stop<Fault>> {
         plan.run(harness)
@@ -337,11 +337,11 @@ impl Loop for Commit<'_> {
     }
 }
 
-/// Begins a run for a caller that has opened everything, and runs its loop to the end.
+/// Begins a run for a caller that has opened a model, and runs its loop to the end.
 pub fn begin(
     site: &Site<'_>,
-    plan: &Plan,
-    opened: Opened,
+    plan: Plan,
+    model: Rc<dyn Model>,
     redactor: Redactor,
     without_sandbox: Otherwise,
 ) -> Result<Finished, Failure> {
@@ -349,9 +349,9 @@ pub fn begin(
     let commit = Commit {
         redactor,
         without_sandbox,
-        ..Commit::new(site, &keys, From::Caller)?
+        ..Commit::new(site, &keys, From::Caller(model))?
     };
-    commit.live(site.lock()?)?.begin_with(plan, opened)
+    commit.live(site.lock()?)?.begin(plan)
 }
 
 /// What builds may change, in a view of the tree if possible.

@@ -48,6 +48,13 @@ pub(super) fn look<L: Loop>(
         Err(error) if asked.key.is_some() => {
             records::refuse_unread(&run, error).map(|()| Earlier::None)
         }
+        Err(_) if L::FACTS.by_content => {
+            let name = records::name(run.path());
+            life.site.host.output.warn(&format!(
+                "the record of {name} was changed, so its verdict does not count"
+            ));
+            Ok(Earlier::None)
+        }
         Err(_) => Ok(Earlier::None),
     }
 }
@@ -67,7 +74,16 @@ fn find<L: Loop>(
         if !known.has_plan() || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
             continue;
         }
-        if asked.key.is_none_or(|key| head.key.as_deref() == Some(key)) {
+        let is_same = || {
+            let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
+            let recorded = life.of.load(&run, &known);
+            recorded.is_ok_and(|recorded| life.of.is_same(plan, &recorded))
+        };
+        let is_it = match asked.key {
+            Some(key) => head.key.as_deref() == Some(key),
+            None => !L::FACTS.by_content || (!known.undone && is_same()),
+        };
+        if is_it {
             return Ok(Some((known, is_newest)).filter(|(known, _)| !known.undone));
         }
         is_newest = false;
@@ -118,14 +134,17 @@ impl<L: Loop> Found<'_, L> {
                     Ok(self.leave(&format!("{:#}, so a new run begins", failure.error)))
                 }
             },
-            (true, false) if asked.key.is_some() && past.outcome().is_some() => {
+            (true, false)
+                if (asked.key.is_some() || L::FACTS.by_content) && past.outcome().is_some() =>
+            {
                 if life.of.still_holds(&recorded, &self.run, past)? {
                     return Ok(Earlier::Finished(self.run, recorded));
                 }
-                let output = life.site.host.output;
-                output.warn(&format!(
-                    "the files are no longer as {name} left them, so a new run begins"
-                ));
+                if asked.key.is_some() {
+                    life.site.host.output.warn(&format!(
+                        "the files are no longer as {name} left them, so a new run begins"
+                    ));
+                }
                 Ok(Earlier::None)
             }
             (_, false) => Ok(Earlier::None),

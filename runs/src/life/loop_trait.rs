@@ -62,7 +62,7 @@ pub trait Loop {
     const FACTS: Facts;
     /// What a run is to do, as `run.json` has it.
     type Plan: Serialize + DeserializeOwned;
-    /// What is opened before the first step: a model, a guard.
+    /// What is opened before the first step, for the whole run: a model, a guard.
     type Ready;
     /// Why a run was stopped from the outside.
     type Fault: std::error::Error + Send + Sync + 'static;
@@ -124,7 +124,12 @@ pub trait Loop {
     fn new_run(&self, plan: &Self::Plan) -> Result<NewRun, Failure>;
 
     /// Stores the plan, and what belongs to it.
-    fn store(&self, plan: &Self::Plan, new: &NewRun) -> Result<Stored, Failure> {
+    fn store(
+        &self,
+        plan: &Self::Plan,
+        _ready: &Self::Ready,
+        new: &NewRun,
+    ) -> Result<Stored, Failure> {
         new.store(plan)
     }
 
@@ -135,7 +140,7 @@ pub trait Loop {
     fn world<'w>(
         &'w self,
         plan: &'w Self::Plan,
-        ready: Self::Ready,
+        ready: &'w Self::Ready,
         ground: Ground<'w>,
     ) -> Result<Self::World<'w>, Failure>;
 
@@ -153,6 +158,7 @@ pub trait Loop {
     fn lead(
         &self,
         plan: &Self::Plan,
+        ready: &Self::Ready,
         harness: &mut Journaled<Self::World<'_>>,
     ) -> Result<Self::Ended, Stop<Self::Fault>>;
 

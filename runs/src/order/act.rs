@@ -3,27 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use code_commit_apply::Lock;
 use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
-use code_commit_repo::{Git, WorkTree};
+use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, STRONG, printable_name};
 use code_commit_settings::{Keys, Layer};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::Finished;
-use crate::order::folder;
+use crate::life::{Asked, Finished};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
-use crate::order::prepare::{self, Prepared};
-use crate::order::recorded::{self, Recorded};
+use crate::order::prepare;
 use crate::order::setting::Setting;
 use crate::order::settle;
-use crate::order::unfinished::Unfinished;
 use crate::order::work::Order;
-use crate::records;
 use crate::registry::Registry;
 use crate::site::Site;
 use crate::trusted::Trusted;
@@ -73,7 +68,7 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
         settings: &settings,
         model: &model,
         redactor: &redactor,
-        going_on: None,
+        goes_on: false,
         new: args.new,
         dry_run: args.dry_run,
         key: args.key.as_deref(),
@@ -102,86 +97,22 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
 /// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
 pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished<Ended>>, Failure> {
     let site = &Site::of(setting.repo, setting.host);
-    let (tree, output) = (site.tree()?, setting.host.output);
     let lock = site.lock()?;
-    let git = site.trusted.under(setting.settings).git(tree.top())?;
-    let unfinished = folder::clear_up(&site.state()?, tree, &git, &lock, output)?;
-    let before = if setting.new {
-        None
-    } else {
-        settle::answered(&read.order, setting, tree, &git)?
-    };
-    if let Some((recorded, past)) = before {
-        let name = records::name(recorded.folder.path());
-        output.note(&format!(
-            "{name} is already finished; no model was called; --new does it again"
-        ));
-        let inputs = recorded.inputs(tree.root(), &past)?;
-        let Recorded { folder, plan, read } = recorded;
-        let guard = preflight::open(&site.trusted, &read.order, setting.settings)?.into();
-        let order = Order {
-            setting,
-            site,
-            read,
-            inputs,
-            state: site.state()?,
-            git,
-            guard,
-            unfinished: Unfinished::default(),
-        };
-        return if setting.dry_run {
-            Ok(None)
-        } else {
-            order.live(lock).close(&plan, &folder, None).map(Some)
-        };
-    }
-    let prepared = prepare::prepare(read, setting, site, &git, unfinished)?;
+    let order = Order::open(read, setting, site, &lock)?;
+    let mut plan = order.plan();
     if setting.dry_run {
-        prepare::first(&prepared.inputs).tell(&**setting.model, setting.settings, output)?;
+        let (_, at) = prepare::check(&order)?;
+        let inputs = prepare::anew(&order, &mut plan, at)?;
+        prepare::holds_no_key(&inputs, setting.redactor)?;
+        let output = setting.host.output;
+        prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
     }
-    carry_out(prepared, site, setting, (lock, git)).map(Some)
-}
-
-/// Begins the run of an order, or goes on with the one that is in its folder.
-fn carry_out(
-    prepared: Prepared,
-    site: &Site<'_>,
-    setting: &Setting<'_>,
-    (lock, git): (Lock, Git),
-) -> Result<Finished<Ended>, Failure> {
-    let Prepared {
-        read,
-        guard,
-        unfinished,
-        mut inputs,
-    } = prepared;
-    let run = folder::unfinished(&unfinished.run, site.tree()?, setting)?;
-    if let Some(run) = &run {
-        recorded::shown(run)
-            .into_iter()
-            .for_each(|shown| shown.put_into(&mut inputs));
-        let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
-        recorded::as_summarized(&mut inputs, run, &past);
-        records::pass_over(&past.lines, &**setting.model);
-    } else {
-        prepare::first(&inputs).check(&**setting.model, setting.settings)?;
-    }
-    let order = Order {
-        setting,
-        site,
-        read,
-        inputs,
-        state: site.state()?,
-        git,
-        guard,
-        unfinished,
+    let asked = Asked {
+        key: setting.key,
+        new: setting.new,
     };
-    let (life, plan) = (order.live(lock), order.plan());
-    match run {
-        Some(run) => life.resume_in(&run, plan),
-        None => life.begin(plan),
-    }
+    order.live(lock).start(plan, asked).map(Some)
 }
 
 /// Reads and checks every order before the first one costs anything.

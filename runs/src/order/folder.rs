@@ -17,44 +17,30 @@ use crate::life::InTree;
 use crate::order::recorded;
 use crate::order::setting::{Setting, not_restored};
 use crate::order::settle::settle;
-use crate::order::unfinished::Unfinished;
+use crate::order::unfinished::{Unfinished, baseline};
 use crate::records::{self, NewRun};
 use crate::registry::{Known, RUN_JSON, Registry};
 use crate::site::Site;
 
-/// Where a run belongs.
-enum Place {
-    /// Nothing is there, or what a run left that was killed before its first step.
-    Free(PathBuf),
-    /// A finished run of this clone, or one that another is to replace.
-    Taken(PathBuf),
-    Unfinished(PathBuf),
-}
-
 /// Where the run of this name belongs: the id does not include the tree's path, so a clone finds what another one
 /// left. That stays where it is, and the run gets the next free name.
-fn place(path: &Path, tree: &WorkTree, new: bool) -> Result<Place, Failure> {
+fn place(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
     let (base, name) = (path.parent().unwrap_or(path), records::name(path));
     let (mut path, mut number) = (path.to_owned(), 1);
     loop {
         match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free(path)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path),
             Ok(found) if found.is_dir() && path.join(JOURNAL).is_file() => {
                 let is_in_use =
                     Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
                 if !is_in_use && Registry::of(tree).knows(&path)? {
-                    let is_replaced = new || is_finished(&records::open(&path))?;
-                    return Ok(if is_replaced {
-                        Place::Taken(path)
-                    } else {
-                        Place::Unfinished(path)
-                    });
+                    return move_aside(&path, tree).map(|()| path);
                 }
                 number += 1;
                 path = base.join(format!("{name}-{number}"));
             }
             Ok(found) if found.is_dir() && was_never_begun(&path)? => {
-                return Ok(Place::Free(path));
+                return Ok(path);
             }
             _ => {
                 let error = anyhow!("{} is there and is no run", path.display());
@@ -67,19 +53,7 @@ fn place(path: &Path, tree: &WorkTree, new: bool) -> Result<Place, Failure> {
     }
 }
 
-/// The unfinished run that was made here, unless another one is to begin.
-pub(super) fn unfinished(
-    path: &Path,
-    tree: &WorkTree,
-    setting: &Setting<'_>,
-) -> Result<Option<RunFolder>, Failure> {
-    let Place::Unfinished(path) = place(path, tree, setting.new)? else {
-        return Ok(None);
-    };
-    Ok(Some(RunFolder::open(path, setting.redactor.clone())))
-}
-
-/// The folder of a new run; a finished one is moved aside.
+/// The folder of a new run; one that was made here is moved aside.
 pub(super) fn new_run(
     path: &Path,
     tree: &WorkTree,
@@ -95,14 +69,7 @@ pub(super) fn new_run(
     let claim = claimed
         .with_context(|| format!("cannot create {}", base.display()))
         .map_err(|error| Failure::refused(error, help))?;
-    let path = match place(path, tree, setting.new)? {
-        Place::Free(path) => path,
-        Place::Taken(path) | Place::Unfinished(path) => {
-            move_aside(&path, tree)?;
-            path
-        }
-    };
-    NewRun::create_in_place(claim, &path, setting.redactor.clone(), help)
+    NewRun::create_in_place(claim, &place(path, tree)?, setting.redactor.clone(), help)
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.
@@ -167,7 +134,7 @@ pub(super) fn clear_up(
     git: &Git,
     lock: &Lock,
     output: &Output,
-) -> Result<Option<Unfinished>, Failure> {
+) -> Result<Option<PathBuf>, Failure> {
     let Some(mut run) = Unfinished::read(state)? else {
         return Ok(None);
     };
@@ -205,7 +172,7 @@ pub(super) fn clear_up(
         let has_written = !code_commit_perform::undo_folders(into)
             .map_err(|error| not_restored(error, into))?
             .is_empty();
-        let mut baseline = run.baseline(git.clone());
+        let mut baseline = baseline(git.clone(), &run.commit, run.branch.as_deref());
         let warnings = baseline
             .reopen(tree.root(), into)
             .and_then(|()| baseline.restore(lock, tree.root(), into))
@@ -220,7 +187,7 @@ pub(super) fn clear_up(
         run.restored = true;
         run.write(state)?;
     }
-    Ok(Some(run).filter(|_| has_journal))
+    Ok(Some(run.run).filter(|_| has_journal))
 }
 
 /// Whether a run stored only its beginning. It changed nothing, so all changes in the tree are the user's. If

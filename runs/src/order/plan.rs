@@ -1,7 +1,7 @@
 //! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
 
 use code_commit_engine::Stored;
-use code_commit_loop_order::{Inputs, config_hash};
+use code_commit_loop_order::{Inputs, config_hash, run_id};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
 use code_commit_runner::Rung;
@@ -48,6 +48,7 @@ pub(super) const FACTS: Facts = Facts {
     kind: KIND,
     step: "attempt",
     work: "order",
+    by_content: true,
     own_summary: true,
     ..Facts::PLAIN
 };
@@ -106,6 +107,15 @@ impl OrderPlan {
         self.work_order_hash == work_order_hash
             && self.config_hash == terms.hash()
             && self.terms.commit == terms.commit
+    }
+
+    /// The name of the run (S2 §5).
+    pub(crate) fn run_id(&self) -> String {
+        run_id(
+            &self.work_order_hash,
+            &self.repo_tree_hash_before,
+            &self.config_hash,
+        )
     }
 }
 
@@ -174,11 +184,6 @@ impl Shown {
             context: inputs.context.iter().map(text).collect(),
             edits: inputs.form == Form::Edits,
         }
-    }
-
-    /// Makes those inputs which do not follow from the order and the tree what they were.
-    pub(crate) fn put_into(self, inputs: &mut Inputs) {
-        inputs.form = if self.edits { Form::Edits } else { Form::Files };
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::anyhow;
 use code_commit_changes::BACKUP;
 use code_commit_engine::{Kept, Line, Outcome, Stored};
 use code_commit_logging::RunFolder;
-use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, run_id};
+use code_commit_loop_order::{Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder};
 use code_commit_perform::{BASELINE, Past};
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
@@ -145,24 +145,6 @@ impl Ending for Finished {
     }
 }
 
-/// Sets the two paths that the summary of the run holds (S2 §4.6), if there is one: nothing else of the record
-/// names a place, and the summary is compared with the recorded one.
-pub(crate) fn as_summarized(inputs: &mut Inputs, folder: &RunFolder, past: &Past) {
-    if let Some(RunSummary {
-        repo_path,
-        work_order_path,
-        ..
-    }) = summarized(folder, past)
-    {
-        (inputs.repo_path, inputs.work_order_path) = (repo_path, work_order_path);
-    }
-}
-
-/// What the run in this folder shows of the tree.
-pub(crate) fn shown(folder: &RunFolder) -> Option<Shown> {
-    serde_json::from_str(&folder.read(INPUTS).ok()?).ok()
-}
-
 impl Recorded {
     /// Reads it. Refuses a plan or an order that was changed since the run began.
     pub fn load(known: &Known, folder: RunFolder) -> anyhow::Result<Self> {
@@ -182,49 +164,52 @@ impl Recorded {
         };
         Ok(Self { folder, plan, read })
     }
+}
 
-    /// The loop's inputs when the run began, for a repository that is now in `root`.
-    pub fn inputs(&self, root: &Path, past: &Past) -> anyhow::Result<Inputs> {
-        let shown: Shown = serde_json::from_str(&self.folder.recall(&self.plan.inputs)?)?;
-        let Shown {
-            allowed, context, ..
-        } = shown.clone();
-        let plan = &self.plan;
-        let mut inputs = Inputs {
-            order: self.read.order.clone(),
-            work_order_path: self.read.path.display().to_string(),
-            repo_path: root.display().to_string(),
-            baseline_commit: plan.repo_baseline_commit.clone(),
-            tree_hash_before: plan.repo_tree_hash_before.clone(),
-            run_id: run_id(
-                &plan.work_order_hash,
-                &plan.repo_tree_hash_before,
-                &plan.config_hash,
-            ),
-            max_attempts: plan.terms.max_attempts,
-            commit: plan.terms.commit,
-            allowed: allowed
-                .into_iter()
-                .map(|ShownHash { path, sha256 }| Allowed { path, sha256 })
-                .collect(),
-            context: context
-                .into_iter()
-                .map(
-                    |ShownText {
-                         path,
-                         text,
-                         left_out_bytes,
-                     }| Context {
-                        path,
-                        text,
-                        left_out_bytes,
-                    },
-                )
-                .collect(),
-            form: Form::Files,
-        };
-        shown.put_into(&mut inputs);
-        as_summarized(&mut inputs, &self.folder, past);
-        Ok(inputs)
+/// The loop's inputs when the run began, for a repository that is now in `root`. Where the summary of the run holds the
+/// two paths (S2 §4.6), they are those: nothing else of the record names a place.
+pub(super) fn inputs(
+    (folder, past): (&RunFolder, &Past),
+    plan: &OrderPlan,
+    read: &Read,
+    root: &Path,
+) -> anyhow::Result<Inputs> {
+    let Shown {
+        allowed,
+        context,
+        edits,
+    } = serde_json::from_str(&folder.recall(&plan.inputs)?)?;
+    let mut inputs = Inputs {
+        order: read.order.clone(),
+        work_order_path: read.path.display().to_string(),
+        repo_path: root.display().to_string(),
+        baseline_commit: plan.repo_baseline_commit.clone(),
+        tree_hash_before: plan.repo_tree_hash_before.clone(),
+        run_id: plan.run_id(),
+        max_attempts: plan.terms.max_attempts,
+        commit: plan.terms.commit,
+        allowed: allowed
+            .into_iter()
+            .map(|ShownHash { path, sha256 }| Allowed { path, sha256 })
+            .collect(),
+        context: context
+            .into_iter()
+            .map(
+                |ShownText {
+                     path,
+                     text,
+                     left_out_bytes,
+                 }| Context {
+                    path,
+                    text,
+                    left_out_bytes,
+                },
+            )
+            .collect(),
+        form: if edits { Form::Edits } else { Form::Files },
+    };
+    if let Some(summary) = summarized(folder, past) {
+        (inputs.repo_path, inputs.work_order_path) = (summary.repo_path, summary.work_order_path);
     }
+    Ok(inputs)
 }

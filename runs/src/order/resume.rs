@@ -6,12 +6,12 @@ use code_commit_perform::Past;
 use code_commit_settings::Keys;
 
 use crate::exit::{Exit, Failure};
-use crate::order::act;
 use crate::order::folder;
 use crate::order::preflight;
 use crate::order::recorded::Recorded;
 use crate::order::setting::Setting;
 use crate::order::settle;
+use crate::order::work::Order;
 use crate::records::{self, closed};
 use crate::registry::Known;
 use crate::resume::Request;
@@ -31,7 +31,6 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
     if is_over(&folder)? {
         return Err(closed(&records::name(folder.path()), "is over"));
     }
-    records::can_be_continued(folder.path())?;
     settle::recover(tree, &plan.settings, host)?;
     plan.settings = crate::config::unpacked(&plan.settings, tree.root(), host.environment);
     plan.settings.put_flags(args.limits.clone());
@@ -46,13 +45,21 @@ pub(crate) fn run(known: &Known, args: &Request, site: &Site<'_>) -> Result<Exit
         settings: &plan.settings,
         model: &model,
         redactor: &redactor,
-        going_on: Some(folder.path()),
+        goes_on: true,
         new: false,
         dry_run: false,
         key: plan.key.as_deref(),
     };
+    let lock = site.lock()?;
+    let order = Order::open(read, &setting, site, &lock)?;
+    let life = order.live(lock);
     // One that passed and committed, but was killed before its journal said so, is answered from its record.
-    Ok(act::order(read, &setting)?.map_or(Exit::Done, |done| done.exit))
+    let done = if is_over(&folder)? {
+        life.close(&plan, &folder, None)
+    } else {
+        life.go_on(known)
+    };
+    done.map(|done| done.exit)
 }
 
 fn is_over(folder: &RunFolder) -> Result<bool, Failure> {

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use anyhow::anyhow;
 use code_commit_llm::{Model, Money};
 use code_commit_logging::Redactor;
 use code_commit_perform::{Fault, Spending};
@@ -27,31 +26,14 @@ pub(super) struct Setting<'s> {
     pub settings: &'s Settings,
     pub model: &'s Rc<dyn Model>,
     pub redactor: &'s Redactor,
-    /// The run folder to resume; `None` if a new run may begin.
-    pub going_on: Option<&'s Path>,
+    /// Whether one run was asked for by its name.
+    pub goes_on: bool,
     /// Begin a new run, whatever is recorded.
     pub new: bool,
     /// Tell what the first prompt takes, and send nothing.
     pub dry_run: bool,
     /// The supervisor's name for this work.
     pub key: Option<&'s str>,
-}
-
-impl Setting<'_> {
-    /// Refuses if a specific run was requested and this is another one.
-    pub(super) fn goes_on_with(&self, run: &Path) -> Result<(), Failure> {
-        let Some(wanted) = self.going_on.filter(|wanted| *wanted != run) else {
-            return Ok(());
-        };
-        let error = anyhow!(
-            "the tree is not the one that {} began with",
-            crate::records::name(wanted)
-        );
-        Err(Failure::refused(
-            error,
-            "check out the commit that its run.json names, or begin a new run",
-        ))
-    }
 }
 
 /// What a run of an order with this cost limit may spend.

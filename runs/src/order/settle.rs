@@ -1,11 +1,13 @@
 //! Recovers orders whose harness was killed, before anything else: restores the tree, or finishes a run that
 //! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use code_commit_dir::NEVER;
-use code_commit_engine::{Commit, CommitAnswer, Committed, Journaled, Line, Note, Request as _};
+use code_commit_engine::{
+    Commit, CommitAnswer, Committed, HoldsFor, Journaled, Line, Note, Request as _,
+};
 use code_commit_logging::RunFolder;
-use code_commit_loop_order::{Finished, WorkOrder};
+use code_commit_loop_order::Finished;
 use code_commit_perform::{Past, Record, RecordOnly, Silent};
 use code_commit_repo::{Git, WorkTree};
 use code_commit_settings::Settings;
@@ -14,10 +16,9 @@ use serde_json::Value;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
-use crate::order::plan::KIND;
 use crate::order::recorded::{self, Recorded};
-use crate::order::setting::Setting;
 use crate::order::unfinished::Unfinished;
+use crate::order::work::Order;
 use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;
@@ -50,7 +51,8 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     };
     let kept = "cannot keep a record";
     let mut past = Past::read(recorded.folder.path()).context(kept)?;
-    let inputs = recorded.inputs(tree.root(), &past)?;
+    let of = (&recorded.folder, &past);
+    let inputs = recorded::inputs(of, &recorded.plan, &recorded.read, tree.root())?;
     let mut made = None;
     let outcome = loop {
         let mut harness = Journaled::new(
@@ -109,118 +111,33 @@ pub(super) fn settle(run: &Unfinished, tree: &WorkTree, git: &Git) -> Result<boo
     Ok(true)
 }
 
-/// The finished run of this work, if its verdict still holds: the tree is as the run left it, or its commit is in
-/// the history. Then nothing is paid for again. Without a key its content is its name. Refuses a key that was used for other work.
-pub(super) fn answered(
-    order: &WorkOrder,
-    setting: &Setting<'_>,
-    tree: &WorkTree,
-    git: &Git,
-) -> Result<Option<(Recorded, Past)>, Failure> {
-    let Setting {
-        terms,
-        key,
-        host: Host { output, .. },
-        ..
-    } = *setting;
-    let (mut hash, mut is_known) = (None, false);
-    for known in Registry::of(tree)
-        .all()?
-        .into_iter()
-        .filter(|run| !run.undone)
-    {
-        let run = known.path(tree.root());
-        let head = records::Head::of(&records::open(&run)).unwrap_or_default();
-        if head.kind != KIND {
-            continue;
-        }
-        let is_named = key.is_some() && head.key.as_deref() == key;
-        let recorded = match Recorded::load(&known, records::open(&run)) {
-            Err(error) if is_named => {
-                records::refuse_unread(&records::open(&run), error)?;
-                continue;
-            }
-            Err(_) => continue,
-            Ok(recorded) => recorded,
-        };
-        let (name, plan) = (records::name(&run), &recorded.plan);
-        let is_same = plan.is_of(&order.hash, terms);
-        // The newest run decides what the key is for.
-        if is_named && !is_same && !is_known {
-            let error = anyhow!("the key was used for other work: {name}");
-            return Err(Failure::refused(
-                error,
-                "use another key for another order or other settings",
-            ));
-        }
-        is_known |= is_named;
-        if !is_same || (key.is_some() && !is_named) {
-            continue;
-        }
-        let past = match records::intact(&recorded.folder) {
-            Err(error) if is_named => {
-                records::refuse_unread(&recorded.folder, error.into())?;
-                continue;
-            }
-            Err(_) => {
-                output.warn(&format!(
-                    "the record of {name} was changed, so its verdict does not count"
-                ));
-                continue;
-            }
-            Ok(past) => past,
-        };
-        let is_as_left = || {
-            let (Some(then), root) = (past.end().map(|(_, then)| then), tree.root()) else {
-                return false;
-            };
-            let run = recorded.folder.path();
-            *then == verdict::of_order(root, None, run, &recorded.read.order, NEVER)
-        };
-        if still_holds(&recorded.folder, &past, git, || {
-            Ok(Some(tree_hash(tree, &mut hash)?.clone()).filter(|_| is_as_left()))
-        })? {
-            return Ok(Some((recorded, past)));
-        }
-    }
-    Ok(None)
-}
-
-/// Whether the run is over, committed what it was to commit, and its verdict holds; `now` is the hash of the tree,
-/// which leaves out modes and symlinks, if those are as the run left them.
-fn still_holds(
+/// Whether the run is over, committed what it was to commit, and its verdict holds: its commit is in the history, or
+/// the tree is as the run left it.
+pub(super) fn still_holds(
+    order: &Order<'_>,
     folder: &RunFolder,
     past: &Past,
-    git: &Git,
-    now: impl FnOnce() -> Result<Option<String>, Failure>,
 ) -> Result<bool, Failure> {
+    let not_committed = |line: &Line| matches!(line, Line::NotCommitted(_));
     let Some(summary) = recorded::summary(folder, past).filter(|_| folder::is_over(past)) else {
         return Ok(false);
     };
-    if past
-        .lines
-        .iter()
-        .any(|line| matches!(line, Line::NotCommitted(_)))
-    {
+    if past.lines.iter().any(not_committed) {
         return Ok(false);
     }
     let commit = past.lines.iter().find_map(commit_of);
-    let is_in_history = commit.map_or(Ok(false), |commit| git.has_in_history(commit))?;
+    if commit.map_or(Ok(false), |commit| order.git.has_in_history(commit))? {
+        return Ok(true);
+    }
     let after = summary
         .repo_tree_hash_after
         .unwrap_or(summary.repo_tree_hash_before);
-    Ok(is_in_history || now()? == Some(after))
-}
-
-/// Reads the whole tree, once.
-fn tree_hash<'h>(tree: &WorkTree, hash: &'h mut Option<String>) -> Result<&'h String, Failure> {
-    let now = match hash.take() {
-        Some(known) => known,
-        None => code_commit_repo::stable_hash(tree.root(), NEVER).map_err(|error| {
-            Failure::refused(error, "every file of the repository must be readable")
-        })?,
+    // It leaves out modes and symlinks.
+    let (root, work) = (&order.site.root, &order.read.order);
+    let is_as_left = |(_, then): (_, &HoldsFor)| {
+        *then == verdict::of_order(root, None, folder.path(), work, NEVER)
     };
-    Ok(hash.insert(now))
+    Ok(past.end().is_some_and(is_as_left) && order.tree_hash()? == after)
 }
 
 fn commit_of(line: &Line) -> Option<&str> {

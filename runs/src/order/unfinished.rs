@@ -13,22 +13,11 @@ use serde::{Deserialize, Serialize};
 /// Its name in the state folder.
 const FILE: &str = "order.json";
 
-/// Null for a detached head.
-pub(crate) fn branch(head: Head) -> Option<String> {
-    match head {
-        Head::Branch(name) => Some(name),
-        Head::Detached => None,
-    }
-}
-
-/// Everything needed to restore the tree and resume.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Everything needed to restore the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Unfinished {
     /// The run folder.
     pub run: PathBuf,
-    pub work_order_hash: String,
-    pub config_hash: String,
-    pub tree_hash_before: String,
     /// The commit that was checked out.
     pub commit: String,
     /// The branch that was checked out.
@@ -38,29 +27,14 @@ pub(crate) struct Unfinished {
 }
 
 impl Unfinished {
-    pub(crate) fn new(
-        run: PathBuf,
-        work_order_hash: &str,
-        config_hash: &str,
-        tree_hash_before: String,
-        (commit, head): (String, Head),
-    ) -> Self {
+    /// The tree is in the middle of the run in this folder, or was restored since.
+    pub(crate) fn of(run: &Path, baseline: &Baseline, restored: bool) -> Self {
         Self {
-            run,
-            work_order_hash: work_order_hash.to_owned(),
-            config_hash: config_hash.to_owned(),
-            tree_hash_before,
-            commit,
-            branch: branch(head),
-            restored: false,
+            run: run.to_owned(),
+            commit: baseline.commit.clone(),
+            branch: branch(baseline.head.clone()),
+            restored,
         }
-    }
-
-    /// Whether it is the run of this order with these settings in this output folder.
-    pub(crate) fn is_of(&self, work_order_hash: &str, config_hash: &str, out: &Path) -> bool {
-        self.work_order_hash == work_order_hash
-            && self.config_hash == config_hash
-            && self.run.parent() == Some(out)
     }
 
     pub(crate) fn read(state: &Path) -> anyhow::Result<Option<Self>> {
@@ -88,12 +62,20 @@ impl Unfinished {
         let path = state.join(FILE);
         code_commit_dir::remove(&path).with_context(|| format!("cannot remove {}", path.display()))
     }
+}
 
-    /// The state to restore.
-    pub(crate) fn baseline(&self, git: Git) -> Baseline {
-        let head = self.branch.clone().map_or(Head::Detached, Head::Branch);
-        Baseline::of(git, self.commit.clone(), head)
+/// `None` for a detached head.
+pub(crate) fn branch(head: Head) -> Option<String> {
+    match head {
+        Head::Branch(name) => Some(name),
+        Head::Detached => None,
     }
+}
+
+/// The state to restore.
+pub(crate) fn baseline(git: Git, commit: &str, branch: Option<&str>) -> Baseline {
+    let head = branch.map_or(Head::Detached, |name| Head::Branch(name.to_owned()));
+    Baseline::of(git, commit.to_owned(), head)
 }
 
 #[cfg(test)]
@@ -112,9 +94,6 @@ mod tests {
         }
         let run = Unfinished {
             run: "/out/run".into(),
-            work_order_hash: String::new(),
-            config_hash: String::new(),
-            tree_hash_before: String::new(),
             commit: String::new(),
             branch: None,
             restored: false,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
 use code_commit_changes::{ChangeEngine, Scope};
 use code_commit_dir::Interrupt;
@@ -31,11 +31,14 @@ use crate::model::asking;
 use crate::order::access;
 use crate::order::folder;
 use crate::order::plan::{FACTS, Kind, OrderPlan};
-use crate::order::preflight::Read;
-use crate::order::recorded;
+use crate::order::preflight::{self, Read};
+use crate::order::prepare;
+use crate::order::recorded::{self, Recorded};
 use crate::order::setting::{Setting, not_restored, spending_of};
-use crate::order::unfinished::Unfinished;
+use crate::order::settle;
+use crate::order::unfinished::{Unfinished, baseline, branch};
 use crate::records::{self, NewRun, cannot_begin};
+use crate::registry::Known;
 use crate::site::Site;
 use crate::{config, observer, sandbox, verdict};
 
@@ -44,22 +47,51 @@ pub(crate) struct Order<'s> {
     pub(super) setting: &'s Setting<'s>,
     pub(super) site: &'s Site<'s>,
     pub(super) read: Read,
-    pub(super) inputs: Inputs,
-    pub(super) state: PathBuf,
     pub(super) git: Git,
-    pub(super) guard: Rc<Guard>,
-    /// The run as it is noted while the tree is in the middle of it.
-    pub(super) unfinished: Unfinished,
+    /// The harness's own folder.
+    pub(super) state: PathBuf,
+    /// For run folders.
+    pub(super) out: PathBuf,
+    /// The run that the tree was in the middle of; since then it was restored.
+    pub(super) restored: Option<PathBuf>,
 }
 
 /// What is opened before the first step.
-#[derive(Debug)]
 pub(crate) struct Opened {
+    inputs: Inputs,
+    guard: Rc<Guard>,
     confinement: Confinement,
     sealed: Vec<PathBuf>,
 }
 
-impl Order<'_> {
+impl<'s> Order<'s> {
+    /// Cleans up after a killed run first.
+    pub(super) fn open(
+        read: Read,
+        setting: &'s Setting<'s>,
+        site: &'s Site<'s>,
+        lock: &Lock,
+    ) -> Result<Self, Failure> {
+        let (tree, state) = (site.tree()?, site.state()?);
+        let git = site.trusted.under(setting.settings).git(tree.top())?;
+        let restored = folder::clear_up(&state, tree, &git, lock, setting.host.output)?;
+        let out = if setting.goes_on {
+            // It is where the record is.
+            setting.out.to_owned()
+        } else {
+            preflight::out(setting.out, tree.root())?
+        };
+        Ok(Self {
+            setting,
+            site,
+            read,
+            git,
+            state,
+            out,
+            restored,
+        })
+    }
+
     /// At work under this lock.
     pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
         let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
@@ -73,17 +105,17 @@ impl Order<'_> {
     }
 
     pub(super) fn plan(&self) -> OrderPlan {
-        let (setting, run) = (self.setting, &self.unfinished);
+        let setting = self.setting;
         OrderPlan {
             kind: Kind::Order,
             record_format: code_commit_perform::RECORD_FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             begun_utc: code_commit_logging::Stamp::now().rfc3339(),
-            work_order_hash: run.work_order_hash.clone(),
-            repo_baseline_commit: run.commit.clone(),
-            branch: run.branch.clone(),
-            repo_tree_hash_before: run.tree_hash_before.clone(),
-            config_hash: run.config_hash.clone(),
+            work_order_hash: self.read.order.hash.clone(),
+            repo_baseline_commit: String::new(),
+            branch: None,
+            repo_tree_hash_before: String::new(),
+            config_hash: setting.terms.hash(),
             terms: setting.terms.clone(),
             settings: config::carried(setting.settings, &self.site.root, setting.host.environment),
             key: setting.key.map(str::to_owned),
@@ -97,14 +129,11 @@ impl Order<'_> {
         }
     }
 
-    /// Notes that the tree is in the middle of this run, or was restored since.
-    fn note(&self, run: &Path, restored: bool) -> anyhow::Result<()> {
-        let unfinished = Unfinished {
-            run: run.to_owned(),
-            restored,
-            ..self.unfinished.clone()
-        };
-        unfinished.write(&self.state)
+    /// Reads the whole tree.
+    pub(super) fn tree_hash(&self) -> Result<String, Failure> {
+        code_commit_repo::stable_hash(&self.site.root, code_commit_dir::NEVER).map_err(|error| {
+            Failure::refused(error, "every file of the repository must be readable")
+        })
     }
 }
 
@@ -131,23 +160,72 @@ impl Loop for Order<'_> {
         (!folder::is_over(past)).then(|| still_holds(&past.answers))
     }
 
-    fn ready(&self, plan: &mut OrderPlan, _: Option<&RunFolder>) -> Result<Opened, Failure> {
+    fn load(&self, run: &RunFolder, known: &Known) -> anyhow::Result<OrderPlan> {
+        Ok(Recorded::load(known, run.clone())?.plan)
+    }
+
+    /// What it shows and the tree that it restores are those of its beginning.
+    fn may_go_on(&self, plan: &OrderPlan, run: &RunFolder) -> Result<(), Failure> {
+        let name = records::name(run.path());
+        let help = "check out the commit that its run.json names, or begin a new run";
+        if run.path().parent() != Some(&*self.out) {
+            let error = anyhow!("{name} is in another folder than --out");
+            return Err(Failure::refused(error, help));
+        }
+        let is_checked_out =
+            self.git.commit_of("HEAD")?.as_deref() == Some(&plan.repo_baseline_commit);
+        let is_restored = self.restored.as_deref() == Some(run.path());
+        if is_checked_out && (is_restored || self.tree_hash()? == plan.repo_tree_hash_before) {
+            return Ok(());
+        }
+        let error = anyhow!("the tree is not the one that {name} began with");
+        Err(Failure::refused(error, help))
+    }
+
+    fn still_holds(&self, _: &OrderPlan, run: &RunFolder, past: &Past) -> Result<bool, Failure> {
+        settle::still_holds(self, run, past)
+    }
+
+    fn ready(&self, plan: &mut OrderPlan, run: Option<&RunFolder>) -> Result<Opened, Failure> {
         let (tree, setting) = (self.site.tree()?, self.setting);
-        let sealed = access::sealed(tree, &self.guard, setting.settings)?;
+        let model = &**setting.model;
+        let (guard, at) = prepare::check(self)?;
+        let inputs = if let Some(run) = run {
+            if setting.goes_on {
+                self.may_go_on(plan, run)?;
+            }
+            plan.branch = branch(at.1);
+            let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
+            records::pass_over(&past.lines, model);
+            recorded::inputs((run, &past), plan, &self.read, tree.root())?
+        } else {
+            prepare::anew(self, plan, at)?
+        };
+        prepare::holds_no_key(&inputs, setting.redactor)?;
+        if run.is_none() {
+            prepare::first(&inputs).check(model, setting.settings)?;
+        }
+        let sealed = access::sealed(tree, &guard, setting.settings)?;
         let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
         plan.sandbox = confinement.rung;
         Ok(Opened {
+            inputs,
+            guard: guard.into(),
             confinement,
             sealed,
         })
     }
 
-    fn new_run(&self, _: &OrderPlan) -> Result<NewRun, Failure> {
-        folder::new_run(&self.unfinished.run, self.site.tree()?, self.setting)
+    fn new_run(&self, plan: &OrderPlan) -> Result<NewRun, Failure> {
+        folder::new_run(
+            &self.out.join(plan.run_id()),
+            self.site.tree()?,
+            self.setting,
+        )
     }
 
-    fn store(&self, plan: &OrderPlan, new: &NewRun) -> Result<Stored, Failure> {
-        recorded::store(new.folder(), plan, &self.read, &self.inputs).map_err(cannot_begin)
+    fn store(&self, plan: &OrderPlan, ready: &Opened, new: &NewRun) -> Result<Stored, Failure> {
+        recorded::store(new.folder(), plan, &self.read, &ready.inputs).map_err(cannot_begin)
     }
 
     fn observer(&self, _: &OrderPlan, run: &RunFolder) -> Box<dyn Observer> {
@@ -177,17 +255,11 @@ impl Loop for Order<'_> {
 
     fn world<'w>(
         &'w self,
-        _: &'w OrderPlan,
-        ready: Opened,
+        plan: &'w OrderPlan,
+        ready: &'w Opened,
         ground: Ground<'w>,
     ) -> Result<OrderWorld<'w>, Failure> {
-        let Self {
-            setting,
-            site,
-            inputs,
-            guard,
-            ..
-        } = self;
+        let Self { setting, site, .. } = self;
         let Setting {
             settings,
             host,
@@ -195,6 +267,8 @@ impl Loop for Order<'_> {
             ..
         } = **setting;
         let Opened {
+            inputs,
+            guard,
             confinement,
             sealed,
         } = ready;
@@ -215,8 +289,9 @@ impl Loop for Order<'_> {
             .spending
             .count(&past.lines, settings.model.value.first());
         let account = account(inputs, settings, own(tree, run)).of(tree);
-        let account = sandbox::in_overlay(account, tree, &confinement)?;
-        let mut baseline = self.unfinished.baseline(self.git.clone());
+        let account = sandbox::in_overlay(account, tree, confinement)?;
+        let (git, commit) = (self.git.clone(), &plan.repo_baseline_commit);
+        let mut baseline = baseline(git, commit, plan.branch.as_deref());
         let warning = baseline
             .begin(guard, run, own(tree, run))
             .map_err(cannot_begin)?;
@@ -224,7 +299,8 @@ impl Loop for Order<'_> {
             host.output.warn(&warning.message);
         }
         // From now on the tree is in the middle of this run.
-        self.note(run, false).map_err(Failure::no_record)?;
+        let unfinished = Unfinished::of(run, &baseline, false);
+        unfinished.write(&self.state).map_err(Failure::no_record)?;
         Ok(OrderWorld {
             record,
             verify_script: VERIFY_SCRIPT,
@@ -240,8 +316,8 @@ impl Loop for Order<'_> {
                 env: sandbox::build_env(settings, host.environment),
                 timeout: Duration::from_secs(terms.timeout_seconds),
                 limits: sandbox::limits(settings),
-                confinement,
-                sealed,
+                confinement: confinement.clone(),
+                sealed: sealed.clone(),
             },
             account,
             baseline,
@@ -253,9 +329,10 @@ impl Loop for Order<'_> {
     fn lead(
         &self,
         _: &OrderPlan,
+        ready: &Opened,
         harness: &mut Journaled<OrderWorld<'_>>,
     ) -> Result<Ended, Stop<Fault>> {
-        code_commit_loop_order::order(harness, &self.inputs)
+        code_commit_loop_order::order(harness, &ready.inputs)
     }
 
     fn ended(&self, ended: &Ended, world: &mut OrderWorld<'_>) -> Result<(), Failure> {
@@ -279,7 +356,7 @@ impl Loop for Order<'_> {
         warnings
             .iter()
             .for_each(|warning| output.warn(&warning.message));
-        Ok(self.note(run.path(), true)?)
+        Ok(Unfinished::of(run.path(), &world.baseline, true).write(&self.state)?)
     }
 
     fn holds_for(

@@ -37,7 +37,7 @@ const SHOWN_BYTES: usize = 32 << 10;
 
 /// The folder that a role sees: `bin/abl-cmd` and the socket. Removed when dropped.
 #[derive(Debug)]
-pub(super) struct Counter {
+pub(crate) struct Counter {
     folder: code_commit_runner::TemporaryFolder,
     program: PathBuf,
     desk: Desk,

@@ -205,7 +205,7 @@ impl Loop for Phase<'_> {
     fn world<'w>(
         &'w self,
         _: &'w Plan,
-        (): (),
+        (): &'w (),
         ground: Ground<'w>,
     ) -> Result<AgentWorld<'w, Team>, Failure> {
         let Ground {
@@ -266,6 +266,7 @@ impl Loop for Phase<'_> {
     fn lead(
         &self,
         plan: &Plan,
+        (): &(),
         harness: &mut Journaled<AgentWorld<'_, Team>>,
     ) -> Result<Outcome, Stop<AgentFault>> {
         let start = Start {

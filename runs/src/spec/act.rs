@@ -245,7 +245,7 @@ impl Loop for Spec<'_> {
     fn world<'w>(
         &'w self,
         plan: &'w Begun,
-        (): (),
+        (): &'w (),
         ground: Ground<'w>,
     ) -> Result<AgentWorld<'w, Team>, Failure> {
         let Self {
@@ -316,6 +316,7 @@ impl Loop for Spec<'_> {
     fn lead(
         &self,
         plan: &Begun,
+        (): &(),
         harness: &mut Journaled<AgentWorld<'_, Team>>,
     ) -> Result<Outcome, Stop<AgentFault>> {
         code_commit_loop_spec::spec(harness, &plan.inputs)

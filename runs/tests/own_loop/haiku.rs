@@ -126,7 +126,7 @@ impl Loop for Haiku<'_> {
     fn world<'w>(
         &'w self,
         _: &'w Theme,
-        model: Rc<dyn Model>,
+        model: &'w Rc<dyn Model>,
         Ground {
             record,
             lock,
@@ -154,7 +154,7 @@ impl Loop for Haiku<'_> {
                 guard: guard.into(),
                 lock,
             },
-            model,
+            model: Rc::clone(model),
             asking: Asking::default(),
             build,
             account: ChangeEngine::default(),
@@ -170,6 +170,7 @@ impl Loop for Haiku<'_> {
     fn lead(
         &self,
         plan: &Theme,
+        _: &Rc<dyn Model>,
         harness: &mut Journaled<CommitWorld<'_>>,
     ) -> Result<Outcome, Stop<Fault>> {
         for round in 1..=2 {

@@ -14,7 +14,7 @@ use crate::phase::past;
 use crate::phase::project::Project;
 
 /// For a person; gives what a program is told besides.
-pub(in crate::phase) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
+pub(crate) fn tell(project: &Project, phase: u32, over: &Over<'_>) -> Map<String, Value> {
     let output = over.output;
     report_end(project, phase, over.ended, output);
     output.report(&format!("log: {}", over.run.path().display()));

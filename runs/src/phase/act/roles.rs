@@ -85,7 +85,7 @@ impl Cast<Phases> for Team {
 
 impl Phase<'_> {
     /// By role.
-    pub(in crate::phase) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
+    pub(crate) fn desks(&self) -> Result<BTreeMap<&'static str, Counter>, Failure> {
         let program = std::env::current_exe().context("cannot tell where this program is")?;
         let config = &self.project.config;
         let commands = [
@@ -166,7 +166,7 @@ impl Phase<'_> {
         sandbox
     }
 
-    pub(in crate::phase) fn team(&self) -> Result<Team, Failure> {
+    pub(crate) fn team(&self) -> Result<Team, Failure> {
         let logs = self.logs();
         let role = |who: Who, crew: &Crew| self.role(who, crew, self.desks.get(who.name()), &logs);
         let repository = |git: &code_commit_repo::Git| {

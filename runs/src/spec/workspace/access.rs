@@ -108,7 +108,7 @@ impl Workspace<'_> {
 }
 
 /// What a sandbox for specs depends on, whoever works in it.
-pub(in crate::spec) struct Ground<'g> {
+pub(crate) struct Ground<'g> {
     pub root: &'g Path,
     pub tree: Option<&'g WorkTree>,
     pub config: &'g Config,
@@ -161,7 +161,7 @@ impl Ground<'_> {
     }
 
     /// What runs in setup and check is what agents wrote: no more than agents may it change the specs.
-    pub(in crate::spec) fn shell_access(&self) -> Access {
+    pub(crate) fn shell_access(&self) -> Access {
         let mut access = self.access(Mailboxes::Held);
         access.read_only.extend(
             [self.root.join(&self.config.specs)]
