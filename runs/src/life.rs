@@ -69,18 +69,31 @@ impl<L: Loop> Life<'_, L> {
             Earlier::None => self.begin(plan),
             Earlier::Unfinished(known, plan) => self.resume(&known, plan),
             Earlier::Finished(run, plan) => {
-                let name = records::name(run.path());
-                let again = if L::FACTS.by_content {
-                    "; --new does it again"
-                } else {
-                    ""
-                };
-                self.site.host.output.note(&format!(
-                    "{name} is already finished; no model was called{again}"
-                ));
+                self.say_finished(&run);
                 self.close(&plan, &run, None)
             }
         }
+    }
+
+    /// Whether the work is answered from the record; says so.
+    pub(crate) fn is_answered(&self, plan: &L::Plan, asked: Asked<'_>) -> Result<bool, Failure> {
+        let Earlier::Finished(run, _) = earlier::look(self, plan, asked)? else {
+            return Ok(false);
+        };
+        self.say_finished(&run);
+        Ok(true)
+    }
+
+    fn say_finished(&self, run: &RunFolder) {
+        let name = records::name(run.path());
+        let again = if L::FACTS.by_content {
+            "; --new does it again"
+        } else {
+            ""
+        };
+        self.site.host.output.note(&format!(
+            "{name} is already finished; no model was called{again}"
+        ));
     }
 
     /// Begins a run.

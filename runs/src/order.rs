@@ -23,4 +23,4 @@ pub use recorded::{Recorded, summary};
 pub(crate) use check::commands as commands_to_check;
 pub(crate) use folder::in_tree;
 pub(crate) use resume::run as resume;
-pub(crate) use work::Order;
+pub(crate) use setting::Order;

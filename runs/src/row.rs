@@ -21,7 +21,7 @@ pub struct Facts {
     pub newest_only: bool,
     /// How what a run changed is taken back.
     pub takes_back: TakesBack,
-    /// Whether the work is its own key: a finished run of it answers it, whatever ran since.
+    /// Whether the work is its own key: the newest run of it that still holds, or can go on, answers it.
     pub by_content: bool,
     /// Whether its runs keep a summary of their own.
     pub own_summary: bool,

@@ -1,11 +1,11 @@
 //! Work that was done before: a supervisor may start a command any number of times, and pays once.
 //!
-//! It goes on with its unfinished run. A finished one is answered from the record only under a key, since a person
-//! who starts a command again wants another run.
+//! It goes on with its unfinished run. A finished one is answered from the record under a key, or where the work is its
+//! own key: a person who starts another command again wants another run.
 
 use anyhow::anyhow;
 use code_commit_logging::RunFolder;
-use code_commit_perform::Past;
+use code_commit_perform::{JOURNAL, Past};
 
 use super::Life;
 use super::loop_trait::{Asked, Loop};
@@ -26,69 +26,79 @@ pub(super) fn look<L: Loop>(
     plan: &L::Plan,
     asked: Asked<'_>,
 ) -> Result<Earlier<L::Plan>, Failure> {
-    let Some((known, is_newest)) = find(life, plan, asked)? else {
+    if asked.new {
         return Ok(Earlier::None);
-    };
-    let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
+    }
+    let (mut is_newest, mut is_first) = (true, true);
+    for known in life.site.registry().all()? {
+        let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
+        let head = Head::of(&run).unwrap_or_default();
+        if !known.has_plan() || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
+            continue;
+        }
+        if asked.key.is_none_or(|key| head.key.as_deref() == Some(key)) {
+            let is_undone = known.undone;
+            let found = if is_undone {
+                Earlier::None
+            } else {
+                one(life, (known, run), (is_newest, is_first), plan, asked)?
+            };
+            if !L::FACTS.by_content || !matches!(found, Earlier::None) {
+                return Ok(found);
+            }
+            is_first &= is_undone;
+        }
+        is_newest = false;
+    }
+    Ok(Earlier::None)
+}
+
+/// Judges one run; whether it is the newest of the loop, and the newest that is meant.
+fn one<L: Loop>(
+    life: &Life<'_, L>,
+    (known, run): (Known, RunFolder),
+    (is_newest, is_first): (bool, bool),
+    plan: &L::Plan,
+    asked: Asked<'_>,
+) -> Result<Earlier<L::Plan>, Failure> {
     if L::FACTS.newest_only && asked.key.is_none() {
         // One that cannot be read was paid for, and may hold copies of files that an agent may not change.
         let outcome = records::outcome_of(&run)?;
         outcome.map_or_else(|| records::can_be_continued(run.path()), |_| Ok(()))?;
     }
-    let read = || Ok((life.of.load(&run, &known)?, records::intact(&run)?));
-    match read() {
-        Ok((recorded, past)) => Found {
-            life,
-            known,
-            is_newest,
-            run,
-            past: &past,
-        }
-        .judge(plan, recorded, asked),
-        Err(error) if asked.key.is_some() => {
-            records::refuse_unread(&run, error).map(|()| Earlier::None)
-        }
-        Err(_) if L::FACTS.by_content => {
-            let name = records::name(run.path());
-            life.site.host.output.warn(&format!(
-                "the record of {name} was changed, so its verdict does not count"
-            ));
-            Ok(Earlier::None)
-        }
-        Err(_) => Ok(Earlier::None),
+    let unread = |error: anyhow::Error| match asked.key {
+        Some(_) => records::refuse_unread(&run, error).map(|()| Earlier::None),
+        None => Ok(Earlier::None),
+    };
+    let recorded = match life.of.load(&run, &known) {
+        Ok(recorded) => recorded,
+        Err(error) => return unread(error),
+    };
+    let is_same = life.of.is_same(plan, &recorded);
+    if L::FACTS.by_content && !is_same && (asked.key.is_none() || !is_first) {
+        return Ok(Earlier::None);
     }
-}
-
-/// The run of this key, or the newest of the loop, and whether it is the newest.
-fn find<L: Loop>(
-    life: &Life<'_, L>,
-    plan: &L::Plan,
-    asked: Asked<'_>,
-) -> Result<Option<(Known, bool)>, Failure> {
-    if asked.new {
-        return Ok(None);
-    }
-    let mut is_newest = true;
-    for known in life.site.registry().all()? {
-        let head = Head::of(&records::open(&known.path(&life.site.root))).unwrap_or_default();
-        if !known.has_plan() || (&*head.kind, head.phase) != (L::kind(plan), L::phase(plan)) {
-            continue;
+    let past = match records::intact(&run) {
+        Ok(past) => past,
+        Err(error) => {
+            let has_begun = run.path().join(JOURNAL).is_file();
+            if L::FACTS.by_content && asked.key.is_none() && has_begun {
+                let name = records::name(run.path());
+                life.site.host.output.warn(&format!(
+                    "the record of {name} was changed, so its verdict does not count"
+                ));
+            }
+            return unread(error.into());
         }
-        let is_same = || {
-            let run = RunFolder::open(known.path(&life.site.root), life.redactor.clone());
-            let recorded = life.of.load(&run, &known);
-            recorded.is_ok_and(|recorded| life.of.is_same(plan, &recorded))
-        };
-        let is_it = match asked.key {
-            Some(key) => head.key.as_deref() == Some(key),
-            None => !L::FACTS.by_content || (!known.undone && is_same()),
-        };
-        if is_it {
-            return Ok(Some((known, is_newest)).filter(|(known, _)| !known.undone));
-        }
-        is_newest = false;
-    }
-    Ok(None)
+    };
+    let found = Found {
+        life,
+        known,
+        is_newest,
+        run,
+        past: &past,
+    };
+    found.judge(is_same, recorded, asked)
 }
 
 struct Found<'f, L> {
@@ -102,7 +112,7 @@ struct Found<'f, L> {
 impl<L: Loop> Found<'_, L> {
     fn judge(
         self,
-        plan: &L::Plan,
+        is_same: bool,
         recorded: L::Plan,
         asked: Asked<'_>,
     ) -> Result<Earlier<L::Plan>, Failure> {
@@ -110,7 +120,7 @@ impl<L: Loop> Found<'_, L> {
         let (name, work) = (records::name(self.run.path()), L::FACTS.work);
         let is_unfinished =
             L::kept(past).is_some() && (!past.lines.is_empty() || L::FACTS.newest_only);
-        match (life.of.is_same(plan, &recorded), is_unfinished) {
+        match (is_same, is_unfinished) {
             (false, _) if asked.key.is_some() => {
                 let error = anyhow!("the key was used for other work: {name}");
                 let help = format!("use another key for another {work} or other settings");
@@ -129,6 +139,7 @@ impl<L: Loop> Found<'_, L> {
             }
             (true, true) => match life.of.may_go_on(&recorded, &self.run) {
                 Ok(()) => Ok(Earlier::Unfinished(self.known, recorded)),
+                Err(_) if L::FACTS.by_content => Ok(Earlier::None),
                 // Its prompts know nothing of the change.
                 Err(failure) => {
                     Ok(self.leave(&format!("{:#}, so a new run begins", failure.error)))

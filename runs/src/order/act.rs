@@ -16,9 +16,8 @@ use crate::life::{Asked, Finished};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
 use crate::order::prepare;
-use crate::order::setting::Setting;
+use crate::order::setting::{Order, Setting};
 use crate::order::settle;
-use crate::order::work::Order;
 use crate::registry::Registry;
 use crate::site::Site;
 use crate::trusted::Trusted;
@@ -99,8 +98,15 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
     let site = &Site::of(setting.repo, setting.host);
     let lock = site.lock()?;
     let order = Order::open(read, setting, site, &lock)?;
-    let mut plan = order.plan();
+    let (life, mut plan) = (order.live(lock), order.plan());
+    let asked = Asked {
+        key: setting.key,
+        new: setting.new,
+    };
     if setting.dry_run {
+        if life.is_answered(&plan, asked)? {
+            return Ok(None);
+        }
         let (_, at) = prepare::check(&order)?;
         let inputs = prepare::anew(&order, &mut plan, at)?;
         prepare::holds_no_key(&inputs, setting.redactor)?;
@@ -108,11 +114,7 @@ pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished
         prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
         return Ok(None);
     }
-    let asked = Asked {
-        key: setting.key,
-        new: setting.new,
-    };
-    order.live(lock).start(plan, asked).map(Some)
+    life.start(plan, asked).map(Some)
 }
 
 /// Reads and checks every order before the first one costs anything.

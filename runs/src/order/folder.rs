@@ -1,4 +1,4 @@
-//! Run folders of orders: a new one, that of an unfinished run, and that of the run in progress in the tree.
+//! Run folders of orders: a new one, and that of the run in progress in the tree.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use crate::site::Site;
 
 /// Where the run of this name belongs: the id does not include the tree's path, so a clone finds what another one
 /// left. That stays where it is, and the run gets the next free name.
-fn place(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
+fn place(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<PathBuf, Failure> {
     let (base, name) = (path.parent().unwrap_or(path), records::name(path));
     let (mut path, mut number) = (path.to_owned(), 1);
     loop {
@@ -34,7 +34,8 @@ fn place(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
                 let is_in_use =
                     Journal::is_in_use(&path.join(JOURNAL)).map_err(anyhow::Error::from)?;
                 if !is_in_use && Registry::of(tree).knows(&path)? {
-                    return move_aside(&path, tree).map(|()| path);
+                    move_aside(&path, tree, setting)?;
+                    return Ok(path);
                 }
                 number += 1;
                 path = base.join(format!("{name}-{number}"));
@@ -53,7 +54,7 @@ fn place(path: &Path, tree: &WorkTree) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The folder of a new run; one that was made here is moved aside.
+/// The folder of a new run. One that was made here before is moved aside, whether it is over or not.
 pub(super) fn new_run(
     path: &Path,
     tree: &WorkTree,
@@ -69,7 +70,12 @@ pub(super) fn new_run(
     let claim = claimed
         .with_context(|| format!("cannot create {}", base.display()))
         .map_err(|error| Failure::refused(error, help))?;
-    NewRun::create_in_place(claim, &place(path, tree)?, setting.redactor.clone(), help)
+    NewRun::create_in_place(
+        claim,
+        &place(path, tree, setting)?,
+        setting.redactor.clone(),
+        help,
+    )
 }
 
 /// Whether a run was killed here before its first step; then removes what it left.
@@ -83,8 +89,13 @@ fn was_never_begun(path: &Path) -> Result<bool, Failure> {
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// Moves a run to the next free name: its answers were paid for.
-fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
+/// Moves a run to the next free name: its answers were paid for. Says so where it is not one that is over, or that
+/// another is to replace.
+fn move_aside(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<(), Failure> {
+    let is_left = !setting.new && !is_finished(&records::open(path))?;
+    if is_left {
+        records::can_be_continued(path)?;
+    }
     let (base, name) = (
         path.parent().unwrap_or(path),
         path.file_name().unwrap_or_default(),
@@ -92,8 +103,15 @@ fn move_aside(path: &Path, tree: &WorkTree) -> Result<(), Failure> {
     let aside = RunFolder::create(base, &name.to_string_lossy(), Redactor::default())
         .map_err(|error| Failure::refused(error, "make the folder writable"))?;
     Registry::of(tree).will_move(path, aside.path())?;
-    Ok(fs::rename(path, aside.path())
-        .with_context(|| format!("cannot move {} aside", path.display()))?)
+    fs::rename(path, aside.path())
+        .with_context(|| format!("cannot move {} aside", path.display()))?;
+    if is_left && records::has_begun(aside.path()) {
+        let (name, now) = (name.to_string_lossy(), records::name(aside.path()));
+        setting.host.output.warn(&format!(
+            "{name}, with other settings or another key, is not finished: it is {now} now, and code-commit resume {now} continues it"
+        ));
+    }
+    Ok(())
 }
 
 fn is_finished(folder: &RunFolder) -> Result<bool, Failure> {

@@ -40,12 +40,9 @@ impl Terms {
     }
 }
 
-/// The name of the loop.
-pub(crate) const KIND: &str = "order";
-
 /// The loop as data.
 pub(super) const FACTS: Facts = Facts {
-    kind: KIND,
+    kind: "order",
     step: "attempt",
     work: "order",
     by_content: true,

@@ -1,4 +1,4 @@
-//! Everything to check, and the little to clean up, before an order is carried out.
+//! Everything to check before an order is carried out.
 
 use std::path::Path;
 
@@ -16,9 +16,8 @@ use crate::host::Host;
 use crate::order::files;
 use crate::order::plan::OrderPlan;
 use crate::order::preflight::{self, Read};
-use crate::order::setting::{Setting, spending_of};
+use crate::order::setting::{Order, Setting, spending_of};
 use crate::order::unfinished::branch;
-use crate::order::work::Order;
 
 /// The preflight (S2 §6.1), the same for a new run and one that goes on; modifies nothing. Gives the guard, and what
 /// is checked out.
@@ -32,6 +31,7 @@ pub(super) fn check(order: &Order<'_>) -> Result<(Guard, (String, Head)), Failur
         preflight::identity(git)?;
     }
     let guard = preflight::guard(&order.site.trusted, read, order.setting.settings)?;
+    can_begin(read, tree.root(), order.setting)?;
     let commit = git.commit_of("HEAD")?.ok_or_else(|| {
         Failure::refused(
             anyhow!("the repository has no commit yet"),
@@ -48,7 +48,6 @@ pub(super) fn anew(
     (commit, head): (String, Head),
 ) -> Result<Inputs, Failure> {
     let (tree, read, setting) = (order.site.tree()?, &order.read, order.setting);
-    can_begin(read, tree.root(), setting)?;
     let host = setting.host;
     host.output.note(&files::verification_line(tree.root()));
     files::warn_of_verification(&read.order, tree, host);

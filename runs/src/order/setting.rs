@@ -1,12 +1,12 @@
-//! What all orders of one call share, and what each may spend.
+//! An order, what all orders of one call share, and what each may spend.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use code_commit_llm::{Model, Money};
 use code_commit_logging::Redactor;
 use code_commit_perform::{Fault, Spending};
-use code_commit_repo::WorkTree;
+use code_commit_repo::{Git, WorkTree};
 use code_commit_runner::Cancel;
 use code_commit_settings::Settings;
 
@@ -14,6 +14,8 @@ use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::model::spending;
 use crate::order::plan::Terms;
+use crate::order::preflight::Read;
+use crate::site::Site;
 
 /// What all orders of one call share, but for their keys.
 #[derive(Clone, Copy)]
@@ -34,6 +36,29 @@ pub(super) struct Setting<'s> {
     pub dry_run: bool,
     /// The supervisor's name for this work.
     pub key: Option<&'s str>,
+}
+
+/// A work order, with what its run needs.
+pub(crate) struct Order<'s> {
+    pub(super) setting: &'s Setting<'s>,
+    pub(super) site: &'s Site<'s>,
+    pub(super) read: Read,
+    pub(super) git: Git,
+    /// The harness's own folder.
+    pub(super) state: PathBuf,
+    /// For run folders.
+    pub(super) out: PathBuf,
+    /// The run that the tree was in the middle of; since then it was restored.
+    pub(super) restored: Option<PathBuf>,
+}
+
+impl Order<'_> {
+    /// Reads the whole tree.
+    pub(super) fn tree_hash(&self) -> Result<String, Failure> {
+        code_commit_repo::stable_hash(&self.site.root, code_commit_dir::NEVER).map_err(|error| {
+            Failure::refused(error, "every file of the repository must be readable")
+        })
+    }
 }
 
 /// What a run of an order with this cost limit may spend.

@@ -1,5 +1,5 @@
 //! Recovers orders whose harness was killed, before anything else: restores the tree, or finishes a run that
-//! has already committed. Also finds finished runs, so that repeating a command does not pay for them again.
+//! has already committed. Also says whether the verdict of a finished run holds.
 
 use anyhow::Context as _;
 use code_commit_dir::NEVER;
@@ -17,8 +17,8 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::lock;
 use crate::order::recorded::{self, Recorded};
+use crate::order::setting::Order;
 use crate::order::unfinished::Unfinished;
-use crate::order::work::Order;
 use crate::order::{folder, preflight};
 use crate::place;
 use crate::records;

@@ -18,7 +18,7 @@ use code_commit_loop_order::{
 };
 use code_commit_names::Binds;
 use code_commit_perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
-use code_commit_repo::{Git, WorkTree};
+use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, Counts, GOOD, printable, printable_name};
 use code_commit_runner::Confinement;
 use code_commit_settings::{Byproducts, Settings};
@@ -34,27 +34,13 @@ use crate::order::plan::{FACTS, Kind, OrderPlan};
 use crate::order::preflight::{self, Read};
 use crate::order::prepare;
 use crate::order::recorded::{self, Recorded};
-use crate::order::setting::{Setting, not_restored, spending_of};
+use crate::order::setting::{Order, Setting, not_restored, spending_of};
 use crate::order::settle;
 use crate::order::unfinished::{Unfinished, baseline, branch};
 use crate::records::{self, NewRun, cannot_begin};
 use crate::registry::Known;
 use crate::site::Site;
 use crate::{config, observer, sandbox, verdict};
-
-/// A work order, with what its run needs.
-pub(crate) struct Order<'s> {
-    pub(super) setting: &'s Setting<'s>,
-    pub(super) site: &'s Site<'s>,
-    pub(super) read: Read,
-    pub(super) git: Git,
-    /// The harness's own folder.
-    pub(super) state: PathBuf,
-    /// For run folders.
-    pub(super) out: PathBuf,
-    /// The run that the tree was in the middle of; since then it was restored.
-    pub(super) restored: Option<PathBuf>,
-}
 
 /// What is opened before the first step.
 pub(crate) struct Opened {
@@ -128,13 +114,6 @@ impl<'s> Order<'s> {
             trusted: self.site.trusted.base(),
         }
     }
-
-    /// Reads the whole tree.
-    pub(super) fn tree_hash(&self) -> Result<String, Failure> {
-        code_commit_repo::stable_hash(&self.site.root, code_commit_dir::NEVER).map_err(|error| {
-            Failure::refused(error, "every file of the repository must be readable")
-        })
-    }
 }
 
 impl Loop for Order<'_> {
@@ -197,7 +176,8 @@ impl Loop for Order<'_> {
             plan.branch = branch(at.1);
             let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
             records::pass_over(&past.lines, model);
-            recorded::inputs((run, &past), plan, &self.read, tree.root())?
+            recorded::inputs((run, &past), plan, &self.read, tree.root())
+                .map_err(|error| Failure::refused(error, self.unlike_recorded(run)))?
         } else {
             prepare::anew(self, plan, at)?
         };
