@@ -240,8 +240,8 @@ impl ChangeEngine {
         let mut lost = Vec::new();
         let stays = decisions.stays.iter();
         let found: Vec<_> = stays
-            .filter_map(|one| self.found(one, done, &mut lost))
-            .collect();
+            .filter_map(|one| self.found(one, done, &mut lost).transpose())
+            .collect::<Result<_, _>>()?;
         let is_there = |folder: &&PathBuf| done.path.join(folder).is_dir();
         let made = decisions.made.iter().filter(is_there);
         let made: Vec<_> = made
@@ -262,32 +262,42 @@ impl ChangeEngine {
     }
 
     /// A file that stays changed, with what was there; none if there is and was no file, or if the old one is lost.
-    fn found(&self, one: &Change, done: &Done, lost: &mut Vec<String>) -> Option<Found<'static>> {
-        let path = one.path.to_str()?.to_owned();
+    fn found(
+        &self,
+        one: &Change,
+        done: &Done,
+        lost: &mut Vec<String>,
+    ) -> Result<Option<Found<'static>>, Fault> {
+        let Some(path) = one.path.to_str().map(str::to_owned) else {
+            return Ok(None);
+        };
         let Some(was) = one.before.filter(|was| was.kind().is_file()) else {
             // Restoring something else may have removed it again.
-            let there = stat_below(&done.now, &one.path).ok().flatten()?;
-            let is_file = Seen::of(&there).kind().is_file();
-            return is_file.then_some(Found { path, before: None });
+            let there = stat_below(&done.now, &one.path).ok().flatten();
+            let is_file = there.is_some_and(|there| Seen::of(&there).kind().is_file());
+            return Ok(is_file.then_some(Found { path, before: None }));
         };
+        let cannot = || Fault::file("read the copy of", &one.path);
         let before = if done.overlay.is_some() {
             let is_file = matches!(done.tree.open_file_below(&one.path), Ok(Some(_)));
             is_file.then_some(OldFile::InTree)
         } else {
-            self.copies.read(&one.path, &was).map(|content| {
+            let content = self.copies.read(&one.path, &was).map_err(cannot())?;
+            let model = self.copies.copy(&one.path).map_err(cannot())?;
+            content.map(|content| {
                 OldFile::Copy(PreImageOf {
                     content,
                     mode: was.mode,
                     owner: was.owner,
-                    model: self.copies.copy(&one.path),
+                    model,
                 })
             })
         };
         if before.is_none() {
             lost.push(path);
-            return None;
+            return Ok(None);
         }
-        Some(Found { path, before })
+        Ok(Some(Found { path, before }))
     }
 
     /// Brings into the tree what is left in the layer.

@@ -120,34 +120,49 @@ impl Copies {
         place_of(&Folder::open(&self.folder)?, path)
     }
 
-    /// The old content of a file, if available.
-    pub(crate) fn read(&self, path: &Path, seen: &Seen) -> Option<Box<dyn BufRead + 'static>> {
+    /// The old content of a file; `None` if nobody has it.
+    pub(crate) fn read(&self, path: &Path, seen: &Seen) -> io::Result<Option<Box<dyn BufRead>>> {
         if self.unchanged.is_some() || self.kept.contains_key(path) {
-            return Some(Box::new(BufReader::new(self.copy(path)?)));
+            let copy = self.copy(path)?;
+            return Ok(copy.map(|copy| Box::new(BufReader::new(copy)) as _));
         }
-        let content = self.committed.as_ref()?.read(path, &seen.on_disk())?;
-        Some(Box::new(Cursor::new(content)))
+        let committed = self.committed.as_ref();
+        let content = committed.and_then(|committed| committed.read(path, &seen.on_disk()));
+        Ok(content.map(|content| Box::new(Cursor::new(content)) as _))
     }
 
     /// The copy of a file, which has its attributes, too. Git has those that have none.
-    pub(crate) fn copy(&self, path: &Path) -> Option<File> {
+    pub(crate) fn copy(&self, path: &Path) -> io::Result<Option<File>> {
         if let Some(tree) = &self.unchanged {
-            return tree.open_file_below(path).ok()?;
+            return Ok(there(tree.open_file_below(path))?.flatten());
         }
-        let was = self.kept.get(path)?;
-        let (folder, name) = self.at(path).ok()?;
-        let file = folder.open_file(name).ok()?;
-        (file.metadata().ok()?.len() == was.len).then_some(file)
+        let Some(was) = self.kept.get(path) else {
+            return Ok(None);
+        };
+        let open = || {
+            let (folder, name) = self.at(path)?;
+            folder.open_file(name)
+        };
+        let Some(file) = there(open())? else {
+            return Ok(None);
+        };
+        let is_whole = file.metadata()?.len() == was.len;
+        Ok(is_whole.then_some(file))
     }
 
     /// The old target of a symlink.
-    fn target(&self, path: &Path) -> Option<CString> {
-        if let Some(tree) = &self.unchanged {
-            return tree.folder_of(path).ok()?.read_link(last(path).ok()?).ok();
+    fn target(&self, path: &Path) -> io::Result<Option<CString>> {
+        let read = || {
+            let (folder, name) = match &self.unchanged {
+                Some(tree) => (tree.folder_of(path)?, last(path)?.to_owned()),
+                None => self.at(path)?,
+            };
+            folder.read_link(&name)
+        };
+        if self.unchanged.is_none() && !self.kept.contains_key(path) {
+            return Ok(None);
         }
-        self.kept.get(path)?;
-        let (folder, name) = self.at(path).ok()?;
-        folder.read_link(name).ok()
+        there(read())
     }
 
     /// What was at the path of a change; `None` if nothing has it.
@@ -159,12 +174,10 @@ impl Copies {
         Ok(match was.kind() {
             kind if kind.is_dir() => Some(Was::Folder(mode)),
             kind if kind.is_fifo() => Some(Was::Fifo(mode)),
-            kind if kind.is_symlink() => self.target(path).map(Was::Link),
+            kind if kind.is_symlink() => self.target(path)?.map(Was::Link),
             kind if kind.is_file() => {
-                let model = self
-                    .copy(path)
-                    .map(|copy| Attributes::of(&copy))
-                    .transpose()?;
+                let copy = self.copy(path)?;
+                let model = copy.map(|copy| Attributes::of(&copy)).transpose()?;
                 let inode = Inode {
                     mode,
                     owner: was.owner,
@@ -172,7 +185,7 @@ impl Copies {
                     modified: was.mtime,
                     attributes: model.unwrap_or_default(),
                 };
-                self.read(path, &was)
+                self.read(path, &was)?
                     .map(|content| Was::File(content, inode))
             }
             _ => None,
@@ -200,9 +213,8 @@ impl Copies {
         let path = &one.path;
         if was.kind().is_symlink() {
             let now = || root.folder_of(path).ok()?.read_link(last(path).ok()?).ok();
-            return self
-                .target(path)
-                .is_some_and(|target| now() == Some(target));
+            let was = self.target(path).ok().flatten();
+            return was.is_some_and(|target| now() == Some(target));
         }
         if !was.kind().is_file() || was.len != is.len {
             return !was.kind().is_file();
@@ -211,9 +223,18 @@ impl Copies {
             .folder_of(path)
             .and_then(|folder| folder.open_file(last(path)?));
         match (self.read(path, was), now) {
-            (Some(before), Ok(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
+            (Ok(Some(before)), Ok(now)) => are_equal(before, BufReader::new(now)).unwrap_or(false),
             _ => false,
         }
+    }
+}
+
+/// `None` for what is not there any more, or may not be read. A disk that fails now may work when it is tried again.
+fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    let is_closed = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    match found {
+        Err(error) if reach::is_gone(&error) || is_closed(&error) => Ok(None),
+        found => found.map(Some),
     }
 }
 

@@ -154,9 +154,14 @@ impl Turn {
             // What has come in the place of its folders, or of itself, goes.
             for folder in above(path).filter(|_| old.is_some()) {
                 if !tree.is_folder(folder) {
-                    // What git ignored in it comes back with it.
-                    let inside = was.at_or_below(folder).into_iter();
-                    loose.extend(inside.filter(|path| !rules.accounts_for(path)));
+                    // It comes back with all that was in it; what git ignored there may.
+                    for inside in was.at_or_below(folder) {
+                        if !rules.accounts_for(&inside) {
+                            loose.insert(inside);
+                        } else if let Some(node) = was.get(&inside) {
+                            tree.0.insert(inside, node.clone());
+                        }
+                    }
                     tree.0.insert(
                         folder.to_owned(),
                         was.get(folder).cloned().unwrap_or(Node::Folder(0o755)),
@@ -173,7 +178,11 @@ impl Turn {
                     tree.remove(path);
                     tree.0.insert(path.clone(), old);
                 }
-                None if !tree.is_folder(path) => tree.remove(path),
+                None if !tree.is_folder(path) => {
+                    let inside = was.at_or_below(path).into_iter();
+                    loose.extend(inside.filter(|path| !rules.accounts_for(path)));
+                    tree.remove(path);
+                }
                 None => {}
             }
         }
@@ -321,7 +330,7 @@ impl Rules {
             }
         }
         // A folder that gave way to something comes back with all that was in it, or not at all.
-        for top in &differing {
+        for top in &all {
             let gave_way = was.is_folder(top) && now.has(top) && !now.is_folder(top);
             if gave_way && back.iter().any(|path| is_at_or_below(path, top)) {
                 back.extend(differing.iter().filter(|path| is_at_or_below(path, top)));

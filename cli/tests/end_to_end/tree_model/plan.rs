@@ -923,6 +923,7 @@ impl Deeds {
             _ => format!("{{ rm -f {config}; ln -s /etc/hostname {config}; }}"),
         };
         self.lines.push(format!("{{ {line}; }} 2>&- || :"));
+        self.remade.push(join(&git, "config"));
     }
 
     /// Changes what decides about the command, or removes it.
