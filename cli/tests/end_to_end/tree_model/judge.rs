@@ -154,11 +154,11 @@ impl Turn {
             // What has come in the place of its folders, or of itself, goes.
             for folder in above(path).filter(|_| old.is_some()) {
                 if !tree.is_folder(folder) {
-                    // It comes back with all that was in it; what git ignored there may.
+                    // Where it gave way to something, it comes back with all that was in it; what git ignored there may.
                     for inside in was.at_or_below(folder) {
                         if !rules.accounts_for(&inside) {
                             loose.insert(inside);
-                        } else if let Some(node) = was.get(&inside) {
+                        } else if let Some(node) = was.get(&inside).filter(|_| now.has(folder)) {
                             tree.0.insert(inside, node.clone());
                         }
                     }
