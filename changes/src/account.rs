@@ -182,8 +182,12 @@ impl ChangeEngine {
             let brought = self.bring_in(&done, decisions.leave(), guard, &mut backup)?;
             accounted.unaccounted_bytes = brought.unaccounted_bytes;
             // A person's now.
-            let is_others =
-                |path: &str| brought.others.iter().any(|other| other == Path::new(path));
+            let is_others = |path: &str| {
+                brought
+                    .others
+                    .iter()
+                    .any(|other| Path::new(path).starts_with(other))
+            };
             if accounted.changes.iter().any(|one| is_others(&one.path)) {
                 code_commit_apply::disown(set, is_others).map_err(Fault::Apply)?;
                 accounted.changes.retain(|one| !is_others(&one.path));

@@ -159,6 +159,22 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_stays_and_is_named(
     assert_eq!(a, "theirs\n", "the run has not written it");
 }
 
+#[test]
+fn what_a_command_put_into_a_folder_in_the_place_of_a_file_that_somebody_saves_is_not_the_runs() {
+    let (mut project, upper, guard) = in_layer(&[("a", "old\n")]);
+    fs::create_dir(upper.join("a")).unwrap();
+    fs::write(upper.join("a/inner"), "built\n").unwrap();
+    after(&upper.parent().unwrap().join("since"));
+    project.write("a", "theirs\n");
+    let (run, undo) = (project.run.clone(), project.undo_folder());
+    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    assert_eq!(shown(&accounted), "");
+    assert_eq!(attic(&run), texts([("a/inner", "built\n")]));
+    project.undo();
+    let a = fs::read_to_string(project.root().join("a")).unwrap();
+    assert_eq!(a, "theirs\n");
+}
+
 /// Cargo links every program from `deps`, and each build does so anew.
 #[test]
 fn a_product_with_another_name_that_a_command_replaces_is_nobody_elses() {
