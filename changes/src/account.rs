@@ -431,7 +431,13 @@ impl ChangeEngine {
             return Ok((Vec::new(), Vec::new()));
         };
         let before = Arc::unwrap_or_clone(before).with_ignored();
+        // A part of a repository in an ignored folder is listed whatever the rules say, and the folder is not.
+        let is_in_listed = |path: &Path| {
+            let above = path.parent().unwrap_or(path);
+            above == Path::new("") || before.get(above).is_some()
+        };
         let files = before.iter().filter(|(_, was)| !was.is_product);
+        let files = files.filter(|(path, _)| is_in_listed(path));
         self.tracked = Tracked::listed(files.map(|(path, _)| path.clone()).collect());
         let state = State::Compared(Arc::new(before));
         let restored = self.restore_to(&state, root, backup);

@@ -219,3 +219,27 @@ fn a_command_that_only_touched_an_ignored_file_did_not_write_it() {
         assert_eq!(kept, texts([(".env", "TOKEN=1\n")]), "{place:?}");
     }
 }
+
+/// What git would run is watched in an ignored folder, too, which does not make the folder one that is watched.
+#[test]
+fn an_ignored_folder_with_a_repository_stays_in_place_when_a_killed_command_is_taken_back() {
+    let mut project = Project::new(&[(".gitignore", "/deps/\n"), ("a", "old\n")]);
+    for (path, text) in [
+        ("deps/x/HEAD", "ref: refs/heads/main\n"),
+        ("deps/x/config", "[core]\n"),
+        ("deps/x/objects/1", ""),
+        ("deps/x/refs/1", ""),
+        ("deps/x/hooks/update.sample", ""),
+        ("deps/source", "source\n"),
+    ] {
+        project.write(path, text);
+    }
+    project.begin(|root| {
+        fs::write(root.join("a"), "built\n").unwrap();
+        fs::write(root.join("deps/x/hooks/post-checkout"), "true\n").unwrap();
+    });
+    assert_eq!(project.settle(), ["a", "deps/x/hooks/post-checkout"]);
+    for path in ["deps/source", "deps/x/HEAD", "deps/x/hooks/update.sample"] {
+        assert!(project.root().join(path).is_file(), "{path}");
+    }
+}
