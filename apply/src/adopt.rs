@@ -1,15 +1,14 @@
 //! Turns changes that a command has already made in the tree into a set, which `undo` can revert like an
 //! applied one.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
-use code_commit_dir::{Attributes, Folder, copy_all, link_or_copy};
+use code_commit_dir::{Folder, Inode, copy_all, link_or_copy};
 use code_commit_guard::Before;
 use code_commit_model::{Action, Changed};
 use rustix::fs::{AtFlags, FileType};
-use sha2::{Digest, Sha256};
 
 use crate::error::ApplyError;
 use crate::journal::{Entry, Journal, MANIFEST, Old, SHARED, hex, kept_name};
@@ -28,20 +27,8 @@ pub struct Found<'f> {
 pub enum OldFile<'f> {
     /// Still in the tree, and about to be replaced there or removed, but not written to.
     InTree,
-    /// Only here.
-    Copy(PreImageOf<'f>),
-}
-
-/// The old state of a file.
-pub struct PreImageOf<'f> {
-    /// The content, from its beginning.
-    pub content: Box<dyn Read + 'f>,
-    /// Permission bits.
-    pub mode: u32,
-    /// User and group.
-    pub owner: (u32, u32),
-    /// A file that has its attributes, if there is one.
-    pub model: Option<File>,
+    /// Only here: the content from its beginning, and the metadata.
+    Copy(Box<dyn BufRead + 'f>, Inode),
 }
 
 /// Records the changes in `undo`, with pre-images and a manifest; `folders` are those that the command created, and
@@ -70,7 +57,7 @@ pub fn adopt<'f>(
         let after = found_at(&mut finder, &path).map_err(failed("read"))?;
         let keep = |before| match before {
             OldFile::InTree => link(&kept, number, &mut old_finder, &path),
-            OldFile::Copy(before) => copy(&kept, number, before),
+            OldFile::Copy(content, inode) => copy(&kept, number, content, inode),
         };
         let old = before.map(keep).transpose().map_err(failed("keep"))?;
         if after.is_some() && old.as_ref().is_some_and(|(old, ..)| old.links > 1) {
@@ -192,40 +179,25 @@ fn link(
 }
 
 /// Writes one pre-image; returns its entry, hash and mode.
-fn copy(kept: &Folder, number: usize, before: PreImageOf<'_>) -> io::Result<(Old, String, u32)> {
-    let PreImageOf {
-        mut content,
-        mode,
-        owner,
-        model,
-    } = before;
-    let mut file = kept.create_file(kept_name(number), 0o600)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        let read = content.read(&mut buffer)?;
-        let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else {
-            break;
-        };
-        hasher.update(bytes);
-        io::Write::write_all(&mut file, bytes)?;
-    }
-    let stat = rustix::fs::fstat(&file)?;
-    let id = (stat.st_dev, stat.st_ino);
-    let _ = std::os::unix::fs::fchown(&file, Some(owner.0), Some(owner.1));
-    let attributes =
-        model.map_or_else(|| Ok(Attributes::default()), |model| Attributes::of(&model))?;
+fn copy(
+    kept: &Folder,
+    number: usize,
+    mut content: impl BufRead,
+    inode: Inode,
+) -> io::Result<(Old, String, u32)> {
+    let (name, mode, owner) = (kept_name(number), inode.mode, inode.owner);
     // An undo reads it.
-    attributes.give(&file, mode & 0o777 | 0o400)?;
+    let readable = Inode {
+        mode: mode & 0o777 | 0o400,
+        ..inode
+    };
+    kept.make_file(name.as_ref(), &mut content, &readable)?;
+    let mut file = kept.open_file(&name)?;
+    let before = Before::of(&mut file)?;
     file.sync_all()?;
-    Ok((
-        Old {
-            id,
-            kept_id: id,
-            owner,
-            links: 1,
-        },
-        hex(hasher.finalize().into()),
-        mode & 0o7777,
-    ))
+    let old = Old {
+        owner,
+        ..Old::new(&before, before.id)
+    };
+    Ok((old, hex(before.sha256), mode & 0o7777))
 }

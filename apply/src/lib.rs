@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use code_commit_dir::Folder;
 
-pub use adopt::{Found, OldFile, PreImageOf, adopt, disown};
+pub use adopt::{Found, OldFile, adopt, disown};
 pub use code_commit_model::{Action, Changed};
 pub use error::{ApplyError, RecoverError, RolledBack, UndoError};
 pub use journal::{MANIFEST, TXN_FOLDER, kept_name};

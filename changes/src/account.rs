@@ -1,5 +1,5 @@
-//! What a command changed, and what becomes of it: looked at, judged, and kept or put back, the same whether the command
-//! worked in the tree or in an overlay over it.
+//! The changes of a command are found, judged, and kept or restored in the same way whether it worked in the tree or in an
+//! overlay over it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use code_commit_apply::{Found, OldFile, PreImageOf};
+use code_commit_apply::{Found, OldFile};
 use code_commit_dir::{Folder, reach};
 use code_commit_engine::{Changed, Problem};
 use code_commit_guard::{Guard, Policy};
@@ -21,7 +21,7 @@ use crate::fault::Fault;
 use crate::judge::Decisions;
 use crate::layer::{BroughtIn, Incoming, stat_below, stat_through};
 use crate::overlay::{Overlay, is_whiteout};
-use crate::restore::{Unrestored, put_back};
+use crate::restore::{Unrestored, Was, put_back};
 use crate::snapshot::{Look, Snapshot, When};
 use crate::told::{self, Accounted, shown};
 use crate::tracked::Tracked;
@@ -48,7 +48,7 @@ pub enum IsOver {
     NotYet,
 }
 
-/// What a command has done.
+/// The changes of a command, and where it made them.
 pub(crate) struct Done {
     overlay: Option<Overlay>,
     /// Where the command worked: the tree, or the layer over it.
@@ -275,27 +275,21 @@ impl ChangeEngine {
         let Some(path) = one.path.to_str().map(str::to_owned) else {
             return Ok(None);
         };
-        let Some(was) = one.before.filter(|was| was.kind().is_file()) else {
+        if !one.before.is_some_and(|was| was.kind().is_file()) {
             // Restoring something else may have removed it again.
             let there = stat_below(&done.now, &one.path).ok().flatten();
             let is_file = there.is_some_and(|there| Seen::of(&there).kind().is_file());
             return Ok(is_file.then_some(Found { path, before: None }));
-        };
-        let cannot = || Fault::file("read the copy of", &one.path);
+        }
         let before = if done.overlay.is_some() {
             let is_file = matches!(done.tree.open_file_below(&one.path), Ok(Some(_)));
             is_file.then_some(OldFile::InTree)
         } else {
-            let content = self.copies.read(&one.path, &was).map_err(cannot())?;
-            let model = self.copies.copy(&one.path).map_err(cannot())?;
-            content.map(|content| {
-                OldFile::Copy(PreImageOf {
-                    content,
-                    mode: was.mode,
-                    owner: was.owner,
-                    model,
-                })
-            })
+            let was = self.copies.was(one);
+            match was.map_err(Fault::file("read the copy of", &one.path))? {
+                Some(Was::File(content, inode)) => Some(OldFile::Copy(content, inode)),
+                Some(Was::Nothing | Was::Folder(_) | Was::Fifo(_) | Was::Link(_)) | None => None,
+            }
         };
         if before.is_none() {
             lost.push(path);
@@ -326,6 +320,7 @@ impl ChangeEngine {
             upper: &done.now,
             tree: &done.tree,
             own: &self.scope.own,
+            copies: &self.copies,
             changes: &done.changes,
             unchanged: &done.unchanged,
             refused: &refused,

@@ -264,7 +264,7 @@ fn copy(from: &Folder, to: &Folder, path: &Path) -> io::Result<()> {
 }
 
 /// Whether two files have the same content, without reading either into memory.
-pub(crate) fn are_equal(mut one: impl BufRead, mut other: impl BufRead) -> io::Result<bool> {
+fn are_equal(mut one: impl BufRead, mut other: impl BufRead) -> io::Result<bool> {
     loop {
         let (a, b) = (one.fill_buf()?, other.fill_buf()?);
         let count = a.len().min(b.len());

@@ -300,10 +300,9 @@ impl ChangeEngine {
 
     /// Restores everything but ignored files.
     fn forget(&mut self, guard: &Guard, run: &Path) -> Result<Accounted, Fault> {
-        if !matches!(self.state, State::Overlaid(_)) {
-            return self.abandon(guard, run);
-        }
-        let warnings = self.reset(guard, run, &mut self.backup(run))?;
+        let mut backup = self.backup(run);
+        let mut warnings = self.reset(guard, run, &mut backup)?;
+        warnings.extend(told::abandoned(&self.scope.who, backup.folder()));
         Ok(Accounted {
             warnings,
             ..Accounted::default()
@@ -318,13 +317,7 @@ impl ChangeEngine {
                 .map_err(Fault::file("remove", &overlay.upper()))?;
             self.state = State::Idle;
         }
-        let mut backup = self.backup(run);
-        let mut warnings = self.reset(guard, run, &mut backup)?;
-        warnings.extend(told::abandoned(&self.scope.who, backup.folder()));
-        Ok(Accounted {
-            warnings,
-            ..Accounted::default()
-        })
+        self.forget(guard, run)
     }
 
     /// Restores everything but ignored files, which an overlay brings into the tree. What was there goes to the backup.

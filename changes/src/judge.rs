@@ -10,7 +10,7 @@ use crate::change::{Change, ChangeSet, Seen, Tops};
 use crate::repositories::{Part, Resulting};
 use crate::snapshot::Snapshot;
 
-/// Larger files do not stay: to be undone they would have to be read, which nobody waits for.
+/// Larger files do not stay: what stays is read and hashed, for minutes.
 const MOST_BYTES: u64 = 4 << 30;
 /// The set-user-ID and the set-group-ID bit.
 const SET_ID: u32 = 0o6000;
@@ -85,16 +85,10 @@ impl Judge<'_> {
             } else {
                 self.decision(one, has_content)
             };
-            match decision {
-                Decision::PutBack | Decision::Dropped if one.is_new_folder() => {
-                    whole.insert(&one.path);
-                }
-                Decision::Ignored => ignored.insert(&one.path),
-                Decision::PutBack
-                | Decision::Dropped
-                | Decision::Stays
-                | Decision::Follows
-                | Decision::SetAside => {}
+            if one.is_new_folder() && matches!(decision, Decision::PutBack | Decision::Dropped) {
+                whole.insert(&one.path);
+            } else if decision == Decision::Ignored {
+                ignored.insert(&one.path);
             }
             decisions.push(decision);
         }
@@ -166,8 +160,8 @@ impl Judge<'_> {
                 None => Decision::Follows,
             };
         }
-        let is_mode_of_folder = one.was_folder() && one.is_folder();
-        if before.iter().chain(after).all(is_ordinary) && !is_mode_of_folder {
+        // Then its mode has changed.
+        if before.iter().chain(after).all(is_ordinary) && !one.has_content() {
             Decision::Stays
         } else {
             Decision::PutBack
@@ -182,14 +176,8 @@ impl Judge<'_> {
         }
         let is_protected = refused.is_some_and(|code| code != Code::OutOfScope);
         // Git shows nothing of it.
-        let has_git = || {
-            self.result
-                .now
-                .join(path)
-                .join(".git")
-                .symlink_metadata()
-                .is_ok()
-        };
+        let git = self.result.now.join(path).join(".git");
+        let has_git = || git.symlink_metadata().is_ok();
         let is_hidden = || has_git() || self.new_folder(path) == Decision::Dropped;
         if one.is_new_folder() && !is_protected && is_hidden() {
             return Decision::Ignored;
@@ -197,12 +185,10 @@ impl Judge<'_> {
         let has_id = one
             .after
             .is_some_and(|after| after.kind().is_file() && after.mode & SET_ID != 0);
+        let mut both = one.before.iter().chain(&one.after);
         if refused.is_some() || has_id {
             Decision::PutBack
-        } else if one.was_folder() != one.is_folder()
-            && (one.before.is_none() || one.after.is_none())
-            || (one.was_folder() && one.is_folder())
-        {
+        } else if both.all(|seen| seen.kind().is_dir()) {
             Decision::Follows
         } else {
             Decision::Stays
@@ -233,11 +219,10 @@ fn ignores_itself(folder: &Path) -> bool {
     };
     let is_rules = |path: &Path| path.file_name() == Some(".gitignore".as_ref());
     let is_ignored = |path: &Path| is_rules(path) && guard.ignores(path);
-    let mut all = match Snapshot::of(&guard, &|_, _| false) {
-        Ok(snapshot) => snapshot.into_iter(),
-        Err(_) => return false,
+    let is_out = |(path, seen): &(PathBuf, Seen)| {
+        seen.kind().is_dir() || seen.is_ignored || is_ignored(path)
     };
-    all.all(|(path, seen)| seen.kind().is_dir() || seen.is_ignored || is_ignored(&path))
+    Snapshot::of(&guard, &|_, _| false).is_ok_and(|all| all.iter().all(is_out))
 }
 
 /// A folder that gave way to something else is restored with all its content, or not at all: nothing can come

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, BufReader};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use std::sync::Arc;
 
 use code_commit_dir::{Folder, reach};
 use code_commit_guard::Guard;
-use rustix::fs::{FileType, Mode, Stat};
+use rustix::fs::{Mode, Stat};
 
 use crate::backup::{Backup, place};
 use crate::change::{Change, ChangeSet, Seen, Tops};
-use crate::copies::are_equal;
+use crate::copies::Copies;
 use crate::overlay::{is_opaque, is_whiteout, through};
 
 /// What comes into the tree: everything in the layer, except the harness's own files and what is refused.
@@ -31,6 +31,7 @@ pub(crate) struct Incoming<'i, 'r> {
     pub(crate) tree: &'i Folder,
     /// What the harness itself writes, relative to the root.
     pub(crate) own: &'i [PathBuf],
+    pub(crate) copies: &'i Copies,
     /// What was judged.
     pub(crate) changes: &'i ChangeSet,
     /// What was looked at and had the same content.
@@ -168,11 +169,17 @@ impl Move<'_, '_, '_> {
             return Ok(true);
         }
         let is_judged = self.incoming.changes.get(&path).is_some();
-        let is_same = || has_same_content(level, name, (&was, &upper)).unwrap_or(false);
-        if self.incoming.unchanged.contains(&path) || (!is_judged && is_same()) {
+        let (before, after) = (Some(Seen::of(&was)), Some(Seen::of(&upper)));
+        let one = Change {
+            path,
+            before,
+            after,
+        };
+        let is_same = || self.incoming.copies.is_same(self.incoming.upper, &one);
+        if self.incoming.unchanged.contains(&one.path) || (!is_judged && is_same()) {
             date_like(&level.tree, name, (&was, &upper))?;
         } else {
-            self.place(level, name, &path, (Some(was), upper))?;
+            self.place(level, name, &one.path, (Some(was), upper))?;
         }
         Ok(false)
     }
@@ -326,23 +333,6 @@ impl Move<'_, '_, '_> {
         let since = self.incoming.since;
         before.identity() == Seen::of(found).identity()
             && (before.ctime <= since || before.mtime <= since)
-    }
-}
-
-/// Whether only times or owners differ. Without proof it has changed.
-fn has_same_content(level: &Level, name: &OsStr, (was, is): (&Stat, &Stat)) -> io::Result<bool> {
-    if was.st_mode != is.st_mode || was.st_size != is.st_size {
-        return Ok(false);
-    }
-    let open = |folder: &Folder| folder.open_file(name).map(BufReader::new);
-    match FileType::from_raw_mode(was.st_mode) {
-        FileType::RegularFile => are_equal(open(&level.tree)?, open(&level.upper)?),
-        FileType::Symlink => Ok(level.tree.read_link(name)? == level.upper.read_link(name)?),
-        FileType::Fifo | FileType::Socket => Ok(true),
-        FileType::Directory
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Unknown => Ok(false),
     }
 }
 

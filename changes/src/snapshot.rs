@@ -112,15 +112,6 @@ impl Snapshot {
     }
 }
 
-impl IntoIterator for Snapshot {
-    type Item = (PathBuf, Seen);
-    type IntoIter = std::vec::IntoIter<(PathBuf, Seen)>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.all.into_iter()
-    }
-}
-
 /// How a tree is looked at.
 pub(crate) struct Look<'l> {
     pub(crate) guard: &'l Guard,

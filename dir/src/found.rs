@@ -10,15 +10,15 @@ use rustix::io::Errno;
 
 use crate::{Attributes, Folder};
 
-/// What is at a path. The content of a file is an open descriptor, or whatever the caller kept.
+/// What is at a path.
 #[derive(Debug)]
-pub enum Found<C = File> {
+pub enum Found {
     /// Nothing, or the path passes through something that is not a folder.
     Absent,
     /// A regular file.
     File {
-        /// Its content.
-        content: C,
+        /// Its content, from the beginning.
+        content: File,
         /// Its metadata.
         inode: Inode,
     },
@@ -42,21 +42,6 @@ pub struct Inode {
     pub modified: (i64, i64),
     /// Its access list and other attributes.
     pub attributes: Attributes,
-}
-
-impl<C> Found<C> {
-    /// Keeps the content of a file in another way, and everything else as it is.
-    pub fn keep<D>(self, keep: impl FnOnce(C, &Inode) -> io::Result<D>) -> io::Result<Found<D>> {
-        Ok(match self {
-            Found::Absent => Found::Absent,
-            Found::File { content, inode } => Found::File {
-                content: keep(content, &inode)?,
-                inode,
-            },
-            Found::Link(target) => Found::Link(target),
-            Found::Other(mode) => Found::Other(mode),
-        })
-    }
 }
 
 impl Folder {

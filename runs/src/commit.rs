@@ -15,8 +15,9 @@ pub(crate) mod run;
 mod task;
 mod tree_checks;
 
+pub(crate) use self::begun::guard;
 pub(crate) use self::begun::seal;
-pub use self::begun::{guard, plan, protected_for_model};
+pub use self::begun::{plan, protected_for_model};
 pub use self::commits::Message;
 pub(crate) use self::fault::fault;
 pub use self::fault::leaves_tree_changed;

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use code_commit_apply::{Force, Found, OldFile, PreImageOf, Warning};
+use code_commit_apply::{Force, Found, OldFile, Warning};
+use code_commit_dir::{Attributes, Inode};
 use rustix::fs::XattrFlags;
 
 use crate::tree::Tree;
@@ -194,15 +195,16 @@ fn folders_that_a_command_removed_come_back_with_their_modes() {
     fs::remove_dir_all(tree.root.join("shared")).unwrap();
     fs::remove_dir(tree.root.join("empty")).unwrap();
     let new = tree.files();
-    let old_file = PreImageOf {
-        content: Box::new(&b"x"[..]),
+    let inode = Inode {
         mode: 0o644,
         owner: (0, 0),
-        model: None,
+        len: 1,
+        modified: (0, 0),
+        attributes: Attributes::default(),
     };
     let found = [Found {
         path: "shared/x".to_owned(),
-        before: Some(OldFile::Copy(old_file)),
+        before: Some(OldFile::Copy(Box::new(&b"x"[..]), inode)),
     }];
     let folders = (
         Vec::new(),

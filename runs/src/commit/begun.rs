@@ -127,6 +127,6 @@ pub fn protected_for_model(settings: &Settings, tree: &WorkTree) -> Vec<String> 
 }
 
 /// The guard for the `.gitignore` files of now and what the plan protects.
-pub fn guard(site: &Site<'_>, plan: &Plan) -> Result<Guard, Failure> {
+pub(crate) fn guard(site: &Site<'_>, plan: &Plan) -> Result<Guard, Failure> {
     site.trusted.guard(plan.policy(site.tree()?))
 }

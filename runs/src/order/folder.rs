@@ -89,8 +89,7 @@ fn was_never_begun(path: &Path) -> Result<bool, Failure> {
     discarded.map_err(|error| Failure::refused(error, "see who may write there"))
 }
 
-/// Moves a run to the next free name: its answers were paid for. Says so where it is not one that is over, or that
-/// another is to replace.
+/// Renames a run to the next free name: its answers were paid for. Warns if it is unfinished and `--new` was not given.
 fn move_aside(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<(), Failure> {
     let is_left = !setting.new && !is_finished(&records::open(path))?;
     if is_left {
@@ -108,7 +107,7 @@ fn move_aside(path: &Path, tree: &WorkTree, setting: &Setting<'_>) -> Result<(),
     if is_left && records::has_begun(aside.path()) {
         let (name, now) = (name.to_string_lossy(), records::name(aside.path()));
         setting.host.output.warn(&format!(
-            "{name}, with other settings or another key, is not finished: it is {now} now, and code-commit resume {now} continues it"
+            "the unfinished run {name} has other settings or another key and was renamed to {now}; code-commit resume {now} continues it"
         ));
     }
     Ok(())
