@@ -3,12 +3,13 @@
 //! There is one `assistant` line per content block. Its usage is not final, so tokens are taken
 //! from the final event alone.
 
+use code_commit_model::{ModelUsage, Usage};
 use serde_json::Value;
 
 use crate::collected::{
     Collected, Last, main_argument, number, one_line, owned, result_line, text,
 };
-use crate::{Denial, Event, ModelUsage};
+use crate::{Denial, Event};
 
 /// The model name of messages that the CLI itself creates for errors.
 const SYNTHETIC: &str = "<synthetic>";
@@ -196,11 +197,14 @@ fn counted(model: &str, of: &Value, [fresh, read, write, out]: [&str; 4]) -> Mod
     let input = count(fresh).map(|fresh| fresh.saturating_add(cached));
     ModelUsage {
         model: model.to_owned(),
-        input_tokens: input,
-        cache_read_tokens: read,
-        cache_write_tokens: write,
-        output_tokens: count(out),
-        ..ModelUsage::default()
+        usage: Usage {
+            input_tokens: input,
+            cache_read_tokens: read,
+            cache_write_tokens: write,
+            output_tokens: count(out),
+            ..Usage::default()
+        },
+        cost_usd: None,
     }
 }
 
@@ -226,7 +230,7 @@ mod tests {
         let of = serde_json::json!({"in": 7, "read": u64::MAX, "write": 1});
         let counted = counted("m", &of, ["in", "read", "write", "out"]);
         assert_eq!(
-            (counted.input_tokens, counted.output_tokens),
+            (counted.usage.input_tokens, counted.usage.output_tokens),
             (Some(u64::MAX), None)
         );
     }

@@ -1,11 +1,12 @@
 //! Codex's `exec --json` events.
 
+use code_commit_model::{ModelUsage, Usage};
 use serde_json::Value;
 
+use crate::Event;
 use crate::collected::{
     Collected, Last, main_argument, number, one_line, owned, result_line, text,
 };
-use crate::{Event, ModelUsage};
 
 pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
@@ -121,11 +122,14 @@ fn result(item: &Value) -> Option<&str> {
 fn usage(told: &Collected, of: &Value) -> ModelUsage {
     ModelUsage {
         model: told.model.clone().unwrap_or_default(),
-        input_tokens: number(of, "/input_tokens"),
-        cache_read_tokens: number(of, "/cached_input_tokens"),
-        cache_write_tokens: number(of, "/cache_write_input_tokens"),
-        output_tokens: number(of, "/output_tokens"),
-        reasoning_tokens: number(of, "/reasoning_output_tokens"),
+        usage: Usage {
+            input_tokens: number(of, "/input_tokens"),
+            cache_read_tokens: number(of, "/cached_input_tokens"),
+            cache_write_tokens: number(of, "/cache_write_input_tokens"),
+            output_tokens: number(of, "/output_tokens"),
+            reasoning_tokens: number(of, "/reasoning_output_tokens"),
+            tier: None,
+        },
         cost_usd: None,
     }
 }

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{Denial, ModelUsage};
+use code_commit_model::ModelUsage;
+
+use crate::Denial;
 
 /// The sum of a stream of events.
 #[derive(Debug, Default, PartialEq)]

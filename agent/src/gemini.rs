@@ -1,9 +1,10 @@
 //! Gemini CLI's `stream-json` events.
 
+use code_commit_model::{ModelUsage, Usage};
 use serde_json::Value;
 
+use crate::Event;
 use crate::collected::{Collected, Last, main_argument, number, owned, result_line, text};
-use crate::{Event, ModelUsage};
 
 pub(crate) fn take(told: &mut Collected, event: &Value, see: &mut dyn FnMut(Event)) {
     match text(event, "/type") {
@@ -79,15 +80,16 @@ fn usage(model: &str, of: &Value) -> ModelUsage {
         .zip(input)
         .map(|(total, input)| total.saturating_sub(input))
         .or(shown);
+    let thoughts = output.zip(shown);
     ModelUsage {
         model: model.to_owned(),
-        input_tokens: input,
-        cache_read_tokens: count("cached"),
-        cache_write_tokens: None,
-        output_tokens: output,
-        reasoning_tokens: output
-            .zip(shown)
-            .map(|(output, shown)| output.saturating_sub(shown)),
+        usage: Usage {
+            input_tokens: input,
+            cache_read_tokens: count("cached"),
+            output_tokens: output,
+            reasoning_tokens: thoughts.map(|(output, shown)| output.saturating_sub(shown)),
+            ..Usage::default()
+        },
         cost_usd: None,
     }
 }

@@ -17,6 +17,6 @@ mod start;
 
 pub use event::Event;
 pub use find::{Installed, Kind, NotInstalled, find};
-pub use outcome::{Denial, End, ModelUsage, Outcome};
+pub use outcome::{Denial, End, Outcome};
 pub use run::{AgentError, interactive, run, session_in};
 pub use spawn::{Home, Key, Permissions, Session, Spawn};

@@ -1,6 +1,6 @@
 //! How an agent's turn ended.
 
-use code_commit_model::ErrorCode;
+use code_commit_model::{ErrorCode, ModelUsage};
 use serde::{Deserialize, Serialize};
 
 /// The result of one turn and its cost.
@@ -141,7 +141,7 @@ fn said_of(code: ErrorCode) -> &'static str {
         (ErrorCode::DailyQuota, "has used up its quota"),
         (ErrorCode::Billing, "has no credit left"),
         (ErrorCode::BadKey, "could not log in to its service"),
-        (ErrorCode::NoPermission, "has no permission of its service"),
+        (ErrorCode::NoPermission, "is not permitted by its service"),
         (
             ErrorCode::TooLarge,
             "was asked for more than its model takes",
@@ -153,7 +153,7 @@ fn said_of(code: ErrorCode) -> &'static str {
     known
         .iter()
         .find(|(own, _)| *own == code)
-        .map_or("had an error of its service", |(_, said)| said)
+        .map_or("got an error from its service", |(_, said)| said)
 }
 
 /// Continues a sentence that begins with "the agent".
@@ -166,7 +166,7 @@ impl std::fmt::Display for End {
             Self::Refused { .. } => "refused to answer",
             Self::TurnLimit { .. } => "used up its own limit of turns",
             Self::PermissionDenied => "was denied tools that it needed",
-            Self::LostSession => "does not know the session any more",
+            Self::LostSession => "no longer knows the session",
             Self::NoResult => "ended without a result",
             Self::Crashed { .. } => "crashed",
             Self::TimedOut { idle: false } => "ran out of time",
@@ -179,25 +179,6 @@ impl std::fmt::Display for End {
         self.message()
             .map_or(Ok(()), |message| write!(f, ": {message}"))
     }
-}
-
-/// Tokens of one model in one turn. `None` means "not reported", which is not zero.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelUsage {
-    /// The model's name.
-    pub model: String,
-    /// All input, including cached tokens.
-    pub input_tokens: Option<u64>,
-    /// The part of the input that was read from a cache.
-    pub cache_read_tokens: Option<u64>,
-    /// The part of the input that was written to a cache.
-    pub cache_write_tokens: Option<u64>,
-    /// All output, including reasoning.
-    pub output_tokens: Option<u64>,
-    /// The part of the output that was reasoning.
-    pub reasoning_tokens: Option<u64>,
-    /// The cost as calculated by the CLI, in US dollars.
-    pub cost_usd: Option<f64>,
 }
 
 /// A tool that the model was not allowed to use.

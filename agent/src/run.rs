@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use code_commit_model::Usage;
 use code_commit_runner::{Cancel, Command, Limits, Output, RunError, Stream, Streams};
 
 use crate::collected::Collected;
 use crate::judge::{Facts, judge};
 use crate::lines::{Line, Lines};
-use crate::{Event, Home, Installed, Kind, ModelUsage, Outcome, Spawn, home, start};
+use crate::{Event, Home, Installed, Kind, Outcome, Spawn, home, start};
 
 /// How often a running agent is checked: a stop takes effect within this time.
 const TICK: Duration = Duration::from_millis(50);
@@ -173,10 +174,12 @@ fn outcome(
         told: &told,
         stderr: &stderr,
     });
-    let usage = match (kind, spawn.used_before) {
-        (Kind::Codex, Some(before)) => told.usage.iter().map(|now| since(now, before)).collect(),
-        (Kind::Claude | Kind::Gemini | Kind::Codex, _) => told.usage,
-    };
+    let mut usage = told.usage;
+    if let (Kind::Codex, Some(before)) = (kind, spawn.used_before) {
+        usage
+            .iter_mut()
+            .for_each(|of| of.usage = since(of.usage, before));
+    }
     let elapsed_ms = u64::try_from(output.elapsed.as_millis()).unwrap_or(u64::MAX);
     let Collected {
         answer: text,
@@ -204,18 +207,17 @@ fn strike_out(spawn: &Spawn<'_>, text: &str) -> String {
         .map_or_else(|| text.to_owned(), |key| key.strike_out(text))
 }
 
-fn since(now: &ModelUsage, before: &ModelUsage) -> ModelUsage {
+fn since(now: Usage, before: Usage) -> Usage {
     let less = |now: Option<u64>, before: Option<u64>| {
         now.map(|now| now.saturating_sub(before.unwrap_or(0)))
     };
-    ModelUsage {
-        model: now.model.clone(),
+    Usage {
         input_tokens: less(now.input_tokens, before.input_tokens),
         cache_read_tokens: less(now.cache_read_tokens, before.cache_read_tokens),
         cache_write_tokens: less(now.cache_write_tokens, before.cache_write_tokens),
         output_tokens: less(now.output_tokens, before.output_tokens),
         reasoning_tokens: less(now.reasoning_tokens, before.reasoning_tokens),
-        cost_usd: now.cost_usd,
+        tier: now.tier,
     }
 }
 
@@ -265,7 +267,7 @@ impl<'a, 's> Hearing<'a, 's> {
         let text = match line {
             Line::Whole(line) => strike_out(self.spawn, &String::from_utf8_lossy(line)),
             Line::TooLong(bytes) => {
-                format!("[code-commit] a line of {bytes} bytes was passed over")
+                format!("[code-commit] a line of {bytes} bytes was skipped")
             }
         };
         if let Err(error) = writeln!(self.log, "{text}") {

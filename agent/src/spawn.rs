@@ -5,9 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use code_commit_model::Usage;
 use code_commit_runner::{Cancel, Captured, Confinement, Env};
-
-use crate::ModelUsage;
 
 /// One turn. [`Spawn::new`] has the defaults.
 #[derive(Debug, Clone)]
@@ -22,7 +21,7 @@ pub struct Spawn<'a> {
     /// The session that the turn belongs to.
     pub session: Session,
     /// What the session had used before this turn; only Codex needs it.
-    pub used_before: Option<&'a ModelUsage>,
+    pub used_before: Option<Usage>,
     /// If `None`, the CLI decides.
     pub model: Option<&'a str>,
     /// Whether tools may be used without asking.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use code_commit_runner::{Confinement, Env, Rung};
+use code_commit_runner::{Backend, Confinement, Env};
 
 use crate::{Home, Installed, Kind, Permissions, Session, Spawn, home};
 
@@ -247,7 +247,7 @@ fn claude_env(env: &mut Env, spawn: &Spawn<'_>) {
     env.set("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     env.set("DISABLE_AUTOUPDATER", "1");
     env.set("CLAUDE_CODE_MAX_RETRIES", spawn.retries.to_string());
-    if spawn.permissions == Permissions::Skip && spawn.confinement.rung != Rung::Off {
+    if spawn.permissions == Permissions::Skip && spawn.confinement.backend != Backend::Off {
         // Root may skip permissions only if something else restricts it.
         env.set("IS_SANDBOX", "1");
     }

@@ -60,7 +60,7 @@ impl LockError {
         match self {
             Self::Held { .. } => "wait until it has ended, or end that process",
             Self::Io { .. } => "make sure that you own the folder and that the disk has space",
-            Self::NotMadeHere { .. } => "see what it is and move it away",
+            Self::NotMadeHere { .. } => "inspect it and move it away",
         }
     }
 }

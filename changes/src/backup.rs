@@ -104,7 +104,7 @@ impl<'r> Backup<'r> {
             .map(|folder| folder.display().to_string())
             .collect();
         let message = format!(
-            "while the run was under way, its commands or somebody else wrote {}; what was there is in {}",
+            "while the run was under way, its commands or somebody else wrote {}; the old content is in {}",
             named(&paths),
             named(&folders)
         );

@@ -53,7 +53,7 @@ pub fn put_back(who: &str, put_back: &[String], folder: Option<&Path>) -> Option
         named(put_back)
     );
     if let Some(folder) = folder {
-        message += &format!("; what was there is in {}", folder.display());
+        message += &format!("; the old content is in {}", folder.display());
     }
     let runs_later = |path: &str| {
         code_commit_names::runs_later(&path.to_lowercase())
@@ -83,25 +83,25 @@ fn left(
 /// Nothing restores what git ignores.
 pub(crate) fn set_aside(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
     left(paths, backup, |paths| {
-        format!("{who} replaced or removed {paths}, which git ignores; what was there")
+        format!("{who} replaced or removed {paths}, which git ignores; the old content")
     })
 }
 
 /// Git cannot restore what was not committed.
 pub(crate) fn uncommitted(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
     left(paths, backup, |paths| {
-        format!("{who} changed or removed {paths}, not committed before; what was there")
+        format!("{who} changed or removed {paths}, not committed before; the old content")
     })
 }
 
 /// What a person wrote stays.
 pub(crate) fn others(who: &str, paths: &[String], backup: &Backup<'_>) -> Option<Problem> {
     let mut message = format!(
-        "somebody changed {} while {who} ran and changed it, too; that stays",
+        "somebody changed {} while {who} changed it, too; the other change was kept",
         named(paths)
     );
     if let Some(folder) = backup.folder() {
-        message += &format!(", and what else was there is in {}", folder.display());
+        message += &format!(", and other old content is in {}", folder.display());
     }
     (!paths.is_empty()).then(|| Problem::new("left", message))
 }
@@ -134,14 +134,14 @@ pub(crate) fn too_much(without: &[String]) -> Option<Problem> {
 pub(crate) fn exdev(who: &str) -> Problem {
     let message = format!(
         "{who} failed with EXDEV, since an overlay cannot rename a folder of the tree: it runs again in the tree itself, \
-         and so does everything later in this run"
+         as does everything later in this run"
     );
     Problem::new("exdev", message)
 }
 
 pub(crate) fn abandoned(who: &str, folder: Option<&Path>) -> Option<Problem> {
     let message = format!(
-        "restored what {who} had changed; what was there is in {}",
+        "restored what {who} had changed; the old content is in {}",
         folder?.display()
     );
     Some(Problem::new("put-back", message))

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod doors;
 mod flags;
 mod later;
 pub mod order;
@@ -18,7 +19,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use code_commit_runs::commit::{self, Query};
 use code_commit_runs::{Failure, Product};
 use code_commit_settings::Sandbox;
-pub use flags::{SettingArgs, sandbox};
+pub use doors::{AcpArgs, McpArgs};
+pub use flags::SettingArgs;
 pub use later::Later;
 pub use page::{PageArgs, PageFormat};
 pub use record::{CleanArgs, RedoArgs, ResumeArgs, RunName, RunsArgs, Since, Status, UndoArgs};
@@ -72,8 +74,9 @@ pub enum Command {
     Diff(Later<RunName>),
     /// Make one HTML file to look at a run, or at all runs of the project
     ///
-    /// The file needs nothing else: no network, no script for a run, no other file. It shows rounds with their time and cost, the
-    /// query, what was refused and why, diffs, output with its colours, and folded prompts.
+    /// The file needs nothing else: no network, no script for a run, no other file. It begins with the
+    /// verdict and the reason, then come files, rounds with their time and cost, diffs, output, and
+    /// folded prompts.
     Page(Later<PageArgs>),
     /// Continue a run that was interrupted or got no reply; no reply is requested twice
     Resume(Later<ResumeArgs>),
@@ -101,6 +104,12 @@ pub enum Command {
     Order(Later<order::OrderArgs>),
     /// Show a complete run in a scratch project; needs no network and no key
     Demo(Later<DemoArgs>),
+    /// Serve the Agent Client Protocol on standard input and output, for editors
+    Acp(Later<AcpArgs>),
+    /// Serve the Model Context Protocol on standard input and output, for agents
+    ///
+    /// Five tools: write files, all or nothing; run the build in its sandbox; undo a change; judge paths; choose files for a query.
+    Mcp(Later<McpArgs>),
     /// Show every setting in force and its origin
     Config(Later<ConfigArgs>),
     /// Let this project's code-commit.toml weaken limits and the sandbox, until it changes
@@ -124,18 +133,17 @@ impl Cli {
             Some(Command::Spec(args)) => {
                 matches!(args.action, spec::Action::Run(_) | spec::Action::Watch(_))
             }
-            other => matches!(
-                other,
-                None | Some(
-                    Command::Run(_)
-                        | Command::Implement(_)
-                        | Command::Again(_)
-                        | Command::Resume(_)
-                        | Command::Apply(_)
-                        | Command::Undo(_)
-                        | Command::Redo(_)
-                )
-            ),
+            None
+            | Some(
+                Command::Run(_)
+                | Command::Implement(_)
+                | Command::Again(_)
+                | Command::Resume(_)
+                | Command::Apply(_)
+                | Command::Undo(_)
+                | Command::Redo(_),
+            ) => true,
+            Some(_) => false,
         };
         if is_run {
             Product::Work
@@ -185,20 +193,13 @@ pub enum When {
 
 /// Flags of the default loop.
 #[derive(Debug, Clone, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
-)]
 pub struct RunArgs {
     /// What the configuration could say, too.
     #[command(flatten)]
     pub settings: SettingArgs,
     /// What to change, instead of agent-config/query.txt; - reads standard input
-    #[arg(long, short, value_name = "QUERY", conflicts_with = "edit")]
+    #[arg(long, short, value_name = "QUERY")]
     pub message: Option<String>,
-    /// Edit the query in $VISUAL or $EDITOR before the run starts
-    #[arg(long)]
-    pub edit: bool,
     /// Refuse to start if there are uncommitted changes
     #[arg(long)]
     pub require_clean: bool,
@@ -239,7 +240,6 @@ impl RunArgs {
     pub fn request(&self) -> Result<commit::Request, Failure> {
         let query = match &self.message {
             Some(message) => Query::given(message)?,
-            None if self.edit => Query::Edited,
             None => Query::File,
         };
         Ok(commit::Request {
@@ -275,7 +275,7 @@ pub enum OnFailure {
 #[derive(Debug, Args)]
 pub struct DemoArgs {
     /// The sandbox around the build
-    #[arg(long, value_name = "MODE", value_parser = sandbox(), default_value = "auto")]
+    #[arg(long, value_name = "MODE", value_enum, default_value = "auto")]
     pub sandbox: Sandbox,
 }
 

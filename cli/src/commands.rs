@@ -7,6 +7,7 @@ mod costs;
 mod demo;
 mod diff;
 mod doctor;
+mod doors;
 mod guard;
 mod init;
 mod order_check;
@@ -58,6 +59,8 @@ fn perform(cli: &Cli, host: Host<'_>) -> Result<Exit, Failure> {
         Some(Command::Redo(args)) => undo::redo(args.run.as_deref(), args.force(), host),
         Some(Command::Clean(args)) => clean::run(&args.request(), host),
         Some(Command::Order(args)) => of_orders(&args.command, host),
+        Some(Command::Acp(args)) => doors::acp(args, host),
+        Some(Command::Mcp(args)) => doors::mcp(args, host),
         Some(Command::Demo(args)) => demo::run(args, host),
         Some(Command::Config(args)) => config::run(args, host),
         Some(Command::Trust(args)) => trust::run(args, host),
@@ -78,7 +81,16 @@ fn of_orders(command: &OrderCommand, host: Host<'_>) -> Result<Exit, Failure> {
 /// Cleans up after a killed run, before any command.
 fn recover_first(command: Option<&Command>, host: Host<'_>) -> Result<(), Failure> {
     let folder = match command {
-        Some(Command::Completions(_) | Command::Man(_) | Command::Parse(_)) => return Ok(()),
+        // A server recovers a project when it begins to work there.
+        Some(
+            Command::Completions(_)
+            | Command::Man(_)
+            | Command::Parse(_)
+            | Command::Acp(_)
+            | Command::Mcp(_),
+        ) => {
+            return Ok(());
+        }
         Some(Command::Guard(args)) => &args.root,
         Some(Command::Order(args)) => args.repo(),
         // So that a new command does, too.

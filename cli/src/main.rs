@@ -30,17 +30,13 @@ fn main() -> ExitCode {
     }
     process::protect();
     let environment = environment();
-    if let Some(code) = commands::phase::applet(std::env::args_os().next().as_deref(), &environment)
-    {
+    if let Some(code) = commands::phase::applet(std::env::args_os(), &environment) {
         return ExitCode::from(code);
     }
-    let (folder, home) = (std::env::current_dir(), environment.folder("HOME"));
+    let folder = std::env::current_dir();
     let folder = folder.as_deref();
-    let bases = Bases {
-        root: folder.unwrap_or(Path::new("")),
-        home: home.as_deref(),
-    };
-    let read = args::Cli::read(std::env::args_os(), bases);
+    let bases = Bases::new(folder.unwrap_or(Path::new("")), &environment);
+    let read = args::Cli::read(std::env::args_os(), &bases);
     let arguments = match read {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error, &environment),
@@ -55,6 +51,7 @@ fn main() -> ExitCode {
         output: &output,
         loops: LOOPS,
         models: &Services,
+        cancel: None,
     };
     let done = or_fault(|| commands::run(&arguments, host));
     let exit = done.unwrap_or_else(|failure| failure.tell(&output));

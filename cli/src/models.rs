@@ -10,11 +10,11 @@ use code_commit_llm::scripted::ScriptError;
 use code_commit_llm::{Client, Dialect, List, Model, ModelId, Provider, Retry, Scripted, Secret};
 use code_commit_llm_anthropic::Anthropic;
 use code_commit_llm_gemini::Gemini;
-use code_commit_llm_openai::{OpenAi, OutputLimit, Responses, Switches, SystemRole};
+use code_commit_llm_openai::{OpenAi, Responses, Switches};
 use code_commit_runs::host::OpenModel;
 use code_commit_runs::model::{today, warn_in_the_clear};
 use code_commit_runs::{Exit, Failure, Host, preflight};
-use code_commit_settings::{Environment, Keys, Models, Origin, Settings};
+use code_commit_settings::{Environment, Keys, Models, Settings};
 
 pub struct Services;
 
@@ -86,10 +86,10 @@ impl OpenModel for Services {
             agent,
         };
         opener.one_provider()?;
-        let models = &settings.model.value;
+        let models = &settings.models();
         let first = opener.open(models.first())?;
         let others = opener.open_all(models.others().iter())?;
-        let stronger = opener.open_all(settings.escalate.value.iter().flat_map(Models::iter))?;
+        let stronger = opener.open_all(settings.model.escalate.iter().flat_map(Models::iter))?;
         if others.is_empty() && stronger.is_empty() {
             return Ok(first);
         }
@@ -119,10 +119,10 @@ impl Opener<'_> {
             return Ok(Box::new(script));
         };
         let dialect = DIALECTS.iter().find(|(name, _)| *name == provider.dialect);
-        let (_, open) = dialect.ok_or_else(|| no_dialect(provider))?;
-        let base = self.base(provider)?;
-        let key = self.keys.of(provider).cloned().unwrap_or_default();
-        let price = today().and_then(|day| settings.prices().of(model, None, &day).cloned());
+        let (_, open) = dialect.ok_or_else(|| no_dialect(&provider))?;
+        let base = self.base(&provider)?;
+        let key = self.keys.of(&provider).cloned().unwrap_or_default();
+        let price = today().and_then(|day| settings.prices().of(model, None, day).cloned());
         if price.is_none() {
             self.host.output.warn(&format!(
                 "the price of {model} is not known, so its cost cannot be shown or limited; put it into [[price]] of your \
@@ -145,15 +145,14 @@ impl Opener<'_> {
 
     /// An address given as a flag is that of every model: the key of one provider must not be sent to another's server.
     fn one_provider(&self) -> Result<(), Failure> {
-        let (models, address) = (self.settings.all_models(), &self.settings.base_url);
-        let providers = models
-            .iter()
-            .filter_map(|model| Some(&*self.settings.provider_of(model)?.name));
-        let providers: Vec<&str> = providers.collect::<BTreeSet<_>>().into_iter().collect();
-        if address.origin != Origin::Flag || providers.len() < 2 {
+        let models = self.settings.all_models().into_iter();
+        let providers: BTreeSet<String> = models
+            .filter_map(|model| Some(self.settings.provider_of(&model)?.name))
+            .collect();
+        if !self.settings.is_flag("model.base_url") || providers.len() < 2 {
             return Ok(());
         }
-        let names = providers.join(" and ");
+        let names = Vec::from_iter(providers).join(" and ");
         let error =
             anyhow::anyhow!("--base-url is one server, and the models are those of {names}");
         Err(Failure::new(Exit::Usage, error)
@@ -173,13 +172,12 @@ impl Opener<'_> {
                 },
             ..
         } = self;
-        let is_for_all = settings.base_url.origin == Origin::Flag;
-        let is_its = is_for_all || settings.model.value.first().provider() == provider.name;
+        let is_for_all = settings.is_flag("model.base_url");
+        let is_its = is_for_all || settings.models().first().provider() == provider.name;
         let (set, origin) = if is_its {
-            (
-                settings.base_url.value.as_deref(),
-                settings.base_url.origin.to_string(),
-            )
+            let address = settings.model.base_url.as_ref();
+            let origin = settings.origin("model.base_url").to_string();
+            (address.map(|address| address.0.as_str()), origin)
         } else {
             let variable = provider.base_env.as_deref().unwrap_or_default();
             (environment.text(variable), variable.to_owned())
@@ -223,7 +221,7 @@ fn no_script(error: ScriptError) -> Failure {
         error,
         ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }
     ) {
-        "fix that entry, or take it out"
+        "fix that entry, or remove it"
     } else {
         "name a file of replies, separated by lines that say `--- next reply ---`"
     };
@@ -232,22 +230,10 @@ fn no_script(error: ScriptError) -> Failure {
 
 /// The configuration takes precedence over what the address suggests.
 fn switches(settings: &Settings, likely: Switches) -> Switches {
-    use code_commit_settings::{OutputLimit as Limit, SystemRole as Role};
+    let set = &settings.model.dialect;
     Switches {
-        max_tokens: settings.dialect_max_tokens.value.map_or(
-            likely.max_tokens,
-            |limit| match limit {
-                Limit::MaxCompletionTokens => OutputLimit::MaxCompletionTokens,
-                Limit::MaxTokens => OutputLimit::MaxTokens,
-            },
-        ),
-        system_role: settings.dialect_system_role.value.map_or(
-            likely.system_role,
-            |role| match role {
-                Role::Developer => SystemRole::Developer,
-                Role::System => SystemRole::System,
-            },
-        ),
+        max_tokens: set.max_tokens.unwrap_or(likely.max_tokens),
+        system_role: set.system_role.unwrap_or(likely.system_role),
     }
 }
 

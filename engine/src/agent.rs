@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::{Answer, Ended, Request, Text};
 
 pub use files::{
-    Append, At, Delete, Identified, Identify, Named, Place, Project, Read, Replace, WasRead, Wrote,
+    AgentLoop, Append, At, Delete, Identified, Identify, Named, Place, Read, Replace, WasRead,
+    Wrote,
 };
 pub use pace::{Agents, Next, Pace};
 pub use repository::{
@@ -25,12 +26,12 @@ pub use turn::{
 /// List what a role can see.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct List<P: Project> {
+pub struct List<P: AgentLoop> {
     /// The role.
     pub role: P::Role,
 }
 
-impl<P: Project> Request for List<P> {
+impl<P: AgentLoop> Request for List<P> {
     const KIND: &'static str = "list";
     type Answer = Listed;
 }

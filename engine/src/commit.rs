@@ -12,6 +12,9 @@ pub const GRADER: &str = "grader";
 /// The code of the warning that a line of a reply stands for code that it leaves out.
 pub const PLACEHOLDER: &str = "placeholder";
 
+/// The code of what is said of a file that a reply asks for in place of a change.
+pub const NEEDED: &str = "file-needed";
+
 /// Parse the reply, judge every path, write all of it or nothing.
 #[derive(Debug, Clone, Serialize)]
 pub struct Apply {
@@ -23,6 +26,9 @@ pub struct Apply {
     /// for one that was removed. Only these files and those of the code may be edited.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub seen: BTreeMap<String, Option<String>>,
+    /// Bytes of the files that the reply may ask for in place of a change; 0 if it may not.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub need_bytes: u64,
 }
 
 impl Request for Apply {
@@ -116,7 +122,7 @@ pub struct Rejected {
     pub problems: Vec<Problem>,
     /// The problems as text for the model, in place of build output.
     pub report: Text,
-    /// Files that the reply changes and that were shown only as outlines: the next prompt shows them.
+    /// Files that the reply asks for, or changes and that were shown only as outlines: the next prompt shows them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<Present>,
 }

@@ -14,19 +14,17 @@ mod text;
 mod vocabulary;
 
 pub use agent::{
-    Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult, Checkpointed,
-    CommitAll, Delete, Denial, Identified, Identify, LimitReached, List, Listed, Marked, Named,
-    Next, Pace, Place, Project, Read, Replace, Shell, ShellRan, Survey, Surveyed, Turn, TurnAdvice,
-    TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
+    AgentLoop, Agents, Amount, Announce, Announced, Append, At, Checkpoint, CheckpointResult,
+    Checkpointed, CommitAll, Delete, Denial, Identified, Identify, LimitReached, List, Listed,
+    Marked, Named, Next, Pace, Place, Read, Replace, Shell, ShellRan, Survey, Surveyed, Turn,
+    TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned, Uncommitted, Wait, Waited, WasRead, Wrote,
 };
-pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, Stored, Usage};
+pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, ModelUsage, Stored, Usage};
 pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Present, Rejected, Restore, Restored};
-pub use commit::{GRADER, PLACEHOLDER};
+pub use commit::{GRADER, NEEDED, PLACEHOLDER};
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
-pub use line::{Line, Note};
-pub use model::{
-    Answered, Ask, AskAnswer, Asked, AtMost, Attempted, ModelUsage, Reply, Unanswered,
-};
+pub use line::Line;
+pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Reply, Unanswered};
 pub use observe::{Event, Observer, Silent};
 pub use order::IGNORED_FILES;
 pub use order::{

@@ -10,45 +10,10 @@ use crate::{
     Waited, WasRead, Written, Wrote,
 };
 
-/// Something recorded along the way. It answers no request, and no loop sees it.
+/// One line: an answer, or a note of something along the way, which answers no request and which no loop sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
-pub enum Note {
-    /// A prompt is about to be sent.
-    Asked(Asked),
-    /// One HTTP attempt of a call is over.
-    Attempted(Attempted),
-    /// A turn of an agent is about to begin.
-    TurnBegins(TurnBegins),
-    /// A person should know this; the run continues.
-    Warned {
-        /// The warning.
-        warning: Problem,
-    },
-    /// The run was stopped and continues.
-    Resumed {
-        /// The number of answers that are still valid, counted from the first that was valid
-        /// before. The requests after them are performed again.
-        kept: usize,
-    },
-    /// The run has ended.
-    Ended {
-        /// How.
-        #[serde(flatten)]
-        outcome: Outcome,
-        /// What that holds for.
-        #[serde(default, skip_serializing_if = "HoldsFor::is_empty")]
-        holds_for: HoldsFor,
-    },
-}
-
-/// One line: an answer, or a [`Note`]. Only for reading; answers are written directly.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(tag = "what", rename_all = "kebab-case")]
-#[expect(
-    missing_docs,
-    reason = "each is documented where it is an answer or a note"
-)]
+#[expect(missing_docs, reason = "answers are documented where they are")]
 pub enum Line {
     Answered(Answered),
     Unanswered(Unanswered),
@@ -78,19 +43,30 @@ pub enum Line {
     Announced(Announced),
     WasRead(WasRead),
     Wrote(Wrote),
+    /// A prompt is about to be sent.
     Asked(Asked),
+    /// One HTTP attempt of a call is over.
     Attempted(Attempted),
+    /// A turn of an agent is about to begin.
     TurnBegins(TurnBegins),
+    /// A person should know this; the run continues.
     Warned {
+        /// The warning.
         warning: Problem,
     },
+    /// The run was stopped and continues.
     Resumed {
+        /// The number of answers that are still valid, counted from the first that was valid before. The requests after
+        /// them are performed again.
         kept: usize,
     },
+    /// The run has ended.
     Ended {
+        /// How.
         #[serde(flatten)]
         outcome: Outcome,
-        #[serde(default)]
+        /// What that holds for.
+        #[serde(default, skip_serializing_if = "HoldsFor::is_empty")]
         holds_for: HoldsFor,
     },
 }

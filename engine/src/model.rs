@@ -170,15 +170,3 @@ pub struct Attempted {
     #[serde(deserialize_with = "Attempt::recorded")]
     pub attempt: Attempt,
 }
-
-/// What one model used in one turn of an agent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelUsage {
-    /// The model's name.
-    pub model: String,
-    /// Its tokens.
-    #[serde(flatten)]
-    pub usage: Usage,
-    /// The cost as reported by the agent, in US dollars.
-    pub cost_usd: Option<f64>,
-}

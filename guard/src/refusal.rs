@@ -75,17 +75,17 @@ codes! {
         "has a component that is a device name on Windows; use another name.";
     /// `.git`, at any level and in any spelling that some file system treats as `.git`.
     DotGit, "dot-git",
-        "is or looks like git's own folder; leave it as it is.";
+        "is or looks like git's own folder; leave it unchanged.";
     /// A built-in protected name, a name on the configuration's `protect` list, an input of the
     /// run, or the program of the build.
     Protected, "protected",
-        "is protected ({}); leave it as it is.";
+        "is protected ({}); leave it unchanged.";
     /// Not one of the files that this task may write.
     OutOfScope, "out-of-scope",
         "is not one of the files that this task may change; change only those.";
     /// Some program runs it later without being asked, and nobody asked for it: a command left it.
     RunsLater, "runs-later",
-        "is run later without being asked ({}); leave it as it is.";
+        "is run later without being asked ({}); leave it unchanged.";
     /// Two paths of one reply that are equal, or equal after folding.
     Duplicate, "duplicate",
         "names the same file as `{}` in this reply; name each file only once.";
@@ -94,13 +94,13 @@ codes! {
         "conflicts with `{}` in this reply, because one of them would be a folder; name only files.";
     /// Git ignores it, by the rules at the start of the run or by the current ones.
     Ignored, "ignored",
-        "is ignored by git; leave it as it is.";
+        "is ignored by git; leave it unchanged.";
     /// Git tracks it without checking it out, or it is outside of a sparse checkout.
     NotCheckedOut, "not-checked-out",
-        "is kept out of the work tree by git (sparse checkout or skip-worktree); leave it as it is.";
+        "is kept out of the work tree by git (sparse checkout or skip-worktree); leave it unchanged.";
     /// A symlink, as the last component or on the way.
     Symlink, "symlink",
-        "is a symlink or passes through one; leave it as it is.";
+        "is a symlink or passes through one; leave it unchanged.";
     /// A folder exists at that path.
     IsAFolder, "is-a-folder",
         "is a folder; use another name.";
@@ -109,25 +109,25 @@ codes! {
         "passes through a file; use another name.";
     /// A device, a FIFO or a socket.
     NotARegularFile, "not-a-regular-file",
-        "is a device, a FIFO or a socket, or passes through one; leave it as it is.";
+        "is a device, a FIFO or a socket, or passes through one; leave it unchanged.";
     /// Another file system is mounted there.
     OtherFileSystem, "other-file-system",
-        "is on another file system; leave it as it is.";
+        "is on another file system; leave it unchanged.";
     /// Inside a submodule or a nested repository, or the path would create one.
     NestedRepository, "nested-repository",
-        "is in a submodule or a nested repository; leave it as it is.";
+        "is in a submodule or a nested repository; leave it unchanged.";
     /// A name that differs from an existing one only in case or Unicode form.
     SpelledDifferently, "spelled-differently",
         "differs from `{}` on disk only in spelling; use that exact name.";
     /// A hard link to a protected file.
     ProtectedInode, "protected-inode",
-        "is a hard link to a protected file; leave it as it is.";
+        "is a hard link to a protected file; leave it unchanged.";
     /// The file is not the version that the change was made for.
     StaleBase, "stale-base",
         "has changed since this change was made for it (base_sha256 differs); read it again.";
     /// The guard cannot read what it needs in order to decide.
     CannotJudge, "cannot-judge",
-        "cannot be judged ({}); leave it as it is.";
+        "cannot be judged ({}); leave it unchanged.";
 }
 
 impl fmt::Display for Code {

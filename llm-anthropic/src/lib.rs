@@ -1,13 +1,11 @@
 #![doc = include_str!("../README.md")]
 
-mod failure;
 mod reply;
 mod request;
 
-use std::sync::Arc;
-
-use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Answer, Dialect, Stream, Unread};
+use code_commit_llm::http::{BaseUrl, Post};
+use code_commit_llm::{Collect, Dialect, Event, Names, Service, json};
+use serde_json::{Value, json};
 
 pub use code_commit_llm::prelude::*;
 
@@ -22,9 +20,7 @@ const USUAL_OUTPUT: u64 = 64_000;
 /// One Anthropic model.
 #[derive(Debug)]
 pub struct Anthropic {
-    base: BaseUrl,
-    id: ModelId,
-    key: Secret,
+    service: Service,
     max_output: u64,
 }
 
@@ -33,9 +29,7 @@ impl Anthropic {
     /// no key.
     pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
         Self {
-            base,
-            id,
-            key,
+            service: Service { base, id, key },
             max_output: USUAL_OUTPUT,
         }
     }
@@ -46,73 +40,79 @@ impl Anthropic {
         Self { max_output, ..self }
     }
 
-    /// More than the model can write is an error.
-    fn limit(&self, request: &Request<'_>) -> u64 {
-        request
-            .max_output_tokens
-            .map_or(self.max_output, |most| most.min(self.max_output))
-    }
-
-    fn address(&self, path: &str) -> Post {
-        Post {
-            url: self.base.join(path),
-            headers: vec![
-                ("content-type", "application/json".into()),
-                ("anthropic-version", VERSION.into()),
-            ],
-            key: (!self.key.is_empty()).then(|| ("x-api-key", self.key.clone())),
-            body: Arc::default(),
-        }
+    fn at(&self, path: &str, body: Vec<u8>) -> Post {
+        let mut post = self.service.post(path, ("x-api-key", ""), body);
+        post.headers.push(("anthropic-version", VERSION.into()));
+        post
     }
 }
 
 impl Dialect for Anthropic {
-    fn id(&self) -> &ModelId {
-        &self.id
+    fn service(&self) -> &Service {
+        &self.service
     }
 
     fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
-        let body = request::Body::of(self.id.name(), request, self.limit(request));
-        Ok(Post {
-            body: Arc::new(code_commit_llm::json::body(&body)?),
-            ..self.address("/v1/messages")
-        })
+        let limit = self.limit(request).unwrap_or(self.max_output);
+        let body = request::Body::of(self.service.id.name(), request, limit);
+        Ok(self.at("/v1/messages", json::body(&body)?))
     }
 
-    fn read(
-        &self,
-        body: Vec<u8>,
-        request: &Request<'_>,
-        _: Option<&str>,
-    ) -> Result<Answer, Unread> {
-        code_commit_llm::in_one_piece(body, Some(self.limit(request)), self.stream(), None)
+    /// More than the model can write is an error.
+    fn limit(&self, request: &Request<'_>) -> Option<u64> {
+        let most = request.max_output_tokens.unwrap_or(u64::MAX);
+        Some(most.min(self.max_output))
     }
 
-    fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(
-            self.id.name().to_owned(),
-            self.key.clone(),
-        ))
+    /// Plain input, input read from the cache and input written to it are counted apart.
+    fn names(&self) -> &'static Names {
+        &Names {
+            id: "id",
+            model: "model",
+            tier: "/usage/service_tier",
+            input: &[
+                "/usage/input_tokens",
+                "/usage/cache_read_input_tokens",
+                "/usage/cache_creation_input_tokens",
+            ],
+            cache_read: "/usage/cache_read_input_tokens",
+            cache_write: "/usage/cache_creation_input_tokens",
+            output: &["/usage/output_tokens"],
+            reasoning: "/usage/output_tokens_details/thinking_tokens",
+            ..Names::NONE
+        }
     }
 
-    fn failure(&self, head: &Head, body: &[u8]) -> CallError {
-        failure::of(head, body, self.id.name(), &self.key)
+    fn event(&self, json: &[u8]) -> Result<Event, CallError> {
+        reply::event(json)
     }
 
-    fn count(&self, request: &Request<'_>) -> Result<Option<Post>, CallError> {
-        let body = code_commit_llm::json::body(&request::Counted::of(self.id.name(), request))?;
-        Ok(Some(Post {
-            body: Arc::new(body),
-            ..self.address("/v1/messages/count_tokens")
-        }))
+    fn message(&self, json: &[u8]) -> Result<Event, CallError> {
+        reply::message(json)
     }
 
-    fn read_count(&self, body: &[u8]) -> Result<u64, CallError> {
-        reply::read_count(body)
+    fn merged(&self, answer: &Collect<'_>) -> Value {
+        let thought = answer
+            .thought()
+            .map(|text| json!({"type": "thinking", "thinking": text}));
+        let text = json!({"type": "text", "text": Raw::TEXT});
+        let content: Vec<Value> = thought.into_iter().chain([text]).collect();
+        json!({"type": "message", "role": "assistant", "stop_reason": answer.reason(), "content": content})
+    }
+
+    fn count(&self, request: &Request<'_>) -> Result<Option<(Post, &'static str)>, CallError> {
+        let body = json::body(&request::Counted::of(self.service.id.name(), request))?;
+        Ok(Some((
+            self.at("/v1/messages/count_tokens", body),
+            "input_tokens",
+        )))
     }
 
     /// The model's description, which is free.
     fn describe(&self) -> Option<Post> {
-        Some(self.address(&format!("/v1/models/{}", self.id.name())))
+        Some(self.at(
+            &format!("/v1/models/{}", self.service.id.name()),
+            Vec::new(),
+        ))
     }
 }

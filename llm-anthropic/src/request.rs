@@ -2,7 +2,7 @@
 
 use code_commit_llm::Request;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A beginning with fewer bytes is not marked: no model caches so little.
 const LEAST_TO_CACHE: usize = 2048;
@@ -27,7 +27,7 @@ pub(crate) struct Counted<'a> {
     system: Option<[Block<'a>; 1]>,
     messages: [Message<'a>; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
-    output_config: Option<OutputConfig<'a>>,
+    output_config: Option<Value>,
 }
 
 #[derive(Debug, Serialize)]
@@ -41,23 +41,7 @@ struct Block<'a> {
     r#type: &'static str,
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Debug, Serialize)]
-struct CacheControl {
-    r#type: &'static str,
-}
-
-#[derive(Debug, Serialize)]
-struct OutputConfig<'a> {
-    format: Format<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct Format<'a> {
-    r#type: &'static str,
-    schema: &'a Value,
+    cache_control: Option<Value>,
 }
 
 impl<'a> Body<'a> {
@@ -84,12 +68,9 @@ impl<'a> Counted<'a> {
                 role: "user",
                 content,
             }],
-            output_config: request.schema.map(|schema| OutputConfig {
-                format: Format {
-                    r#type: "json_schema",
-                    schema,
-                },
-            }),
+            output_config: request
+                .schema
+                .map(|schema| json!({"format": {"type": "json_schema", "schema": schema}})),
         }
     }
 }
@@ -107,9 +88,7 @@ impl<'a> Block<'a> {
     /// pays from the second call on.
     fn cached(text: &'a str) -> Self {
         let is_worth_it = text.len() >= LEAST_TO_CACHE;
-        let cache_control = is_worth_it.then_some(CacheControl {
-            r#type: "ephemeral",
-        });
+        let cache_control = is_worth_it.then(|| json!({"type": "ephemeral"}));
         Self {
             cache_control,
             ..Self::of(text)

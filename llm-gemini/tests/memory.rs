@@ -1,4 +1,4 @@
-//! A large answer takes at most two and a half times its size: as received, and as text.
+//! A large answer takes at most three and a half times its size: as received, as it is decoded, and as text.
 //!
 //! `CODE_COMMIT_BIG_REPLY_MB` sets its size (default 20; the limit was set with 100). This test has
 //! its own binary, because it measures the high-water mark of the process.
@@ -93,7 +93,7 @@ impl code_commit_llm_gemini::Watch for Silent {
 }
 
 #[test]
-fn a_large_answer_is_held_at_most_two_and_a_half_times() {
+fn a_large_answer_is_held_at_most_three_and_a_half_times() {
     let mb = std::env::var("CODE_COMMIT_BIG_REPLY_MB")
         .ok()
         .and_then(|mb| mb.parse().ok())
@@ -109,7 +109,7 @@ fn a_large_answer_is_held_at_most_two_and_a_half_times() {
         eprintln!("{mb} MB, stream {stream}: held {ratio:.2} times");
         // Whatever else the process needs does not depend on the size of the answer.
         assert!(
-            peak < size / 10 * 25 + (6 << 20),
+            peak < size / 10 * 35 + (6 << 20),
             "{mb} MB, stream {stream}: held {ratio:.2} times"
         );
     }

@@ -1,98 +1,51 @@
 #![doc = include_str!("../README.md")]
 
-mod failure;
-mod reply;
-mod request;
+mod chat;
 mod responses;
 mod switches;
 
-use std::sync::Arc;
+use code_commit_llm::http::Post;
+use code_commit_llm::json::{self, Aside};
+use code_commit_llm::{Service, clean_message};
+use serde::Deserialize;
 
-use code_commit_llm::http::{BaseUrl, Head, Post};
-use code_commit_llm::{Dialect, Stream};
-
+pub use chat::OpenAi;
 pub use code_commit_llm::prelude::*;
 pub use responses::Responses;
-pub use switches::{OutputLimit, Switches, SystemRole};
+pub use switches::Switches;
 
-/// One model of a server that speaks the chat dialect.
-#[derive(Debug)]
-pub struct OpenAi {
-    service: Service,
-    switches: Switches,
+/// A request at `path` of the server.
+fn post(service: &Service, path: &str, body: Vec<u8>) -> Post {
+    service.post(path, ("authorization", "Bearer "), body)
 }
 
-/// Which model is asked, where, and with which key.
-#[derive(Debug, Clone)]
-struct Service {
-    base: BaseUrl,
-    id: ModelId,
-    key: Secret,
-}
-
-impl OpenAi {
-    /// A model of the server at `base`, which includes the version (`…/v1`). Servers on this
-    /// machine need no key.
-    pub fn new(base: BaseUrl, id: ModelId, key: Secret) -> Self {
-        let switches = Switches::of(&base);
-        Self {
-            service: Service { base, id, key },
-            switches,
-        }
+/// Looks for the model in the list of all, which every server has and none bills.
+fn find_model(body: &[u8], service: &Service) -> Result<(), CallError> {
+    const SHOWN: usize = 10;
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Listed {
+        id: Aside,
     }
-
-    /// For a server whose dialect differs from what its address suggests.
-    #[must_use]
-    pub fn with_switches(self, switches: Switches) -> Self {
-        Self { switches, ..self }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Models {
+        data: Option<Vec<Listed>>,
     }
-}
-
-impl Dialect for OpenAi {
-    fn id(&self) -> &ModelId {
-        &self.service.id
+    let list: Models = json::object(body)?;
+    let ids = list
+        .data
+        .iter()
+        .flatten()
+        .filter_map(|listed| listed.id.as_str());
+    let ids: Vec<&str> = ids.collect();
+    if ids.contains(&service.id.name()) {
+        return Ok(());
     }
-
-    fn post(&self, request: &Request<'_>, _continuation: Option<&str>) -> Result<Post, CallError> {
-        let body = request::Body::of(self.service.model(), request, self.switches);
-        Ok(Post {
-            body: Arc::new(code_commit_llm::json::body(&body)?),
-            ..self.service.address("/chat/completions")
-        })
-    }
-
-    fn stream(&self) -> Box<dyn Stream> {
-        Box::new(reply::Merge::new(self.service.clone()))
-    }
-
-    fn failure(&self, head: &Head, body: &[u8]) -> CallError {
-        failure::of(head, body, &self.service)
-    }
-
-    /// The list of the models, which every server has and none bills.
-    fn describe(&self) -> Option<Post> {
-        Some(self.service.address("/models"))
-    }
-
-    fn read_description(&self, body: &[u8]) -> Result<(), CallError> {
-        reply::find_model(body, &self.service)
-    }
-}
-
-impl Service {
-    /// The model, as the server names it.
-    fn model(&self) -> &str {
-        self.id.name()
-    }
-
-    fn address(&self, path: &str) -> Post {
-        let Self { base, key, .. } = self;
-        let bearer = || Secret::new(&format!("Bearer {}", key.expose()));
-        Post {
-            url: base.join(path),
-            headers: vec![("content-type", "application/json".into())],
-            key: (!key.is_empty()).then(|| ("authorization", bearer())),
-            body: Arc::default(),
-        }
-    }
+    let some: Vec<&str> = ids.into_iter().take(SHOWN).collect();
+    let message = format!("the server has {}", some.join(", "));
+    Err(CallError::NotFound {
+        model: service.id.name().to_owned(),
+        message: clean_message(&message, &service.key),
+    })
 }

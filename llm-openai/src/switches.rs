@@ -1,6 +1,7 @@
 //! How the servers of this dialect differ.
 
 use code_commit_llm::http::BaseUrl;
+use code_commit_llm::provider::{OutputLimit, SystemRole};
 use serde::{Deserialize, Serialize};
 
 /// The two switches.
@@ -11,26 +12,6 @@ pub struct Switches {
     pub max_tokens: OutputLimit,
     /// The role of the system instruction.
     pub system_role: SystemRole,
-}
-
-/// The name of the output limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputLimit {
-    /// `max_completion_tokens`: OpenAI's own models reject the other one.
-    MaxCompletionTokens,
-    /// `max_tokens`: the only one that many local servers know.
-    MaxTokens,
-}
-
-/// The role of the system instruction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SystemRole {
-    /// OpenAI's own.
-    Developer,
-    /// Every other server's.
-    System,
 }
 
 impl Switches {

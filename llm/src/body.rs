@@ -2,30 +2,36 @@
 
 use std::time::Duration;
 
-use crate::client::{Dialect, Stream};
-use crate::http::{Exchange, Next, Stopwatch};
+use crate::collect::Collect;
+use crate::dialect::Dialect;
+use crate::http::{Exchange, Stopwatch};
 use crate::retry::{Answer, Try};
-use crate::{CallError, Finish, Progress, Raw, Reply, Request, Text, Unread, Usage, Watch};
+use crate::sse::Frames;
+use crate::{CallError, Finish, Progress, Raw, Reply, Request, Usage, Watch};
 
 /// Reads an answer by its own form: gateways label events as text, and JSON as events. It is an answer whatever happens
 /// to the connection after its end mark.
 pub fn read(
-    exchange: &mut Exchange<'_>,
+    exchange: &mut Exchange,
     dialect: &dyn Dialect,
     request: &Request<'_>,
     next: Try<'_>,
     watch: &mut dyn Watch,
 ) -> Result<Answer, CallError> {
+    let limit = dialect.limit(request);
     let read = if Form::of(exchange, watch)? == Form::Events {
-        read_stream(exchange, dialect.stream(), next.text, watch)
+        let mut stream = Streamed {
+            collect: Collect::new(dialect, next.text),
+            ended: None,
+        };
+        stream
+            .read(exchange, watch)
+            .map(|()| stream.collect.answer())
     } else {
-        dialect.read(
-            exchange.read_to_end(u64::MAX, watch)?,
-            request,
-            next.continuation,
-        )
+        let body = exchange.read_to_end(u64::MAX, watch)?;
+        in_one_piece(body, limit, dialect, next.continuation)
     };
-    let mut answer = read.map_err(|unread| unread.after(exchange.received()))?;
+    let mut answer = read.map_err(|error| cut_after(error, exchange.received()))?;
     let Reply {
         finish,
         text,
@@ -33,12 +39,19 @@ pub fn read(
         ..
     } = &mut answer.reply;
     // Its end was seen, so a word of next year takes nothing from it, unless it may mean the limit.
-    let is_at_limit =
-        usage.output_tokens.is_some() && !is_counted(usage, request.max_output_tokens);
+    let is_at_limit = usage.output_tokens.is_some() && !is_counted(usage, limit);
     if !text.is_empty() && !is_at_limit && matches!(finish, Finish::Unknown { .. }) {
         *finish = Finish::Complete;
     }
     Ok(answer)
+}
+
+/// Adds how many bytes had arrived to the error of an answer that breaks off.
+pub(crate) fn cut_after(error: CallError, received: u64) -> CallError {
+    if matches!(error, CallError::StreamCut { .. }) {
+        return CallError::StreamCut { received };
+    }
+    error
 }
 
 /// Whether the service counted the answer to its end, below the limit of the request.
@@ -62,10 +75,7 @@ pub(crate) enum Form {
 
 impl Form {
     /// Decided by how the body begins; its content type only if that says nothing.
-    pub(crate) fn of(
-        exchange: &mut Exchange<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<Self, CallError> {
+    pub(crate) fn of(exchange: &mut Exchange, watch: &mut dyn Watch) -> Result<Self, CallError> {
         let is = |kind| exchange.head.is(kind);
         let labelled = match (is("text/event-stream"), is("text/html")) {
             (true, _) => Self::Events,
@@ -95,27 +105,17 @@ impl Form {
 pub fn in_one_piece(
     body: Vec<u8>,
     limit: Option<u64>,
-    mut reader: Box<dyn Stream>,
+    dialect: &dyn Dialect,
     continuation: Option<&str>,
-) -> Result<Answer, Unread> {
-    let mut text = Text::default();
-    reader.message(crate::json::text(&body)?, &mut text)?;
-    let has_end = reader.ending().reason().is_some();
-    let unstated = CallError::BadReply {
-        detail: "it does not say how it ended".into(),
-    };
-    if !has_end && text.is_empty() {
-        return Err(unstated.into());
-    }
-    let mut answer = reader.finish(text.end())?;
-    let Reply {
-        finish_reason,
-        usage,
-        ..
-    } = &answer.reply;
-    let is_whole = has_end || (finish_reason.is_none() && is_counted(usage, limit));
-    if !is_whole {
-        return Err(unstated.into());
+) -> Result<Answer, CallError> {
+    let mut collect = Collect::new(dialect, "");
+    collect.message(&body)?;
+    let (has_end, has_text) = (collect.reason().is_some(), !collect.text.is_empty());
+    let mut answer = collect.answer();
+    if !has_end && (!has_text || !is_counted(&answer.reply.usage, limit)) {
+        return Err(CallError::BadReply {
+            detail: "it does not say how it ended".into(),
+        });
     }
     // The text of a continuation is only the last part.
     if continuation.is_none() {
@@ -124,95 +124,80 @@ pub fn in_one_piece(
     Ok(answer)
 }
 
-/// `before` is the part of the reply that has already arrived. It is reported first, so that
-/// observers see the complete reply, however often it broke off.
-fn read_stream(
-    exchange: &mut Exchange<'_>,
-    stream: Box<dyn Stream>,
-    before: &str,
-    watch: &mut dyn Watch,
-) -> Result<Answer, Unread> {
-    let mut frames = crate::sse::Frames::default();
-    let mut merge = Merging {
-        stream,
-        text: before.to_owned().into(),
-        ended: None,
-    };
-    if !before.is_empty() {
-        watch.progress(Progress::Text(before));
-    }
-    let is_framed = exchange.head.is_framed();
-    let is_whole = loop {
-        let next = match merge.next(exchange, watch) {
-            // The end marker has arrived, so it does not matter what the connection does after it,
-            // or that the time is up.
-            Err(
-                CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. },
-            ) if merge.stream.ending().over().is_some() => Next::Silence,
-            next => next?,
-        };
-        match next {
-            Next::Bytes(bytes) => frames.push(&bytes, |data| merge.event(data, watch))?,
-            Next::End | Next::Silence => {
-                let whole = merge.stream.ending().over().map(|_| merge.text.len());
-                match (frames.finish(|data| merge.event(data, watch)), whole) {
-                    // The same for anything cut off after the end marker.
-                    (
-                        Err(Unread::BrokenOff | Unread::Failed(CallError::BadReply { .. })),
-                        Some(length),
-                    ) => {
-                        merge.text.truncate(length);
-                    }
-                    (ended, _) => ended?,
-                }
-                let ending = merge.stream.ending();
-                break ending.over().is_some()
-                    || (next == Next::End && ending.is_whole_at_end(is_framed));
-            }
-        }
-    };
-    if !is_whole {
-        return Err(Unread::BrokenOff);
-    }
-    let text = merge.text.end().split_off(before.len());
-    Ok(merge.stream.finish(text)?)
-}
-
-/// A streamed reply so far, including the part from before.
-struct Merging {
-    stream: Box<dyn Stream>,
-    text: Text,
+/// A streamed answer so far, including the part from before.
+struct Streamed<'d> {
+    collect: Collect<'d>,
     /// How long to wait for more after the end mark, the length of the text, and since when.
     ended: Option<(Duration, usize, Stopwatch)>,
 }
 
-impl Merging {
-    /// What comes next. Behind the end mark, only more text or another mark begins the wait anew: comments and empty
-    /// events keep a connection open for ever.
-    fn next(
-        &mut self,
-        exchange: &mut Exchange<'_>,
-        watch: &mut dyn Watch,
-    ) -> Result<Next, CallError> {
-        let length = self.text.len();
-        let now = self.stream.ending().over().map(|linger| (linger, length));
-        if self.ended.map(|(linger, length, _)| (linger, length)) != now {
-            self.ended = now.map(|(linger, length)| (linger, length, Stopwatch::start()));
+impl Streamed<'_> {
+    /// Reads to the end of the answer. What has arrived before is reported first, so that observers see the complete reply,
+    /// however often it broke off.
+    fn read(&mut self, exchange: &mut Exchange, watch: &mut dyn Watch) -> Result<(), CallError> {
+        if !self.collect.text.is_empty() {
+            watch.progress(Progress::Text(&self.collect.text));
         }
-        match self
-            .ended
-            .map(|(linger, _, since)| linger.saturating_sub(since.elapsed()))
-        {
-            Some(Duration::ZERO) => Ok(Next::Silence),
-            left => exchange.next(left, watch),
+        let mut frames = Frames::default();
+        while let Some(bytes) = self.next(exchange, watch)? {
+            frames.push(&bytes, |data| self.event(data, watch))?;
+        }
+        let whole = self.collect.is_over().then(|| self.collect.text.len());
+        match (frames.finish(|data| self.event(data, watch)), whole) {
+            // What is cut off after the end mark takes nothing from the answer.
+            (Err(CallError::StreamCut { .. } | CallError::BadReply { .. }), Some(length)) => {
+                self.collect.text.truncate(length);
+            }
+            (ended, _) => ended?,
+        }
+        let is_whole_at_end = || {
+            let is_framed = exchange.head.is_framed();
+            exchange.has_ended() && self.collect.ending.is_whole_at_end(is_framed)
+        };
+        if self.collect.is_over() || is_whole_at_end() {
+            Ok(())
+        } else {
+            Err(CallError::StreamCut { received: 0 })
         }
     }
 
-    fn event(&mut self, data: &str, watch: &mut dyn Watch) -> Result<(), Unread> {
-        let shown = self.text.len();
-        let read = self.stream.take(data, &mut self.text);
-        read.inspect_err(|_| watch.progress(Progress::Body(data.as_bytes())))?;
-        if let Some(delta) = self.text.get(shown..).filter(|delta| !delta.is_empty()) {
+    /// The next bytes; `None` if there are no more, or none are worth the wait. Behind the end mark, only more text or another
+    /// mark begins the wait anew: comments and empty events keep a connection open for ever. It does not matter then what the
+    /// connection does, or that the time is up.
+    fn next(
+        &mut self,
+        exchange: &mut Exchange,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Vec<u8>>, CallError> {
+        let length = self.collect.text.len();
+        let now = self.collect.ending.over().map(|linger| (linger, length));
+        if self.ended.map(|(linger, length, _)| (linger, length)) != now {
+            self.ended = now.map(|(linger, length)| (linger, length, Stopwatch::start()));
+        }
+        let left = self
+            .ended
+            .map(|(linger, _, since)| linger.saturating_sub(since.elapsed()));
+        if left == Some(Duration::ZERO) {
+            return Ok(None);
+        }
+        match exchange.next(left, watch) {
+            Err(
+                CallError::Idle { .. } | CallError::Timeout { .. } | CallError::StreamCut { .. },
+            ) if now.is_some() => Ok(None),
+            next => next,
+        }
+    }
+
+    fn event(&mut self, data: &[u8], watch: &mut dyn Watch) -> Result<(), CallError> {
+        let shown = self.collect.text.len();
+        let read = self.collect.event(data);
+        read.inspect_err(|_| watch.progress(Progress::Body(data)))?;
+        if let Some(delta) = self
+            .collect
+            .text
+            .get(shown..)
+            .filter(|delta| !delta.is_empty())
+        {
             watch.progress(Progress::Text(delta));
         }
         Ok(())

@@ -64,23 +64,23 @@ pub struct Allowance {
 #[expect(missing_docs, reason = "what the texts say is not repeated")]
 pub enum BudgetError {
     /// The maximum number of calls is reached.
-    #[error("{limit} {} made, and there may be no more", if *limit == 1 { "call was" } else { "calls were" })]
+    #[error("the limit of {limit} {} is reached", if *limit == 1 { "call" } else { "calls" })]
     Calls { limit: u64 },
     /// Too few tokens are left.
-    #[error("{spent} of {limit} tokens are used, and the next call may need {need}")]
+    #[error("used {spent} of {limit} tokens, and the next call may need {need}")]
     Tokens { limit: u64, spent: u64, need: u64 },
     /// Too little money is left.
-    #[error("{spent} of {limit} are spent, and the next call may cost {need}")]
+    #[error("spent {spent} of {limit}, and the next call may cost {need}")]
     Cost {
         limit: Money,
         spent: Money,
         need: Money,
     },
     /// A limit on money cannot be enforced if the price is unknown.
-    #[error("the price of this model is unknown, so that the limit of {limit} cannot be kept")]
+    #[error("the price of this model is unknown, so the limit of {limit} cannot be enforced")]
     Unpriced { limit: Money },
     /// The time is over.
-    #[error("the run has taken its {} s", .limit.as_secs())]
+    #[error("the run has reached its limit of {} s", .limit.as_secs())]
     Time { limit: Duration },
 }
 

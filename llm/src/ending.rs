@@ -20,7 +20,7 @@ const LINGER_AFTER_MARK: Duration = Duration::from_millis(100);
     clippy::struct_excessive_bools,
     reason = "each is a fact of its own about the events"
 )]
-pub struct Ending {
+pub(crate) struct Ending {
     reason: Option<String>,
     /// The ids of the first and of the last event that had text or a reason.
     first: Option<String>,
@@ -35,13 +35,13 @@ pub struct Ending {
 
 impl Ending {
     /// Takes the id and the reason of one event, and whether it had text.
-    pub fn take(&mut self, id: &Value, reason: &Value, has_text: bool) {
+    pub(crate) fn take(&mut self, id: &Value, reason: &Value, has_text: bool) {
         let reason = stated(reason);
         if !has_text && reason.is_none() {
             return;
         }
         self.is_contradicted |= has_text && self.is_marked;
-        if let Some(id) = crate::json::word(id) {
+        if let Some(id) = crate::json::word(Some(id)) {
             let is_last = self.last.as_ref() == Some(&id);
             let changed = self.last.is_some() && !is_last;
             self.id_repeated |= is_last || self.first.as_ref() == Some(&id);
@@ -56,23 +56,23 @@ impl Ending {
     }
 
     /// The stream has its own end mark.
-    pub fn mark(&mut self) {
+    pub(crate) fn mark(&mut self) {
         self.is_marked = true;
     }
 
     /// The service's last word for how the reply ended.
-    pub fn reason(&self) -> Option<&str> {
+    pub(crate) fn reason(&self) -> Option<&str> {
         self.reason.as_deref()
     }
 
     /// Whether a faulty gateway has mixed two replies into one: no part of it can be trusted. Others give each event an id of
     /// its own, which never comes again.
-    pub fn is_mixed(&self) -> bool {
+    pub(crate) fn is_mixed(&self) -> bool {
         self.is_contradicted || (self.id_changed && self.id_repeated)
     }
 
     /// Whether the reply is whole wherever its connection breaks, and how long it is worth waiting for more.
-    pub fn over(&self) -> Option<Duration> {
+    pub(crate) fn over(&self) -> Option<Duration> {
         let reason = self.reason.as_deref()?;
         let is_last =
             !self.is_early && (self.has_text || Finish::of_word(reason) != Finish::Complete);
@@ -84,7 +84,7 @@ impl Ending {
     }
 
     /// Whether the reply is whole because its body has ended. Without framing, a broken connection looks like the end.
-    pub fn is_whole_at_end(&self, is_framed: bool) -> bool {
+    pub(crate) fn is_whole_at_end(&self, is_framed: bool) -> bool {
         self.reason.is_some() && (is_framed || !self.is_early)
     }
 }

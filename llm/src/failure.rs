@@ -1,25 +1,205 @@
-//! The errors that services have in common. Each dialect checks for its own errors first.
+//! What the errors of all services mean: one table of their words, then the HTTP status.
 
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::dialect::Service;
 use crate::http::Head;
 use crate::{CallError, Secret};
 
+/// What a service means by its word for an error is what this status says, whatever its own status.
+const MEANT: [(u16, &[&str]); 5] = [
+    (
+        401,
+        &["invalid_api_key", "API_KEY_INVALID", "authentication_error"],
+    ),
+    (
+        402,
+        &[
+            "insufficient_quota",
+            "credit_balance_exhausted",
+            "billing_hard_limit_reached",
+            "billing_not_active",
+            "billing_error",
+        ],
+    ),
+    (403, &["permission_error"]),
+    (404, &["not_found_error", "NOT_FOUND"]),
+    (
+        413,
+        &[
+            "context_length_exceeded",
+            "exceed_context_size_error",
+            "string_above_max_length",
+            "request_too_large",
+        ],
+    ),
+];
+
+/// The same for parts of a message, in lower case: these services have no word for it. With `LiteLLM`'s name, and the code of
+/// the service behind it, whose error it quotes.
+const MEANT_IN_WORDS: [(u16, u16, &[&str]); 3] = [
+    (
+        400,
+        413,
+        &[
+            "input token count",
+            "prompt is too long",
+            "exceed context limit",
+            "contextwindowexceedederror",
+            "context_length_exceeded",
+        ],
+    ),
+    (400, 402, &["credit balance"]),
+    // The account's own limit: it is not lifted by waiting.
+    (429, 402, &["enforced_spend_limit_reached"]),
+];
+
+/// The service refuses to pass the prompt to the model; no status says so.
+const BLOCKED: [&str; 2] = ["content_filter", "content_policy_violation"];
+
+/// The service does not serve this account from this country; the second of them if the status is 400.
+const UNAVAILABLE: [&str; 2] = [
+    "unsupported_country_region_territory",
+    "FAILED_PRECONDITION",
+];
+
+/// The status that should have come first, for an error in the middle of a stream that has no number.
+const IN_STREAM: [(u16, &[&str]); 5] = [
+    (400, &["invalid_prompt", "invalid_request_error"]),
+    (429, &["rate_limit_exceeded", "rate_limit_error"]),
+    (503, &["server_is_overloaded", "slow_down"]),
+    (504, &["timeout_error"]),
+    (529, &["overloaded_error"]),
+];
+
+/// The hour of UTC at which daily quotas are reset: midnight in California, which is an hour earlier in summer. The
+/// `retryDelay` of such an error is that of another quota.
+const NEW_DAY: u64 = 8;
+
+/// What an HTTP status that is no success means.
+pub fn of(head: &Head, body: &[u8], service: &Service) -> CallError {
+    let body = ErrorBody::read(body, &service.key);
+    let words = body.words();
+    let is_one_of = |known: &[&str]| words.iter().any(|word| known.contains(word));
+    let message = body.message.clone();
+    if is_one_of(&BLOCKED) {
+        return CallError::Blocked { message };
+    }
+    if matches!(head.status, 400 | 403) && is_one_of(&UNAVAILABLE) {
+        return CallError::Unavailable { message };
+    }
+    if head.status == 429 && body.names_a_daily_quota() {
+        return CallError::DailyQuota {
+            message,
+            retry_after: until_hour(head, NEW_DAY),
+        };
+    }
+    let said = body.said();
+    let by_word = MEANT.iter().find(|(_, known)| is_one_of(known));
+    let by_message = MEANT_IN_WORDS
+        .iter()
+        .find(|(of, _, parts)| *of == head.status && parts.iter().any(|part| said.contains(part)));
+    let status = match (by_word, by_message) {
+        (Some((status, _)), _) | (_, Some((_, status, _))) => *status,
+        // The path is missing rather than the model, which has the same status: the server's text would mention a model.
+        // Servers of another kind send no word for it, and neither does OpenAI for an address without `/v1`.
+        _ if matches!(head.status, 404 | 405)
+            && (words.is_empty() || service.base.is_origin())
+            && !said.contains("model") =>
+        {
+            return CallError::WrongAddress {
+                base: service.base.join(""),
+                message,
+            };
+        }
+        _ => head.status,
+    };
+    let retry_after = body.retry_delay().or_else(|| retry_after(head));
+    by_status(status, head, service.id.name(), message, retry_after)
+}
+
+/// The status of an error in the middle of a stream: a number in it, or what its word stands for.
+pub(crate) fn status_of(error: &Value) -> u16 {
+    let number = ["code", "status"]
+        .iter()
+        .find_map(|name| error.get(name)?.as_u64());
+    if let Some(status) = number.and_then(|number| number.try_into().ok()) {
+        return status;
+    }
+    let is = |word: &&str| ["code", "type"].iter().any(|name| error[*name] == **word);
+    let known = IN_STREAM.iter().find(|(_, words)| words.iter().any(is));
+    // LM Studio answers every unknown path with 200 and such an error.
+    let is_lost = error
+        .as_str()
+        .is_some_and(|text| text.starts_with("Unexpected endpoint"));
+    known.map_or(if is_lost { 404 } else { 500 }, |(status, _)| *status)
+}
+
+/// What this status says, with the other headers of `head`.
+pub(crate) fn by_status(
+    status: u16,
+    head: &Head,
+    model: &str,
+    message: String,
+    retry_after: Option<Duration>,
+) -> CallError {
+    match status {
+        300..=399 => {
+            let target = head.header("location").unwrap_or_default();
+            let is_whole = target.contains("://");
+            let location = if is_whole {
+                crate::http::origin_of(target)
+            } else {
+                "another path".into()
+            };
+            CallError::Redirected { status, location }
+        }
+        401 => CallError::BadKey { message },
+        402 => CallError::Billing { message },
+        403 => CallError::NoPermission { message },
+        404 => CallError::NotFound {
+            model: model.to_owned(),
+            message,
+        },
+        407 => CallError::Proxy {
+            origin: "the service".into(),
+            message,
+        },
+        413 => CallError::TooLarge { message },
+        429 => CallError::RateLimited {
+            message,
+            retry_after,
+        },
+        503 | 529 => CallError::Overloaded {
+            status,
+            message,
+            retry_after,
+        },
+        // 409 is what OpenAI and Anthropic answer while they wait for a lock. 520 to 524 are from Cloudflare: the service behind it is down or slow.
+        408 | 409 | 500 | 502 | 504 | 520..=524 => CallError::Server {
+            status,
+            message,
+            retry_after,
+        },
+        _ => CallError::BadRequest { status, message },
+    }
+}
+
 /// An error body of any shape.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ErrorBody {
+pub(crate) struct ErrorBody {
     /// The object that describes the error; null where the body is not JSON.
-    pub error: Value,
+    error: Value,
     /// Its message, sanitized for display.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl ErrorBody {
     /// Reads `{"error":{"message":…}}`, the same in an array or as the first event of a stream, `{"error":"…"}`, `{"detail":…}`,
     /// `{"message":…}`, an HTML page, plain text, or nothing. `key` never appears in the message.
-    pub fn read(body: &[u8], key: &Secret) -> Self {
+    pub(crate) fn read(body: &[u8], key: &Secret) -> Self {
         let event = body
             .strip_prefix(b"data:")
             .and_then(|rest| rest.split(|byte| *byte == b'\n').next());
@@ -46,65 +226,41 @@ impl ErrorBody {
         }
     }
 
-    /// A field of the error that holds text.
-    pub fn field(&self, name: &str) -> &str {
-        self.error
-            .get(name)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+    /// Its words for what is wrong: `code`, `type` and `status`, and the `reason` of Google's details.
+    fn words(&self) -> Vec<&str> {
+        let own = ["code", "type", "status"].map(|name| self.error.get(name));
+        let words = own.into_iter().flatten().chain(self.details("reason"));
+        words
+            .filter_map(Value::as_str)
+            .filter(|word| !word.is_empty())
+            .collect()
     }
 
-    /// What the status alone says.
-    pub fn by_status(self, head: &Head, model: &str, retry_after: Option<Duration>) -> CallError {
-        let Self { message, .. } = self;
-        let status = head.status;
-        match status {
-            // LiteLLM's name for it, or the code of the service behind it, whose error it quotes.
-            400 if ["ContextWindowExceededError", "context_length_exceeded"]
-                .iter()
-                .any(|of| message.contains(of)) =>
-            {
-                CallError::TooLarge { message }
-            }
-            300..=399 => {
-                let target = head.header("location").unwrap_or_default();
-                let is_whole = target.contains("://");
-                let location = if is_whole {
-                    crate::http::origin_of(target)
-                } else {
-                    "another path".into()
-                };
-                CallError::Redirected { status, location }
-            }
-            401 => CallError::BadKey { message },
-            402 => CallError::Billing { message },
-            403 => CallError::NoPermission { message },
-            404 => CallError::NotFound {
-                model: model.to_owned(),
-                message,
-            },
-            407 => CallError::Proxy {
-                origin: "the service".into(),
-                message,
-            },
-            413 => CallError::TooLarge { message },
-            429 => CallError::RateLimited {
-                message,
-                retry_after,
-            },
-            503 | 529 => CallError::Overloaded {
-                status,
-                message,
-                retry_after,
-            },
-            // 409 is what OpenAI and Anthropic answer while they wait for a lock. 520 to 524 are from Cloudflare: the service behind it is down or slow.
-            408 | 409 | 500 | 502 | 504 | 520..=524 => CallError::Server {
-                status,
-                message,
-                retry_after,
-            },
-            _ => CallError::BadRequest { status, message },
-        }
+    /// All of it, in lower case.
+    fn said(&self) -> String {
+        format!("{} {}", self.message, self.error).to_ascii_lowercase()
+    }
+
+    fn details<'e>(&'e self, name: &'e str) -> impl Iterator<Item = &'e Value> {
+        let details = self.error.get("details").and_then(Value::as_array);
+        details
+            .into_iter()
+            .flatten()
+            .filter_map(move |detail| detail.get(name))
+    }
+
+    fn names_a_daily_quota(&self) -> bool {
+        self.details("violations")
+            .filter_map(Value::as_array)
+            .flatten()
+            .filter_map(|violation| violation.get("quotaId")?.as_str())
+            .any(|id| id.contains("PerDay"))
+    }
+
+    /// `google.protobuf.Duration`: "34.07s".
+    fn retry_delay(&self) -> Option<Duration> {
+        let delay = self.details("retryDelay").next()?.as_str()?;
+        Duration::try_from_secs_f64(delay.strip_suffix('s')?.parse().ok()?).ok()
     }
 }
 
@@ -125,7 +281,7 @@ fn text_of(body: &str) -> String {
 
 /// How long the service asks us to wait: from `retry-after-ms` or `retry-after` (seconds, or a
 /// date, which is compared with the response's own `date`).
-pub fn retry_after(head: &Head) -> Option<Duration> {
+fn retry_after(head: &Head) -> Option<Duration> {
     if let Some(millis) = head
         .header("retry-after-ms")
         .and_then(|v| v.trim().parse::<f64>().ok())
@@ -141,7 +297,7 @@ pub fn retry_after(head: &Head) -> Option<Duration> {
 }
 
 /// How long from the response's own `date` until this many hours of UTC.
-pub fn until_hour(head: &Head, hour: u64) -> Option<Duration> {
+fn until_hour(head: &Head, hour: u64) -> Option<Duration> {
     const DAY: i64 = 24 * 3600;
     let hour = i64::try_from(hour * 3600).ok()?;
     let left = (hour - http_date(head.header("date")?)?.as_second()).rem_euclid(DAY);
@@ -193,6 +349,14 @@ pub fn clean_message(text: &str, key: &Secret) -> String {
 mod tests {
     use super::*;
 
+    fn service() -> Service {
+        Service {
+            base: "http://localhost".parse().unwrap(),
+            id: "openai/m".parse().unwrap(),
+            key: Secret::default(),
+        }
+    }
+
     fn message(body: &str) -> String {
         ErrorBody::read(body.as_bytes(), &Secret::new("sk-secret-key-xy")).message
     }
@@ -243,9 +407,7 @@ mod tests {
                 status,
                 ..Head::default()
             };
-            ErrorBody::read(b"{}", &Secret::default())
-                .by_status(&head, "m", None)
-                .is_retryable()
+            of(&head, b"{}", &service()).is_retryable()
         };
         let openai_and_anthropic = |status| matches!(status, 408 | 409 | 429 | 500..);
         let genai = |status| matches!(status, 408 | 429 | 500 | 502 | 503 | 504);

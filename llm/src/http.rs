@@ -1,19 +1,17 @@
 //! The HTTP agent of a run.
 //!
 //! A call runs on another thread, so that the caller can check its time limits and Ctrl-C every few
-//! milliseconds, whatever the socket does. The thread is reused, unless its call was abandoned.
-//! Each thread has connections of its own: ending a call early closes its connection and no other, so that the service stops writing, and billing, an
-//! answer that nobody reads.
+//! milliseconds, whatever the socket does. Each call has a connection of its own: ending it early closes that one and no
+//! other, so that the service stops writing, and billing, an answer that nobody reads.
 
+mod call;
 mod exchange;
 mod network;
 mod tls;
-mod worker;
 
-pub use exchange::{Exchange, Head, Next, Stopwatch};
+pub use exchange::{Exchange, Head, Stopwatch};
 pub use network::{Network, NetworkError, PROXY_VARIABLES};
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ureq::config::AutoHeaderValue;
@@ -21,7 +19,6 @@ use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
 
 use self::tls::Tls;
-use self::worker::Worker;
 use crate::{CallError, Watch};
 
 /// Time limits and the maximum size of an answer.
@@ -46,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// What is sent. All attempts of a call share the body.
+/// What is sent.
 #[derive(Debug, Clone)]
 pub struct Post {
     /// The whole address; it never contains the key.
@@ -56,22 +53,20 @@ pub struct Post {
     /// Name and value of the header that carries the key.
     pub key: Option<(&'static str, crate::Secret)>,
     /// JSON; empty for a GET.
-    pub body: Arc<Vec<u8>>,
+    pub body: Vec<u8>,
 }
 
 /// Send and receive buffers of each connection. Large enough for most calls: more memory would be
 /// returned to the system after every call.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Connections, TLS state, certificates and threads, reused throughout the run.
+/// Routes, limits and TLS state, reused throughout the run.
 #[derive(Debug)]
 pub struct Agent {
     network: Network,
     limits: Limits,
     config: ureq::config::Config,
     tls: Tls,
-    /// Those without a call: as many as there were calls at once.
-    idle: Mutex<Vec<Worker>>,
 }
 
 impl Agent {
@@ -100,7 +95,6 @@ impl Agent {
             limits,
             config,
             tls,
-            idle: Mutex::default(),
         }
     }
 
@@ -112,40 +106,21 @@ impl Agent {
     /// Sends `post` and waits until an answer begins. `within` limits the whole attempt.
     pub fn send(
         &self,
-        post: &Post,
+        post: Post,
         within: Option<Duration>,
         watch: &mut dyn Watch,
-    ) -> Result<Exchange<'_>, CallError> {
+    ) -> Result<Exchange, CallError> {
         Exchange::open(self, post, within, watch)
     }
 
-    /// An idle thread with its connections.
-    fn worker(&self) -> Result<Worker, CallError> {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        idle.map_or_else(|| Worker::start(connect(&self.config, &self.tls)), Ok)
+    /// A ureq agent for one call.
+    fn connect(&self) -> ureq::Agent {
+        let connectors =
+            ().chain(ConnectProxyConnector::default())
+                .chain(TcpConnector::default())
+                .chain(self.tls.clone());
+        ureq::Agent::with_parts(self.config.clone(), connectors, DefaultResolver::default())
     }
-
-    /// Takes back a thread whose call has ended.
-    fn keep(&self, worker: Worker) {
-        self.idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(worker);
-    }
-}
-
-/// An agent without connections.
-fn connect(config: &ureq::config::Config, tls: &Tls) -> ureq::Agent {
-    let connectors = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default());
-    ureq::Agent::with_parts(
-        config.clone(),
-        connectors.chain(tls.clone()),
-        DefaultResolver::default(),
-    )
 }
 
 /// The address of a service: `http` or `https`, a host, and a path that all requests are below.
@@ -157,10 +132,10 @@ pub struct BaseUrl(String);
 #[non_exhaustive]
 pub enum BaseUrlError {
     /// It is not an HTTP address.
-    #[error("the base URL is no http or https address")]
+    #[error("the base URL is not an http or https address")]
     NotHttp,
     /// User, password, query or fragment would travel with every request and end up in logs.
-    #[error("the base URL holds a user, a query or a fragment")]
+    #[error("the base URL contains a user, a query or a fragment")]
     Extra,
 }
 
@@ -246,14 +221,14 @@ mod tests {
         ] {
             assert_eq!(
                 base(bad),
-                "the base URL is no http or https address",
+                "the base URL is not an http or https address",
                 "{bad:?}"
             );
         }
         for extra in ["https://u:p@a", "https://a?key=1", "https://a/#x"] {
             assert_eq!(
                 base(extra),
-                "the base URL holds a user, a query or a fragment",
+                "the base URL contains a user, a query or a fragment",
                 "{extra}"
             );
         }

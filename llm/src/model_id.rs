@@ -30,7 +30,9 @@ pub struct ModelId {
 #[non_exhaustive]
 pub enum ModelIdError {
     /// The name is empty, or contains white space or control characters.
-    #[error("`{0}` is no model name: it is empty, or it holds a blank or a control character")]
+    #[error(
+        "`{0}` is not a valid model name: it is empty, or it contains a blank or a control character"
+    )]
     BadName(String),
     /// The provider does not follow from the name.
     #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME or scripted/FILE")]
@@ -156,7 +158,7 @@ mod tests {
             "gemini/a\n",
         ] {
             assert!(
-                check(name).contains("is no model name"),
+                check(name).contains("is not a valid model name"),
                 "{name}: {}",
                 check(name)
             );

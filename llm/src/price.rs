@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
+use std::sync::LazyLock;
 
+pub use jiff::civil::Date as Day;
 use serde::{Deserialize, Serialize};
 
 use crate::{ModelId, Provider, Tier, Usage};
@@ -108,40 +110,6 @@ impl TryFrom<f64> for Money {
 impl From<Money> for f64 {
     fn from(money: Money) -> Self {
         money.as_usd()
-    }
-}
-
-/// A day, `2026-11-21`. Days compare like their text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Day(String);
-
-/// Not a day.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no day such as 2026-11-21")]
-#[non_exhaustive]
-pub struct DayError(String);
-
-impl TryFrom<String> for Day {
-    type Error = DayError;
-
-    fn try_from(text: String) -> Result<Self, DayError> {
-        match text.parse::<jiff::civil::Date>() {
-            Ok(date) if date.to_string() == text => Ok(Self(text)),
-            _ => Err(DayError(text)),
-        }
-    }
-}
-
-impl From<Day> for String {
-    fn from(day: Day) -> Self {
-        day.0
-    }
-}
-
-impl fmt::Display for Day {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -277,7 +245,9 @@ impl Prices {
     /// The table that this version was built with.
     pub fn built_in() -> Self {
         // A test parses the table, so the default is never used in practice.
-        Self::parse(BUILT_IN).unwrap_or_default()
+        static TABLE: LazyLock<Prices> =
+            LazyLock::new(|| Prices::parse(BUILT_IN).unwrap_or_default());
+        TABLE.clone()
     }
 
     /// Reads a table.
@@ -304,7 +274,7 @@ impl Prices {
 
     /// The price of a model on a given day; `None` means unknown, never free. `served` is the model that
     /// answered, if that is known.
-    pub fn of(&self, asked: &ModelId, served: Option<&str>, day: &Day) -> Option<&Price> {
+    pub fn of(&self, asked: &ModelId, served: Option<&str>, day: Day) -> Option<&Price> {
         let of_provider = self
             .by_provider
             .get(asked.provider())
@@ -313,12 +283,12 @@ impl Prices {
     }
 
     /// The price of a model of which only the name is known, as agents report it.
-    pub fn of_name(&self, model: &str, day: &Day) -> Option<&Price> {
+    pub fn of_name(&self, model: &str, day: Day) -> Option<&Price> {
         self.find(model, &self.models, day)
     }
 
-    fn find<'p>(&'p self, model: &str, of_provider: &'p [Price], day: &Day) -> Option<&'p Price> {
-        let holds = |price: &&Price| price.until.as_ref().is_none_or(|until| day <= until);
+    fn find<'p>(&'p self, model: &str, of_provider: &'p [Price], day: Day) -> Option<&'p Price> {
+        let holds = |price: &&Price| price.until.is_none_or(|until| day <= until);
         let model = model.strip_prefix("models/").unwrap_or(model);
         let all = self.own.iter().chain(of_provider);
         all.filter(holds)

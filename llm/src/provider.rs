@@ -40,6 +40,26 @@ pub struct Provider {
     pub prices: Option<Vec<Price>>,
 }
 
+/// How a server of the OpenAI dialect names the output limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputLimit {
+    /// `max_completion_tokens`: OpenAI's own models reject the other one.
+    MaxCompletionTokens,
+    /// `max_tokens`: the only one that many local servers know.
+    MaxTokens,
+}
+
+/// The role that a server of the OpenAI dialect gives the system instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SystemRole {
+    /// OpenAI's own.
+    Developer,
+    /// Every other server's.
+    System,
+}
+
 impl Provider {
     /// The built-in provider with this name.
     pub fn built_in(name: &str) -> Option<&'static Self> {

@@ -15,11 +15,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::failure::by_status;
+use crate::http::Head;
 use crate::provider::SCRIPTED;
 use crate::retry::{Answer, Tried, with_retry};
 use crate::{
-    Attempt, CallError, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request,
-    Retry, Usage, Waited, Watch,
+    Attempt, CallError, Cause, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply,
+    Request, Retry, Usage, Waited, Watch,
 };
 
 /// Separates replies in a plain file.
@@ -110,9 +112,7 @@ impl Scripted {
         let id = ModelId::new(SCRIPTED, &path.to_string_lossy())?;
         Ok(Self {
             id,
-            entries,
-            next: AtomicUsize::new(0),
-            retry: Retry::default(),
+            ..Self::new(entries)
         })
     }
 
@@ -228,86 +228,71 @@ fn plain(text: &str) -> Vec<Entry> {
 fn failure(entry: &Entry) -> Option<CallError> {
     let name = entry.error.as_deref()?;
     let code = ErrorCode::ALL.iter().find(|code| code.as_str() == name)?;
+    let origin = || SCRIPTED.to_owned();
     let message = entry.message.clone();
+    let source = || Cause::from(message.clone());
+    let after = Duration::from_millis(entry.delay_ms);
     let retry_after = entry
         .retry_after_s
         .and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let after = Duration::from_millis(entry.delay_ms);
-    let origin = || "scripted".to_owned();
-    Some(match code {
-        ErrorCode::Connect => CallError::Connect {
-            origin: origin(),
-            source: message.into(),
-        },
-        ErrorCode::Tls => CallError::Tls {
-            origin: origin(),
-            help: "as scripted",
-            source: message.into(),
-        },
-        ErrorCode::ProxyUnreachable => CallError::ProxyUnreachable {
-            proxy: origin(),
-            source: message.into(),
-        },
-        ErrorCode::Proxy => CallError::Proxy {
-            origin: origin(),
-            message,
-        },
-        ErrorCode::Timeout => CallError::Timeout { after },
-        ErrorCode::Idle => CallError::Idle { after },
-        ErrorCode::Cancelled => CallError::Cancelled,
-        ErrorCode::Dropped => CallError::Dropped {
-            origin: origin(),
-            source: message.into(),
-        },
-        ErrorCode::StreamCut => CallError::StreamCut {
-            received: entry.text.len() as u64,
-        },
-        ErrorCode::BadReply => CallError::BadReply { detail: message },
-        ErrorCode::BodyTooLarge => CallError::BodyTooLarge { limit: 0 },
-        ErrorCode::Redirected => CallError::Redirected {
-            status: 302,
-            location: message,
-        },
-        ErrorCode::BadKey => CallError::BadKey { message },
-        ErrorCode::NoPermission => CallError::NoPermission { message },
-        ErrorCode::Unavailable => CallError::Unavailable { message },
-        ErrorCode::WrongAddress => CallError::WrongAddress {
-            base: origin(),
-            message,
-        },
-        ErrorCode::Blocked => CallError::Blocked { message },
-        ErrorCode::NotFound => CallError::NotFound {
-            model: origin(),
-            message,
-        },
-        ErrorCode::RateLimited => CallError::RateLimited {
-            message,
+    let status = |status| {
+        by_status(
+            status,
+            &Head::default(),
+            SCRIPTED,
+            message.clone(),
             retry_after,
-        },
+        )
+    };
+    Some(match code {
+        ErrorCode::BadKey => status(401),
+        ErrorCode::BadRequest => status(400),
+        ErrorCode::Billing => status(402),
+        ErrorCode::NoPermission => status(403),
+        ErrorCode::NotFound => status(404),
+        ErrorCode::Overloaded => status(503),
+        ErrorCode::Proxy => status(407),
+        ErrorCode::RateLimited => status(429),
+        ErrorCode::Redirected => status(302),
+        ErrorCode::Server => status(500),
+        ErrorCode::TooLarge => status(413),
+        ErrorCode::BadReply => CallError::BadReply { detail: message },
+        ErrorCode::Blocked => CallError::Blocked { message },
+        ErrorCode::BodyTooLarge => CallError::BodyTooLarge { limit: 0 },
+        ErrorCode::Cancelled => CallError::Cancelled,
+        ErrorCode::Connect => {
+            let (origin, source) = (origin(), source());
+            CallError::Connect { origin, source }
+        }
         ErrorCode::DailyQuota => CallError::DailyQuota {
             message,
             retry_after,
         },
-        ErrorCode::Billing => CallError::Billing { message },
-        ErrorCode::Overloaded => CallError::Overloaded {
-            status: 503,
-            message,
-            retry_after,
-        },
-        ErrorCode::Server => CallError::Server {
-            status: 500,
-            message,
-            retry_after,
-        },
-        ErrorCode::TooLarge => CallError::TooLarge { message },
-        ErrorCode::BadRequest => CallError::BadRequest {
-            status: 400,
-            message,
-        },
+        ErrorCode::Dropped => {
+            let (origin, source) = (origin(), source());
+            CallError::Dropped { origin, source }
+        }
+        ErrorCode::Idle => CallError::Idle { after },
         ErrorCode::NothingLeft => CallError::NothingLeft { given: 0 },
-        ErrorCode::Setup => CallError::Setup {
-            source: message.into(),
+        ErrorCode::ProxyUnreachable => CallError::ProxyUnreachable {
+            proxy: origin(),
+            source: source(),
         },
+        ErrorCode::Setup => CallError::Setup { source: source() },
+        ErrorCode::StreamCut => CallError::StreamCut {
+            received: entry.text.len() as u64,
+        },
+        ErrorCode::Timeout => CallError::Timeout { after },
+        ErrorCode::Tls => CallError::Tls {
+            origin: origin(),
+            help: "as scripted",
+            source: source(),
+        },
+        ErrorCode::Unavailable => CallError::Unavailable { message },
+        ErrorCode::WrongAddress => {
+            let base = origin();
+            CallError::WrongAddress { base, message }
+        }
     })
 }
 

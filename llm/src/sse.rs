@@ -1,8 +1,6 @@
 //! The framing of server-sent events (WHATWG HTML §9.2.6), of which only `data` is used.
 
-use std::borrow::Cow;
-
-use crate::{CallError, Unread};
+use crate::CallError;
 
 /// The maximum length of an event: no service sends a tenth of this at once.
 const LONGEST_EVENT: usize = 32 << 20;
@@ -13,10 +11,10 @@ const LONGEST_EVENT: usize = 32 << 20;
 /// let mut frames = code_commit_llm::sse::Frames::default();
 /// let mut seen = Vec::new();
 /// for bytes in ["data: o", "ne\r", "\n\r\ndata: two\n\n"] {
-///     frames.push(bytes.as_bytes(), |data| { seen.push(data.to_owned()); Ok(()) })?;
+///     frames.push(bytes.as_bytes(), |data| { seen.push(data.to_vec()); Ok(()) })?;
 /// }
-/// assert_eq!(seen, ["one", "two"]);
-/// # Ok::<(), code_commit_llm::Unread>(())
+/// assert_eq!(seen, [b"one", b"two"]);
+/// # Ok::<(), code_commit_llm::CallError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct Frames {
@@ -32,8 +30,8 @@ impl Frames {
     pub fn push(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(&str) -> Result<(), Unread>,
-    ) -> Result<(), Unread> {
+        mut each: impl FnMut(&[u8]) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         while let Some(first) = bytes.first() {
             if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 bytes = bytes.get(1..).unwrap_or_default();
@@ -55,18 +53,18 @@ impl Frames {
     /// leave it out.
     pub fn finish(
         &mut self,
-        mut each: impl FnMut(&str) -> Result<(), Unread>,
-    ) -> Result<(), Unread> {
+        mut each: impl FnMut(&[u8]) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         if !self.line.is_empty() {
             self.end_line(&mut each)?;
         }
         self.end_event(&mut each)
     }
 
-    fn keep(&mut self, part: &[u8]) -> Result<(), Unread> {
+    fn keep(&mut self, part: &[u8]) -> Result<(), CallError> {
         if self.line.len() + self.data.len() + part.len() > LONGEST_EVENT {
             let detail = format!("an event longer than {LONGEST_EVENT} bytes");
-            return Err(CallError::BadReply { detail }.into());
+            return Err(CallError::BadReply { detail });
         }
         self.line.extend_from_slice(part);
         Ok(())
@@ -76,8 +74,8 @@ impl Frames {
     /// ignored.
     fn end_line(
         &mut self,
-        each: &mut impl FnMut(&str) -> Result<(), Unread>,
-    ) -> Result<(), Unread> {
+        each: &mut impl FnMut(&[u8]) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         let line = std::mem::take(&mut self.line);
         let bom: &[u8] = if std::mem::replace(&mut self.begun, true) {
             b""
@@ -106,31 +104,15 @@ impl Frames {
 
     fn end_event(
         &mut self,
-        each: &mut impl FnMut(&str) -> Result<(), Unread>,
-    ) -> Result<(), Unread> {
+        each: &mut impl FnMut(&[u8]) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         if !std::mem::take(&mut self.has_data) {
             return Ok(());
         }
-        each(&text_of(&self.data))?;
+        each(&self.data)?;
         self.data.clear();
         Ok(())
     }
-}
-
-/// A character may be cut between two events. Its bytes become second halves of surrogate pairs in the escapes of JSON, from
-/// which [`Text`](crate::Text) joins it.
-fn text_of(data: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(data) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::with_capacity(data.len() + 64);
-    for chunk in data.utf8_chunks() {
-        text.push_str(chunk.valid());
-        for byte in chunk.invalid() {
-            text.push_str(&format!("\\udc{byte:02x}"));
-        }
-    }
-    Cow::Owned(text)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// Another process is writing to it.
-    #[error("the journal {} is in use: another code-commit works on this run", path.display())]
+    #[error("the journal {} is in use: another code-commit is working on this run", path.display())]
     InUse { path: PathBuf },
     /// A line is not in this program's format, or its number or hash does not follow from the line
     /// before it.
@@ -126,12 +126,6 @@ impl Journal {
             },
             entries,
         ))
-    }
-
-    /// Whether another process is writing to the journal at `path`. Two clones may share a folder for runs.
-    pub fn is_in_use(path: &Path) -> Result<bool, JournalError> {
-        let file = File::open(path).map_err(|source| io_error("open", path, source))?;
-        Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// All finished lines of the journal at `path`, with the chain of hashes checked.

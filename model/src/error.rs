@@ -42,7 +42,7 @@ pub enum CallError {
         proxy: String,
         source: Cause,
     },
-    #[error("the proxy refused the way to {origin}")]
+    #[error("the proxy refused to connect to {origin}")]
     Proxy {
         /// Scheme, host and port of the service.
         origin: String,
@@ -128,7 +128,7 @@ pub enum CallError {
     #[error("the service rejects the request (HTTP {status}): {message}")]
     BadRequest { status: u16, message: String },
     /// A scripted or recorded model has no further reply.
-    #[error("no reply is left of {given}")]
+    #[error("the script has no reply left ({given} given)")]
     NothingLeft {
         /// The number of replies returned so far.
         given: usize,
@@ -136,27 +136,4 @@ pub enum CallError {
     /// The client could not be set up.
     #[error("cannot start the call")]
     Setup { source: Cause },
-}
-
-/// Why a message cannot be used. Its reader does not know how many bytes of the reply had arrived.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unread {
-    /// It ends in the middle. If the body ends with the connection, nothing else shows that it was
-    /// cut off.
-    #[error("the message breaks off")]
-    BrokenOff,
-    /// It is an error, or not in the expected format.
-    #[error(transparent)]
-    Failed(#[from] CallError),
-}
-
-impl Unread {
-    /// The error for a call of whose answer `received` bytes had arrived.
-    pub fn after(self, received: u64) -> CallError {
-        match self {
-            Self::BrokenOff => CallError::StreamCut { received },
-            Self::Failed(error) => error,
-        }
-    }
 }

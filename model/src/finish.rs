@@ -123,9 +123,11 @@ impl Finish {
             | "cancelled"
             | "error"
             | "failed"
+            | "incomplete"
             | "insufficient_system_resource"
             | "network_error"
             | "not_finished"
+            | "pause_turn"
             | "time_limit"
             | "timeout" => Self::Other,
             "tool_calls" | "function_call" | "tool_use" => Self::ToolCall(ToolCall::Unexpected),
@@ -218,13 +220,13 @@ impl Finish {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Blocked { .. } => {
-                "see what in the prompt the filter may mean and take it out, or choose another model"
+                "remove from the prompt what the filter may object to, or choose another model"
             }
             Self::Filtered { .. } | Self::Refused { .. } => {
-                "ask for it in other words, or choose another model"
+                "rephrase the request, or choose another model"
             }
             Self::Withheld { .. } => {
-                "see what the account may do at the provider, or choose another model"
+                "check the account's permissions at the provider, or choose another model"
             }
             Self::Complete
             | Self::Truncated

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde_json::Value;
 
-use crate::{CallError, Finish, Usage};
+use crate::{Finish, Usage};
 
 /// An answer, complete or not: check [`Reply::finish`] first.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,25 +78,17 @@ impl Reply {
 }
 
 impl Raw {
-    /// A merged answer, whose last string is the empty placeholder for the text; `closing` is what follows it.
-    pub fn merged(answer: &impl Serialize, closing: &str) -> Result<Self, CallError> {
-        let bytes =
-            serde_json::to_vec(answer).map_err(|e| CallError::Setup { source: e.into() })?;
-        Self::around(&bytes, closing).ok_or_else(|| CallError::BadReply {
-            detail: "cannot be merged".into(),
-        })
-    }
+    /// Stands for the text in an answer to [merge](Self::merged).
+    pub const TEXT: &str = "\0the text of the answer\0";
 
-    /// Splits a serialized object whose last string is the empty placeholder for the text;
-    /// `closing` is what follows that string. `None` if the object does not end like that.
-    fn around(object: &[u8], closing: &str) -> Option<Self> {
-        let head = object
-            .strip_suffix(closing.as_bytes())?
-            .strip_suffix(b"\"\"")?;
-        Some(Self::Around {
-            head: head.to_vec(),
-            tail: closing.as_bytes().to_vec(),
-        })
+    /// A merged answer, in which [`Raw::TEXT`] is the text.
+    pub fn merged(answer: &Value) -> Self {
+        let (answer, text) = (answer.to_string(), Value::from(Self::TEXT).to_string());
+        let (head, tail) = answer.split_once(&text).unwrap_or((&answer, ""));
+        Self::Around {
+            head: head.into(),
+            tail: tail.into(),
+        }
     }
 }
 
@@ -112,20 +104,16 @@ impl fmt::Debug for Raw {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_merged_answer_is_one_json_object() {
         let mut reply = Reply::of_text("a \"quoted\"\nline".into());
-        reply.raw = Raw::around(br#"{"id":"x","parts":[{"text":""}]}"#, "}]}").unwrap();
+        reply.raw = Raw::merged(&json!({"id": "x", "parts": [{"text": Raw::TEXT}]}));
         let mut raw = Vec::new();
         reply.write_raw(&mut raw).unwrap();
         insta::assert_snapshot!(String::from_utf8(raw).unwrap(), @r#"{"id":"x","parts":[{"text":"a \"quoted\"\nline"}]}"#);
-    }
-
-    #[test]
-    fn an_object_that_does_not_end_in_the_text_cannot_be_split() {
-        assert_eq!(Raw::around(br#"{"text":"x"}"#, "}"), None);
-        assert_eq!(Raw::around(br#"{"text":""}"#, "}]}"), None);
     }
 }

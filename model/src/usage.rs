@@ -23,6 +23,18 @@ pub struct Usage {
     pub tier: Option<Tier>,
 }
 
+/// What one model used in one turn of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUsage {
+    /// The model's name.
+    pub model: String,
+    /// Its tokens.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// The cost as reported by the agent, in US dollars.
+    pub cost_usd: Option<f64>,
+}
+
 /// A service tier with prices of its own. Nothing here asks for one: an account, or a gateway, may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -140,7 +140,7 @@ impl Wording for ErrorCode {
                 format!("`{subject}` has no file name: `start` belongs to the other fences")
             }
             Self::RemarkInName => format!("`{subject}` has more than a file name on its line"),
-            Self::EditWord => format!("`{subject}` has `{EDIT}` in a form that does not count"),
+            Self::EditWord => format!("`{subject}` has `{EDIT}` in a form that is not recognized"),
             Self::TextAfterMarker => format!("`{subject}` has text on the line of a marker"),
             Self::GluedEnd => format!("`{subject}` is at the end of a line of content"),
             Self::EndLength => {
@@ -152,7 +152,7 @@ impl Wording for ErrorCode {
             Self::TextOutsideHunk => {
                 format!("`{subject}` is in an edit block and belongs to no hunk")
             }
-            Self::HunkMark => format!("`{subject}` is not the mark that has to come here"),
+            Self::HunkMark => format!("`{subject}` is not the mark that is expected here"),
             Self::UnterminatedHunk => {
                 format!("the hunk of `{subject}` does not end before its block does")
             }

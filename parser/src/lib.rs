@@ -8,6 +8,7 @@ mod foreign;
 pub mod habits;
 mod line;
 pub mod marker;
+mod need;
 pub mod partial;
 pub mod proposal;
 mod reply;
@@ -19,6 +20,7 @@ pub mod words;
 pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
 pub use foreign::{Foreign, in_place_of_a_file};
+pub use need::needed;
 pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
 pub use span::Span;
 

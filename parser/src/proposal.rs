@@ -158,13 +158,13 @@ impl Wording for ProposalCode {
             Self::MarkdownFence => "the proposal is wrapped in a Markdown fence".to_owned(),
             Self::Syntax => format!("`{subject}` is not JSON here"),
             Self::CutOff => "the proposal ends too early".to_owned(),
-            Self::TrailingData => "there is something behind the proposal".to_owned(),
-            Self::NotANumber => format!("`{subject}` is not a value of JSON"),
-            Self::BadString => format!("`{subject}` may not stand in a string"),
+            Self::TrailingData => "there is text after the proposal".to_owned(),
+            Self::NotANumber => format!("`{subject}` is not a JSON value"),
+            Self::BadString => format!("`{subject}` is not allowed in a string"),
             Self::WrongType => format!("the value of `{subject}` has the wrong type"),
             Self::UnknownKey => format!("{subject} is not a key of a proposal"),
             Self::MissingKey => format!("`{subject}` is missing"),
-            Self::DuplicateKey => format!("{subject} stands twice in one object"),
+            Self::DuplicateKey => format!("{subject} appears twice in one object"),
             Self::ContentAndEdits => format!("`{subject}` has both `content` and `edits`"),
             Self::NoContent => format!("`{subject}` has no `content`"),
             Self::EmptyEdits => format!("the `edits` of `{subject}` are empty"),
@@ -172,7 +172,7 @@ impl Wording for ProposalCode {
             Self::EmptyWrites => "`writes` is empty".to_owned(),
             Self::EmptyPath => "a file has no path".to_owned(),
             Self::DuplicatePath => format!("`{subject}` is written twice"),
-            Self::BinaryContent => format!("the content of `{subject}` holds a NUL character"),
+            Self::BinaryContent => format!("the content of `{subject}` contains a NUL character"),
             Self::FileTooLarge => format!("the content of `{subject}` is too large"),
             Self::ProposalTooLarge => "the contents are too large together".to_owned(),
         }
@@ -195,14 +195,14 @@ impl Wording for ProposalCode {
             }
             Self::WrongType => "`writes` is a list of objects, every other value is a string",
             Self::ContentAndEdits => "give the whole new content, or edits, but not both",
-            Self::EmptyEdits => "give one edit at least, or the whole new content",
+            Self::EmptyEdits => "give at least one edit, or the whole new content",
             Self::EmptySearch => {
                 "repeat the lines that the new ones go next to, or give the whole new content"
             }
             Self::UnknownKey | Self::MissingKey | Self::DuplicateKey | Self::NoContent => {
                 "give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`"
             }
-            Self::EmptyWrites => "propose one file at least",
+            Self::EmptyWrites => "propose at least one file",
             Self::EmptyPath => "give the path relative to the root of the repository",
             Self::DuplicatePath => "give each file once, with its final content",
             Self::BinaryContent => "propose files of text only",

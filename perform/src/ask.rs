@@ -9,7 +9,7 @@ pub(crate) use quota::flag_value;
 
 use std::time::Duration;
 
-use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Note, Problem, Stored, Unanswered};
+use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Line, Problem, Stored, Unanswered};
 use code_commit_llm::{CallError, Model, ModelId, Reply, Request, Waited, Watch};
 use code_commit_logging::millis;
 use code_commit_runner::Cancel;
@@ -197,7 +197,7 @@ impl Asker<'_> {
             model: model.id().to_string(),
         });
         let other = Some(model.id()).filter(|id| *id != self.model.id());
-        record.note(&Note::Asked(Asked {
+        record.note(&Line::Asked(Asked {
             round,
             model: other.map(ToString::to_string),
             prompt: prompt.clone(),

@@ -3,36 +3,27 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use code_commit_changes::ChangeEngine;
 use code_commit_engine::Built;
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
-use code_commit_runner::{Cancel, Captured, Command, Confinement, Ended, Env, Limits, Output};
+use code_commit_runner::{Cancel, Captured, Command, Ended, Output};
 
 use crate::Event;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
-use crate::trial::{Broken, overlay, tell_about};
+use crate::trial::{Broken, CommandSettings};
 
 /// The command that decides whether the work is done.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct BuildCommand {
     /// Program and arguments, run at the root; never a shell line.
     pub argv: Vec<OsString>,
-    /// Its complete environment.
-    pub env: Env,
-    /// Time limit; what is left of the run's time if that is less.
-    pub timeout: Option<Duration>,
-    /// Output limits.
-    pub limits: Limits,
-    /// What it can see and touch.
-    pub confinement: Confinement,
-    /// What it may not change, relative to the root; restored if it does.
-    pub sealed: Vec<PathBuf>,
+    /// How it runs.
+    pub settings: CommandSettings,
 }
 
 impl BuildCommand {
@@ -47,7 +38,7 @@ impl BuildCommand {
         record: &mut Record,
     ) -> Result<Built, Fault> {
         record.tell(&Event::BuildBegins { round });
-        let deadline = self.timeout.into_iter().chain(spending.time_left()).min();
+        let deadline = self.settings.deadline(spending);
         let (output, broken) = self.once(file, (guard, changes), (cancel, deadline), record)?;
         Ok(Built {
             round,
@@ -77,12 +68,11 @@ impl BuildCommand {
         });
         let command = Command {
             deadline,
-            limits: self.limits,
-            ..Command::new(&self.argv, guard.root(), self.env.clone())
+            limits: self.settings.limits,
+            ..Command::new(&self.argv, guard.root(), self.settings.env.clone())
         };
         let mut lost: Option<io::Error> = None;
-        let mut confinement = self.confinement.clone();
-        confinement.access.view = overlay(changes)?;
+        let confinement = self.settings.confined(changes)?;
         let ran = code_commit_runner::run(&command, &confinement, cancel, &mut |_, bytes| {
             if let Err(error) = log.write_all(bytes) {
                 lost.get_or_insert(error);
@@ -105,7 +95,7 @@ impl BuildCommand {
         if let Some(broken) = &broken {
             broken.tell(true, record)?;
         }
-        tell_about("build", &output, &self.confinement, &self.env, record)?;
+        self.settings.tell_about("build", &output, record)?;
         Ok((output, broken))
     }
 }

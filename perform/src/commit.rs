@@ -11,8 +11,9 @@ use std::time::SystemTime;
 use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Live,
-    NotCommitted, Note, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest,
+    HoldsFor, Line, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Restore, Restored,
+    Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -77,7 +78,7 @@ impl World for CommitWorld<'_> {
         self.settle()?;
         self.account.end(self.record.folder().path())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Note::Ended {
+        Ok(self.record.note(&Line::Ended {
             outcome: outcome.clone(),
             holds_for,
         })?)
@@ -119,7 +120,15 @@ impl Live<Ask> for CommitWorld<'_> {
 }
 
 impl Live<Apply> for CommitWorld<'_> {
-    fn perform(&mut self, Apply { round, reply, seen }: &Apply) -> Result<ApplyAnswer, Fault> {
+    fn perform(
+        &mut self,
+        Apply {
+            round,
+            reply,
+            seen,
+            need_bytes,
+        }: &Apply,
+    ) -> Result<ApplyAnswer, Fault> {
         self.cancel_point()?;
         let round = *round;
         let folder = self.record.folder().clone();
@@ -136,6 +145,7 @@ impl Live<Apply> for CommitWorld<'_> {
         let shown = Shown::Prompts {
             codebase: &self.codebase,
             seen,
+            need_bytes: *need_bytes,
         };
         match self.rules.take_in(reply, shown, &undo)? {
             Intake::Applied {
@@ -253,6 +263,24 @@ impl Live<Commit> for CommitWorld<'_> {
 }
 
 impl CommitWorld<'_> {
+    /// A world without a build, limits, or anything to be shown.
+    pub fn new(record: Record, rules: Rules, model: Rc<dyn Model>, cancel: Cancel) -> Self {
+        Self {
+            record,
+            rules,
+            model,
+            asking: Asking::default(),
+            build: BuildCommand::default(),
+            account: ChangeEngine::default(),
+            codebase: Arc::default(),
+            layout: Layout::NumberFirst,
+            said_log: None,
+            commits: None,
+            holds_for: Box::new(|_, _| HoldsFor::default()),
+            cancel,
+        }
+    }
+
     /// Opens the account and runs the build, in a view of the tree if the system allows one.
     fn build_accounted(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
         match self.build_once(round, file)? {
@@ -274,7 +302,7 @@ impl CommitWorld<'_> {
     }
 
     fn build_once(&mut self, round: u32, file: &str) -> Result<Result<Built, Fault>, Fault> {
-        self.account.sealed.clone_from(&self.build.sealed);
+        self.account.sealed.clone_from(&self.build.settings.sealed);
         let run = self.record.folder().path();
         let warning = self.account.open(&self.rules.guard, run)?;
         self.warn(warning)?;

@@ -40,15 +40,20 @@ impl Commits {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let last = format!("Run: {name}");
-        let made = self.git.commit_since(self.since.as_deref(), &last);
-        match made.map_err(Fault::Git)? {
-            Some(commit) => Ok(committed(Some(commit))),
-            None => {
-                let message = format!("{message}\n\n{last}\n");
-                commit(&self.git, root, record, account, &message)
-            }
+        let message = format!("{message}\n\nRun: {name}\n");
+        match self.made(&message)? {
+            Some(made) => Ok(made),
+            None => commit(&self.git, root, record, account, &message),
         }
+    }
+
+    /// The commit that the run made before it was killed, by the last line of its message.
+    pub(crate) fn made(&self, message: &str) -> Result<Option<CommitAnswer>, Fault> {
+        let last = message.lines().next_back().unwrap_or_default();
+        let made = self.git.commit_since(self.since.as_deref(), last);
+        Ok(made
+            .map_err(Fault::Git)?
+            .map(|commit| committed(Some(commit))))
     }
 }
 

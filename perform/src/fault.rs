@@ -18,7 +18,7 @@ pub enum Fault {
     #[error("interrupted")]
     Interrupted,
     /// The prompt holds a key: it is not sent.
-    #[error("the prompt of round {round} holds an API key and was not sent")]
+    #[error("the prompt of round {round} contains an API key and was not sent")]
     KeyInPrompt { round: u32 },
     /// The record could not be kept.
     #[error(transparent)]

@@ -10,6 +10,7 @@
 
 mod edits;
 mod nearest;
+mod needed;
 mod prefix;
 mod proposal;
 mod remarks;
@@ -97,7 +98,7 @@ impl Intake {
             .for_each(|problem| report.push_str(&format!("- {}\n", problem.message)));
         let more = problems.len().saturating_sub(MOST_TOLD);
         if more > 0 {
-            report.push_str(&format!("- and {more} more of the kind.\n"));
+            report.push_str(&format!("- and {more} more of this kind.\n"));
         }
         Self::Rejected {
             problems,
@@ -128,6 +129,15 @@ impl Rules {
         };
         if let Some(problem) = unusable(answer) {
             return Ok(Intake::rejected(vec![problem], said));
+        }
+        if let Shown::Prompts {
+            codebase,
+            need_bytes: most @ 1..,
+            ..
+        } = shown
+            && let Some(paths) = code_commit_parser::needed(text)
+        {
+            return Ok(self.show_needed(&paths, codebase, most));
         }
         let reply = match parsed {
             Ok(reply) => reply,
@@ -285,7 +295,7 @@ fn unusable(answer: &Reply) -> Option<Problem> {
         code: "key-in-reply".to_owned(),
         path: None,
         line: None,
-        message: "The reply holds an API key. Write no keys into files.".to_owned(),
+        message: "The reply contains an API key. Do not write keys into files.".to_owned(),
     })
 }
 

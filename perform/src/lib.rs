@@ -11,7 +11,6 @@ mod intake;
 mod order;
 mod places;
 mod record;
-mod record_only;
 mod reserve;
 mod sets;
 mod spending;
@@ -29,11 +28,11 @@ pub use commits::Commits;
 pub use fault::Fault;
 pub use identity::{HoldsNow, identity};
 pub use intake::{InPrompt, Intake, Rules, Shown, Taken};
-pub use order::{BASELINE, Baseline, CommandSettings, OrderWorld};
+pub use order::{BASELINE, Baseline, OrderWorld};
 pub use record::{
     JOURNAL, OtherFormat, Past, RECORD_FORMAT, RUN_JSON, Record, RecordError, output_text,
     same_format,
 };
-pub use record_only::{RecordOnly, RecordOnlyFault};
 pub use sets::{folders_to_undo, is_recorded, sha256_on_disk, undo_folders};
 pub use spending::Spending;
+pub use trial::CommandSettings;

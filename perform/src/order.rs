@@ -6,5 +6,4 @@ mod command;
 mod world;
 
 pub use baseline::{BASELINE, Baseline};
-pub use command::CommandSettings;
 pub use world::OrderWorld;

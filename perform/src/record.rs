@@ -10,7 +10,7 @@ use std::path::Path;
 
 use code_commit_changes::BACKUP;
 use code_commit_engine::{
-    Apply, Build, Measure, Note, Problem, Recorded, Request as _, Stored, Text, Write,
+    Apply, Build, Line, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ impl Record {
             observer,
         };
         if past.is_torn {
-            record.note(&Note::Resumed {
+            record.note(&Line::Resumed {
                 kept: past.answers.len(),
             })?;
         }
@@ -127,11 +127,11 @@ impl Record {
 
     /// Writes an intermediate event to the journal, then tells the observer. When the end is in the journal, what
     /// led to it is on disk.
-    pub fn note(&mut self, note: &Note) -> Result<(), RecordError> {
-        if matches!(note, Note::Ended { .. }) {
+    pub fn note(&mut self, note: &Line) -> Result<(), RecordError> {
+        if matches!(note, Line::Ended { .. }) {
             self.sync()?;
         }
-        if matches!(note, Note::Resumed { .. }) {
+        if matches!(note, Line::Resumed { .. }) {
             // Those of answers that do not hold any more are made again.
             self.sets.clear();
         }
@@ -192,7 +192,7 @@ impl Record {
             return Ok(());
         }
         self.warned.push(warning.clone());
-        let noted = self.note(&Note::Warned {
+        let noted = self.note(&Line::Warned {
             warning: warning.clone(),
         });
         self.tell(&Event::Warning(&warning));
@@ -269,7 +269,7 @@ mod tests {
         for path in ["a", "b", "c"] {
             record.answer(&restored(path), false).unwrap();
         }
-        record.note(&Note::Resumed { kept: 1 }).unwrap();
+        record.note(&Line::Resumed { kept: 1 }).unwrap();
         record.answer(&restored("d"), false).unwrap();
         let past = Past::read(folder.path()).unwrap();
         assert_eq!(past.answers, [restored("a"), restored("d")]);

@@ -197,7 +197,7 @@ impl Spending {
     }
 
     fn price(&self, asked: &ModelId, served: Option<&str>) -> Option<&Price> {
-        self.prices.of(asked, served, self.today.as_ref()?)
+        self.prices.of(asked, served, self.today?)
     }
 
     /// Replies from a file cost nothing, whatever the name of the model.

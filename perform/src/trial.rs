@@ -1,14 +1,16 @@
 //! A command that decides something: what it changed of what decides is put back, and it has failed.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use code_commit_changes::{ChangeEngine, Folders};
 use code_commit_engine::Problem;
 use code_commit_guard::Guard;
-use code_commit_runner::{Confinement, Env, Output, View};
+use code_commit_runner::{Confinement, Env, Limits, Output, View};
 
 use crate::fault::Fault;
 use crate::record::{Record, RecordError};
+use crate::spending::Spending;
 
 /// Code of the hint on how to widen the sandbox.
 const SANDBOX: &str = "sandbox";
@@ -61,7 +63,7 @@ impl Broken {
             self.happened()
         };
         let message = match &self.kept {
-            Some(folder) => format!("{said}; what was there is in {}", folder.display()),
+            Some(folder) => format!("{said}; the old content is in {}", folder.display()),
             None => said,
         };
         record.warn(Problem {
@@ -73,24 +75,60 @@ impl Broken {
     }
 }
 
-/// The overlay for the next command, if it works in one.
-pub(crate) fn overlay(changes: &ChangeEngine) -> Result<Option<View>, Fault> {
-    let folders = changes.overlay()?;
-    Ok(folders.map(|Folders { upper, work }| View { upper, work }))
+/// How the commands of a run that decide something are run.
+#[derive(Debug, Clone)]
+pub struct CommandSettings {
+    /// Their complete environment.
+    pub env: Env,
+    /// Time limit of each; what is left of the run's time if that is less.
+    pub timeout: Option<Duration>,
+    /// Output limits of each.
+    pub limits: Limits,
+    /// What they can see and touch.
+    pub confinement: Confinement,
+    /// What they may not change, relative to the root; restored if one does.
+    pub sealed: Vec<PathBuf>,
 }
 
-/// Records and reports what the user should know about a finished command, apart from its end.
-pub(crate) fn tell_about(
-    what: &str,
-    output: &Output,
-    confinement: &Confinement,
-    env: &Env,
-    record: &mut Record,
-) -> Result<(), RecordError> {
-    for message in code_commit_runner::withheld(what, output, confinement, env) {
-        record.warn(Problem::new(SANDBOX, message))?;
+impl Default for CommandSettings {
+    /// Without a sandbox.
+    fn default() -> Self {
+        Self {
+            env: Env::default(),
+            timeout: None,
+            limits: Limits::default(),
+            confinement: Confinement::off(),
+            sealed: Vec::new(),
+        }
     }
-    survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
+}
+
+impl CommandSettings {
+    pub(crate) fn deadline(&self, spending: &Spending) -> Option<Duration> {
+        self.timeout.into_iter().chain(spending.time_left()).min()
+    }
+
+    /// The sandbox of the next command, which works in the overlay if there is one.
+    pub(crate) fn confined(&self, changes: &ChangeEngine) -> Result<Confinement, Fault> {
+        let mut confinement = self.confinement.clone();
+        let folders = changes.overlay()?;
+        confinement.access.view = folders.map(|Folders { upper, work }| View { upper, work });
+        Ok(confinement)
+    }
+
+    /// Records and reports what the user should know about a finished command, apart from its end.
+    pub(crate) fn tell_about(
+        &self,
+        what: &str,
+        output: &Output,
+        record: &mut Record,
+    ) -> Result<(), RecordError> {
+        let withheld = code_commit_runner::withheld(what, output, &self.confinement, &self.env);
+        for message in withheld {
+            record.warn(Problem::new(SANDBOX, message))?;
+        }
+        survivors(output.survivors_left).map_or(Ok(()), |warning| record.warn(warning))
+    }
 }
 
 /// Warns of processes that outlive the command because they could not be ended.
@@ -101,7 +139,8 @@ fn survivors(left: usize) -> Option<Problem> {
         _ => format!("{left} processes that it started"),
     };
     let message = format!(
-        "the command is over, but {those} could not be ended: another user's, or stuck in the kernel"
+        "the command has ended, but {those} could not be killed: they \
+         belong to another user, or are stuck in the kernel"
     );
     Some(Problem::new("survivors", message))
 }
@@ -115,7 +154,6 @@ mod tests {
     use code_commit_runner::{Captured, Ended};
     use std::cell::RefCell;
     use std::rc::Rc;
-    use std::time::Duration;
 
     #[derive(Default)]
     struct Warnings(Vec<String>);
@@ -145,14 +183,9 @@ mod tests {
                 survivors_left,
                 refused: Vec::new(),
             };
-            tell_about(
-                "build",
-                &output,
-                &Confinement::off(),
-                &Env::default(),
-                &mut record,
-            )
-            .unwrap();
+            CommandSettings::default()
+                .tell_about("build", &output, &mut record)
+                .unwrap();
         }
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;

@@ -4,6 +4,8 @@
 const MOST_BYTES_OF_DIFFS: usize = 64 << 10;
 /// Of the end of a build's output, which names the error.
 const MOST_BYTES_OF_OUTPUT: usize = 16 << 10;
+/// Before the words.
+const WORDS: &str = "# What to do now\n\n";
 
 /// What the finished run was, and what is to be different.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +56,14 @@ pub fn query(of: &FollowUp<'_>) -> String {
             end.trim_end()
         ));
     }
-    text.push_str(&format!("\n# What to do now\n\n{}\n", words.trim()));
+    text.push_str(&format!("\n{WORDS}{}\n", words.trim()));
     text
+}
+
+/// What the person said in such a query; `None` if it is none.
+#[must_use]
+pub fn words(query: &str) -> Option<&str> {
+    query.rsplit_once(WORDS).map(|(_, words)| words)
 }
 
 fn changes(diffs: &[(String, String)]) -> String {

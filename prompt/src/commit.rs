@@ -2,14 +2,19 @@
 
 use std::ops::Range;
 
+use code_commit_parser::fence::NEED;
+
 use crate::edits::{self, Form};
 use crate::header::{LONGER_HEADERS, PLAIN, dashes};
+use crate::rollup::is_partial;
 use crate::{push_last_part, push_part};
 
 const PROJECT_STRUCTURE: &str = include_str!("../text/commit/project-structure.md");
 const MODIFICATION_INSTRUCTIONS: &str = include_str!("../text/commit/modification-instructions.md");
 const INITIAL_QUERY: &str = include_str!("../text/commit/initial-query.md");
 const REPAIR_QUERY: &str = include_str!("../text/commit/repair-query.md");
+
+const NEED_FILES: &str = include_str!("../text/commit/need.md");
 
 /// Precedes the output of the last build if the reply after it was not used.
 const LAST_BUILD: &str = "Before that reply, build.sh had printed:\n";
@@ -180,6 +185,9 @@ fn push_rules(text: &mut String, task: &Task<'_>) {
     text.push('\n');
     if task.form == Form::Edits {
         push_part(text, &edits::lesson());
+    }
+    if is_partial(task.codebase) {
+        push_part(text, &NEED_FILES.replace("{NEED}", NEED));
     }
 }
 

@@ -8,6 +8,7 @@ pub mod implement;
 pub mod order;
 pub mod phase;
 pub mod rollup;
+pub mod select;
 pub mod spec;
 
 /// Appends a part and a blank line. Parts are copied as they are, except that a missing newline at

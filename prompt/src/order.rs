@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde::{Deserialize, Serialize};
+
 use crate::edits::Form;
 use crate::header::{LONGER_HEADERS, PLAIN, dashes};
 use crate::{push_last_part, push_part};
@@ -25,7 +27,8 @@ pub struct Task<'a> {
 }
 
 /// A file that may be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Allowed {
     /// Relative to the root.
     pub path: String,
@@ -34,7 +37,8 @@ pub struct Allowed {
 }
 
 /// A file whose content is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Context {
     /// Relative to the root.
     pub path: String,

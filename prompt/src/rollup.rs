@@ -224,6 +224,23 @@ pub fn files(codebase: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// Whether a roll-up of ours shows some files not at all, or as outlines.
+#[must_use]
+pub fn is_partial(codebase: &str) -> bool {
+    headers(codebase).any(|(header, _)| !matches!(header, Header::File(_)))
+}
+
+/// Whether a roll-up of ours names a file that it does not show whole.
+#[must_use]
+pub fn lists(codebase: &str, path: &str) -> bool {
+    let line = format!("  {path}  ");
+    headers(codebase).any(|(header, content)| match header {
+        Header::File(_) => false,
+        Header::Outline(outlined) => outlined == path,
+        Header::List => content.lines().any(|one| one.starts_with(&line)),
+    })
+}
+
 /// What a header of a roll-up announces.
 enum Header<'c> {
     File(&'c str),

@@ -100,15 +100,13 @@ impl RepoError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Git { .. } => "run git status there",
-            Self::Reftable { .. } => {
-                "have git keep them as files: git refs migrate --ref-format=files"
-            }
+            Self::Reftable { .. } => "convert them to files: git refs migrate --ref-format=files",
             Self::Damaged { .. } => {
                 "repair it (git fsck, git status), or move it away to begin a new one"
             }
-            Self::Io { .. } => "see that it is a folder of yours",
+            Self::Io { .. } => "make sure that you own this folder",
             Self::NotMadeHere { .. } => {
-                "look at what is in it and move it away; take it out of git if it is tracked"
+                "inspect its content and move it away; remove it from git if it is tracked"
             }
         }
     }

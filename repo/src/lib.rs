@@ -301,7 +301,7 @@ fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
         }
         if gix::discover::is_git(&git).is_ok() {
             return Err(format!(
-                "{} could not be read when it was looked for",
+                "{} could not be read while the repository was being located",
                 git.display()
             ));
         }

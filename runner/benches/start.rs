@@ -18,7 +18,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use code_commit_runner::{
-    Access, Cancel, Command, Confinement, Env, Rung, View, helper, run, survey,
+    Access, Backend, Cancel, Command, Confinement, Env, View, helper, run, survey,
 };
 
 fn main() -> ExitCode {
@@ -38,18 +38,18 @@ fn measure() {
     std::fs::create_dir(&tree).unwrap();
     let working = survey(None)
         .into_iter()
-        .filter_map(|(rung, works)| works.ok().map(|()| rung));
-    let rungs: Vec<Rung> = [Rung::Off].into_iter().chain(working).collect();
+        .filter_map(|(backend, works)| works.ok().map(|()| backend));
+    let backends: Vec<Backend> = [Backend::Off].into_iter().chain(working).collect();
     let command = Command::new(["/bin/true"], &tree, Env::default());
     let cancel = Cancel::new().unwrap();
 
-    let views: Vec<Rung> = rungs
+    let views: Vec<Backend> = backends
         .iter()
         .copied()
-        .filter(|rung| rung.has_views())
+        .filter(|backend| backend.has_views())
         .collect();
 
-    let mut times = vec![Vec::new(); 1 + rungs.len() + views.len()];
+    let mut times = vec![Vec::new(); 1 + backends.len() + views.len()];
     for _ in 0..rounds {
         times[0].push(timed(|| {
             let mut plain = std::process::Command::new("/bin/true");
@@ -59,9 +59,9 @@ fn measure() {
                 .status()
                 .unwrap();
         }));
-        let run_in = |rung, view| {
+        let run_in = |backend, view| {
             let confinement = Confinement {
-                rung,
+                backend,
                 access: Access {
                     tree: tree.clone(),
                     view,
@@ -76,18 +76,18 @@ fn measure() {
                 );
             })
         };
-        let (bare, with_view) = times[1..].split_at_mut(rungs.len());
-        for (rung, times) in rungs.iter().zip(bare) {
-            times.push(run_in(*rung, None));
+        let (bare, with_view) = times[1..].split_at_mut(backends.len());
+        for (backend, times) in backends.iter().zip(bare) {
+            times.push(run_in(*backend, None));
         }
-        for (rung, times) in views.iter().zip(with_view) {
+        for (backend, times) in views.iter().zip(with_view) {
             let layer = tempfile::tempdir_in(folder.path()).unwrap();
-            times.push(run_in(*rung, Some(view_in(layer.path()))));
+            times.push(run_in(*backend, Some(view_in(layer.path()))));
         }
     }
-    let bare = rungs.iter().map(ToString::to_string);
+    let bare = backends.iter().map(ToString::to_string);
     let names = ["plain spawn".to_owned()].into_iter().chain(bare);
-    let names = names.chain(views.iter().map(|rung| format!("{rung}, view")));
+    let names = names.chain(views.iter().map(|backend| format!("{backend}, view")));
     println!(
         "{rounds} rounds, spawn to nothing left, ms\n{:16} {:>8} {:>8}",
         "", "median", "min"

@@ -1,4 +1,4 @@
-//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a rung: for manual trials, and for the tests that
+//! Runs `RUNG TREE PROGRAM [ARGUMENT…]` in the sandbox of a backend: for manual trials, and for the tests that
 //! kill the harness itself.
 
 #![expect(

@@ -142,8 +142,6 @@ pub enum Leftovers {
     /// namespace (every sandbox but Landlock) they die with the command anyway. What they print after `run`
     /// has returned is discarded.
     Keep,
-    /// They are the user's own and nothing of ours: an editor that stays open. Only without a sandbox.
-    Leave,
 }
 
 /// Which process group a command is in.

@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// More than 1,500 lines: the ladder of sandboxes is half of them, and no rung means anything without
+// More than 1,500 lines: the ladder of sandboxes is half of them, and no backend means anything without
 // the process handling that all share.
 
 mod cancel;
@@ -39,7 +39,7 @@ pub use proxy::{AddressRange, AllowedHost, Refusal, RefusedHost};
 pub use reap::{Swept, sweep};
 pub use resolve::{Differs, differing, shows};
 pub use run::run;
-pub use sandbox::access::{Access, Confinement, Mode, Rung, View};
+pub use sandbox::access::{Access, Backend, Confinement, Mode, View};
 pub use sandbox::{Containers, helper, helper_is};
 pub use temporary::{TemporaryFolder, remove_left, temporary_folder};
 pub use trusted::{NoProgram, Programs};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{Captured, Ended, RefusedHost, Rung};
+use crate::{Backend, Captured, Ended, RefusedHost};
 
 /// The result of a command: how it ended, and the part of its output that is kept in memory.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub struct Output {
     /// after two seconds (stuck in a system call), including the command itself.
     pub survivors_left: usize,
     /// The hosts that it looked up or asked the proxy for, and did not reach, in the order of the first time; at most 32.
-    /// Only with [`Rung::Namespaces`].
+    /// Only with [`Backend::Namespaces`].
     pub refused: Vec<RefusedHost>,
 }
 
@@ -69,15 +69,15 @@ pub enum RunError {
     #[error("cannot follow the command")]
     Wait { source: io::Error },
     /// The system does not allow a view of this tree; the command did not run. Without the view it may.
-    #[error("no view of the tree could be made: {message}")]
+    #[error("cannot make an overlay of the tree: {message}")]
     View {
         /// The message, in one line.
         message: String,
     },
     /// The sandbox could not be set up; the command did not run.
-    #[error("the {rung} sandbox could not be set up: {message}")]
+    #[error("the {backend} sandbox could not be set up: {message}")]
     Sandbox {
-        rung: Rung,
+        backend: Backend,
         /// The message, in one line.
         message: String,
     },

@@ -11,14 +11,14 @@ use self::memory::Memory;
 pub(crate) use self::memory::forget;
 use crate::temporary::in_temporary;
 use crate::{
-    Access, Cancel, Command, Confinement, Ended, Env, Mode, Rung, TemporaryFolder, run,
+    Access, Backend, Cancel, Command, Confinement, Ended, Env, Mode, TemporaryFolder, run,
     temporary_folder,
 };
 
 /// A trial that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-impl Rung {
+impl Backend {
     /// What it consists of, in words.
     pub fn parts(self) -> &'static str {
         match self {
@@ -35,8 +35,8 @@ impl Rung {
 /// The sandbox that will be in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probed {
-    /// Which rung.
-    pub rung: Rung,
+    /// Which backend.
+    pub backend: Backend,
     /// One line for the user: which sandbox is in force, and why.
     pub why: String,
     /// The address of the daemon that answered, if it is not the default.
@@ -44,17 +44,17 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// The rung that `mode` prefers, untried: [`works`] tries it with what commands can access. `None` for a container, for
+    /// The backend that `mode` prefers, untried: [`works`] tries it with what commands can access. `None` for a container, for
     /// no sandbox, and if this process may open too few files for any.
     pub fn preferred(mode: Mode) -> Option<Self> {
-        let rung = match mode {
-            Mode::Auto | Mode::Namespaces => Rung::Namespaces,
-            Mode::Landlock => Rung::Landlock,
+        let backend = match mode {
+            Mode::Auto | Mode::Namespaces => Backend::Namespaces,
+            Mode::Landlock => Backend::Landlock,
             Mode::Docker | Mode::Off => return None,
         };
         has_descriptors().then(|| Self {
-            rung,
-            why: why(rung, mode, &[]),
+            backend,
+            why: why(backend, mode, &[]),
             docker_host: None,
         })
     }
@@ -64,7 +64,7 @@ impl Probed {
     pub fn confine(&self, access: Access) -> Confinement {
         let docker_host = self.docker_host.clone();
         Confinement {
-            rung: self.rung,
+            backend: self.backend,
             access: Access {
                 docker_host,
                 ..access
@@ -73,11 +73,11 @@ impl Probed {
     }
 }
 
-/// Why one rung does not work here.
+/// Why one backend does not work here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
-    /// Which rung.
-    pub rung: Rung,
+    /// Which backend.
+    pub backend: Backend,
     /// What went wrong, in one line.
     pub why: String,
 }
@@ -100,10 +100,10 @@ pub enum NoSandbox {
     TooFewFiles,
 }
 
-/// If one rung was requested by name, the others were not tried and are not mentioned.
+/// If one backend was requested by name, the others were not tried and are not mentioned.
 fn what_failed(reasons: &[Reason]) -> String {
     match reasons {
-        [Reason { rung, why }] => format!("the sandbox {rung} does not work here ({why})"),
+        [Reason { backend, why }] => format!("the sandbox {backend} does not work here ({why})"),
         _ => format!("no sandbox works here: {}", list(reasons)),
     }
 }
@@ -111,20 +111,20 @@ fn what_failed(reasons: &[Reason]) -> String {
 fn list(reasons: &[Reason]) -> String {
     let each: Vec<_> = reasons
         .iter()
-        .map(|Reason { rung, why }| format!("{rung} ({why})"))
+        .map(|Reason { backend, why }| format!("{backend} ({why})"))
         .collect();
     each.join(", ")
 }
 
-/// Runs `true` in each rung that `mode` allows, the strongest first, and returns the first that
+/// Runs `true` in each backend that `mode` allows, the strongest first, and returns the first that
 /// works. `docker_host` is the address of the daemon, if it is not the default.
 pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbox> {
-    let rungs: &[Rung] = match mode {
-        Mode::Auto => &[Rung::Namespaces, Rung::Landlock],
-        Mode::Namespaces => &[Rung::Namespaces],
-        Mode::Landlock => &[Rung::Landlock],
-        Mode::Docker => &[Rung::Docker],
-        Mode::Off => &[Rung::Off],
+    let backends: &[Backend] = match mode {
+        Mode::Auto => &[Backend::Namespaces, Backend::Landlock],
+        Mode::Namespaces => &[Backend::Namespaces],
+        Mode::Landlock => &[Backend::Landlock],
+        Mode::Docker => &[Backend::Docker],
+        Mode::Off => &[Backend::Off],
     };
     // Distinguished from a machine without sandboxes: otherwise a weaker one would be used, or the
     // user would be advised to use none.
@@ -132,17 +132,17 @@ pub fn probe(mode: Mode, docker_host: Option<&OsStr>) -> Result<Probed, NoSandbo
         return Err(NoSandbox::TooFewFiles);
     }
     let mut reasons = Vec::new();
-    for &rung in rungs {
-        match trial(rung, docker_host) {
+    for &backend in backends {
+        match trial(backend, docker_host) {
             Ok(()) => {
-                let why = why(rung, mode, &reasons);
+                let why = why(backend, mode, &reasons);
                 return Ok(Probed {
-                    rung,
+                    backend,
                     why,
                     docker_host: docker_host.map(OsStr::to_owned),
                 });
             }
-            Err(why) => reasons.push(Reason { rung, why }),
+            Err(why) => reasons.push(Reason { backend, why }),
         }
     }
     Err(NoSandbox::Nowhere {
@@ -161,7 +161,7 @@ fn has_descriptors() -> bool {
         .is_ok()
 }
 
-/// How to make namespaces, the strongest rung, work.
+/// How to make namespaces, the strongest backend, work.
 pub fn how_to_get_namespaces() -> String {
     better(|name| std::fs::read_to_string(format!("/proc/sys/{name}")).ok())
 }
@@ -191,15 +191,15 @@ fn better(setting: impl Fn(&str) -> Option<String>) -> String {
     }
 }
 
-/// Tries every rung, for `doctor`.
-pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Rung, Result<(), String>)> {
-    [Rung::Namespaces, Rung::Landlock, Rung::Docker]
-        .map(|rung| (rung, trial(rung, docker_host)))
+/// Tries every backend, for `doctor`.
+pub fn survey(docker_host: Option<&OsStr>) -> Vec<(Backend, Result<(), String>)> {
+    [Backend::Namespaces, Backend::Landlock, Backend::Docker]
+        .map(|backend| (backend, trial(backend, docker_host)))
         .into()
 }
 
-fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
-    if rung == Rung::Off {
+fn trial(backend: Backend, docker_host: Option<&OsStr>) -> Result<(), String> {
+    if backend == Backend::Off {
         return Ok(());
     }
     let folder = folder().map_err(|error| format!("cannot make a folder: {error}"))?;
@@ -209,7 +209,7 @@ fn trial(rung: Rung, docker_host: Option<&OsStr>) -> Result<(), String> {
     };
     access.docker_host = docker_host.map(OsStr::to_owned);
     std::fs::create_dir(&access.tree).map_err(|error| format!("cannot make a folder: {error}"))?;
-    run_true(&Confinement { rung, access })
+    run_true(&Confinement { backend, access })
 }
 
 /// The name contains the owner, because a user who does not wait for a trial leaves the folder
@@ -250,8 +250,8 @@ fn failed(ended: Ended, text: &str) -> String {
     why
 }
 
-fn why(rung: Rung, mode: Mode, reasons: &[Reason]) -> String {
-    let what = rung.parts();
+fn why(backend: Backend, mode: Mode, reasons: &[Reason]) -> String {
+    let what = backend.parts();
     match (mode, reasons.first()) {
         (Mode::Auto, None) => format!("{what} (the strongest on this machine)"),
         (Mode::Auto, Some(Reason { why, .. })) => {
@@ -287,11 +287,11 @@ mod tests {
 
     #[test]
     fn of_a_sandbox_that_was_asked_for_nothing_is_said_about_the_others() {
-        let failed = |mode, rungs: &[Rung]| {
-            let reasons = rungs
+        let failed = |mode, backends: &[Backend]| {
+            let reasons = backends
                 .iter()
-                .map(|&rung| Reason {
-                    rung,
+                .map(|&backend| Reason {
+                    backend,
                     why: "why".to_owned(),
                 })
                 .collect();
@@ -303,23 +303,23 @@ mod tests {
                 + "; "
                 + &hint(mode)
         };
-        insta::assert_snapshot!(failed(Mode::Docker, &[Rung::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
-        insta::assert_snapshot!(failed(Mode::Landlock, &[Rung::Namespaces, Rung::Landlock]), @"no sandbox works here: namespaces (why), landlock (why); do this; use Linux 6.2 or newer with Landlock enabled, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Docker, &[Backend::Docker]), @"the sandbox docker does not work here (why); do this; start the Docker daemon, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
+        insta::assert_snapshot!(failed(Mode::Landlock, &[Backend::Namespaces, Backend::Landlock]), @"no sandbox works here: namespaces (why), landlock (why); do this; use Linux 6.2 or newer with Landlock enabled, or use the strongest that works with `--sandbox auto`, or run without protection with `--sandbox off`");
     }
 
     #[test]
     fn a_weaker_sandbox_is_named_with_what_keeps_the_strongest_from_working() {
-        let reason = |rung| Reason {
-            rung,
+        let reason = |backend| Reason {
+            backend,
             why: "why".to_owned(),
         };
-        let failed = [reason(Rung::Namespaces)];
-        let said = |rung, mode, reasons| {
-            why(rung, mode, reasons).replace(&how_to_get_namespaces(), "HINT")
+        let failed = [reason(Backend::Namespaces)];
+        let said = |backend, mode, reasons| {
+            why(backend, mode, reasons).replace(&how_to_get_namespaces(), "HINT")
         };
-        insta::assert_snapshot!(said(Rung::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
-        insta::assert_snapshot!(said(Rung::Landlock, Mode::Auto, &failed), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (namespaces do not work here: why); for the strongest sandbox, HINT");
-        insta::assert_snapshot!(said(Rung::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (asked for)");
+        insta::assert_snapshot!(said(Backend::Namespaces, Mode::Auto, &[]), @"namespaces and seccomp (the strongest on this machine)");
+        insta::assert_snapshot!(said(Backend::Landlock, Mode::Auto, &failed), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (namespaces do not work here: why); for the strongest sandbox, HINT");
+        insta::assert_snapshot!(said(Backend::Landlock, Mode::Landlock, &[]), @"Landlock and seccomp; no loopback, no /tmp of its own, nothing new at the top of the tree (asked for)");
     }
 
     #[test]
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn the_daemon_that_answered_runs_the_commands() {
         let probed = Probed {
-            rung: Rung::Docker,
+            backend: Backend::Docker,
             why: String::new(),
             docker_host: Some("unix:///a".into()),
         };

@@ -1,6 +1,6 @@
 //! Finds the program that a command names, before anything starts.
 //!
-//! Doing this first distinguishes "not found" from "not executable" in the same way for every rung:
+//! Doing this first distinguishes "not found" from "not executable" in the same way for every backend:
 //! a sandbox that cannot start its command only exits with some code.
 
 use std::ffi::{OsStr, OsString};

@@ -2,8 +2,9 @@
 //!
 //! This process is a child subreaper: a process that loses its parent becomes our child, however
 //! often it forks or calls `setsid`. So a command's processes are all children that were not there
-//! before, with all their descendants, except for children that another thread started in the
-//! meantime (those share our process group and session, and do not carry the run's marker).
+//! before, with all their descendants, except for those of another command that runs at the same time
+//! (which carry its marker) and for children that another thread started in the meantime (which share our
+//! process group and session, and do not carry the run's marker).
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -66,15 +67,9 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Makes this process a subreaper and records its current children. With `Leave`, what loses its parent belongs to
-    /// whoever it would belong to without us, and so does all that it starts later.
-    pub(crate) fn begin(
-        marker: String,
-        container: Option<Container>,
-        leftovers: Leftovers,
-    ) -> std::io::Result<Self> {
-        let reaper = (leftovers != Leftovers::Leave).then(rustix::process::getpid);
-        rustix::process::set_child_subreaper(reaper)?;
+    /// Makes this process a subreaper and records its current children.
+    pub(crate) fn begin(marker: String, container: Option<Container>) -> std::io::Result<Self> {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
         let before = if has_no_children() {
             BTreeSet::new()
         } else {
@@ -100,9 +95,8 @@ impl Mark {
         let mut marks = marks();
         marks.retain(|mark| mark.marker != self.marker);
         self.root = None;
-        match leftovers {
-            Leftovers::Sweep | Leftovers::Leave => {}
-            Leftovers::Keep => marks.push(self.clone()),
+        if leftovers == Leftovers::Keep {
+            marks.push(self.clone());
         }
     }
 
@@ -153,7 +147,9 @@ impl Mark {
         if has_no_children() {
             return Vec::new();
         }
-        let commands: Vec<i32> = marks()
+        let mut others = marks().clone();
+        others.retain(|mark| mark.marker != self.marker);
+        let commands: Vec<i32> = others
             .iter()
             .chain([self])
             .filter_map(|mark| mark.root)
@@ -172,7 +168,8 @@ impl Mark {
         };
         let mut found = Vec::new();
         for child in children.into_iter().filter_map(Process::read) {
-            if self.root != Some(child.pid) && !self.owns(&child, &harness) {
+            let is_ours = self.root == Some(child.pid) || self.owns(&child, &harness);
+            if !is_ours || others.iter().any(|other| other.has_marked(&child)) {
                 continue;
             }
             if child.is_dead && !commands.contains(&child.pid) {
@@ -183,11 +180,17 @@ impl Mark {
         found
     }
 
+    /// Whether it is the command itself, or says that the command started it.
+    fn has_marked(&self, child: &Process) -> bool {
+        self.root == Some(child.pid)
+            || child.variable(crate::RUN_MARKER).as_ref() == Some(&self.marker)
+    }
+
     fn owns(&self, child: &Process, harness: &Process) -> bool {
         !self.before.contains(&child.pid)
             && (child.group != harness.group
                 || child.session != harness.session
-                || child.variable(crate::RUN_MARKER).as_ref() == Some(&self.marker)
+                || self.has_marked(child)
                 || child.seccomp_filters() > harness.seccomp_filters())
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::programs_in;
 use crate::sandbox::Visible;
-use crate::{Confinement, Env, Rung};
+use crate::{Backend, Confinement, Env};
 
 /// Programs by which builds begin.
 const TOOLS: [&str; 26] = [
@@ -26,7 +26,7 @@ pub struct Differs {
 
 /// The tools in `PATH` that a command with this environment would not find, or find elsewhere.
 pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
-    if confinement.rung == Rung::Off {
+    if confinement.backend == Backend::Off {
         return Vec::new();
     }
     let seen = Visible::behind(&confinement.access);
@@ -48,5 +48,5 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
 
 /// Whether a sandboxed command can see a file of the host, given by its canonical path.
 pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.rung == Rung::Off || Visible::behind(&confinement.access).has(file)
+    confinement.backend == Backend::Off || Visible::behind(&confinement.access).has(file)
 }

@@ -23,16 +23,14 @@ const STARTS: usize = 3;
 /// Runs one command to its end and leaves no process behind.
 ///
 /// `live` receives each piece of output as it arrives; while it is busy, nothing else happens, and
-/// the deadline is not checked. Only one command runs at a time; a second caller waits. A failing
-/// command is not an error: see [`Output::ended`].
+/// the deadline is not checked. Any number of commands may run at once. A failing command is not an
+/// error: see [`Output::ended`].
 pub fn run(
     command: &Command,
     confinement: &Confinement,
     cancel: &Cancel,
     live: &mut dyn FnMut(Stream, &[u8]),
 ) -> Result<Output, RunError> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut output = run_now(command, confinement, cancel, live);
     for _ in 1..STARTS {
         if !matches!(&output, Err(RunError::Sandbox { message, .. }) if sandbox::may_start_again(message))
@@ -54,7 +52,7 @@ fn run_now(
     live: &mut dyn FnMut(Stream, &[u8]),
 ) -> Result<Output, RunError> {
     let _layers = sandbox::lock_caches(confinement).map_err(|error| RunError::Sandbox {
-        rung: confinement.rung,
+        backend: confinement.backend,
         message: format!("cannot lock the layers of caches: {error}"),
     })?;
     let begun = now();
@@ -62,7 +60,7 @@ fn run_now(
     let mut pump = Pump::new(command.limits, live);
     let ends = connect(command, &mut pump)?;
     if cancel.is_set() {
-        // For example, while waiting for its turn. Whoever set the flag may be about to exit.
+        // Whoever set the flag may be about to exit.
         return Ok(output(
             Ended::Interrupted,
             Swept::default(),
@@ -71,7 +69,7 @@ fn run_now(
             Vec::new(),
         ));
     }
-    let mut running = match start(command, confinement, ends)? {
+    let mut running = match alone(|| start(command, confinement, ends))? {
         Ok(running) => running,
         Err(ended) => {
             return Ok(output(ended, Swept::default(), pump, begun, Vec::new()));
@@ -81,7 +79,7 @@ fn run_now(
     let find = || running.processes();
     let watch = Watch::new(&find, command.limits.resources);
     let stop = pump.run(running.handle(), cancel, end, watch);
-    let (status, swept) = running.end(command.leftovers, stop.as_ref().ok());
+    let (status, swept) = alone(|| running.end(command.leftovers, stop.as_ref().ok()));
     let drained = pump.drain(now() + DRAIN);
     if command.leftovers == Leftovers::Keep {
         pump.hear_out();
@@ -113,6 +111,14 @@ fn run_now(
         begun,
         running.aftercare.refused(),
     ))
+}
+
+/// No other command starts or ends meanwhile: one that starts inherits limits and descriptors that this process has
+/// for it alone, and one that ends could not tell it from its own leftovers.
+fn alone<T>(start_or_end: impl FnOnce() -> T) -> T {
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    start_or_end()
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::command::Group;
-use crate::{Command, Confinement, Ended, RefusedHost, RunError, Rung, TemporaryFolder};
+use crate::{Backend, Command, Confinement, Ended, RefusedHost, RunError, TemporaryFolder};
 
 pub(crate) mod access;
 mod caches;
@@ -55,24 +55,24 @@ pub(crate) fn prepare(
     marker: &str,
     group: Group,
 ) -> Result<Launch<Aftercare>, RunError> {
-    let rung = &confinement.rung;
-    let access = &rung.limited(&confinement.access);
-    let launch = match rung {
-        Rung::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
-        Rung::Landlock | Rung::Docker if access.has_proxy() => {
+    let backend = &confinement.backend;
+    let access = &backend.limited(&confinement.access);
+    let launch = match backend {
+        Backend::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
+        Backend::Landlock | Backend::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
-        Rung::Namespaces => namespaces::prepare(command, access, marker, group)
+        Backend::Namespaces => namespaces::prepare(command, access, marker, group)
             .map(|own| own.and(Aftercare::Namespaces)),
-        Rung::Landlock => {
+        Backend::Landlock => {
             landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock))
         }
-        Rung::Docker => {
+        Backend::Docker => {
             docker::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Docker))
         }
     };
     launch.map_err(|message| RunError::Sandbox {
-        rung: *rung,
+        backend: *backend,
         message,
     })
 }
@@ -93,7 +93,7 @@ impl Aftercare {
                 ) =>
             {
                 Err(RunError::Sandbox {
-                    rung: Rung::Namespaces,
+                    backend: Backend::Namespaces,
                     message: error.to_string(),
                 })
             }
@@ -120,7 +120,7 @@ impl Aftercare {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
             Self::Namespaces(control) => control.read(status),
             Self::Docker(_) => docker::read(status, &text()).map_err(|message| RunError::Sandbox {
-                rung: Rung::Docker,
+                backend: Backend::Docker,
                 message,
             }),
         }
@@ -136,7 +136,7 @@ pub fn helper() -> Option<ExitCode> {
         Some(helper::OUTER) => Some(namespaces::outer(words)),
         Some(helper::FIRST) => Some(namespaces::first(words)),
         Some(_) | None => {
-            helper_is("/proc/self/exe");
+            helper_is(helper::find());
             close_fds::set_fds_cloexec(3, &[]);
             None
         }

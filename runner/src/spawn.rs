@@ -120,13 +120,11 @@ pub(crate) fn start(
     let mut inner = command.clone();
     inner.argv = argv;
     let marker = next_marker();
-    if command.leftovers != Leftovers::Leave {
-        inner.env.set(RUN_MARKER, &marker);
-    }
+    inner.env.set(RUN_MARKER, &marker);
     let group = ends.group;
     let launch = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
-    let mark = Mark::begin(marker, launch.container.clone(), command.leftovers)
+    let mark = Mark::begin(marker, launch.container.clone())
         .map_err(|source| RunError::Wait { source })?;
     match spawn(launch, ends, command.limits.resources)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
@@ -348,7 +346,7 @@ impl Running {
         }
         let mut swept = match leftovers {
             Leftovers::Sweep => self.mark.end(self.group),
-            Leftovers::Keep | Leftovers::Leave => Swept::default(),
+            Leftovers::Keep => Swept::default(),
         };
         let status = self.wait();
         swept.left += usize::from(matches!(status, Ok(None)));

@@ -80,7 +80,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Access, AllowedHost, Captured, Rung};
+    use crate::{Access, AllowedHost, Backend, Captured};
 
     #[test]
     fn refused_hosts_are_told_with_their_reasons_and_the_flags_that_open_them() {
@@ -144,7 +144,7 @@ mod tests {
                 ..Access::new(tree.path(), &Env::default())
             };
             let confinement = Confinement {
-                rung: Rung::Namespaces,
+                backend: Backend::Namespaces,
                 access,
             };
             withheld("build", &output, &confinement, &env).concat()

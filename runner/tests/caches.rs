@@ -10,14 +10,14 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use code_commit_runner::{Access, Cancel, Confinement, RunError, Rung, run};
+use code_commit_runner::{Access, Backend, Cancel, Confinement, RunError, run};
 use rustix::fs::{FlockOperation, flock};
 use support::{Scratch, works};
 
-/// The rungs that can mount layers.
-fn rungs() -> impl Iterator<Item = Rung> {
-    works(Rung::Namespaces)
-        .then_some(Rung::Namespaces)
+/// The backends that can mount layers.
+fn backends() -> impl Iterator<Item = Backend> {
+    works(Backend::Namespaces)
+        .then_some(Backend::Namespaces)
         .into_iter()
 }
 
@@ -41,10 +41,10 @@ fn access(scratch: &Scratch, layers: &str) -> Access {
     }
 }
 
-fn sh(scratch: &Scratch, rung: Rung, access: Access, line: &str) -> String {
+fn sh(scratch: &Scratch, backend: Backend, access: Access, line: &str) -> String {
     let mut command = scratch.command(&["sh", "-c", line]);
     command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
-    let confinement = Confinement { rung, access };
+    let confinement = Confinement { backend, access };
     run(
         &command,
         &confinement,
@@ -59,7 +59,7 @@ const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
 
 #[test]
 fn a_project_sees_what_it_wrote_and_nobody_else_does() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         let change = "cd ~; echo new > .cargo/registry/src/lib.rs; rm .cargo/registry/src/old.rs
             echo fetched > .npm/_cacache/index; mv .cargo/registry/src/lib.rs .cargo/registry/src/moved.rs";
@@ -67,30 +67,30 @@ fn a_project_sees_what_it_wrote_and_nobody_else_does() {
             network: true,
             ..access(&scratch, "one")
         };
-        assert_eq!(sh(&scratch, rung, fetching, change), "", "{rung}");
+        assert_eq!(sh(&scratch, backend, fetching, change), "", "{backend}");
         assert_eq!(
-            sh(&scratch, rung, access(&scratch, "one"), LOOK),
+            sh(&scratch, backend, access(&scratch, "one"), LOOK),
             "new\nfetched\nregistry\n",
-            "{rung}"
+            "{backend}"
         );
-        let elsewhere = sh(&scratch, rung, access(&scratch, "other"), LOOK);
+        let elsewhere = sh(&scratch, backend, access(&scratch, "other"), LOOK);
         assert!(
             elsewhere.starts_with("the user's\nthe user's\ncat: "),
-            "{rung}: {elsewhere}"
+            "{backend}: {elsewhere}"
         );
         let crates = scratch.at("home/.cargo/registry/src");
         for name in ["lib.rs", "old.rs"] {
             assert_eq!(
                 fs::read_to_string(crates.join(name)).unwrap(),
                 "the user's\n",
-                "{rung}"
+                "{backend}"
             );
         }
-        assert_eq!(fs::read_dir(crates).unwrap().count(), 2, "{rung}");
+        assert_eq!(fs::read_dir(crates).unwrap().count(), 2, "{backend}");
         assert_eq!(
             fs::read_dir(scratch.at("home")).unwrap().count(),
             2,
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -98,7 +98,7 @@ fn a_project_sees_what_it_wrote_and_nobody_else_does() {
 /// The layers are in the state folder, which is below the tree: a command sees them through neither.
 #[test]
 fn layers_in_the_tree_are_hidden_and_a_view_of_it_changes_nothing() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         let view = |name: &str| {
             let [upper, work] =
@@ -118,30 +118,30 @@ fn layers_in_the_tree_are_hidden_and_a_view_of_it_changes_nothing() {
         };
         sh(
             &scratch,
-            rung,
+            backend,
             fetching,
             "echo fetched > ~/.npm/_cacache/index",
         );
         let seen = sh(
             &scratch,
-            rung,
+            backend,
             within("two"),
             "cat ~/.npm/_cacache/index; ls -A .git/caches",
         );
-        assert_eq!(seen, "fetched\n", "{rung}");
+        assert_eq!(seen, "fetched\n", "{backend}");
         assert!(
             fs::read_dir(scratch.at("views/one/upper"))
                 .unwrap()
                 .next()
                 .is_none(),
-            "{rung}"
+            "{backend}"
         );
     }
 }
 
 #[test]
 fn a_second_command_waits_for_the_layers() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         fs::create_dir(scratch.at("one")).unwrap();
         let held = File::open(scratch.at("one")).unwrap();
@@ -155,7 +155,7 @@ fn a_second_command_waits_for_the_layers() {
             scope.spawn(|| {
                 sh(
                     &scratch,
-                    rung,
+                    backend,
                     access(&scratch, "one"),
                     "echo ran >> src/order",
                 )
@@ -166,7 +166,7 @@ fn a_second_command_waits_for_the_layers() {
         assert_eq!(
             fs::read_to_string(scratch.at("tree/src/order")).unwrap(),
             "released\nran\n",
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -174,7 +174,7 @@ fn a_second_command_waits_for_the_layers() {
 /// Unmounting any other would write the whole file system back, and the command would wait for it.
 #[test]
 fn nothing_is_synced_when_a_layer_is_unmounted() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         for _ in 0..2 {
             let fetching = Access {
@@ -183,14 +183,14 @@ fn nothing_is_synced_when_a_layer_is_unmounted() {
             };
             let mounts = sh(
                 &scratch,
-                rung,
+                backend,
                 fetching,
                 "grep ' - overlay ' /proc/self/mountinfo",
             );
-            assert!(mounts.lines().count() > 5, "{rung}: {mounts}");
+            assert!(mounts.lines().count() > 5, "{backend}: {mounts}");
             assert!(
                 mounts.lines().all(|line| line.contains("volatile")),
-                "{rung}: {mounts}"
+                "{backend}: {mounts}"
             );
         }
     }
@@ -198,7 +198,7 @@ fn nothing_is_synced_when_a_layer_is_unmounted() {
 
 #[test]
 fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         let fetch = |layers: &str| {
             let fetching = Access {
@@ -207,7 +207,7 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
             };
             sh(
                 &scratch,
-                rung,
+                backend,
                 fetching,
                 "mkdir -m 0 ~/.npm/_cacache/shut; echo fetched > ~/.npm/_cacache/index",
             )
@@ -215,7 +215,7 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
         let look = |layers: &str| {
             sh(
                 &scratch,
-                rung,
+                backend,
                 access(&scratch, layers),
                 "cat ~/.npm/_cacache/index 2>&1",
             )
@@ -235,32 +235,32 @@ fn what_may_not_have_reached_the_disk_before_the_machine_stopped_is_thrown_away(
                 .unwrap();
         };
         let begun = SystemTime::now();
-        assert_eq!(fetch("one"), "", "{rung}");
+        assert_eq!(fetch("one"), "", "{backend}");
         move_in_time(["one", "two"], begun + Duration::from_hours(1));
-        assert_eq!([look("two"), look("two")], ["fetched\n"; 2], "{rung}");
+        assert_eq!([look("two"), look("two")], ["fetched\n"; 2], "{backend}");
         move_in_time(["two", "three"], begun - Duration::from_hours(1));
         assert!(
             look("three").contains("No such file"),
-            "{rung}: {}",
+            "{backend}: {}",
             look("three")
         );
-        assert_eq!(fetch("three"), "", "{rung}");
-        assert_eq!(look("three"), "fetched\n", "{rung}");
+        assert_eq!(fetch("three"), "", "{backend}");
+        assert_eq!(look("three"), "fetched\n", "{backend}");
     }
 }
 
 /// Without layers, the caches of cargo are there to read.
 #[test]
 fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
-    for rung in [Rung::Landlock, Rung::Docker]
+    for backend in [Backend::Landlock, Backend::Docker]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
         let scratch = user();
         let mut command = scratch.command(&["sh", "-c", "echo new > $CARGO_HOME/registry/new"]);
         command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
         let confinement = Confinement {
-            rung,
+            backend,
             access: access(&scratch, "one"),
         };
         let output = run(
@@ -272,24 +272,27 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
         .unwrap();
         assert!(
             !output.success() && !scratch.at("one").exists(),
-            "{rung}: {}",
+            "{backend}: {}",
             output.text()
         );
-        assert!(!scratch.at("home/.cargo/registry/new").exists(), "{rung}");
+        assert!(
+            !scratch.at("home/.cargo/registry/new").exists(),
+            "{backend}"
+        );
     }
 }
 
 /// What is in the way of the layers is found out by a trial, and a trial that was made is not made again.
 #[test]
 fn that_a_sandbox_works_is_remembered_until_it_does_not() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = user();
         let mut access = access(&scratch, "state/layers");
         access.memory = Some(scratch.at("state"));
-        let confinement = Confinement { rung, access };
-        let memory = scratch.at(&format!("state/{rung}-works"));
+        let confinement = Confinement { backend, access };
+        let memory = scratch.at(&format!("state/{backend}-works"));
         code_commit_runner::works(&confinement).unwrap();
-        assert!(memory.is_file(), "{rung}");
+        assert!(memory.is_file(), "{backend}");
         let upper = scratch.at("state/layers/upper");
         fs::remove_dir_all(&upper).unwrap();
         fs::write(&upper, "").unwrap();
@@ -299,7 +302,7 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
             ..confinement.access.clone()
         };
         code_commit_runner::works(&Confinement {
-            rung,
+            backend,
             access: other,
         })
         .unwrap_err();
@@ -311,9 +314,9 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
         );
         assert!(
             matches!(ran, Err(RunError::Sandbox { .. })),
-            "{rung}: {ran:?}"
+            "{backend}: {ran:?}"
         );
-        assert!(!memory.exists(), "{rung}");
+        assert!(!memory.exists(), "{backend}");
         code_commit_runner::works(&confinement).unwrap_err();
     }
 }

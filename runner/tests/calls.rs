@@ -2,15 +2,15 @@
 
 mod support;
 
-use code_commit_runner::Rung;
-use support::{Scratch, rungs};
+use code_commit_runner::Backend;
+use support::{Scratch, backends};
 
 #[test]
 fn a_call_that_is_on_no_list_does_not_exist() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = Scratch::new();
         scratch.compile("calls");
-        let [unlisted, forbidden] = if rung == Rung::Off {
+        let [unlisted, forbidden] = if backend == Backend::Off {
             ["done", "ESRCH"]
         } else {
             ["ENOSYS", "EPERM"]
@@ -18,12 +18,12 @@ fn a_call_that_is_on_no_list_does_not_exist() {
         let expected = format!(
             "getppid: done\nget_mempolicy: {unlisted}\nset_mempolicy: {unlisted}\nkcmp: {forbidden}\n"
         );
-        let told = scratch.sh(rung, "./src/calls").text();
+        let told = scratch.sh(backend, "./src/calls").text();
         // Docker before version 23 does not know which error to give.
         let older = expected.replace("ENOSYS", "EPERM");
         assert!(
-            told == expected || (rung == Rung::Docker && told == older),
-            "{rung}: {told}"
+            told == expected || (backend == Backend::Docker && told == older),
+            "{backend}: {told}"
         );
     }
 }

@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use code_commit_runner::{Containers, Rung, remove_orphans};
+use code_commit_runner::{Backend, Containers, remove_orphans};
 use support::{DOCKER, Scratch, helper, processes_with, works};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
@@ -25,11 +25,15 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A harness whose command, in the sandbox of this rung, has reported that it is ready; and its output.
-fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufReader<ChildStdout>>) {
+/// A harness whose command, in the sandbox of this backend, has reported that it is ready; and its output.
+fn harness(
+    scratch: &Scratch,
+    backend: Backend,
+    argv: &[&str],
+) -> (Child, Lines<BufReader<ChildStdout>>) {
     let mut harness = Command::new(helper());
     harness
-        .arg(rung.to_string())
+        .arg(backend.to_string())
         .arg(scratch.at("tree"))
         .args(argv);
     harness.envs(std::env::var_os(DOCKER).map(|host| ("DOCKER_HOST", host)));
@@ -37,7 +41,7 @@ fn harness(scratch: &Scratch, rung: Rung, argv: &[&str]) -> (Child, Lines<BufRea
     let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines();
     assert!(
         lines.any(|line| line.unwrap() == "ready"),
-        "{rung} {argv:?}"
+        "{backend} {argv:?}"
     );
     (harness, lines)
 }
@@ -60,14 +64,18 @@ fn a_killed_harness_leaves_nothing_behind_in_namespaces_or_in_a_container() {
     let _turn = turn();
     let scratch = Scratch::new();
     EVIL.iter().for_each(|evil| scratch.compile(evil));
-    for rung in [Rung::Namespaces, Rung::Docker]
+    for backend in [Backend::Namespaces, Backend::Docker]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
         for evil in EVIL {
-            let token = format!("token-{}-{rung}-{evil}", std::process::id());
-            let harness = harness(&scratch, rung, &[&format!("./src/{evil}"), "stay", &token]);
-            assert!(!processes_with(&token).is_empty(), "{rung} {evil}");
+            let token = format!("token-{}-{backend}-{evil}", std::process::id());
+            let harness = harness(
+                &scratch,
+                backend,
+                &[&format!("./src/{evil}"), "stay", &token],
+            );
+            assert!(!processes_with(&token).is_empty(), "{backend} {evil}");
             kill(harness);
             assert_gone(&token);
         }
@@ -91,15 +99,15 @@ fn markers(token: &str) -> Vec<String> {
 fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_lives() {
     let _turn = turn();
     let scratch = Scratch::new();
-    for rung in [Rung::Off, Rung::Landlock]
+    for backend in [Backend::Off, Backend::Landlock]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
-        let token = |name: &str| format!("token-{}-{rung}-{name}", std::process::id());
+        let token = |name: &str| format!("token-{}-{backend}-{name}", std::process::id());
         let start = |name: &str| {
             harness(
                 &scratch,
-                rung,
+                backend,
                 &["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)],
             )
         };
@@ -107,15 +115,18 @@ fn the_next_harness_ends_what_a_killed_one_has_left_and_nothing_of_one_that_live
         kill(dead);
         assert!(
             !markers(&token("dead")).is_empty(),
-            "{rung}: there is something to be ended"
+            "{backend}: there is something to be ended"
         );
         let orphans = remove_orphans(None);
         assert!(
             orphans.processes >= 2,
-            "{rung}: the shell and its child: {orphans:?}"
+            "{backend}: the shell and its child: {orphans:?}"
         );
         assert_gone(&token("dead"));
-        assert!(!markers(&token("alive")).is_empty(), "{rung}: {orphans:?}");
+        assert!(
+            !markers(&token("alive")).is_empty(),
+            "{backend}: {orphans:?}"
+        );
         kill(alive);
         remove_orphans(None);
         assert_gone(&token("alive"));
@@ -152,14 +163,14 @@ fn container(scratch: &Scratch, marker: &str) {
 #[test]
 fn the_next_harness_removes_the_containers_of_a_killed_one_and_no_others() {
     let _turn = turn();
-    if !works(Rung::Docker) {
+    if !works(Backend::Docker) {
         return;
     }
     let scratch = Scratch::new();
     let token = |name: &str| format!("token-{}-container-{name}", std::process::id());
     let start = |name: &str| {
         let stay = ["sh", "-c", "echo ready; sleep 60; :", "sh", &token(name)];
-        harness(&scratch, Rung::Off, &stay)
+        harness(&scratch, Backend::Off, &stay)
     };
     let (dead, alive) = (start("dead"), start("alive"));
     for name in ["dead", "alive"] {
@@ -182,13 +193,13 @@ fn the_next_harness_removes_the_containers_of_a_killed_one_and_no_others() {
 #[test]
 fn the_next_harness_removes_the_temporary_folder_of_a_killed_one() {
     let _turn = turn();
-    if !works(Rung::Landlock) {
+    if !works(Backend::Landlock) {
         return;
     }
     let scratch = Scratch::new();
     let harness = harness(
         &scratch,
-        Rung::Landlock,
+        Backend::Landlock,
         &["sh", "-c", "echo ready; sleep 60; :"],
     );
     let own = format!("code-commit-{}-", harness.0.id());

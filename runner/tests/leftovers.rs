@@ -1,5 +1,5 @@
 //! Everything that a command starts is gone when `run` returns: the evil children of `fixtures/evil`, under
-//! every rung, after a timeout and after a normal exit.
+//! every backend, after a timeout and after a normal exit.
 //!
 //! A separate binary, because being a subreaper affects the whole process.
 
@@ -17,9 +17,9 @@ mod support;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use code_commit_runner::{Cancel, Confinement, Ended, Leftovers, Rung, run, sweep};
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
-use support::{Scratch, processes_with, rungs};
+use code_commit_runner::{Backend, Cancel, Confinement, Ended, Leftovers, run, sweep};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use support::{Scratch, backends, processes_with};
 
 const EVIL: [&str; 4] = ["grandchild", "daemon", "orphan", "shifter"];
 const DEADLINE: Duration = Duration::from_millis(700);
@@ -30,47 +30,47 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs each evil child under each rung and looks for it afterwards.
+/// Runs each evil child under each backend and looks for it afterwards.
 fn check(how: &str, ended: Ended) {
     let _turn = turn();
     let scratch = Scratch::new();
     for name in EVIL {
         scratch.compile(name);
     }
-    for rung in rungs() {
+    for backend in backends() {
         for name in EVIL {
-            let token = format!("token-{}-{rung}-{name}-{how}", std::process::id());
+            let token = format!("token-{}-{backend}-{name}-{how}", std::process::id());
             let mut command = scratch.command(&[&format!("./src/{name}"), how, &token]);
             // A container takes longer to start than the whole deadline of the others.
-            let deadline = if rung == Rung::Docker {
+            let deadline = if backend == Backend::Docker {
                 Duration::from_secs(3)
             } else {
                 DEADLINE
             };
             command.deadline = Some(deadline);
             let begun = Instant::now();
-            let output = scratch.run(rung, &command);
+            let output = scratch.run(backend, &command);
             let took = begun.elapsed();
             assert_eq!(
                 (output.ended, output.text().as_str()),
                 (ended, "ready\n"),
-                "{rung} {name}"
+                "{backend} {name}"
             );
             assert!(
                 took < deadline + Duration::from_secs(1),
-                "{rung} {name} took {took:?}"
+                "{backend} {name} took {took:?}"
             );
             assert_eq!(
                 processes_with(&token),
                 Vec::<String>::new(),
-                "{rung} {name}"
+                "{backend} {name}"
             );
-            assert_eq!(output.survivors_left, 0, "{rung} {name}");
-            if matches!(rung, Rung::Off | Rung::Landlock) {
-                assert!(output.survivors_killed > 0, "{rung} {name}");
+            assert_eq!(output.survivors_left, 0, "{backend} {name}");
+            if matches!(backend, Backend::Off | Backend::Landlock) {
+                assert!(output.survivors_killed > 0, "{backend} {name}");
             }
             eprintln!(
-                "{rung} {name} {how}: {took:?}, {} killed",
+                "{backend} {name} {how}: {took:?}, {} killed",
                 output.survivors_killed
             );
         }
@@ -146,17 +146,17 @@ fn cancelling_ends_the_whole_tree() {
     let _turn = turn();
     let scratch = Scratch::new();
     scratch.compile("daemon");
-    for rung in rungs() {
-        let token = format!("token-{}-{rung}-cancel", std::process::id());
+    for backend in backends() {
+        let token = format!("token-{}-{backend}-cancel", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
         let cancel = Cancel::new().unwrap();
         let confinement = Confinement {
-            rung,
+            backend,
             access: scratch.access(),
         };
         let output = run(&command, &confinement, &cancel, &mut |_, _| cancel.set()).unwrap();
-        assert_eq!(output.ended, Ended::Interrupted, "{rung}");
-        assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
+        assert_eq!(output.ended, Ended::Interrupted, "{backend}");
+        assert_eq!(processes_with(&token), Vec::<String>::new(), "{backend}");
     }
 }
 
@@ -184,15 +184,55 @@ fn a_flag_that_is_set_before_a_commands_turn_comes_keeps_it_from_being_started()
 }
 
 #[test]
+fn a_command_that_ends_leaves_alone_what_runs_at_the_same_time() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    for backend in backends() {
+        let confinement = Confinement {
+            backend,
+            access: scratch.access(),
+        };
+        let long = scratch.command(&[
+            "sh",
+            "-c",
+            "echo begun; (sleep 0.5; echo orphan) & sleep 1; echo done",
+        ]);
+        let short = scratch.command(&["sh", "-c", "sleep 600 &"]);
+        let cancel = Cancel::new().unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let output = std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                run(&long, &confinement, &cancel, &mut |_, _| {
+                    let _ = tell.send(());
+                })
+            });
+            told.recv().unwrap();
+            let output = run(&short, &Confinement::off(), &cancel, &mut |_, _| {}).unwrap();
+            assert_eq!(
+                (output.ended, output.survivors_killed),
+                (Ended::Exited(0), 1),
+                "{backend}"
+            );
+            running.join().unwrap().unwrap()
+        });
+        assert_eq!(
+            (output.ended, &*output.text()),
+            (Ended::Exited(0), "begun\norphan\ndone\n"),
+            "{backend}"
+        );
+    }
+}
+
+#[test]
 fn a_sweep_from_another_thread_ends_what_runs() {
     let _turn = turn();
     let scratch = Scratch::new();
     scratch.compile("daemon");
-    for rung in rungs() {
-        let token = format!("token-{}-{rung}-sweep", std::process::id());
+    for backend in backends() {
+        let token = format!("token-{}-{backend}-sweep", std::process::id());
         let command = scratch.command(&["./src/daemon", "stay", &token]);
         let confinement = Confinement {
-            rung,
+            backend,
             access: scratch.access(),
         };
         let output = run(
@@ -205,9 +245,9 @@ fn a_sweep_from_another_thread_ends_what_runs() {
         );
         assert!(
             matches!(output.unwrap().ended, Ended::Signaled(_) | Ended::Exited(_)),
-            "{rung}"
+            "{backend}"
         );
-        assert_eq!(processes_with(&token), Vec::<String>::new(), "{rung}");
+        assert_eq!(processes_with(&token), Vec::<String>::new(), "{backend}");
     }
 }
 
@@ -219,41 +259,11 @@ fn what_may_be_kept_lives_until_the_sweep() {
     let token = format!("token-{}-keep", std::process::id());
     let mut command = scratch.command(&["./src/daemon", "exit", &token]);
     command.leftovers = Leftovers::Keep;
-    let output = scratch.run(Rung::Off, &command);
+    let output = scratch.run(Backend::Off, &command);
     assert_eq!(output.ended, Ended::Exited(0));
     assert_eq!(processes_with(&token).len(), 1);
     assert_eq!(sweep().killed, 1);
     assert_eq!(processes_with(&token), Vec::<String>::new());
-}
-
-#[test]
-fn what_is_somebodys_own_lives_on_whatever_is_swept() {
-    let _turn = turn();
-    let scratch = Scratch::new();
-    scratch.compile("daemon");
-    let token = format!("token-{}-leave", std::process::id());
-    let mut command = scratch.command(&["./src/daemon", "exit", &token]);
-    command.leftovers = Leftovers::Leave;
-    assert_eq!(scratch.run(Rung::Off, &command).ended, Ended::Exited(0));
-    assert_eq!(
-        scratch.sh(Rung::Off, "true").survivors_killed + sweep().killed,
-        0
-    );
-    let left = processes_with(&token);
-    assert_eq!(left.len(), 1);
-    let process = std::path::Path::new(&left[0]);
-    // By this, a later harness would find it.
-    let variables = std::fs::read(process.join("environ")).unwrap();
-    assert!(!String::from_utf8_lossy(&variables).contains(code_commit_runner::RUN_MARKER));
-    let id = process
-        .file_name()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .parse()
-        .ok()
-        .and_then(Pid::from_raw);
-    kill_process(id.unwrap(), Signal::KILL).unwrap();
 }
 
 #[test]
@@ -265,7 +275,7 @@ fn what_is_kept_may_print_after_its_command_is_gone() {
     let mut command = scratch.command(&["sh", "-c", &[fifos, server].concat()]);
     command.leftovers = Leftovers::Keep;
     let cwd = command.cwd.clone();
-    let output = scratch.run(Rung::Off, &command);
+    let output = scratch.run(Backend::Off, &command);
     assert_eq!(
         (output.ended, output.text().as_str()),
         (Ended::Exited(0), "up\n")

@@ -4,24 +4,26 @@ mod support;
 
 use std::fs;
 
-use code_commit_runner::{Ended, Output, Resources, Rung};
-use support::{Scratch, processes_with, rungs};
+use code_commit_runner::{Backend, Ended, Output, Resources};
+use support::{Scratch, backends, processes_with};
 
 /// Runs a command with these limits only.
-fn ran(scratch: &Scratch, rung: Rung, argv: &[&str], resources: Resources) -> Output {
+fn ran(scratch: &Scratch, backend: Backend, argv: &[&str], resources: Resources) -> Output {
     let mut command = scratch.command(argv);
     command.limits.resources = resources;
-    scratch.run(rung, &command)
+    scratch.run(backend, &command)
 }
 
 /// In a container the kernel keeps the limits, and only it knows which of them ended what.
-fn watched() -> impl Iterator<Item = Rung> {
-    rungs().into_iter().filter(|rung| *rung != Rung::Docker)
+fn watched() -> impl Iterator<Item = Backend> {
+    backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Docker)
 }
 
 #[test]
 fn a_fork_bomb_is_ended_and_nothing_of_it_is_left() {
-    for rung in watched() {
+    for backend in watched() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
         let program = scratch.at("tree/src/glutton");
@@ -31,34 +33,38 @@ fn a_fork_bomb_is_ended_and_nothing_of_it_is_left() {
         };
         let output = ran(
             &scratch,
-            rung,
+            backend,
             &[program.to_str().unwrap(), "processes"],
             resources,
         );
         assert_eq!(
             output.ended,
             Ended::TooManyProcesses,
-            "{rung}: {}",
+            "{backend}: {}",
             output.text()
         );
-        assert_eq!(processes_with(program.to_str().unwrap()), [""; 0], "{rung}");
+        assert_eq!(
+            processes_with(program.to_str().unwrap()),
+            [""; 0],
+            "{backend}"
+        );
     }
 }
 
 #[test]
 fn ten_gigabytes_of_memory_are_not_given() {
-    for rung in watched() {
+    for backend in watched() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
         let resources = Resources {
             memory_bytes: Some(256 << 20),
             ..Resources::default()
         };
-        let output = ran(&scratch, rung, &["./src/glutton", "memory"], resources);
+        let output = ran(&scratch, backend, &["./src/glutton", "memory"], resources);
         assert_eq!(
             output.ended,
             Ended::TooMuchMemory,
-            "{rung}: {}",
+            "{backend}: {}",
             output.text()
         );
     }
@@ -71,19 +77,22 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build() {
         file_bytes: Some(4 << 20),
         ..Resources::default()
     };
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         let fails = |folder: &str, size: &str| {
             let line = format!("cat /dev/zero | head -c {size} > {folder}/file");
-            !ran(&scratch, rung, &["sh", "-c", &line], resources).success()
+            !ran(&scratch, backend, &["sh", "-c", &line], resources).success()
         };
-        if rung != Rung::Landlock {
-            assert!(fails("/tmp", "3M"), "{rung}");
+        if backend != Backend::Landlock {
+            assert!(fails("/tmp", "3M"), "{backend}");
         }
-        assert!(fails("src", "9M"), "{rung}");
+        assert!(fails("src", "9M"), "{backend}");
         assert!(
             fs::metadata(scratch.at("tree/src/file")).unwrap().len() <= 4 << 20,
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -94,11 +103,11 @@ fn a_process_that_opens_too_many_files_gets_an_error() {
         open_files: Some(300),
         ..Resources::default()
     };
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = Scratch::new();
         scratch.compile("glutton");
-        let output = ran(&scratch, rung, &["./src/glutton", "files"], resources);
-        assert_eq!(output.text(), "300: Too many open files\n", "{rung}");
+        let output = ran(&scratch, backend, &["./src/glutton", "files"], resources);
+        assert_eq!(output.text(), "300: Too many open files\n", "{backend}");
     }
 }
 
@@ -109,19 +118,22 @@ fn a_command_in_a_sandbox_cannot_raise_its_own_limits() {
         open_files: Some(300),
         ..Resources::default()
     };
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         let line =
             "ulimit -f unlimited 2> /dev/null || ulimit -n 301 2> /dev/null || echo both held";
-        let output = ran(&scratch, rung, &["dash", "-c", line], resources);
-        assert_eq!(output.text(), "both held\n", "{rung}");
+        let output = ran(&scratch, backend, &["dash", "-c", line], resources);
+        assert_eq!(output.text(), "both held\n", "{backend}");
     }
 }
 
 /// Ordinary work stays below what a machine gives by default.
 #[test]
 fn what_is_usual_is_enough_for_a_compiler() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = Scratch::new();
         fs::copy(
             support::evil_programs().join("glutton.c"),
@@ -131,10 +143,10 @@ fn what_is_usual_is_enough_for_a_compiler() {
         let line = "cc -o /tmp/a src/a.c && echo built";
         let output = ran(
             &scratch,
-            rung,
+            backend,
             &["sh", "-c", &line.replace("/tmp", "${TMPDIR:-/tmp}")],
             Resources::usual(),
         );
-        assert_eq!(output.text(), "built\n", "{rung}");
+        assert_eq!(output.text(), "built\n", "{backend}");
     }
 }

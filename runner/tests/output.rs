@@ -14,7 +14,7 @@ use std::fs;
 use std::time::Duration;
 
 use code_commit_runner::{
-    Cancel, Command, Confinement, Ended, Limits, Output, Rung, Stream, Streams, run,
+    Backend, Cancel, Command, Confinement, Ended, Limits, Output, Stream, Streams, run,
 };
 use support::Scratch;
 
@@ -134,7 +134,7 @@ fn the_limit_holds_for_what_is_written_just_before_the_exit() {
     let mut command = scratch.command(&["sh", "-c", "printf 1234567"]);
     for (limit, ended) in [(6, Ended::TooMuchOutput), (7, Ended::Exited(0))] {
         command.limits.output_bytes = limit;
-        let output = scratch.run(Rung::Off, &command);
+        let output = scratch.run(Backend::Off, &command);
         assert_eq!((output.ended, output.captured.total_bytes), (ended, limit));
     }
 }
@@ -144,7 +144,7 @@ fn a_deadline_ends_a_silent_command_and_keeps_what_it_had_said() {
     let scratch = Scratch::new();
     let mut command = scratch.command(&["sh", "-c", "echo before; sleep 600"]);
     command.deadline = Some(Duration::from_millis(300));
-    let output = scratch.run(Rung::Off, &command);
+    let output = scratch.run(Backend::Off, &command);
     assert_eq!(
         (output.ended, output.text().as_str()),
         (Ended::TimedOut, "before\n")
@@ -193,10 +193,14 @@ fn too_much_output_is_not_what_ended_a_command_that_was_stopped_before() {
 fn standard_input_is_empty_unless_a_file_is_named() {
     let scratch = Scratch::new();
     let mut command = scratch.command(&["cat"]);
-    assert_eq!(scratch.run(Rung::Off, &command).text(), "");
+    assert_eq!(scratch.run(Backend::Off, &command).text(), "");
     command.input = Some(scratch.at("tree/build.sh"));
-    for rung in support::rungs() {
-        assert_eq!(scratch.run(rung, &command).text(), "secret\n", "{rung}");
+    for backend in support::backends() {
+        assert_eq!(
+            scratch.run(backend, &command).text(),
+            "secret\n",
+            "{backend}"
+        );
     }
 }
 
@@ -206,7 +210,7 @@ fn a_command_sees_the_variables_that_it_was_given_and_a_marker() {
     let mut command = scratch.command(&["env"]);
     command.env = code_commit_runner::Env::default();
     command.env.set("GIVEN", "yes");
-    let text = scratch.run(Rung::Off, &command).text();
+    let text = scratch.run(Backend::Off, &command).text();
     let names: Vec<_> = text
         .lines()
         .filter_map(|line| line.split('=').next())
@@ -230,9 +234,9 @@ fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_comman
     for (number, value) in values.iter().enumerate() {
         command.env.set(format!("GIVEN_{number}"), value);
     }
-    for rung in support::rungs() {
+    for backend in support::backends() {
         let confinement = Confinement {
-            rung,
+            backend,
             access: scratch.access(),
         };
         let mut seen = Vec::new();
@@ -245,8 +249,8 @@ fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_comman
         let mut found: Vec<_> = found.collect();
         found.sort_unstable();
         let found: Vec<_> = found.into_iter().map(|(_, value)| value).collect();
-        assert_eq!(found, values, "{rung}: {}", output.ended);
-        assert_eq!(seen, Vec::<String>::new(), "{rung}");
+        assert_eq!(found, values, "{backend}: {}", output.ended);
+        assert_eq!(seen, Vec::<String>::new(), "{backend}");
     }
 }
 
@@ -258,7 +262,7 @@ fn how_a_command_ended_is_told_apart() {
         "echo a script without a first line",
     )
     .unwrap();
-    let ended = |argv: &[&str]| scratch.run(Rung::Off, &scratch.command(argv)).ended;
+    let ended = |argv: &[&str]| scratch.run(Backend::Off, &scratch.command(argv)).ended;
     assert_eq!(ended(&["sh", "-c", "exit 200"]), Ended::Exited(200));
     assert_eq!(ended(&["sh", "-c", "kill -9 $$"]), Ended::Signaled(9));
     assert_eq!(ended(&["no-such-program"]), Ended::NotFound);
@@ -320,12 +324,12 @@ fn a_session_with_a_person_has_our_streams_and_hands_its_code_through() {
     let scratch = Scratch::new();
     let mut command = scratch.command(&["sh", "-c", "exit 3"]);
     command.streams = Streams::Inherited;
-    for rung in support::rungs() {
-        let output = scratch.run(rung, &command);
+    for backend in support::backends() {
+        let output = scratch.run(backend, &command);
         assert_eq!(
             (output.ended, output.captured.total_bytes),
             (Ended::Exited(3), 0),
-            "{rung}"
+            "{backend}"
         );
     }
 }

@@ -19,7 +19,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use code_commit_runner::{Access, Cancel, Confinement, Ended, Rung, run};
+use code_commit_runner::{Access, Backend, Cancel, Confinement, Ended, run};
 use support::{Scratch, works};
 
 /// What every build must be able to do.
@@ -34,18 +34,18 @@ const NEEDED: [&str; 5] = [
 /// Each attempt with whether it got through.
 type Table = Vec<(String, bool)>;
 
-fn table(rung: Rung) -> Table {
-    table_with(rung, |_| {})
+fn table(backend: Backend) -> Table {
+    table_with(backend, |_| {})
 }
 
 /// Runs the probe. What it reports as blocked must not have happened.
-fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> Table {
+fn table_with(backend: Backend, open: impl FnOnce(&mut Access)) -> Table {
     let scratch = Scratch::new();
     scratch.compile("probe");
     fs::write(scratch.at("outside/note"), "secret\n").unwrap();
     let mut access = scratch.access();
     open(&mut access);
-    let confinement = Confinement { rung, access };
+    let confinement = Confinement { backend, access };
     let (tcp, udp) = (
         TcpListener::bind("0.0.0.0:0").unwrap(),
         UdpSocket::bind("127.0.0.1:0").unwrap(),
@@ -93,14 +93,19 @@ fn table_with(rung: Rung, open: impl FnOnce(&mut Access)) -> Table {
     // At the end of its input it exits, and what it shares disappears.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
-    assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
+    assert_eq!(
+        output.ended,
+        Ended::Exited(0),
+        "{backend}: {}",
+        output.text()
+    );
     let text = output.text();
     let mut table: Table = text
         .lines()
         .map(|line| line.rsplit_once(' ').unwrap())
         .map(|(name, verdict)| (name.trim_end().to_owned(), verdict == "allowed"))
         .collect();
-    if rung != Rung::Off {
+    if backend != Backend::Off {
         scratch.assert_untouched();
         table.extend(planted(&scratch, &confinement));
     }
@@ -193,13 +198,13 @@ impl Documented {
     }
 
     /// Whether a sandbox lets an attempt through by design.
-    fn is_exception(&self, name: &str, rung: Rung) -> bool {
+    fn is_exception(&self, name: &str, backend: Backend) -> bool {
         let is_root = rustix::process::geteuid().is_root();
         let applies = |sandboxes: &str| match sandboxes {
             "all" => true,
-            "landlock, not as root" => rung == Rung::Landlock && !is_root,
-            "landlock, as root" => rung == Rung::Landlock && is_root,
-            one => one == rung.to_string(),
+            "landlock, not as root" => backend == Backend::Landlock && !is_root,
+            "landlock, as root" => backend == Backend::Landlock && is_root,
+            one => one == backend.to_string(),
         };
         self.exceptions
             .iter()
@@ -219,13 +224,17 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     let mut faults = Vec::new();
-    for rung in [Rung::Landlock, Rung::Namespaces, Rung::Docker]
+    for backend in [Backend::Landlock, Backend::Namespaces, Backend::Docker]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
-        let table = table(rung);
+        let table = table(backend);
         let (needed, attempts) = table.split_at(NEEDED.len());
-        assert_eq!(needed, NEEDED.map(|name| (name.to_owned(), true)), "{rung}");
+        assert_eq!(
+            needed,
+            NEEDED.map(|name| (name.to_owned(), true)),
+            "{backend}"
+        );
         assert_eq!(
             attempts.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             names
@@ -236,7 +245,7 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
             .map(|(name, _)| name.as_str())
             .collect();
         println!(
-            "{rung}, uid {}: {} of {} attempts got through{}",
+            "{backend}, uid {}: {} of {} attempts got through{}",
             rustix::process::geteuid().as_raw(),
             through.len(),
             attempts.len(),
@@ -246,8 +255,8 @@ fn every_attempt_is_blocked_but_those_that_the_readme_names() {
                 .collect::<String>()
         );
         for (name, is_through) in attempts {
-            if *is_through != documented.is_exception(name, rung) {
-                faults.push(format!("{rung}: {name}: {is_through}"));
+            if *is_through != documented.is_exception(name, backend) {
+                faults.push(format!("{backend}: {name}: {is_through}"));
             }
         }
     }
@@ -280,7 +289,7 @@ fn every_attempt_of_another_user_is_blocked_too() {
 #[test]
 fn without_a_sandbox_every_attempt_gets_through_that_is_open_to_all() {
     let documented = Documented::read();
-    let table = table(Rung::Off);
+    let table = table(Backend::Off);
     let blocked: Vec<&str> = table
         .iter()
         .filter(|(_, is_through)| !is_through)
@@ -302,19 +311,19 @@ fn has_scopes() -> bool {
         .split(['.', '-'])
         .map_while(|part| part.parse().ok())
         .collect();
-    works(Rung::Landlock) && numbers >= vec![6, 12]
+    works(Backend::Landlock) && numbers >= vec![6, 12]
 }
 
 #[test]
 fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
-    let open = table(Rung::Off);
-    for rung in [Rung::Landlock, Rung::Namespaces, Rung::Docker]
+    let open = table(Backend::Off);
+    for backend in [Backend::Landlock, Backend::Namespaces, Backend::Docker]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
         let (off, on) = (
-            table(rung),
-            table_with(rung, |access| access.network = true),
+            table(backend),
+            table_with(backend, |access| access.network = true),
         );
         let more: Vec<_> = on
             .iter()
@@ -328,8 +337,8 @@ fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
             ("find a route to the internet", true),
         ];
         // Where unix sockets are not forbidden altogether, those that are visible are the host's servers, too.
-        if rung != Rung::Landlock {
-            let has_abstract = rung != Rung::Namespaces || !has_scopes();
+        if backend != Backend::Landlock {
+            let has_abstract = backend != Backend::Namespaces || !has_scopes();
             let sockets = [
                 ("connect to a unix socket in the tree", true),
                 (
@@ -343,6 +352,6 @@ fn with_the_network_on_the_host_is_reached_over_it_and_not_otherwise() {
             expected
                 .extend(sockets.filter(|row| open.iter().any(|(n, is)| (n.as_str(), *is) == *row)));
         }
-        assert_eq!(more, expected, "{rung}");
+        assert_eq!(more, expected, "{backend}");
     }
 }

@@ -13,18 +13,18 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use code_commit_runner::{Access, AllowedHost, Cancel, Command, Confinement, Ended, Rung, run};
-use support::{Scratch, rungs, works};
+use code_commit_runner::{Access, AllowedHost, Backend, Cancel, Command, Confinement, Ended, run};
+use support::{Scratch, backends, works};
 
 /// What the standard library of most languages does before it listens or connects.
 #[test]
 fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() {
-    let has_loopback = |rung: &Rung| *rung != Rung::Landlock;
-    for rung in rungs().into_iter().filter(has_loopback) {
+    let has_loopback = |backend: &Backend| *backend != Backend::Landlock;
+    for backend in backends().into_iter().filter(has_loopback) {
         for network in [false, true] {
             let scratch = Scratch::new();
             let confinement = Confinement {
-                rung,
+                backend,
                 access: Access {
                     network,
                     ..scratch.access()
@@ -40,7 +40,7 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
             let output = output.unwrap();
             assert!(
                 output.success(),
-                "{rung}, network {network}: {}",
+                "{backend}, network {network}: {}",
                 output.text()
             );
         }
@@ -61,7 +61,7 @@ fn a_user_without_rights_is_confined_like_root() {
 
 #[test]
 fn cargo_builds_offline_in_every_sandbox() {
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = Scratch::new();
         fs::write(
             scratch.at("tree/Cargo.toml"),
@@ -79,12 +79,17 @@ fn cargo_builds_offline_in_every_sandbox() {
         )
         .unwrap();
         let cargo = scratch.run(
-            rung,
+            backend,
             &scratch.command(&["cargo", "build", "--locked", "--offline"]),
         );
-        assert!(cargo.success(), "{rung}: {} {}", cargo.ended, cargo.text());
-        let program = scratch.run(rung, &scratch.command(&["target/debug/tiny"]));
-        assert_eq!(program.text(), "built\n", "{rung}");
+        assert!(
+            cargo.success(),
+            "{backend}: {} {}",
+            cargo.ended,
+            cargo.text()
+        );
+        let program = scratch.run(backend, &scratch.command(&["target/debug/tiny"]));
+        assert_eq!(program.text(), "built\n", "{backend}");
     }
 }
 
@@ -92,22 +97,30 @@ fn cargo_builds_offline_in_every_sandbox() {
 fn each_ending_is_told_apart_in_every_sandbox() {
     let scratch = Scratch::new();
     fs::write(scratch.at("tree/src/plain"), "text").unwrap();
-    for rung in rungs() {
-        let ended = |argv: &[&str]| scratch.run(rung, &scratch.command(argv)).ended;
-        assert_eq!(ended(&["sh", "-c", "exit 7"]), Ended::Exited(7), "{rung}");
+    for backend in backends() {
+        let ended = |argv: &[&str]| scratch.run(backend, &scratch.command(argv)).ended;
+        assert_eq!(
+            ended(&["sh", "-c", "exit 7"]),
+            Ended::Exited(7),
+            "{backend}"
+        );
         assert_eq!(
             ended(&["sh", "-c", "exit 127"]),
             Ended::Exited(127),
-            "{rung}"
+            "{backend}"
         );
         assert_eq!(
             ended(&["sh", "-c", "kill -SEGV $$"]),
             Ended::Signaled(11),
-            "{rung}"
+            "{backend}"
         );
-        assert_eq!(ended(&["no-such-program"]), Ended::NotFound, "{rung}");
-        assert_eq!(ended(&["./src/no-such-program"]), Ended::NotFound, "{rung}");
-        assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{rung}");
+        assert_eq!(ended(&["no-such-program"]), Ended::NotFound, "{backend}");
+        assert_eq!(
+            ended(&["./src/no-such-program"]),
+            Ended::NotFound,
+            "{backend}"
+        );
+        assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{backend}");
     }
 }
 
@@ -117,24 +130,27 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
     scratch.compile("daemon");
     let hidden = scratch.at("outside/program");
     fs::copy(scratch.at("tree/src/daemon"), &hidden).unwrap();
-    for rung in [Rung::Namespaces, Rung::Landlock]
+    for backend in [Backend::Namespaces, Backend::Landlock]
         .into_iter()
-        .filter(|rung| works(*rung))
+        .filter(|backend| works(*backend))
     {
         let output = scratch.run(
-            rung,
+            backend,
             &scratch.command(&[hidden.to_str().unwrap(), "exit", "token"]),
         );
         assert!(
             matches!(output.ended, Ended::NotFound | Ended::NotExecutable),
-            "{rung}: {output:?}"
+            "{backend}: {output:?}"
         );
     }
 }
 
 #[test]
 fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_thrown_away() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
         fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
@@ -146,7 +162,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         ];
         let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
             ! sh -c 'echo evil >> settings'";
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let command = scratch.command(&["sh", "-c", line]);
         let output = run(
             &command,
@@ -155,26 +171,34 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
             &mut |_, _| {},
         )
         .unwrap();
-        assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
-        assert!(output.text().contains("mine"), "{rung}");
+        assert_eq!(
+            output.ended,
+            Ended::Exited(0),
+            "{backend}: {}",
+            output.text()
+        );
+        assert!(output.text().contains("mine"), "{backend}");
         let mut names: Vec<_> = fs::read_dir(scratch.at("home/.tool"))
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["sessions", "settings"], "{rung}");
-        assert!(scratch.at("home/.tool/sessions/kept").exists(), "{rung}");
+        assert_eq!(names, ["sessions", "settings"], "{backend}");
+        assert!(scratch.at("home/.tool/sessions/kept").exists(), "{backend}");
         assert_eq!(
             fs::read_to_string(scratch.at("home/.tool/settings")).unwrap(),
             "mine\n",
-            "{rung}"
+            "{backend}"
         );
     }
 }
 
 #[test]
 fn what_the_configuration_opens_is_open() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
@@ -185,7 +209,7 @@ fn what_the_configuration_opens_is_open() {
             scratch.at("outside/file").display()
         );
         let command = scratch.command(&["sh", "-c", &line]);
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let output = run(
             &command,
             &confinement,
@@ -193,16 +217,16 @@ fn what_the_configuration_opens_is_open() {
             &mut |_, _| {},
         )
         .unwrap();
-        assert_eq!(output.text(), "secret\n", "{rung}");
+        assert_eq!(output.text(), "secret\n", "{backend}");
         assert_eq!(
             fs::read_to_string(scratch.at("outside/file")).unwrap(),
             "new\n",
-            "{rung}"
+            "{backend}"
         );
         assert_eq!(
             fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(),
             "new\n",
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -215,7 +239,7 @@ cat <&3";
 
 #[test]
 fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
-    if !works(Rung::Namespaces) {
+    if !works(Backend::Namespaces) {
         return;
     }
     let scratch = Scratch::new();
@@ -227,7 +251,7 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     let answer = std::thread::spawn(move || server.accept().unwrap().0.write_all(b"from outside"));
     let hosts = vec![AllowedHost::parse(&allowed.to_string()).unwrap()];
     let confinement = Confinement {
-        rung: Rung::Namespaces,
+        backend: Backend::Namespaces,
         access: Access {
             hosts,
             ..scratch.access()
@@ -278,7 +302,7 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
 /// Nobody answers but the harness, and at once: a build tool tries for a minute otherwise.
 #[test]
 fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
-    if !works(Rung::Namespaces) {
+    if !works(Backend::Namespaces) {
         return;
     }
     let scratch = Scratch::new();
@@ -292,7 +316,7 @@ fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
         ),
     ] {
         let confinement = Confinement {
-            rung: Rung::Namespaces,
+            backend: Backend::Namespaces,
             access: Access {
                 hosts,
                 ..scratch.access()
@@ -314,14 +338,14 @@ fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
 
 #[test]
 fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
-    for rung in rungs()
+    for backend in backends()
         .into_iter()
-        .filter(|rung| !matches!(rung, Rung::Off | Rung::Namespaces))
+        .filter(|backend| !matches!(backend, Backend::Off | Backend::Namespaces))
     {
         let scratch = Scratch::new();
         let hosts = vec![AllowedHost::parse("example.org").unwrap()];
         let confinement = Confinement {
-            rung,
+            backend,
             access: Access {
                 hosts,
                 ..scratch.access()
@@ -335,7 +359,7 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
         );
         assert!(
             result.unwrap_err().to_string().contains("single hosts"),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -346,7 +370,10 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
 fn a_library_that_a_build_planted_is_not_loaded_outside() {
     let source =
         "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         let (library, mark) = (
             scratch.at("tree/src/planted.so"),
@@ -365,15 +392,22 @@ fn a_library_that_a_build_planted_is_not_loaded_outside() {
         );
         let mut command = scratch.command(&["sh", "-c", "echo $LD_PRELOAD"]);
         command.env.set("LD_PRELOAD", &library);
-        let output = scratch.run(rung, &command);
-        assert_eq!(output.text(), format!("{}\n", library.display()), "{rung}");
-        assert!(!mark.exists(), "{rung}");
+        let output = scratch.run(backend, &command);
+        assert_eq!(
+            output.text(),
+            format!("{}\n", library.display()),
+            "{backend}"
+        );
+        assert!(!mark.exists(), "{backend}");
     }
 }
 
 #[test]
 fn a_link_that_a_build_planted_opens_nothing() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         fs::remove_dir(scratch.at("tree/target")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/target")).unwrap();
@@ -382,7 +416,7 @@ fn a_link_that_a_build_planted_opens_nothing() {
         access.writable = vec![scratch.at("tree/target")];
         access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let output = run(
             &command,
             &confinement,
@@ -392,21 +426,24 @@ fn a_link_that_a_build_planted_opens_nothing() {
         .unwrap();
         assert!(
             !output.text().contains("secret"),
-            "{rung}: {}",
+            "{backend}: {}",
             output.text()
         );
-        assert!(!scratch.at("outside/file").exists(), "{rung}");
+        assert!(!scratch.at("outside/file").exists(), "{backend}");
     }
 }
 
 #[test]
 fn no_folder_is_made_through_a_link_that_a_build_planted() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/planted/new")];
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let result = run(
             &scratch.command(&["true"]),
             &confinement,
@@ -415,20 +452,23 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
         );
         assert!(
             matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })),
-            "{rung}: {result:?}"
+            "{backend}: {result:?}"
         );
-        assert!(!scratch.at("outside/new").exists(), "{rung}");
+        assert!(!scratch.at("outside/new").exists(), "{backend}");
     }
 }
 
 #[test]
 fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
     let scratch = Scratch::new();
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let mut access = scratch.access();
         access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let error = run(
             &command,
             &confinement,
@@ -438,7 +478,7 @@ fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
         .unwrap_err();
         assert!(
             error.to_string().contains("home directory"),
-            "{rung}: {error}"
+            "{backend}: {error}"
         );
     }
 }
@@ -446,9 +486,16 @@ fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
 #[test]
 fn no_descriptor_of_the_harness_reaches_the_command() {
     let scratch = Scratch::new();
-    let plain = scratch.sh(Rung::Off, "ls /proc/self/fd").text();
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Docker) {
-        assert_eq!(scratch.sh(rung, "ls /proc/self/fd").text(), plain, "{rung}");
+    let plain = scratch.sh(Backend::Off, "ls /proc/self/fd").text();
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Docker)
+    {
+        assert_eq!(
+            scratch.sh(backend, "ls /proc/self/fd").text(),
+            plain,
+            "{backend}"
+        );
     }
 }
 
@@ -507,14 +554,17 @@ fn a_mount_that_only_root_may_enter_is_in_nobodys_way() {
 fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
     let scratch = Scratch::new();
     fs::write(scratch.at("outside/note"), "secret\n").unwrap();
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Docker) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Docker)
+    {
         let mut shell = std::process::Command::new("sh");
         shell
             .args(["-c", "exec 7< \"$0\"; exec \"$@\""])
             .arg(scratch.at("outside/note"));
         shell
             .arg(support::helper())
-            .arg(rung.to_string())
+            .arg(backend.to_string())
             .arg(scratch.at("tree"));
         let output = shell
             .args(["sh", "-c", "cat <&7; echo; echo ran"])
@@ -523,7 +573,7 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(
             text.contains("ran") && !text.contains("secret"),
-            "{rung}: {text}"
+            "{backend}: {text}"
         );
     }
 }
@@ -531,7 +581,10 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
 /// `/proc` opens anew what a descriptor leads to, with the rights of the mount that the harness has.
 #[test]
 fn the_input_of_a_command_is_read_and_never_changed() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         fs::write(scratch.at("outside/input"), "orders\n").unwrap();
         let mut command = scratch.command(&[
@@ -540,28 +593,31 @@ fn the_input_of_a_command_is_read_and_never_changed() {
             "cat; echo changed > /proc/self/fd/0; chmod 0 /proc/self/fd/0",
         ]);
         command.input = Some(scratch.at("outside/input"));
-        let output = scratch.run(rung, &command);
+        let output = scratch.run(backend, &command);
         assert!(
             output.text().starts_with("orders\n"),
-            "{rung}: {}",
+            "{backend}: {}",
             output.text()
         );
         assert_eq!(
             fs::read_to_string(scratch.at("outside/input")).unwrap(),
             "orders\n",
-            "{rung}"
+            "{backend}"
         );
         let mode = fs::metadata(scratch.at("outside/input"))
             .unwrap()
             .permissions()
             .mode();
-        assert_eq!(mode & 0o777, 0o644, "{rung}");
+        assert_eq!(mode & 0o777, 0o644, "{backend}");
     }
 }
 
 #[test]
 fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
@@ -575,23 +631,31 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
         let output = run(
             &scratch.command(&["sh", "-c", line]),
-            &Confinement { rung, access },
+            &Confinement { backend, access },
             &Cancel::new().unwrap(),
             &mut |_, _| {},
         );
         let output = output.unwrap();
-        assert_eq!(output.ended, Ended::Exited(0), "{rung}: {}", output.text());
+        assert_eq!(
+            output.ended,
+            Ended::Exited(0),
+            "{backend}: {}",
+            output.text()
+        );
         assert!(
             scratch.at("tree/store/open/new").exists() && !scratch.at("tree/store/new").exists(),
-            "{rung}"
+            "{backend}"
         );
-        assert!(!scratch.at("outside/new").exists(), "{rung}");
+        assert!(!scratch.at("outside/new").exists(), "{backend}");
     }
 }
 
 #[test]
 fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folder() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         for file in [
             "home/tools/lib/part",
@@ -610,7 +674,7 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         let seen = |file: &str| {
             let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
             let confinement = Confinement {
-                rung,
+                backend,
                 access: access.clone(),
             };
             run(
@@ -623,10 +687,10 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
             .ended
                 == Ended::Exited(0)
         };
-        assert!(seen("home/tools/lib/part"), "{rung}");
+        assert!(seen("home/tools/lib/part"), "{backend}");
         assert!(
             !seen("home/tools/share/keyring") && !seen("home/lib/part"),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -649,7 +713,10 @@ fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
 /// is a link to another installation. An environment in the project finds those that version managers keep.
 #[test]
 fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         install(
             &scratch,
@@ -685,7 +752,7 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
             scratch.at("home/.local/bin"),
             scratch.at("outside/venv/bin"),
         ];
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let said = |line: &str| {
             let command = scratch.command(&["sh", "-c", line]);
             run(
@@ -711,11 +778,11 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
             ".venv/bin/python".to_owned(),
         ] {
             let output = said(&line);
-            assert!(output.success(), "{rung}: {line}: {}", output.text());
+            assert!(output.success(), "{backend}: {line}: {}", output.text());
         }
         assert!(
             !said(&format!("cat {}", at("home/envs/secret"))).success(),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -723,7 +790,10 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
 /// The tree is the build's: nothing in it decides what is shown of the machine, and no link through it is followed.
 #[test]
 fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         install(&scratch, "home/private", &["run", "python3"]);
         install(&scratch, "tree/target/fake", &["python3"]);
@@ -751,7 +821,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
                 .path
                 .extend(["tree/.venv/bin", "home/.local/bin"].map(|folder| scratch.at(folder)));
             access.readable.push(scratch.at("outside/link/private"));
-            let confinement = Confinement { rung, access };
+            let confinement = Confinement { backend, access };
             for file in ["private/bin/run", "private/lib/python3.12/os.py"] {
                 let command =
                     scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
@@ -764,7 +834,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
                 .unwrap();
                 assert!(
                     !output.success(),
-                    "{rung}: {}: {}",
+                    "{backend}: {}: {}",
                     home.display(),
                     output.text()
                 );
@@ -776,11 +846,14 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
 /// Under Landlock and in Docker no other file can take its place.
 #[test]
 fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
         let lines = "git init -q -b main . && git remote add origin https://me:s3cret@host/x.git && git config http.extraHeader s3cret";
-        assert!(scratch.sh(Rung::Off, lines).success());
+        assert!(scratch.sh(Backend::Off, lines).success());
         for file in ["tree/.git/modules/sub/config", "cargo/git/db/x-1/config"] {
             fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
             fs::write(
@@ -793,7 +866,7 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
         access.cargo_home = Some(scratch.at("cargo"));
         let said = |line: &str| {
             let confinement = Confinement {
-                rung,
+                backend,
                 access: access.clone(),
             };
             run(
@@ -808,12 +881,12 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
             "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
             scratch.at("cargo").display()
         );
-        assert!(!said(&all).text().contains("s3cret"), "{rung}");
-        if rung == Rung::Namespaces {
+        assert!(!said(&all).text().contains("s3cret"), "{backend}");
+        if backend == Backend::Namespaces {
             let output = said("git status && git remote get-url origin");
             assert!(
                 output.success() && output.text().ends_with("\nhttps://host/x.git\n"),
-                "{rung}: {}",
+                "{backend}: {}",
                 output.text()
             );
         }
@@ -822,12 +895,15 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
 
 #[test]
 fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_state() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         for (git_dir, dot_git) in [(".git", ""), ("real", "gitdir: real"), ("real", "link")] {
             let scratch = Scratch::new();
             fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
             let lines = "git init -q -b main . && git config http.extraHeader s3cret && mkdir -p .git/code-commit/runs && echo s3cret >.git/code-commit/runs/a.test.js";
-            assert!(scratch.sh(Rung::Off, lines).success());
+            assert!(scratch.sh(Backend::Off, lines).success());
             let (usual, place) = (scratch.at("tree/.git"), scratch.at("tree").join(git_dir));
             fs::rename(&usual, &place).unwrap();
             match dot_git {
@@ -837,7 +913,7 @@ fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_stat
             }
             let mut access = scratch.access();
             access.read_only.push(place.clone());
-            let confinement = Confinement { rung, access };
+            let confinement = Confinement { backend, access };
             let line = format!(
                 "echo evil >{git_dir}/HEAD; mkdir {git_dir}/new; grep -r s3cret {git_dir}; ls {git_dir}/code-commit"
             );
@@ -848,10 +924,13 @@ fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_stat
                 &mut |_, _| {},
             );
             let text = output.unwrap().text();
-            let what = format!("{rung}, {git_dir} {dot_git}: {text}");
+            let what = format!("{backend}, {git_dir} {dot_git}: {text}");
             assert!(!text.contains("s3cret\n"), "{what}");
             // Landlock hides contents only: a folder that can be listed can be listed to its end.
-            assert!(rung == Rung::Landlock || !text.contains("runs"), "{what}");
+            assert!(
+                backend == Backend::Landlock || !text.contains("runs"),
+                "{what}"
+            );
             let head = fs::read_to_string(place.join("HEAD")).unwrap();
             assert!(
                 head.starts_with("ref: ") && !place.join("new").exists(),
@@ -869,12 +948,12 @@ fn git_works_in_every_sandbox_whatever_the_system_configures() {
     }
     // Which file it is depends on how git was built.
     let line = "GIT_CONFIG_SYSTEM=/etc/gitconfig git status --short --branch";
-    for rung in rungs() {
+    for backend in backends() {
         let scratch = Scratch::new();
         fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
-        assert!(scratch.sh(Rung::Off, "git init -q -b main .").success());
-        let output = scratch.sh(rung, line);
-        assert!(output.success(), "{rung}: {}", output.text());
+        assert!(scratch.sh(Backend::Off, "git init -q -b main .").success());
+        let output = scratch.sh(backend, line);
+        assert!(output.success(), "{backend}: {}", output.text());
     }
 }
 
@@ -902,16 +981,16 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
         docker_host: None,
         ..Access::new(scratch.at("tree"), &env)
     };
-    let of = |rung| {
+    let of = |backend| {
         code_commit_runner::differing(
             &Confinement {
-                rung,
+                backend,
                 access: access.clone(),
             },
             &env,
         )
     };
-    let [differs] = of(Rung::Namespaces).try_into().unwrap();
+    let [differs] = of(Backend::Namespaces).try_into().unwrap();
     assert_eq!(
         (differs.name, differs.outside),
         ("make", scratch.at("home/mine/make").canonicalize().unwrap())
@@ -921,13 +1000,16 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
             .inside
             .is_none_or(|inside| inside.starts_with("/usr/bin"))
     );
-    assert_eq!(of(Rung::Off), []);
+    assert_eq!(of(Backend::Off), []);
 }
 
 /// Like pyenv, rbenv and nodenv: the shim reads which version is selected, and starts its program.
 #[test]
 fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
-    for rung in rungs().into_iter().filter(|rung| *rung != Rung::Off) {
+    for backend in backends()
+        .into_iter()
+        .filter(|backend| *backend != Backend::Off)
+    {
         let scratch = Scratch::new();
         let shim = "#!/bin/sh\nroot=$(dirname \"$0\")/..\nexec \"$root/versions/$(cat \"$root/version\")/bin/tool\"\n";
         let tool = "#!/bin/sh\necho 3.12 > \"$(dirname \"$0\")/../../../version\"\necho chosen\n";
@@ -944,7 +1026,7 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         }
         let mut access = scratch.access();
         access.path.push(scratch.at("home/.pyenv/shims"));
-        let confinement = Confinement { rung, access };
+        let confinement = Confinement { backend, access };
         let said = |argv: &[&str]| {
             run(
                 &scratch.command(argv),
@@ -956,13 +1038,16 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
             .text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
-        assert!(said_by_shim.ends_with("chosen\n"), "{rung}: {said_by_shim}");
+        assert!(
+            said_by_shim.ends_with("chosen\n"),
+            "{backend}: {said_by_shim}"
+        );
         assert_eq!(
             fs::read_to_string(scratch.at("home/.pyenv/version")).unwrap(),
             "3.11\n",
-            "{rung}"
+            "{backend}"
         );
         let secret = said(&["cat", scratch.at("home/.pyenv/secret").to_str().unwrap()]);
-        assert!(!secret.starts_with("s\n"), "{rung}: {secret}");
+        assert!(!secret.starts_with("s\n"), "{backend}: {secret}");
     }
 }

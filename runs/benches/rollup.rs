@@ -21,7 +21,7 @@ use std::time::Instant;
 use code_commit_logging::Redactor;
 use code_commit_repo::WorkTree;
 use code_commit_runs::rollup::{Options, Sources, make};
-use code_commit_settings::Environment;
+use code_commit_settings::{Environment, NO_BUDGET, Settings};
 
 const FOLDERS: usize = 1_000;
 const FILES: usize = 100;
@@ -66,7 +66,7 @@ fn main() {
             budget,
             ..Options::default()
         };
-        make(sources, &options)
+        make(sources, &options, &Settings::default())
             .unwrap_or_else(|_| std::process::exit(1))
             .write(&all)
             .unwrap();
@@ -75,7 +75,7 @@ fn main() {
         .map(|_| {
             [
                 seconds(|| cat(&root, &all)),
-                seconds(|| roll_up(None)),
+                seconds(|| roll_up(Some(NO_BUDGET))),
                 seconds(|| roll_up(Some(100_000))),
             ]
         })

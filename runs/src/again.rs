@@ -4,31 +4,31 @@ use anyhow::anyhow;
 use code_commit_logging::RunFolder;
 use code_commit_prompt::again::{FollowUp, query};
 use code_commit_report::printable;
-use code_commit_settings::{Address, Keys, Layer, ModelNames, Origin, Settings};
+use code_commit_settings::{Keys, Options, Settings};
 use code_commit_timeline::{Command, Run, What};
 
 use crate::changes;
 use crate::chronicle::Found;
-use crate::commit::{self, Plan, Query, Task, Which};
+use crate::commit::{self, Plan, Query};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::site::Site;
+use crate::project::Project;
 
 /// Of the end of a build's output, at most.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// Goes on from the named run, or the newest. `request` is for the new run; its query holds the new words.
 pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let site = Site::here(host)?;
-    let known = site
+    let project = Project::here(host)?;
+    let known = project
         .registry()
         .find(named)
         .map_err(|error| named.and_then(as_words).unwrap_or(error))?;
-    let found = Found::of(known, &site.root);
+    let found = Found::of(known, &project.root);
     let redactor = host
         .output
-        .strike_out(Keys::find(host.environment, &site.root).exposed());
-    let run = found.whole(&site.root, &redactor)?;
+        .strike_out(Keys::find(host.environment, &project.root).exposed());
+    let run = found.whole(&project.root, &redactor)?;
     let words = words(&run, &request.query)?;
     let folder = RunFolder::open(found.path.clone(), redactor);
     let plan = Plan::load(&folder, &found.known)
@@ -39,7 +39,7 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
         .map(|edit| (edit.path.to_owned(), changes::of_edit(edit, &run.contents)))
         .collect();
     let text = query(&FollowUp {
-        query: plan.query(),
+        query: &plan.task.query.text,
         diffs: &diffs,
         is_in_tree: !run.undone,
         verdict: &verdict(&run),
@@ -48,10 +48,6 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
             .as_deref(),
         words: &words,
     });
-    let which = match plan.task {
-        Task::Commit { .. } => Which::Commit,
-        Task::Implement { .. } => Which::Implement,
-    };
     let request = commit::Request {
         layer: with_model(request.layer, &plan.settings),
         query: Query::Given {
@@ -61,7 +57,7 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
         parent: Some(run.name),
         ..request
     };
-    commit::run(which, &request, host)
+    commit::run(plan.task.which, &request, host)
 }
 
 const SAY: &str = "say it: code-commit again -m \"not like that: …\"";
@@ -79,7 +75,7 @@ fn words(run: &Run, query: &Query) -> Result<String, Failure> {
     let name = &run.name;
     if !["commit", "implement"].contains(&&*run.kind) {
         let error = anyhow!(
-            "{name} is a run of {}: only the two commit loops go on from a run",
+            "{name} is a run of {}: `again` continues only runs of code-commit and implement",
             run.kind
         );
         return Err(Failure::refused(
@@ -93,11 +89,6 @@ fn words(run: &Run, query: &Query) -> Result<String, Failure> {
             error,
             format!("continue it first: code-commit resume {name}"),
         ));
-    }
-    if matches!(query, Query::Edited) {
-        let error = anyhow!("--edit: the query of the new run is that of {name}, with new words");
-        return Err(Failure::new(Exit::Usage, error)
-            .help("say them with -m, or give -m - and standard input"));
     }
     let given = query
         .text()
@@ -138,11 +129,11 @@ fn output(found: &Found, build: &Command) -> Option<String> {
 }
 
 /// The models that the run was given by a flag are those of the new run, unless it has its own.
-fn with_model(mut layer: Layer, of: &Settings) -> Layer {
-    if layer.model.name.is_none() && of.model.origin == Origin::Flag {
-        layer.model.name = Some(ModelNames(of.model.value.clone()));
-        if layer.model.base_url.is_none() && of.base_url.origin == Origin::Flag {
-            layer.model.base_url = of.base_url.value.clone().map(Address);
+fn with_model(mut layer: Options, of: &Settings) -> Options {
+    if layer.model.name.is_none() && of.is_flag("model.name") {
+        layer.model.name.clone_from(&of.model.name);
+        if layer.model.base_url.is_none() && of.is_flag("model.base_url") {
+            layer.model.base_url.clone_from(&of.model.base_url);
         }
     }
     layer

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use code_commit_agent::Kind;
 use code_commit_changes::BACKUP;
-use code_commit_engine::{Agents, Project, Recorded};
+use code_commit_engine::{AgentLoop, Agents, Recorded};
 use code_commit_logging::RunFolder;
 use code_commit_loop_spec::STORE;
 use code_commit_perform::{AgentFault, AgentLimits, AgentWorld, Cast, Past};
@@ -19,9 +19,12 @@ use crate::model;
 
 pub(crate) fn limits(settings: &Settings) -> AgentLimits {
     AgentLimits {
-        max_cost_usd: settings.max_cost.value.map(code_commit_llm::Money::as_usd),
-        max_tokens: settings.max_tokens.value,
-        max_time_ms: settings.max_time.value.map(code_commit_logging::millis),
+        max_cost_usd: settings.limits.max_cost.map(|cost| cost.0.as_usd()),
+        max_tokens: settings.limits.max_tokens.map(u64::from),
+        max_time_ms: settings
+            .limits
+            .max_time
+            .map(|time| code_commit_logging::millis(time.0)),
     }
 }
 
@@ -39,17 +42,17 @@ pub(crate) fn numbers<T>(others: &[T], stronger: usize) -> Agents {
 
 /// Agents make their calls themselves. The limit may be meant for other loops, so this only warns.
 pub(crate) fn warn_of_calls(settings: &Settings, output: &Output) {
-    if settings.max_calls.value.is_some() {
-        output.warn("limits.max_calls does not hold here: an agent makes its calls by itself");
+    if settings.limits.max_calls.is_some() {
+        output.warn("limits.max_calls has no effect here: an agent makes its own calls");
     }
 }
 
 /// Only Claude Code reports the cost of a turn. A limit that cannot be enforced is refused at once.
 pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
     match kind {
-        Kind::Gemini | Kind::Codex if settings.max_cost.value.is_some() => {
+        Kind::Gemini | Kind::Codex if settings.limits.max_cost.is_some() => {
             let why = anyhow!(
-                "{} does not say what its turns cost, so limits.max_cost cannot be kept",
+                "{} does not report what its turns cost, so limits.max_cost cannot be enforced",
                 kind.name()
             );
             Err(Failure::refused(
@@ -59,15 +62,6 @@ pub(crate) fn can_keep(kind: Kind, settings: &Settings) -> Result<(), Failure> {
         }
         Kind::Claude | Kind::Gemini | Kind::Codex => Ok(()),
     }
-}
-
-/// What the configuration protects: lists of patterns, relative to the project.
-pub(crate) fn protected(settings: &Settings) -> Vec<Vec<String>> {
-    settings
-        .protect
-        .iter()
-        .map(|list| list.value.clone())
-        .collect()
 }
 
 /// Codex takes no address from its environment.
@@ -128,10 +122,7 @@ impl Words {
             return Failure::refused(error, format!("take the key out of {}", self.key_in));
         }
         if matches!(error, AgentFault::NotPutBack { .. }) {
-            let help = format!(
-                "see what stands in the way; {} tries it once more",
-                self.again
-            );
+            let help = format!("fix the cause; {} tries again", self.again);
             return Failure::new(Exit::TreeNotRestored, error).help(help);
         }
         let exit = if matches!(error, AgentFault::Interrupted) {
@@ -149,7 +140,7 @@ impl Words {
 
     /// Restores what the agent that a killed harness left behind may not touch, and records that its turn was cut
     /// off; `restored` may object before that. Gives the answers that hold.
-    pub(crate) fn settle<P: Project, C: Cast<P>>(
+    pub(crate) fn settle<P: AgentLoop, C: Cast<P>>(
         &self,
         world: &mut AgentWorld<'_, C>,
         past: &Past,
@@ -186,7 +177,7 @@ const NAMED: usize = 5;
 /// made meanwhile.
 pub(crate) fn as_changed(turn: u32) -> String {
     format!(
-        "in case that was you: it lies as it was changed in {BACKUP}/{} of the run's folder",
+        "if you made the change: the changed version is in {BACKUP}/{} of the run's folder",
         code_commit_perform::taken(turn)
     )
 }

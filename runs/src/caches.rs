@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use code_commit_dir::Folder;
 use code_commit_report::{Output, phrases};
-use code_commit_runner::{Confinement, Rung, works};
+use code_commit_runner::{Backend, Confinement, works};
 use code_commit_settings::Settings;
 
 use crate::exit::Failure;
@@ -24,12 +24,12 @@ pub(crate) fn in_layers(
     settings: &Settings,
     output: &Output,
 ) -> Result<Confinement, Failure> {
-    if confinement.rung == Rung::Off {
+    if confinement.backend == Backend::Off {
         return Ok(confinement);
     }
     confinement.access.memory = Some(state.to_owned());
-    if !confinement.rung.has_views() {
-        say_if_missing(confinement.rung, settings, output);
+    if !confinement.backend.has_views() {
+        say_if_missing(confinement.backend, settings, output);
         return Ok(confinement);
     }
     confinement.access.caches = Some(layers(state, settings, output)?);
@@ -41,10 +41,10 @@ pub(crate) fn in_layers(
 }
 
 /// Tells whoever opens the network that builds keep nothing of what they fetch, in a sandbox without layers.
-pub(crate) fn say_if_missing(rung: Rung, settings: &Settings, output: &Output) {
-    if !rung.has_views() {
+pub(crate) fn say_if_missing(backend: Backend, settings: &Settings, output: &Output) {
+    if !backend.has_views() {
         say_missing(
-            &format!("the sandbox {rung} has no layers over them"),
+            &format!("the sandbox {backend} has no layers over them"),
             settings,
             output,
         );
@@ -52,7 +52,7 @@ pub(crate) fn say_if_missing(rung: Rung, settings: &Settings, output: &Output) {
 }
 
 fn say_missing(why: &str, settings: &Settings, output: &Output) {
-    if settings.network.value || !settings.hosts.is_empty() {
+    if settings.network() || !settings.sandbox.hosts.is_empty() {
         output.warn(&format!(
             "builds cannot add to the caches of tools here: {why}"
         ));
@@ -65,7 +65,7 @@ pub(crate) fn layers(
     settings: &Settings,
     output: &Output,
 ) -> Result<PathBuf, Failure> {
-    let (bytes, most) = (size(state), settings.cache_limit.value);
+    let (bytes, most) = (size(state), settings.cache_limit());
     if bytes > most {
         remove(state).map_err(|error| failed(state, &error))?;
         let (bytes, most) = (phrases::bytes(bytes), phrases::bytes(most));

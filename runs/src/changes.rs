@@ -108,7 +108,7 @@ impl FileChange {
 /// The change of a file that a record holds, as [`FileChange::diff`].
 pub fn of_edit(edit: &FileEdit<'_>, contents: &Contents) -> String {
     let Some((before, after)) = contents.both(edit.before, edit.after) else {
-        return format!("{}: the record does not hold its content\n", edit.path);
+        return format!("{}: its content is not in the record\n", edit.path);
     };
     let old = edit.before.map(|_| Side {
         content: before,

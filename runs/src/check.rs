@@ -11,25 +11,25 @@ use code_commit_logging::Stamp;
 use code_commit_loop_order::WorkOrder;
 use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
 use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, GOOD, Output, phrases, printable, printable_name};
-use code_commit_settings::{Keys, Layer, Settings};
+use code_commit_report::{BAD, GOOD, Ndjson, Output, Volume, phrases, printable, printable_name};
+use code_commit_settings::{Keys, Options, Settings};
 use serde_json::json;
 
 pub(crate) mod traces;
 
 use self::traces::{CHECK, put_away};
+use crate::commit::fault;
 use crate::commit::plan::{Plan, Task};
-use crate::commit::run::{account, build_command};
-use crate::commit::{fault, guard, plan, seal};
+use crate::commit::run::{account, build_command, guard, seal};
+use crate::driver::{UNLIKE_RECORDED, failure};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::{UNLIKE_RECORDED, failure};
 use crate::model::asking;
 use crate::preflight::{self, Missing};
+use crate::project::Project;
 use crate::records::{NewRun, RUNS};
 use crate::registry::Registry;
-use crate::sandbox::{self, Otherwise};
-use crate::site::Site;
+use crate::sandbox;
 use crate::{lock, order, place, spec};
 
 /// What is checked: a build has no command line, since everybody calls it the build.
@@ -59,9 +59,9 @@ pub enum Of<'o> {
 }
 
 /// Runs the commands as a run would, reports the verdict about each, and leaves the tree as it was. The worst decides.
-pub fn run(layer: &Layer, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
+pub fn run(layer: &Options, of: Of<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     let tree = place::work_tree(host.here()?)?;
-    let settings = crate::config::load(tree.root(), layer.clone(), host)?;
+    let settings = crate::config::load(tree.root(), layer, host)?;
     with(settings, &tree, of, host)
 }
 
@@ -81,10 +81,10 @@ pub fn with(
     let lock = lock::take(tree, host)?;
     // A query is not needed: nobody is asked.
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
-    let mut plan = plan(settings, tree, task)?;
-    let guard = guard(&Site::of(tree, host), &plan)?;
+    let mut plan = Plan::new(settings, tree, task)?;
+    let guard = guard(&Project::of(tree, host), &plan)?;
     let subjects = subjects(of, tree, &guard, &mut plan, host)?;
-    let Some(Subject { command, .. }) = subjects.first() else {
+    let Some(first) = subjects.first() else {
         return Ok(Exit::Done);
     };
     let name = format!("{}{CHECK}", Stamp::now().folder_name());
@@ -98,27 +98,26 @@ pub fn with(
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     Registry::of(tree).add(folder.path(), None)?;
     lock::under_way(&lock, tree, folder.path())?;
-    let mut account = account(&plan, tree, &command.confinement)?;
+    let mut account = account(&plan, tree, &first.command.settings.confinement)?;
     account.scope.keeps_nothing = true;
+    let record = new
+        .record(Ears(output.clone()))
+        .map_err(Failure::no_record)?;
+    let rules = Rules {
+        root: tree.root().to_owned(),
+        guard: guard.into(),
+        lock: lock.into(),
+    };
+    let nobody = Rc::new(code_commit_llm::Scripted::new(Vec::new()));
     let world = CommitWorld {
-        record: new
-            .record(Ears(output.clone()))
-            .map_err(Failure::no_record)?,
-        rules: Rules {
-            root: tree.root().to_owned(),
-            guard: guard.into(),
-            lock: lock.into(),
-        },
-        model: Rc::new(code_commit_llm::Scripted::new(Vec::new())),
         asking: asking(&plan.settings),
-        build: command.clone(),
         account,
-        codebase: plan.task.codebase().clone(),
-        layout: plan.task.layout(),
-        said_log: None,
-        commits: None,
-        holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
-        cancel: crate::interrupt::watched()?,
+        ..CommitWorld::new(
+            record,
+            rules,
+            nobody,
+            crate::interrupt::watched(host.cancel)?,
+        )
     };
     let mut harness = Journaled::new(world, Vec::new());
     let checked = (1..)
@@ -134,7 +133,7 @@ pub fn with(
             Ok(worse(worst, tell(&built, &printed, subject, of, host)))
         });
     let fault = |error| fault(error, tree.root(), &folder);
-    let checked = checked.map_err(|stop| failure(stop, &folder, UNLIKE_RECORDED.to_owned(), fault));
+    let checked = checked.map_err(|stop| failure(stop, UNLIKE_RECORDED.to_owned(), fault));
     // Otherwise the next command restores what is left.
     let left = code_commit_perform::undo_folders(folder.path());
     if code_commit_changes::is_settled(folder.path()).unwrap_or(false)
@@ -145,7 +144,7 @@ pub fn with(
     if code_commit_changes::has_taken_in(folder.path()) {
         let folder = folder.path().display();
         output.warn(&format!(
-            "what was taken out of the tree is kept in {folder}; remove it if nobody misses it"
+            "files that were removed from the tree are kept in {folder}; delete it if you do not need them"
         ));
     }
     checked
@@ -170,15 +169,14 @@ fn subjects(
             }]
         }),
         Of::Order(order, timeout) => {
-            let site = (tree, guard);
-            let commands = order::commands_to_check(order, timeout, site, &plan.settings, host)?;
+            let project = (tree, guard);
+            let commands = order::commands_to_check(order, timeout, project, &plan.settings, host)?;
             Ok(commands.into_iter().map(named).collect())
         }
-        Of::Specs => Ok(vec![named(spec::check::command(
-            tree,
-            &plan.settings,
-            host,
-        )?)]),
+        Of::Specs => {
+            let command = spec::check_command(tree, &plan.settings, host)?;
+            Ok(vec![named(command)])
+        }
     }
 }
 
@@ -188,10 +186,14 @@ fn build(
     plan: &mut Plan,
     host: Host<'_>,
 ) -> Result<BuildCommand, Failure> {
-    preflight::build_command(tree.root(), &plan.settings.build.value, host.environment)
-        .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
+    preflight::build_command(
+        tree.root(),
+        &plan.settings.build_command(),
+        host.environment,
+    )
+    .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
     seal(tree, guard, plan)?;
-    let confinement = sandbox::confine(tree, plan, Otherwise::Refuse, host)?;
+    let confinement = sandbox::confine(tree, plan, host)?;
     Ok(build_command(plan, host.environment, confinement))
 }
 
@@ -242,11 +244,15 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
     if is_of_order { Exit::Done } else { exit }
 }
 
-/// Hears warnings only; the output of the build is shown at its end.
+/// Hears warnings only, since the output of the build is shown at its end; a program that asks for more with `--verbose`
+/// gets every event.
 struct Ears(Output);
 
 impl Observer for Ears {
     fn see(&mut self, event: &Event<'_>) {
+        if self.0.json && self.0.volume == Volume::Verbose {
+            Ndjson::new(self.0.clone()).see(event);
+        }
         if let Event::Warning(problem) = event {
             self.0.warn(&problem.message);
         }

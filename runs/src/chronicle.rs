@@ -12,6 +12,7 @@ use code_commit_engine::Outcome;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_order::Verdict;
 use code_commit_perform::{JOURNAL, Past};
+use code_commit_prompt::again;
 use code_commit_timeline::Run;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -20,9 +21,9 @@ use crate::commit::plan::Task;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::order;
+use crate::project::Project;
 use crate::records::{self, name};
 use crate::registry::{Known, RUN_JSON};
-use crate::site::Site;
 
 /// Bytes of a query to read.
 const LONGEST_QUERY: u64 = 64 << 10;
@@ -62,6 +63,9 @@ impl Found {
         };
         let mut run = Run::planned(&name(&self.path), &plan);
         run.query = query(&run.kind, &folder, &plan).unwrap_or_default();
+        run.words = again::words(&run.query)
+            .filter(|_| run.parent.is_some())
+            .map(str::to_owned);
         run.undone = self.known.undone;
         run.steps = past.as_ref().map(Past::steps).unwrap_or_default();
         end(&mut run, &folder, past.as_ref(), has_journal);
@@ -88,18 +92,18 @@ impl Found {
 
 /// The named run, or the newest, of any loop.
 pub fn find(named: Option<&str>, host: Host<'_>) -> Result<Found, Failure> {
-    let site = Site::here(host)?;
-    Ok(Found::of(site.registry().find(named)?, &site.root))
+    let project = Project::here(host)?;
+    Ok(Found::of(project.registry().find(named)?, &project.root))
 }
 
 /// Every run of the project, of all loops.
 pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
-    let site = Site::here(host)?;
-    Ok(site
+    let project = Project::here(host)?;
+    Ok(project
         .registry()
         .all()?
         .into_iter()
-        .map(|known| Found::of(known, &site.root))
+        .map(|known| Found::of(known, &project.root))
         .collect())
 }
 
@@ -131,10 +135,17 @@ fn query(kind: &str, folder: &RunFolder, plan: &Value) -> Option<String> {
         // The beginning of the query in the first prompt, which may be large and is not read in full.
         _ => {
             let task = Task::deserialize(plan).ok()?;
-            let Range { start, end } = task.query_in_prompt();
+            let Range { start, end } = task.query.range();
             let (start, end) = (start as u64, end as u64);
-            let mut prompt = File::open(folder.path().join(task.layout().query(1))).ok()?;
-            piece(&mut prompt, start..end.min(start + LONGEST_QUERY)).ok()
+            let mut prompt = File::open(folder.path().join(task.which.layout().query(1))).ok()?;
+            // The words of a person that goes on from a run stand at the end.
+            let is_again = plan.get("parent").is_some_and(|parent| !parent.is_null());
+            let range = if is_again {
+                start.max(end.saturating_sub(LONGEST_QUERY))..end
+            } else {
+                start..end.min(start + LONGEST_QUERY)
+            };
+            piece(&mut prompt, range).ok()
         }
     }
 }

@@ -14,15 +14,15 @@ use serde_json::json;
 
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
+use crate::project::Project;
 use crate::registry::{Known, RUN_JSON};
-use crate::site::Site;
 use crate::staging::Staging;
 use crate::{caches, records, spec};
 
 const DAY: Duration = Duration::from_hours(24);
 
 /// Why a run with an unreadable journal stays.
-const UNREADABLE: &str = "cannot tell whether it is over: its journal is unreadable";
+const UNREADABLE: &str = "cannot tell whether it has ended: its journal is unreadable";
 
 /// Which runs to remove. A run is removed only if both limits allow it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,12 +48,12 @@ struct Run {
 /// Removes the requested runs, oldest first. Takes the lock, so that no active run is removed.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
-    let site = Site::here(host)?;
-    if site.trusted.tree().is_none() && !site.root.join(STATE).is_dir() {
-        site.tree()?;
+    let project = Project::here(host)?;
+    if project.trusted.tree().is_none() && !project.root.join(STATE).is_dir() {
+        project.tree()?;
     }
-    let _lock = site.lock()?;
-    let all = all(&site)?;
+    let _lock = project.lock()?;
+    let all = all(&project)?;
     let count = all.len();
     let chosen = chosen(all, args, records::now());
     let mut tally = Tally::default();
@@ -65,16 +65,16 @@ pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
             None => match Staging::take(&run.path) {
                 Err(error) => Done::Failed(error),
                 Ok(aside) => {
-                    site.registry().forget(&run.path)?;
+                    project.registry().forget(&run.path)?;
                     aside.remove().map_or_else(Done::Failed, |()| Done::Gone)
                 }
             },
         };
         tally.count(&done, bytes);
-        tell(run, &done, bytes, &site.root, output);
+        tell(run, &done, bytes, &project.root, output);
     }
     if args.caches {
-        empty_caches(&site.state()?, args.dry_run, output)?;
+        empty_caches(&project.state()?, args.dry_run, output)?;
     }
     tally.tell(count, args.dry_run, output);
     Ok(if tally.failed == 0 {
@@ -100,16 +100,16 @@ fn empty_caches(state: &Path, dry_run: bool, output: &Output) -> Result<(), Fail
 }
 
 /// Every run; the newest of each loop first.
-fn all(site: &Site<'_>) -> Result<Vec<Run>, Failure> {
-    let known = site.registry().all()?;
-    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, site)).collect();
-    runs.extend(others(&site.root));
+fn all(project: &Project<'_>) -> Result<Vec<Run>, Failure> {
+    let known = project.registry().all()?;
+    let mut runs: Vec<Run> = known.iter().map(|known| listed(known, project)).collect();
+    runs.extend(others(project));
     Ok(runs)
 }
 
-fn listed(known: &Known, site: &Site<'_>) -> Run {
-    let path = known.path(&site.root);
-    let needed = match site.is_over(known) {
+fn listed(known: &Known, project: &Project<'_>) -> Run {
+    let path = known.path(&project.root);
+    let needed = match project.is_over(known) {
         Some(true) => None,
         Some(false) => Some(format!(
             "not over: code-commit resume {}",
@@ -120,25 +120,29 @@ fn listed(known: &Known, site: &Site<'_>) -> Run {
     let stays = needed.or_else(|| is_no_record(&path));
     Run {
         path,
-        kind: known.kind(&site.root),
+        kind: known.loop_name(&project.root),
         stays,
     }
 }
 
 /// Folders of agents that are no runs: audits, and talks about a plan; the newest of each kind first. None of them can be resumed; holding the lock means that they are over.
-fn others(root: &Path) -> impl Iterator<Item = Run> {
-    let audits = spec::history::audits(root).into_iter();
-    let audits = audits.map(|path| Run {
-        stays: is_no_record(&path),
-        path,
-        kind: "audit".to_owned(),
-    });
-    let talks = spec::history::talks(root).into_iter();
-    audits.chain(talks.map(|path| Run {
-        stays: is_no_talk(&path),
-        path,
-        kind: "plan".to_owned(),
-    }))
+fn others(project: &Project<'_>) -> Vec<Run> {
+    // A store that cannot be used holds none.
+    let Ok(store) = spec::Store::of(project) else {
+        return Vec::new();
+    };
+    let folders = |kind: &str, stays: fn(&Path) -> Option<String>| -> Vec<Run> {
+        let all = store.folders_of(kind).into_iter();
+        all.map(|path| Run {
+            stays: stays(&path),
+            path,
+            kind: kind.to_owned(),
+        })
+        .collect()
+    };
+    let mut others = folders(spec::AUDIT, is_no_record);
+    others.extend(folders(spec::PLAN, is_no_talk));
+    others
 }
 
 /// A talk leaves only copies of files that it may not change but did.
@@ -190,7 +194,7 @@ fn is_no_record(run: &Path) -> Option<String> {
         .any(|name| run.join(name).exists())
         || code_commit_dir::list(run).is_ok_and(|mut entries| entries.next().is_none());
     let why = if is_there {
-        "it does not hold the record of a run"
+        "it is not a run folder"
     } else {
         "a symlink leads there"
     };

@@ -29,12 +29,8 @@ pub(crate) fn find(root: &Path, git: Option<&WorkTree>, settings: &Settings) -> 
     let names = rows
         .map(|row| (row.at_root(), row.writer() == Some(Writer::Build)))
         .collect::<Vec<_>>();
-    let program = settings
-        .build
-        .value
-        .argv
-        .first()
-        .filter(|program| program.contains('/'));
+    let build = settings.build_command();
+    let program = build.argv.first().filter(|program| program.contains('/'));
     // By its name even if it does not exist, and by its real path even if the name contains `..` or a
     // symlink.
     let places = program
@@ -86,7 +82,7 @@ pub(crate) fn graders(root: &Path, settings: &Settings) -> Vec<String> {
     let Ok(root) = fs::canonicalize(root) else {
         return Vec::new();
     };
-    let argv = &settings.build.value.argv;
+    let argv = &settings.build_command().argv;
     let script = argv.first().and_then(|program| end(&root, program));
     let text = script.as_ref().and_then(|script| {
         code_commit_dir::read(

@@ -2,8 +2,8 @@
 
 use anyhow::anyhow;
 use code_commit_llm::{Blind, Model, ModelId, Money, Price, Request, Usage};
+use code_commit_prompt::select::tokens;
 use code_commit_report::{Output, phrases, printable_name};
-use code_commit_select::tokens;
 use code_commit_settings::Settings;
 use serde_json::{Value, json};
 
@@ -81,13 +81,8 @@ impl First<'_> {
         output: &Output,
     ) -> Result<Exit, Failure> {
         self.check(model, settings)?;
-        let input = Usage {
-            input_tokens: Some(self.tokens()),
-            output_tokens: Some(0),
-            ..Usage::default()
-        };
-        let cost = price(model.id(), settings).and_then(|price| price.cost(&input));
-        Ok(tell(self.tokens(), cost.map(Money::as_usd), output))
+        let cost = input_cost(model.id(), settings, self.tokens());
+        Ok(tell(self.tokens(), cost, output))
     }
 
     /// Estimated at three bytes a token: rather too many than too few.
@@ -111,8 +106,19 @@ impl First<'_> {
     }
 }
 
+/// What this many tokens of input cost, in US dollars.
+pub(crate) fn input_cost(model: &ModelId, settings: &Settings, tokens: u64) -> Option<f64> {
+    let input = Usage {
+        input_tokens: Some(tokens),
+        output_tokens: Some(0),
+        ..Usage::default()
+    };
+    let cost = price(model, settings)?.cost(&input);
+    cost.map(Money::as_usd)
+}
+
 fn price(model: &ModelId, settings: &Settings) -> Option<Price> {
-    settings.prices().of(model, None, &today()?).cloned()
+    settings.prices().of(model, None, today()?).cloned()
 }
 
 /// The most tokens that one prompt of this model can hold.

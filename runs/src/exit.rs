@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use code_commit_engine::Outcome;
 use code_commit_perform::Past;
 use code_commit_repo::{GitError, RepoError};
-use code_commit_report::Output;
+use code_commit_report::{Output, figures};
 use serde_json::json;
 
 /// Exit codes of the program. Documented in the README; never renumbered.
@@ -99,6 +99,15 @@ impl From<Exit> for std::process::ExitCode {
 /// The hint for an error without a hint of its own.
 const WITHOUT_A_WORD: &str = "check that the disk has space and that you own the folder; if so, this is a bug in code-commit: please report it";
 
+/// A run that was stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its loop's word for a round.
+    pub step: &'static str,
+}
+
 /// An error with its exit code and a hint.
 #[derive(Debug)]
 pub struct Failure {
@@ -108,8 +117,8 @@ pub struct Failure {
     pub error: anyhow::Error,
     /// The hint: what to do about it.
     pub help: String,
-    /// The folder of the run that was stopped.
-    pub stopped: Option<PathBuf>,
+    /// The run that was stopped.
+    pub stopped: Option<Stopped>,
 }
 
 impl Failure {
@@ -163,9 +172,10 @@ impl Failure {
 
     /// This run was stopped: what it has used so far is told with the error.
     #[must_use]
-    pub(crate) fn of_run(self, folder: &Path) -> Self {
+    pub(crate) fn of_run(self, folder: &Path, step: &'static str) -> Self {
+        let folder = folder.to_owned();
         Self {
-            stopped: Some(folder.to_owned()),
+            stopped: Some(Stopped { folder, step }),
             ..self
         }
     }
@@ -175,15 +185,18 @@ impl Failure {
         let run = self
             .stopped
             .as_ref()
-            .and_then(|folder| Some((folder, Past::read(folder).ok()?)));
-        if let Some((folder, past)) = run {
-            let steps = past.steps();
+            .and_then(|stopped| Some((stopped, Past::read(&stopped.folder).ok()?.steps())));
+        if let Some((Stopped { folder, .. }, steps)) = &run {
             output.object(&json!({ "event": "summary", "summary": {
                 "outcome": "stopped", "rounds_asked": steps.rounds(), "usage": steps.usage(),
                 "cost_usd": steps.cost_usd(), "elapsed_ms": steps.elapsed_ms(), "log": folder,
             } }));
         }
         output.failure(&format!("{:#}", self.error), &self.help, self.exit.code());
+        if let Some((Stopped { folder, step }, steps)) = &run {
+            let log = folder.display().to_string();
+            output.report(&format!("  {}", figures(steps, step, &log)));
+        }
         self.exit
     }
 

@@ -7,10 +7,11 @@ use anyhow::{Context as _, anyhow};
 use code_commit_llm::Model;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
+use code_commit_runner::Cancel;
 use code_commit_settings::{Environment, Keys, Settings};
 
 use crate::exit::Failure;
-use crate::row::Row;
+use crate::kind::LoopKind;
 use crate::trusted::Trusted;
 
 /// Everything that a run gets from the program around it; it accesses none of this itself.
@@ -23,9 +24,11 @@ pub struct Host<'h> {
     /// Where to report.
     pub output: &'h Output,
     /// The loops that there are: [`LOOPS`](crate::LOOPS), and whatever a program adds.
-    pub loops: &'h [Row],
+    pub loops: &'h [LoopKind],
     /// Opens models.
     pub models: &'h dyn OpenModel,
+    /// Stops the command; without it, Ctrl-C does. A program that serves several commands has one for each.
+    pub cancel: Option<&'h Cancel>,
 }
 
 impl<'h> Host<'h> {

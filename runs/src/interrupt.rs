@@ -7,8 +7,11 @@ use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
 
-/// A flag that Ctrl-C raises from now on.
-pub fn watched() -> anyhow::Result<Cancel> {
+/// The flag that the host has given, or else one that Ctrl-C raises from now on.
+pub(crate) fn watched(given: Option<&Cancel>) -> anyhow::Result<Cancel> {
+    if let Some(cancel) = given {
+        return Ok(cancel.clone());
+    }
     let cancel = Cancel::new().context("cannot watch for Ctrl-C")?;
     watch(&cancel)?;
     Ok(cancel)
@@ -17,18 +20,21 @@ pub fn watched() -> anyhow::Result<Cancel> {
 /// Watches for signals from now on. The first raises `cancel`; the second kills all our processes, then this
 /// one.
 pub fn watch(cancel: &Cancel) -> anyhow::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
     let cancel = cancel.clone();
+    each(move || {
+        if cancel.is_set() {
+            leave();
+        }
+        cancel.set();
+    })
+}
+
+/// Calls `heard` for each signal that asks the program to end, from now on.
+pub fn each(mut heard: impl FnMut() + Send + 'static) -> anyhow::Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("cannot watch for Ctrl-C")?;
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || {
-            for _signal in signals.forever() {
-                if cancel.is_set() {
-                    leave();
-                }
-                cancel.set();
-            }
-        })
+        .spawn(move || signals.forever().for_each(|_signal| heard()))
         .context("cannot watch for Ctrl-C")?;
     Ok(())
 }
@@ -50,8 +56,9 @@ pub(crate) fn watch_but_the_keys(cancel: &Cancel) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Kills all our processes, then this one.
 #[expect(clippy::exit, reason = "a second Ctrl-C means now")]
-fn leave() -> ! {
+pub fn leave() -> ! {
     code_commit_runner::sweep();
     std::process::exit(Exit::Interrupted.code().into())
 }

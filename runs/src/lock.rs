@@ -13,13 +13,13 @@ use code_commit_runner::{Containers, Orphans};
 use serde::{Deserialize, Serialize};
 
 use crate::check::traces;
+use crate::driver::missing_summaries;
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::missing_summaries;
 use crate::place::{state, state_of, work_tree, work_tree_if_any};
+use crate::project::Project;
 use crate::records;
 use crate::registry::Registry;
-use crate::site::Site;
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
 /// state. Leaves processes and tree alone if another run is active.
@@ -52,7 +52,7 @@ pub fn recover_in(folder: &Path, host: Host<'_>) -> Result<(), Failure> {
     tree.map_or(Ok(()), |tree| recover(&lock, &tree, host))
 }
 
-impl Site<'_> {
+impl Project<'_> {
     /// Takes the lock, and cleans up after a killed run.
     pub fn lock(&self) -> Result<Lock, Failure> {
         match self.trusted.tree() {
@@ -94,7 +94,7 @@ pub(crate) fn end_orphans(host: Host<'_>) {
     let Containers { removed, left } = containers.unwrap_or_default();
     if processes + removed > 0 {
         host.output.note(&format!(
-            "ended what a killed run left behind; processes: {processes}, containers: {removed}"
+            "stopped the processes of a killed run; processes: {processes}, containers: {removed}"
         ));
     }
     if !left.is_empty() {
@@ -115,7 +115,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             "fix that and try again"
         };
         let help = format!(
-            "{way}, or move {} away to keep the files as they are",
+            "{way}, or move {} away to keep the current files",
             waits.display()
         );
         Failure::new(Exit::TreeNotRestored, error).help(help)
@@ -156,7 +156,7 @@ fn recover(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> 
             .for_each(|base| code_commit_runner::remove_left(base));
     }
     if lock.was_abandoned()
-        && let Err(error) = missing_summaries(&Site::of(tree, host))
+        && let Err(error) = missing_summaries(&Project::of(tree, host))
     {
         host.output.warn(&format!("{error:#}"));
     }
@@ -211,7 +211,7 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
     };
     let UnderWay { root, run } = serde_json::from_slice(&noted)
         .with_context(|| format!("cannot understand {}", note.display()))
-        .map_err(|error| Failure::refused(error, "remove it to keep the files as they are"))?;
+        .map_err(|error| Failure::refused(error, "remove it to keep the current files"))?;
     let root = tree.top().join(root);
     if root.is_dir() {
         let tree = if root == tree.root() {
@@ -287,7 +287,7 @@ fn left_alone(back: &code_commit_apply::RolledBack) -> String {
     let kept = back
         .left_in
         .as_ref()
-        .map(|folder| format!("; as they were: {}", folder.display()));
+        .map(|folder| format!("; the originals are in {}", folder.display()));
     format!(
         "changed since, so left alone: {}{}",
         printable_name(&back.left.join(", ")),

@@ -1,5 +1,7 @@
 //! The model that a run uses: how it is called, and what it may cost.
 
+use std::time::Duration;
+
 use code_commit_llm::Day;
 use code_commit_llm::http::BaseUrl;
 use code_commit_logging::Stamp;
@@ -20,10 +22,10 @@ pub fn warn_in_the_clear(base: &BaseUrl, output: &Output) {
 
 pub(crate) fn asking(settings: &Settings) -> Asking {
     Asking {
-        stream: settings.stream.value,
-        temperature: settings.temperature.value,
+        stream: settings.stream(),
+        temperature: settings.model.temperature.map(f64::from),
         call_limit: settings.patience().call,
-        wait: settings.wait.value.unwrap_or_default(),
+        wait: settings.model.wait.map(Duration::from).unwrap_or_default(),
         spending: spending(settings),
     }
 }
@@ -36,5 +38,5 @@ pub(crate) fn spending(settings: &Settings) -> Spending {
 /// The date that selects the prices (UTC); `None` if the clock is off by thousands of years.
 pub fn today() -> Option<Day> {
     let now = Stamp::now().rfc3339();
-    Day::try_from(now.split_once('T')?.0.to_owned()).ok()
+    now.split_once('T')?.0.parse().ok()
 }

@@ -18,7 +18,7 @@ pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) ->
     let key = preflight::key(settings, &Keys::find(environment, root))
         .err()
         .map(hint);
-    let cannot_start = preflight::build_command(root, &settings.build.value, environment)
+    let cannot_start = preflight::build_command(root, &settings.build_command(), environment)
         .err()
         .map(hint);
     let build = format!(

@@ -2,16 +2,16 @@
 
 use code_commit_llm::ModelId;
 use code_commit_logging::RunFolder;
+use code_commit_loop_commit::on_screen;
 use code_commit_perform::{Observer, output_text};
 use code_commit_report::{Counts, Ndjson, Output, Printout, Terminal};
 
-/// The observer of a run recorded in `folder`, which is shown to the user as `log`.
+/// The observer of a run recorded in `folder`.
 pub(crate) fn observer(
     output: &Output,
     model: &ModelId,
     counts: Counts,
     folder: &RunFolder,
-    log: String,
 ) -> Box<dyn Observer> {
     if output.json {
         return Box::new(Ndjson::new(output.clone()));
@@ -21,7 +21,7 @@ pub(crate) fn observer(
         let text = output_text(&folder, file).ok()?;
         let is_whole = text.whole_bytes() == text.as_str().len();
         Some(Printout {
-            text: text.as_str().to_owned(),
+            text: on_screen(text.as_str()).into_owned(),
             is_whole,
         })
     };
@@ -29,7 +29,6 @@ pub(crate) fn observer(
         output.clone(),
         model.to_string(),
         counts,
-        log,
         Box::new(read),
     ))
 }

@@ -1,23 +1,14 @@
 //! Phases: a builder and a verifier, isolated from each other (S3).
 
-mod access;
-mod act;
 pub(crate) mod agents;
-mod desk;
+pub mod commands;
 mod folders;
-mod holds;
 mod lines;
-pub(crate) mod past;
 mod project;
-pub mod request;
-mod verdicts;
-mod work;
+mod roles;
+mod run;
 
-pub(crate) use act::resume;
-pub use act::{Request, run};
-pub use desk::serve;
 pub use folders::{PROJECT, SPECS, read, refuse_links};
-pub use past::LOGS;
-pub use project::specs;
-pub use verdicts::{Override, overrule};
-pub(crate) use work::Phase;
+pub use project::{Override, overrule, specs};
+pub(crate) use run::Phase;
+pub use run::{LOGS, Request, run};

@@ -181,15 +181,15 @@ pub fn key(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
     settings
         .all_models()
         .into_iter()
-        .try_for_each(|model| key_of(model, settings, keys))
+        .try_for_each(|model| key_of(&model, settings, keys))
 }
 
 fn key_of(model: &ModelId, settings: &Settings, keys: &Keys) -> Result<(), Missing> {
     let Some(provider) = provider(model, settings)? else {
         return Ok(());
     };
-    let may_need_none = provider.key_optional && settings.base_url.value.is_some();
-    if may_need_none && keys.of(provider).is_none() {
+    let may_need_none = provider.key_optional && settings.model.base_url.is_some();
+    if may_need_none && keys.of(&provider).is_none() {
         return Ok(());
     }
     let or_else = if provider.key_optional {
@@ -197,23 +197,17 @@ fn key_of(model: &ModelId, settings: &Settings, keys: &Keys) -> Result<(), Missi
     } else {
         ""
     };
-    key_for(model, provider, or_else, keys)
+    key_for(model, &provider, or_else, keys)
 }
 
 /// The provider of a model; `None` for one that answers from a file.
-pub fn provider<'s>(
-    model: &ModelId,
-    settings: &'s Settings,
-) -> Result<Option<&'s Provider>, Missing> {
+pub fn provider(model: &ModelId, settings: &Settings) -> Result<Option<Provider>, Missing> {
     let found = settings.provider_of(model);
     if found.is_some() || model.is_file() {
         return Ok(found);
     }
-    let known: Vec<&str> = settings
-        .all_providers()
-        .iter()
-        .map(|provider| provider.name.as_str())
-        .collect();
+    let known = settings.all_providers().into_iter();
+    let known: Vec<String> = known.map(|provider| provider.name).collect();
     Err(Missing::new(
         format!(
             "{model}: there is no provider {}; there are {}",
@@ -231,7 +225,7 @@ pub fn provider<'s>(
 pub fn price(settings: &Settings) -> Result<(), Missing> {
     let spending = spending(settings);
     settings.all_models().into_iter().try_for_each(|name| {
-        spending.keeps_cost(name).map_err(|error| {
+        spending.keeps_cost(&name).map_err(|error| {
             Missing::new(
                 format!("{name}: {error}"),
                 "put its price into [[price]] of your configuration, or drop the limit (--max-cost)",
@@ -243,7 +237,7 @@ pub fn price(settings: &Settings) -> Result<(), Missing> {
 /// Checks that every model has a key, even where a custom server needs none.
 pub(crate) fn key_anyway(settings: &Settings, keys: &Keys) -> Result<(), Missing> {
     settings.all_models().into_iter().try_for_each(|model| {
-        provider(model, settings)?.map_or(Ok(()), |provider| key_for(model, provider, "", keys))
+        provider(&model, settings)?.map_or(Ok(()), |provider| key_for(&model, &provider, "", keys))
     })
 }
 

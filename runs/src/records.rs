@@ -33,16 +33,16 @@ pub(crate) fn implement_logs(root: &Path) -> PathBuf {
     root.join(LOGS)
 }
 
-/// A new run folder. Removed again unless its run begins: nothing was changed, and no record is left.
+/// A new run folder. It is gone again unless its run begins: nothing was changed, and no record is left.
 #[derive(Debug)]
 pub struct NewRun {
     folder: RunFolder,
-    /// Where it is made. If that is beside its place, a kill leaves nothing that looks like a run.
-    aside: Option<Staging>,
-    has_begun: bool,
-    trusted: Option<Base>,
+    /// Where it is made, so that a kill leaves nothing that looks like a run.
+    aside: Staging,
+    /// The name of its loop, and what it trusts.
+    of: Option<(&'static str, Base)>,
     /// Locks the folder above it until its journal is there.
-    claim: Option<File>,
+    _claim: Option<File>,
 }
 
 impl NewRun {
@@ -61,37 +61,26 @@ impl NewRun {
         let (aside, folder) = make().map_err(|error| Failure::refused(error, help))?;
         Ok(Self {
             folder,
-            aside: Some(aside),
-            has_begun: false,
-            trusted: None,
-            claim: None,
+            aside,
+            of: None,
+            _claim: None,
         })
     }
 
-    /// Makes the folder in its place, where the same order finds it however early this is killed. The file locks the
-    /// folder above it, which clones may share, until the journal is there and locks the run.
-    pub(crate) fn create_in_place(
-        claim: File,
-        path: &Path,
-        redactor: Redactor,
-        help: &str,
-    ) -> Result<Self, Failure> {
-        let base = path.parent().unwrap_or(path);
-        let folder = RunFolder::create(base, &name(path), redactor)
-            .map_err(|error| Failure::refused(error, help))?;
-        Ok(Self {
-            folder,
-            aside: None,
-            has_begun: false,
-            trusted: None,
-            claim: Some(claim),
-        })
+    /// Holds this lock until the journal is there.
+    pub(crate) fn claiming(self, claim: File) -> Self {
+        Self {
+            _claim: Some(claim),
+            ..self
+        }
     }
 
-    /// Records what the run trusts beside its plan.
-    pub(crate) fn trusting(mut self, base: Base) -> Self {
-        self.trusted = Some(base);
-        self
+    /// Records the loop and what the run trusts beside its plan.
+    pub(crate) fn of(self, name: &'static str, base: Base) -> Self {
+        Self {
+            of: Some((name, base)),
+            ..self
+        }
     }
 
     /// Its place. Nothing may be there yet.
@@ -103,6 +92,9 @@ impl NewRun {
     pub fn store(&self, plan: &impl Serialize) -> Result<Stored, Failure> {
         #[derive(Serialize)]
         struct Named<'p, P> {
+            #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+            name: Option<&'p str>,
+            version: &'p str,
             record_format: u32,
             #[serde(skip_serializing_if = "Option::is_none")]
             trusted: Option<&'p Base>,
@@ -110,8 +102,10 @@ impl NewRun {
             plan: &'p P,
         }
         let plan = Named {
+            name: self.of.as_ref().map(|(name, _)| *name),
+            version: env!("CARGO_PKG_VERSION"),
             record_format: RECORD_FORMAT,
-            trusted: self.trusted.as_ref(),
+            trusted: self.of.as_ref().map(|(_, base)| base),
             plan,
         };
         self.made()
@@ -131,36 +125,17 @@ impl NewRun {
             .map_err(cannot_begin)
     }
 
-    fn made(&self) -> RunFolder {
-        let made = self
-            .aside
-            .as_ref()
-            .map_or(self.folder.path(), Staging::path);
-        RunFolder::open(made.to_owned(), self.folder.redactor().clone())
+    /// Where its files are written until it begins.
+    pub(crate) fn made(&self) -> RunFolder {
+        RunFolder::open(self.aside.path().to_owned(), self.folder.redactor().clone())
     }
 
-    pub(crate) fn record(
-        mut self,
-        observer: impl Observer + 'static,
-    ) -> Result<Record, RecordError> {
-        if let Some(aside) = &self.aside {
-            aside
-                .put(self.folder.path())
-                .map_err(|error| self.folder.error("create", "", error))?;
-            self.aside = None;
-        }
-        let record = Record::begin(self.folder.clone(), observer)?;
-        self.has_begun = true;
-        drop(self.claim.take());
-        Ok(record)
-    }
-}
-
-impl Drop for NewRun {
-    fn drop(&mut self) {
-        if !self.has_begun && self.aside.is_none() {
-            discard(&self.folder);
-        }
+    /// Puts the folder in its place, and begins its journal.
+    pub(crate) fn record(self, observer: impl Observer + 'static) -> Result<Record, RecordError> {
+        self.aside
+            .put(self.folder.path())
+            .map_err(|error| self.folder.error("create", "", error))?;
+        Record::begin(self.folder.clone(), observer).inspect_err(|_| discard(&self.folder))
     }
 }
 
@@ -212,8 +187,7 @@ pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(),
         "the key was used for {}, which cannot be read here",
         name(run.path())
     ));
-    let help =
-        "the version that made it may go on with it; --new asks again, which is paid for again";
+    let help = "the version that made it may continue it; --new asks and pays again";
     Err(Failure::refused(error, help))
 }
 
@@ -240,7 +214,8 @@ impl Head {
 
 /// Refuses to continue a run whose record has another format.
 pub(crate) fn can_be_continued(run: &Path) -> Result<(), Failure> {
-    let help = "the version that made it can continue it; its command with --new begins anew";
+    let help =
+        "the version that made it can continue it; the same command with --new starts a new run";
     same_format(run).map_err(|error| Failure::refused(error, help))
 }
 
@@ -289,7 +264,10 @@ pub fn name(path: &Path) -> String {
 /// count as over: its turns were paid for, and it may hold copies of files that an agent may not change.
 pub(crate) fn outcome_of(folder: &RunFolder) -> Result<Option<Outcome>, Failure> {
     let past = Past::read_if_begun(folder.path()).map_err(|error| {
-        let help = format!("move {} away, then begin anew", folder.path().display());
+        let help = format!(
+            "move {} away, then start a new run",
+            folder.path().display()
+        );
         Failure::refused(error, help)
     })?;
     Ok(past.outcome().cloned())

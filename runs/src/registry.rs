@@ -84,7 +84,7 @@ impl<'p> Registry<'p> {
     /// What to do if no run is found.
     fn hint(&self, named: Option<&str>, all: &[Known]) -> String {
         if all.is_empty() {
-            return "runs are no part of a clone; start the first one here with code-commit -m \"…\"; code-commit demo shows an example"
+            return "runs are not part of a clone; start the first one here with code-commit -m \"…\"; code-commit demo shows an example"
                 .to_owned();
         }
         if let Some(file) = named.filter(|name| self.root.join(name).is_file()) {
@@ -204,7 +204,7 @@ impl<'p> Registry<'p> {
             Err(error) => {
                 let error =
                     anyhow::Error::from(error).context(format!("cannot read {}", path.display()));
-                Err(Failure::refused(error, "see that it is a file of yours"))
+                Err(Failure::refused(error, "make sure that you own it"))
             }
         }
     }

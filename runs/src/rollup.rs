@@ -3,7 +3,7 @@
 mod chosen;
 mod note;
 mod on_disk;
-mod window;
+pub(crate) mod window;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,6 +12,7 @@ use anyhow::{Context as _, anyhow};
 use code_commit_guard::Choice;
 use code_commit_logging::{Redactor, name_as_text};
 use code_commit_prompt::rollup::{Builder, LeftOut, noise, text_of};
+use code_commit_prompt::select::tokens;
 use code_commit_repo::{Besides, Tracked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::{Environment, Settings};
@@ -19,7 +20,6 @@ use code_commit_settings::{Environment, Settings};
 pub use self::chosen::Chosen;
 pub use self::note::{Options, Stored};
 use self::on_disk::{Found, OnDisk};
-use self::window::{Fit, fit};
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP, Missing};
 
@@ -37,8 +37,10 @@ pub struct RollUp {
     pub files: usize,
     /// The files in it and why, the most important first, if a budget had to be kept.
     pub chosen: Vec<Chosen>,
-    /// Whether its model takes it, where that is not certain.
+    /// That its model does not take all files, if it does not.
     pub about_size: Option<String>,
+    /// What a budget has left of all files, if it left some out.
+    pub context: Option<String>,
     /// Files that the query names and that are not shown whole, with the reason.
     pub unmet: Vec<(String, String)>,
     /// Files that no model should see.
@@ -66,61 +68,58 @@ pub struct Sources<'s> {
     pub query: &'s str,
 }
 
-/// Makes a roll-up of the tracked files that a model should see, in git's order, as they are on disk. With a
-/// budget, the files that matter most for the query are shown, and the others listed.
-pub fn make(sources: Sources<'_>, options: &Options) -> Result<RollUp, Failure> {
-    let mut builder = Builder::default();
-    let mut rollup = match options.budget {
-        None => read(sources, options, |path, content| builder.add(path, content))?,
-        Some(budget) => {
-            let mut files = Vec::new();
-            let rollup = read(sources, options, |path, content| {
-                files.push((path.to_owned(), text_of(content)?.to_owned()));
-                Ok(())
-            })?;
-            let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget);
-            let unmet = [rollup.unmet, too_large].concat();
-            RollUp {
-                chosen,
-                unmet,
-                candidates: files.len(),
-                ..rollup
-            }
-        }
-    };
-    rollup.files = builder.files();
-    rollup.text = builder.finish();
-    Ok(rollup)
-}
-
-/// Makes the roll-up, with a budget if none is set and the first model would not take all of it; the roll-up says so.
-pub fn make_within(
+/// Makes a roll-up of the tracked files that a model should see, in git's order, as they are on disk. Where they exceed the
+/// budget or what the first model takes, the files that matter most for the query are shown, and the others listed.
+pub fn make(
     sources: Sources<'_>,
     options: &Options,
     settings: &Settings,
 ) -> Result<RollUp, Failure> {
-    let all = make(sources, options)?;
-    let fit = if options.budget.is_some() {
-        Fit::Fits
-    } else {
-        fit(&all.text, sources.query, settings)
+    let mut files = Vec::new();
+    let mut rollup = read(sources, options, |path, content| {
+        files.push((path.to_owned(), text_of(content)?.to_owned()));
+        Ok(())
+    })?;
+    let budget = options.budget.unwrap_or(window::DEFAULT_BUDGET);
+    // Who sets a budget is told by the preflight that the model takes less.
+    let window = match options.budget {
+        Some(_) => u64::MAX,
+        None => window::room_for(sources.query, settings),
     };
-    match fit {
-        Fit::Fits => Ok(all),
-        Fit::TooLarge(budget, about) => {
-            let within = make(
-                sources,
-                &Options {
-                    budget: Some(budget),
-                    ..options.clone()
-                },
-            )?;
-            Ok(RollUp {
-                about_size: Some(about),
-                ..within
-            })
+    let bytes = files
+        .iter()
+        .map(|(path, text)| chosen::HEADER + path.len() + text.len());
+    let all = tokens(bytes.sum());
+    let fits = all <= budget.min(window);
+    let mut builder = Builder::default();
+    if fits {
+        for (path, text) in &files {
+            // Its text was checked when it was read.
+            let _ = builder.add(path, text.as_bytes());
         }
+    } else {
+        let (chosen, too_large) = chosen::add(&mut builder, &files, sources, budget.min(window));
+        rollup.unmet.extend(too_large);
+        rollup.chosen = chosen;
+        rollup.candidates = files.len();
     }
+    rollup.files = builder.files();
+    rollup.text = builder.finish();
+    if fits {
+        return Ok(rollup);
+    }
+    if budget <= window {
+        rollup.context = Some(window::context(
+            rollup.files,
+            &files,
+            &rollup.text,
+            all,
+            settings,
+        ));
+    } else {
+        rollup.about_size = Some(window::about(&files, all, window, settings));
+    }
+    Ok(rollup)
 }
 
 /// Gives every wanted file to `take`; gives a roll-up without text that knows of those that were left out.
@@ -174,7 +173,7 @@ fn read(
     let named = rollup
         .left_out
         .iter()
-        .filter(|(path, _)| code_commit_select::is_named(path, query));
+        .filter(|(path, _)| code_commit_prompt::select::is_named(path, query));
     rollup.unmet = named
         .map(|(path, why)| (path.clone(), why.reason().to_owned()))
         .collect();
@@ -187,7 +186,7 @@ fn seen(path: &str, content: &[u8], query: &str) -> Result<(), LeftOut> {
         .ok()
         .and_then(|text| noise(path, text));
     noise
-        .filter(|_| !code_commit_select::is_named(path, query))
+        .filter(|_| !code_commit_prompt::select::is_named(path, query))
         .map_or(Ok(()), Err)
 }
 
@@ -276,6 +275,7 @@ impl RollUp {
 
     /// Names the files that one would expect in it.
     pub(crate) fn tell_surprises(&self, output: &Output) {
+        self.context.iter().for_each(|line| output.note(line));
         self.left_out
             .iter()
             .filter(|(_, why)| is_surprise(*why))

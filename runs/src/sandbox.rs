@@ -14,11 +14,11 @@ use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Name, Writer};
 use code_commit_repo::{RepoError, WorkTree};
 use code_commit_runner::{
-    Access, AllowedHost, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources, Rung,
+    Access, AllowedHost, Backend, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources,
 };
 use code_commit_settings::{Environment, Sandbox, Settings, keys};
 
-pub(crate) use self::choose::choose;
+pub(crate) use self::choose::{choose, say};
 use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
@@ -26,21 +26,11 @@ use crate::place;
 use crate::records;
 use crate::registry::{RUN_JSON, Registry};
 
-/// What to do with a build of our own if no sandbox is available.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Otherwise {
-    /// Do not run it.
-    Refuse,
-    /// Run it, with a prominent warning: the demo's build is ours.
-    GoWithout,
-}
-
 /// The sandbox that the plan asks for, as far as this machine supports it; reports what is in force in one
 /// line.
 pub(crate) fn confine(
     tree: &WorkTree,
     plan: &Plan,
-    otherwise: Otherwise,
     host: Host<'_>,
 ) -> Result<Confinement, Failure> {
     let Host {
@@ -49,7 +39,7 @@ pub(crate) fn confine(
         ..
     } = host;
     let (root, settings) = (tree.root(), &plan.settings);
-    if settings.sandbox.value != Sandbox::Off && is_all_of_home(root, environment) {
+    if settings.sandbox() != Sandbox::Off && is_all_of_home(root, environment) {
         return Err(Failure::refused(
             anyhow!(
                 "{} is or contains your home directory, which no sandbox can both show and hide",
@@ -58,24 +48,14 @@ pub(crate) fn confine(
             "keep the project in its own folder, or use --sandbox off",
         ));
     }
-    let confinement = match choose(tree, settings, host, |rung| {
-        access(tree, plan, rung, environment)
-    })? {
-        Ok(confinement) => confinement,
-        Err(reason @ NoSandbox::Nowhere { .. }) if otherwise == Otherwise::GoWithout => {
-            output.warn(&format!(
-                "no sandbox works here, so this build runs without one: {reason}"
-            ));
-            Confinement::off()
-        }
-        Err(reason) => {
-            return Err(no_sandbox(
-                reason,
-                "--sandbox off runs the build with all of your rights",
-            ));
-        }
-    };
-    if confinement.rung != Rung::Off {
+    let access = |backend| access(tree, plan, backend, environment);
+    let confinement = choose(tree, settings, host, access)?.map_err(|reason| {
+        no_sandbox(
+            reason,
+            "--sandbox off runs the build with all of your rights",
+        )
+    })?;
+    if confinement.backend != Backend::Off {
         build_is_seen(root, plan, &confinement)?;
         let other_tools =
             code_commit_runner::differing(&confinement, &build_env(settings, environment));
@@ -100,13 +80,8 @@ pub fn no_sandbox(reason: NoSandbox, without: &str) -> Failure {
 
 /// A symlink may point to a program that the sandbox hides: a model could not fix that.
 fn build_is_seen(root: &Path, plan: &Plan, confinement: &Confinement) -> Result<(), Failure> {
-    let program = plan
-        .settings
-        .build
-        .value
-        .argv
-        .first()
-        .filter(|program| program.contains('/'));
+    let build = plan.settings.build_command();
+    let program = build.argv.first().filter(|program| program.contains('/'));
     let Some((name, place)) =
         program.and_then(|name| Some((name, root.join(name).canonicalize().ok()?)))
     else {
@@ -168,7 +143,8 @@ pub(crate) fn in_overlay(
         let found = tree.root().metadata();
         found.is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
     };
-    let is_possible = confinement.rung.has_views() && !place::is_in_tree(&state, tree) && is_ours();
+    let is_possible =
+        confinement.backend.has_views() && !place::is_in_tree(&state, tree) && is_ours();
     Ok(if is_possible {
         account.in_overlay(&state)
     } else {
@@ -177,22 +153,22 @@ pub(crate) fn in_overlay(
 }
 
 /// What the build can access of the project and the machine.
-fn access(tree: &WorkTree, plan: &Plan, rung: Rung, environment: &Environment) -> Access {
+fn access(tree: &WorkTree, plan: &Plan, backend: Backend, environment: &Environment) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
-    let readable = settings.readable.iter().map(|place| place.value.clone());
-    let own = there(root, plan.task.binds());
+    let readable = settings.readable().into_iter();
+    let own = there(root, plan.task.which.binds());
     let folders = git_folders(tree);
     Access {
         read_only: own
-            .chain(held(root, &folders, rung))
-            .chain(held(root, &plan.sealed, rung))
+            .chain(held(root, &folders, backend))
+            .chain(held(root, &plan.sealed, backend))
             .collect(),
         pinned: ways(root, plan.sealed.iter().chain(&folders)),
         masked: keys::hidden(root)
             .into_iter()
             .chain(records(tree))
             .collect(),
-        network: settings.network.value,
+        network: settings.network(),
         hosts: hosts(settings),
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
@@ -266,7 +242,7 @@ pub(crate) const MOST_HELD: usize = 500;
 /// The sealed files that a sandbox can protect: not symlinks, whose targets are not sealed either. Under
 /// Landlock nothing could be created in a folder that contains one, so files sealed for their name alone are
 /// left to the seal.
-pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item = PathBuf> {
+pub fn held(root: &Path, sealed: &[PathBuf], backend: Backend) -> impl Iterator<Item = PathBuf> {
     let by_name = move |path: &Path| {
         let name = path.file_name().unwrap_or_default();
         let is_known =
@@ -279,7 +255,7 @@ pub fn held(root: &Path, sealed: &[PathBuf], rung: Rung) -> impl Iterator<Item =
             .is_ok_and(|found| !found.is_symlink())
     });
     paths
-        .filter(move |path| rung != Rung::Landlock || !by_name(path))
+        .filter(move |path| backend != Backend::Landlock || !by_name(path))
         .take(MOST_HELD)
 }
 
@@ -373,14 +349,14 @@ pub fn protected(
         return Ok(BTreeSet::new());
     }
     let only_protect = settings
-        .protect
+        .protect_lists()
         .iter()
-        .fold(Policy::new(), |policy, list| policy.protect(&list.value));
+        .fold(Policy::new(), Policy::protect);
     let files = tree.tracked()?.into_iter().map(|file| file.path);
     let tracked = files.chain(tree.besides()?.links);
     let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
     let there = guard
-        .existing(settings.protect.iter().map(|list| list.value.join("\n")))
+        .existing(settings.protect_lists().iter().map(|list| list.join("\n")))
         .map_err(|error| Failure::refused(error, "make every folder of the project readable"))?;
     Ok(tracked.chain(there).map(PathBuf::from).collect())
 }
@@ -391,31 +367,25 @@ fn writable(root: &Path, settings: &Settings) -> Vec<PathBuf> {
         .join("Cargo.toml")
         .exists()
         .then(|| root.join("target"));
-    settings
-        .writable
-        .iter()
-        .map(|place| place.value.clone())
-        .chain(target)
-        .collect()
+    settings.writable().into_iter().chain(target).collect()
 }
 
 /// The hosts that a build may reach.
 pub(crate) fn hosts(settings: &Settings) -> Vec<AllowedHost> {
-    settings
-        .hosts
-        .iter()
-        .filter_map(|host| AllowedHost::parse(&host.value))
+    let hosts = settings.sandbox.hosts.iter();
+    hosts
+        .filter_map(|host| AllowedHost::parse(&host.0))
         .collect()
 }
 
 /// Single hosts can be opened in namespaces only. Without a sandbox, everything is open anyway.
-pub(crate) fn hosts_can_be_opened(settings: &Settings, rung: Rung) -> Result<(), Failure> {
-    let is_open = settings.network.value || settings.hosts.is_empty();
-    if is_open || matches!(rung, Rung::Namespaces | Rung::Off) {
+pub(crate) fn hosts_can_be_opened(settings: &Settings, backend: Backend) -> Result<(), Failure> {
+    let is_open = settings.network() || settings.sandbox.hosts.is_empty();
+    if is_open || matches!(backend, Backend::Namespaces | Backend::Off) {
         return Ok(());
     }
     Err(Failure::refused(
-        anyhow!("the sandbox {rung} cannot open single hosts"),
+        anyhow!("the sandbox {backend} cannot open single hosts"),
         format!(
             "use --sandbox namespaces; to get it, {}; or open the network: --network",
             code_commit_runner::how_to_get_namespaces()
@@ -427,14 +397,18 @@ pub(crate) fn hosts_can_be_opened(settings: &Settings, rung: Rung) -> Result<(),
 pub(crate) fn limits(settings: &Settings) -> Limits {
     let usual = Resources::usual();
     let resources = Resources {
-        memory_bytes: settings.build_memory.value.or(usual.memory_bytes),
-        processes: Some(settings.build_processes.value),
-        temporary_bytes: settings.build_temporary.value.or(usual.temporary_bytes),
-        file_bytes: Some(settings.build_file.value),
-        open_files: Some(settings.build_open_files.value),
+        memory_bytes: settings.build.memory.map(u64::from).or(usual.memory_bytes),
+        processes: Some(settings.build_processes()),
+        temporary_bytes: settings
+            .build
+            .temporary
+            .map(u64::from)
+            .or(usual.temporary_bytes),
+        file_bytes: Some(settings.build_file()),
+        open_files: Some(settings.build_open_files()),
     };
     Limits {
-        output_bytes: settings.build_output.value,
+        output_bytes: settings.build_output(),
         resources,
         ..Limits::default()
     }
@@ -442,11 +416,8 @@ pub(crate) fn limits(settings: &Settings) -> Limits {
 
 /// What builds need of the caller's environment, plus what the settings pass on; no keys.
 pub(crate) fn build_env(settings: &Settings, environment: &Environment) -> Env {
-    let extra: Vec<OsString> = settings
-        .env
-        .iter()
-        .map(|name| name.value.clone().into())
-        .collect();
+    let extra = settings.sandbox.env.iter();
+    let extra: Vec<OsString> = extra.map(|name| name.0.clone().into()).collect();
     Env::allowed(environment.all().clone(), &extra)
 }
 

@@ -1,30 +1,17 @@
 //! The spec loop: plan, implement and review until the specs are met (S4).
 
-mod act;
-mod audit;
-pub(crate) mod check;
-pub mod config;
-mod events;
-mod failures;
-pub mod history;
-mod lines;
-mod mending;
-mod options;
-mod plan;
-pub mod project;
-mod start;
-mod summary;
-mod uuid;
+mod access;
+mod observers;
+mod one_turn;
+mod run;
+mod store;
 mod watch;
 mod workspace;
 
-pub(crate) use act::Spec;
-pub use audit::run as audit;
-pub use failures::{Failed, parked};
-pub use lines::Lines;
-pub use options::{Agent, AgentOptions, Permissions};
-pub use plan::run as plan;
-pub use project::RUNS;
-pub(crate) use start::resume;
-pub use start::{Request, review, run};
-pub use watch::run as watch;
+pub(crate) use one_turn::{AUDIT, PLAN};
+pub use one_turn::{audit, plan};
+pub use run::{Plan, Request, all, run};
+pub use store::{Failed, RUNS, Store};
+pub use watch::watch;
+pub(crate) use workspace::{Spec, check_command};
+pub use workspace::{TAKEN, config};

@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 let message = anyhow!(
-                    "{} is no regular file of at most {LARGEST_MIB} MiB",
+                    "{} is not a regular file of at most {LARGEST_MIB} MiB",
                     path.display()
                 );
                 return Err(Failure::refused(message, "remove it, or make it one"));

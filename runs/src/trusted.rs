@@ -14,7 +14,6 @@ use code_commit_logging::sha256_hex;
 use code_commit_repo::{Git, WorkTree};
 use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
@@ -31,7 +30,7 @@ pub struct Trusted {
 }
 
 /// What a run trusted, as `run.json` keeps it for later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Base {
     /// The git program, which runs start outside of every sandbox; null if there is none. `~` is the home folder.
@@ -81,7 +80,13 @@ impl Trusted {
     /// What remains to be trusted if commands may change what the settings open to them.
     #[must_use]
     pub fn under(&self, settings: &Settings) -> Self {
-        self.except(settings.writable.iter().map(|place| place.value.as_path()))
+        self.except(
+            settings
+                .sandbox
+                .writable
+                .iter()
+                .map(|place| place.0.as_path()),
+        )
     }
 
     fn with_path(self) -> Self {

@@ -15,13 +15,13 @@ use serde_json::json;
 
 use crate::caches;
 use crate::changes::{self, FileChange};
+use crate::driver::{InTree, TakesBack};
 use crate::exit::{Exit, Failure};
 use crate::gitignore::{AddedLine, hide_agent_config};
 use crate::host::Host;
-use crate::life::{InTree, TakesBack};
+use crate::project::Project;
 use crate::records;
 use crate::registry::{Known, Undone};
-use crate::site::Site;
 
 /// Changed files named in a message.
 const NAMED_FILES: usize = 5;
@@ -39,22 +39,22 @@ pub struct Request<'r> {
 
 /// Undoes the named run, or the newest, in one transaction.
 pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
-    let site = Site::here(host)?;
-    let lock = site.lock()?;
-    let known = site.registry().find(request.run)?;
-    let sets = Sets::of(&known, &site)?;
+    let project = Project::here(host)?;
+    let lock = project.lock()?;
+    let known = project.registry().find(request.run)?;
+    let sets = Sets::of(&known, &project)?;
     // A set that cannot be read may have changed something; the undo says what it lacks.
     if !code_commit_apply::changed_anything(&sets.rounds).unwrap_or(true) {
         if takes_line(&known, &sets, host)? {
-            site.registry().mark(&sets.run, Undone::Yes)?;
+            project.registry().mark(&sets.run, Undone::Yes)?;
             return Ok(Exit::Done);
         }
-        return nothing(request.run, &known, &site);
+        return nothing(request.run, &known, &project);
     }
     let files = sets.meant(request.files)?;
     if files.is_none() {
         // Nothing says which run has written what there, and all of it can be fetched again.
-        let state = site.state()?;
+        let state = project.state()?;
         caches::remove(&state).map_err(|error| caches::failed(&state, &error))?;
     }
     let part = files.as_ref().map_or(Part::All, Part::Files);
@@ -62,7 +62,7 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
         .map_err(|error| failed(error, &sets.run, &again(request, &sets.run)))?;
     // A part of it may have been the last part.
     if files.is_none() || sets.changes()?.is_empty() {
-        site.registry().mark(&sets.run, Undone::Yes)?;
+        project.registry().mark(&sets.run, Undone::Yes)?;
         takes_line(&known, &sets, host)?;
     }
     let count = tell(&undone, &sets.run, "restored", host);
@@ -73,7 +73,7 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
     }
     host.output.report(&format!(
         "{} before {}",
-        phrases::files_as_they_were(count),
+        phrases::restored(count),
         records::name(&sets.run)
     ));
     Ok(Exit::Done)
@@ -81,10 +81,10 @@ pub fn run(request: &Request<'_>, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// Reapplies the undone changes of a run, all in one transaction.
 pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, Failure> {
-    let site = Site::here(host)?;
-    let lock = site.lock()?;
-    let known = site.registry().find(named)?;
-    let sets = Sets::of(&known, &site)?;
+    let project = Project::here(host)?;
+    let lock = project.lock()?;
+    let known = project.registry().find(named)?;
+    let sets = Sets::of(&known, &project)?;
     let name = records::name(&sets.run);
     let undos = code_commit_changes::undos(&sets.rounds);
     if undos.is_empty() {
@@ -97,15 +97,13 @@ pub fn redo(named: Option<&str>, force: Force, host: Host<'_>) -> Result<Exit, F
     let redone = code_commit_apply::undo(&lock, &sets.root, &undos, force)
         .map_err(|error| failed(error, &sets.run, &format!("code-commit redo {name}")))?;
     code_commit_changes::put_away(&undos).map_err(anyhow::Error::from)?;
-    site.registry().mark(&sets.run, Undone::No)?;
+    project.registry().mark(&sets.run, Undone::No)?;
     if AddedLine::of(&known, &records::open(&sets.run)).is_some() {
-        hide_agent_config(site.trusted.surroundings()?, &sets.root)?;
+        hide_agent_config(project.trusted.surroundings()?, &sets.root)?;
     }
     let count = tell(&redone, &sets.run, "changed", host);
-    host.output.report(&format!(
-        "{} after {name}",
-        phrases::files_as_they_were(count)
-    ));
+    host.output
+        .report(&format!("{} after {name}", phrases::restored(count)));
     Ok(Exit::Done)
 }
 
@@ -151,20 +149,20 @@ struct Sets {
 }
 
 impl Sets {
-    fn of(known: &Known, site: &Site<'_>) -> Result<Self, Failure> {
-        let (run, row) = (known.path(&site.root), site.row(known));
-        if row.is_some_and(|row| row.facts.takes_back == TakesBack::Git) {
-            return Err(with_git(&run, &known.kind(&site.root)));
+    fn of(known: &Known, project: &Project<'_>) -> Result<Self, Failure> {
+        let (run, kind) = (known.path(&project.root), project.kind(known));
+        if kind.is_some_and(|kind| kind.takes_back == TakesBack::Git) {
+            return Err(with_git(&run, &known.loop_name(&project.root)));
         }
-        let tree = site.tree()?;
-        if row.and_then(|row| (row.in_tree)(known, site)) == Some(InTree::Restored) {
+        let tree = project.tree()?;
+        if kind.and_then(|kind| (kind.in_tree)(known, project)) == Some(InTree::Restored) {
             let error = anyhow!(
                 "{} left nothing: the tree was restored already",
                 records::name(&run)
             );
             return Err(Failure::nothing_to_do(
                 error,
-                "to go on with it: code-commit resume",
+                "to continue it: code-commit resume",
             ));
         }
         let kept = run.join(BACKUP);
@@ -235,8 +233,7 @@ impl Sets {
         let paths: Vec<String> = changes.iter().map(|change| change.path.clone()).collect();
         let error = anyhow!("{name} left no change in {}", printable_name(path));
         let help = if paths.is_empty() {
-            "nothing of it is in the tree any more: code-commit redo reapplies undone changes"
-                .to_owned()
+            "none of it is left in the tree: code-commit redo reapplies undone changes".to_owned()
         } else {
             format!(
                 "it changed {}",
@@ -248,12 +245,16 @@ impl Sets {
 }
 
 /// The run changed nothing. If it was named and could go on, it is closed, so that it does not.
-fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, Failure> {
-    let (run, output) = (known.path(&site.root), site.host.output);
+fn nothing(named: Option<&str>, known: &Known, project: &Project<'_>) -> Result<Exit, Failure> {
+    let (run, output) = (known.path(&project.root), project.host.output);
     let name = records::name(&run);
-    let is_kept = || site.row(known).is_none_or(|row| row.facts.own_summary);
-    if named.is_some() && !known.undone && !is_kept() && site.is_over(known) == Some(false) {
-        site.registry().mark(&run, Undone::Yes)?;
+    let is_kept = || {
+        project
+            .kind(known)
+            .is_none_or(|kind| kind.own_summary.is_some())
+    };
+    if named.is_some() && !known.undone && !is_kept() && project.is_over(known) == Some(false) {
+        project.registry().mark(&run, Undone::Yes)?;
         output.object(&json!({ "run": name, "restored": [] }));
         output.report(&format!(
             "{name} changed no file; it is closed and cannot be resumed"
@@ -261,12 +262,12 @@ fn nothing(named: Option<&str>, known: &Known, site: &Site<'_>) -> Result<Exit, 
         return Ok(Exit::Done);
     }
     let changed = |known: &Known| {
-        let rounds = folders_to_undo(&records::open(&known.path(&site.root))).ok()?;
+        let rounds = folders_to_undo(&records::open(&known.path(&project.root))).ok()?;
         (!known.undone && code_commit_apply::changed_anything(&rounds).ok()?)
-            .then(|| known.path(&site.root))
+            .then(|| known.path(&project.root))
     };
     let older = if named.is_none() {
-        site.registry().all()?.iter().find_map(changed)
+        project.registry().all()?.iter().find_map(changed)
     } else {
         None
     };
@@ -293,7 +294,7 @@ fn with_git(run: &Path, kind: &str) -> Failure {
     let name = records::name(run);
     let what =
         anyhow!("{name} is a run of the {kind} loop: what its agents wrote is not kept twice");
-    let help = "take it back with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
+    let help = "undo it with git: what was committed with `git revert`, what was not with `git restore`; another run: code-commit undo RUN";
     Failure::refused(what, help)
 }
 
@@ -330,7 +331,7 @@ fn failed(error: UndoError, run: &Path, command: &str) -> Failure {
         )
     } else if matches!(error, UndoError::Blocked { .. }) {
         format!(
-            "move away what is there, then undo again; the old contents are in {}",
+            "move the existing files away, then undo again; the old contents are in {}",
             kept.display()
         )
     } else if matches!(&error, UndoError::Apply(error) if error.leaves_tree_changed()) {

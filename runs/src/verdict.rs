@@ -10,7 +10,7 @@ use code_commit_loop_order::{VERIFY_SCRIPT, WorkOrder};
 use code_commit_settings::Settings;
 use serde::Serialize;
 
-use crate::commit::plan::{Plan, Task};
+use crate::commit::plan::Plan;
 use crate::deciders;
 use crate::trusted::Trusted;
 
@@ -19,10 +19,13 @@ const MOST: u64 = 64 << 20;
 
 /// The end of a commit loop.
 pub(crate) fn of_commit(trusted: &Trusted, plan: &Plan, interrupt: Interrupt<'_>) -> HoldsFor {
-    let asked = match &plan.task {
-        Task::Commit { query, .. } => vec![query.text()],
-        Task::Implement { system, query, .. } => vec![system.text(), query.text()],
-    };
+    let task = &plan.task;
+    let asked: Vec<&str> = task
+        .system
+        .iter()
+        .chain([&task.query])
+        .map(|excerpt| &*excerpt.text)
+        .collect();
     HoldsFor {
         tree: tree(
             trusted.root(),
@@ -46,7 +49,7 @@ fn of_build(trusted: &Trusted, settings: &Settings) -> String {
         .chain(deciders);
     decider(
         root,
-        &settings.build.value.argv,
+        &settings.build_command().argv,
         named.chain(deciders::graders(root, settings)),
     )
 }

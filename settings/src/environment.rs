@@ -20,32 +20,29 @@ impl Environment {
 
     /// The value of a variable that is set, not empty and UTF-8.
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.variables
-            .get(OsStr::new(name))?
-            .to_str()
-            .filter(|value| !value.is_empty())
+        let value = self.variable(name)?.to_str();
+        value.filter(|value| !value.is_empty())
     }
 
     /// An absolute path; a relative one counts as unset, as for the XDG base directories.
     pub fn folder(&self, name: &str) -> Option<PathBuf> {
-        self.variables
-            .get(OsStr::new(name))
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
+        let path = self.variable(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
     }
 
     /// Where Docker's daemon listens, if not at the default address.
     pub fn docker_host(&self) -> Option<&OsStr> {
-        self.variables
-            .get(OsStr::new("DOCKER_HOST"))
-            .map(OsString::as_os_str)
+        self.variable("DOCKER_HOST")
     }
 
     /// The folders in which programs are searched for.
     pub fn path(&self) -> Option<&OsStr> {
-        self.variables
-            .get(OsStr::new("PATH"))
-            .map(OsString::as_os_str)
+        self.variable("PATH")
+    }
+
+    fn variable(&self, name: &str) -> Option<&OsStr> {
+        let value = self.variables.get(OsStr::new(name));
+        value.map(OsString::as_os_str)
     }
 
     /// Every variable.

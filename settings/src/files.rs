@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use code_commit_names::ours::PROJECT_FILE;
 
 use crate::read::{self, File, ReadError};
-use crate::{Bases, Environment, Layer, Model, Origin, Settings, Standing, Trust, key};
+use crate::{Bases, Environment, Options, Origin, Settings, Standing, Trust};
 
 /// The configuration files that apply to a project.
 #[derive(Debug)]
@@ -19,7 +19,6 @@ pub struct Files {
     /// Whether the project's file is trusted.
     pub standing: Standing,
     root: PathBuf,
-    home: Option<PathBuf>,
 }
 
 /// Settings, and what was ignored in the project's file.
@@ -34,7 +33,6 @@ pub struct Loaded {
 impl Files {
     /// Reads the existing files. Refuses a file with an error, and points at the line.
     pub fn read(root: &Path, environment: &Environment) -> Result<Self, ReadError> {
-        let home = environment.folder("HOME");
         let user = users_file(environment)
             .map(|path| read::read(&path))
             .transpose()?
@@ -49,45 +47,34 @@ impl Files {
             project,
             standing,
             root: root.to_owned(),
-            home,
         })
     }
 
     /// Combines all layers.
-    pub fn settings(&self, environment: &Environment, flags: Layer) -> Loaded {
-        let bases = self.bases();
+    pub fn settings(&self, environment: &Environment, flags: &Options) -> Loaded {
         let mut settings = self.without_project();
         let mut ignored = Vec::new();
-        if let Some(file) = &self.project {
-            let mut layer = file.layer.clone();
+        if let Some(mut layer) = self.project.as_ref().map(|file| file.layer.clone()) {
             if self.standing != Standing::Trusted {
-                ignored = key::take_weakening(&mut layer, &settings, bases);
+                ignored = settings.take_weakening(&mut layer);
             }
-            settings.put(layer, Origin::Project, bases);
+            settings.put(&layer, &Origin::Project);
         }
+        settings.put(flags, &Origin::Flag);
         // Which variable applies depends on the model's provider.
-        let model = Model {
-            name: flags.model.name.clone(),
-            ..Model::default()
-        };
-        settings.put(
-            Layer {
-                model,
-                ..Layer::default()
-            },
-            Origin::Flag,
-            bases,
-        );
-        settings.put_environment(environment);
-        settings.put(flags, Origin::Flag, bases);
+        if flags.model.base_url.is_none() {
+            settings.put_environment(environment);
+        }
+        let settings = settings.unpacked(&Bases::new(&self.root, environment));
         Loaded { settings, ignored }
     }
 
     /// What the project's file would weaken, compared with the user's file and the defaults.
     pub fn weakening(&self) -> Vec<String> {
-        let layer = self.project.as_ref().map(|file| file.layer.clone());
-        layer.map_or_else(Vec::new, |mut layer| {
-            key::take_weakening(&mut layer, &self.without_project(), self.bases())
+        let mut layer = self.project.as_ref().map(|file| file.layer.clone());
+        let layer = layer.as_mut();
+        layer.map_or_else(Vec::new, |layer| {
+            self.without_project().take_weakening(layer)
         })
     }
 
@@ -98,23 +85,16 @@ impl Files {
             Standing::Unknown | Standing::Trusted => "is not trusted and may only tighten",
         };
         format!(
-            "{PROJECT_FILE} {why}, so `{what}` is not in force; look at the file, then: code-commit trust"
+            "{PROJECT_FILE} {why}, so `{what}` has no effect; review the file, then: code-commit trust"
         )
     }
 
     fn without_project(&self) -> Settings {
         let mut settings = Settings::default();
         if let Some(file) = &self.user {
-            settings.put(file.layer.clone(), Origin::User, self.bases());
+            settings.put(&file.layer, &Origin::User);
         }
         settings
-    }
-
-    fn bases(&self) -> Bases<'_> {
-        Bases {
-            root: &self.root,
-            home: self.home.as_deref(),
-        }
     }
 }
 
@@ -123,14 +103,13 @@ pub fn trust_of(environment: &Environment) -> Trust {
     Trust::read(folder(environment, "XDG_STATE_HOME", ".local/state").as_deref())
 }
 
-/// A base folder of the user: the variable's value if it is absolute, otherwise the usual path
-/// below the home.
 /// The user's own file, whether it exists or not.
 pub(crate) fn users_file(environment: &Environment) -> Option<PathBuf> {
     folder(environment, "XDG_CONFIG_HOME", ".config")
         .map(|base| base.join("code-commit/config.toml"))
 }
 
+/// A base folder of the user: the variable's value if it is absolute, otherwise the usual path below the home.
 fn folder(environment: &Environment, variable: &str, usual: &str) -> Option<PathBuf> {
     environment
         .folder(variable)

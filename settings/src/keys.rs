@@ -1,13 +1,12 @@
 //! Finds keys: in the environment, in files in `agent-config/`, or (S0) at the root.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use code_commit_llm::{Provider, Secret};
 use code_commit_names::ours::AGENT_CONFIG;
 
-use crate::{Environment, Files, Layer};
+use crate::{Environment, Files, Options, Settings};
 
 /// A variable with a key that only an agent needs.
 const OF_AGENTS: &str = "CODEX_API_KEY";
@@ -16,28 +15,29 @@ const OF_AGENTS: &str = "CODEX_API_KEY";
 /// asked.
 #[derive(Debug, Default)]
 pub struct Keys {
-    known: Vec<Key>,
-    /// Key files without a key: where, and why it has no usable key.
-    without: Vec<(Source, String)>,
+    all: Vec<Key>,
     /// Variables that may contain a key, set or not.
     variables: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Key {
-    secret: Secret,
-    source: Source,
+    /// Or why there is none in its file.
+    secret: Result<Secret, String>,
+    /// The name of the variable or of the file.
+    source: String,
+    whose: Whose,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Source {
-    Variable(String),
-    File {
-        path: String,
-        whose: String,
-    },
-    /// In the program itself: the demo's.
-    Program,
+/// Which providers a key is for.
+#[derive(Debug)]
+enum Whose {
+    /// Those that name the variable.
+    Variable,
+    /// Those with this name of a key file.
+    File(String),
+    /// All: the key is in the program itself, as that of the demo.
+    All,
 }
 
 /// Keys for programs that read this file; a project with phases keeps its secrets here (S3
@@ -51,125 +51,114 @@ impl Keys {
     /// Finds keys in the environment, then in `agent-config/*-key.txt` and at the root. Which variables hold keys
     /// is also up to the configuration; one that cannot be read is an error elsewhere.
     pub fn find(environment: &Environment, root: &Path) -> Self {
-        let files = Files::read(root, environment).ok();
-        let settings = files.map(|files| files.settings(environment, Layer::default()).settings);
-        let own = settings
-            .iter()
-            .flat_map(|settings| &settings.providers)
-            .map(|own| &own.value);
-        let of_providers = Provider::all_built_in()
-            .iter()
-            .chain(own)
-            .flat_map(|provider| &provider.key_env);
+        let settings = Files::read(root, environment).map_or_else(
+            |_| Settings::default(),
+            |files| files.settings(environment, &Options::default()).settings,
+        );
         let mut variables: Vec<String> = Vec::new();
-        for name in of_providers.map(String::as_str).chain([OF_AGENTS]) {
+        let of_providers = settings.all_providers().into_iter();
+        let names = of_providers.flat_map(|provider| provider.key_env);
+        for name in names.chain([OF_AGENTS.to_owned()]) {
             // Several providers may share a key.
-            if !variables.iter().any(|known| known == name) {
-                variables.push(name.to_owned());
+            if !variables.contains(&name) {
+                variables.push(name);
             }
         }
-        let from_environment = variables.iter().filter_map(|name| {
-            let secret = Secret::new(environment.text(name)?);
+        let in_variable = |name: &String| {
+            let secret = Some(Secret::new(environment.text(name)?));
             Some(Key {
-                secret,
-                source: Source::Variable(name.clone()),
+                secret: Ok(secret.filter(|secret| !secret.is_empty())?),
+                source: name.clone(),
+                whose: Whose::Variable,
             })
-        });
-        let mut known: Vec<_> = from_environment.collect();
+        };
         // S0 keeps its key at the root.
-        let files = key_files(&root.join(AGENT_CONFIG))
-            .into_iter()
-            .chain(files_at(root));
-        let mut without = Vec::new();
-        for path in files {
-            let source = source_of(root, &path);
-            match read_key(&path) {
-                Ok(secret) => known.push(Key { secret, source }),
-                Err(why) => without.push((source, why)),
+        let files = key_files(&root.join(AGENT_CONFIG)).into_iter();
+        let in_file = |path: PathBuf| {
+            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+            let shown = path.strip_prefix(root).unwrap_or(&path).display();
+            Key {
+                secret: read_key(&path),
+                source: shown.to_string(),
+                whose: Whose::File(name.strip_suffix(KEY_FILE).unwrap_or_default().to_owned()),
             }
-        }
-        known.retain(|found| !found.secret.is_empty());
+        };
+        let files = files.chain(files_at(root)).map(in_file);
         Self {
-            known,
-            without,
+            all: variables
+                .iter()
+                .filter_map(in_variable)
+                .chain(files)
+                .collect(),
             variables,
         }
     }
 
     /// One key for every provider that needs one.
     pub fn just(key: Secret) -> Self {
+        let key = Key {
+            secret: Ok(key),
+            source: "the program".to_owned(),
+            whose: Whose::All,
+        };
         Self {
-            known: vec![Key {
-                secret: key,
-                source: Source::Program,
-            }],
-            ..Self::default()
+            all: vec![key],
+            variables: Vec::new(),
         }
     }
 
     /// The key for a provider. The environment takes precedence, in the order of the provider's variables.
     pub fn of(&self, provider: &Provider) -> Option<&Secret> {
-        self.found_for(provider).map(|found| &found.secret)
+        self.found_for(provider).map(|(secret, _)| secret)
     }
 
-    fn found_for(&self, provider: &Provider) -> Option<&Key> {
-        let variable = |name: &&String| {
-            self.known
-                .iter()
-                .find(|found| found.source.is_variable(name))
-        };
-        let rest = || {
-            self.known
-                .iter()
-                .find(|found| found.source.is_file_of(provider))
-        };
-        provider
-            .key_env
+    fn found_for(&self, provider: &Provider) -> Option<(&Secret, &str)> {
+        let variables = provider.key_env.iter();
+        let mut variable =
+            variables.filter_map(|name| self.usable().find(|(key, _)| key.is_variable(name)));
+        let file = || self.usable().find(|(key, _)| key.is_file_of(provider));
+        let (key, secret) = variable.next().or_else(file)?;
+        Some((secret, &key.source))
+    }
+
+    fn usable(&self) -> impl Iterator<Item = (&Key, &Secret)> {
+        self.all
             .iter()
-            .find_map(|name| variable(&name))
-            .or_else(rest)
+            .filter_map(|key| Some((key, key.secret.as_ref().ok()?)))
     }
 
     /// Where the key for a provider was found, if it cannot be sent in a header: it contains white
     /// space or unprintable characters.
     pub fn unsendable(&self, provider: &Provider) -> Option<String> {
-        let key = self.found_for(provider)?;
-        let sendable = key.secret.expose().chars().all(|c| c.is_ascii_graphic());
-        (!sendable).then(|| key.source.to_string())
+        let (secret, source) = self.found_for(provider)?;
+        let sendable = secret.expose().chars().all(|c| c.is_ascii_graphic());
+        (!sendable).then(|| source.to_owned())
     }
 
     /// The key file of a provider that contains no key, and why.
     pub fn without(&self, provider: &Provider) -> Option<String> {
-        let (source, why) = self
-            .without
-            .iter()
-            .find(|(source, _)| source.is_file_of(provider))?;
-        Some(format!("{source} {why}"))
+        let mut files = self.all.iter().filter(|key| key.is_file_of(provider));
+        files.find_map(|key| Some(format!("{} {}", key.source, key.secret.as_ref().err()?)))
     }
 
     /// Every key in plain text, for the redactor.
     pub fn exposed(&self) -> impl Iterator<Item = &str> {
-        self.known.iter().map(|found| found.secret.expose())
+        self.usable().map(|(_, secret)| secret.expose())
     }
 
     /// Every key, redacted, with the first of `providers` that it is for and where it was found.
     pub fn found<'k>(
         &'k self,
-        providers: &'k [&Provider],
-    ) -> impl Iterator<Item = (Option<&'k str>, &'k Secret, String)> {
-        self.known.iter().map(|found| {
-            let is_its = |provider: &&&Provider| {
-                found.source.is_file_of(provider)
-                    || provider
-                        .key_env
-                        .iter()
-                        .any(|name| found.source.is_variable(name))
+        providers: &'k [Provider],
+    ) -> impl Iterator<Item = (Option<&'k str>, &'k Secret, &'k str)> {
+        self.usable().map(|(key, secret)| {
+            let is_its = |provider: &&Provider| {
+                let mut variables = provider.key_env.iter();
+                key.is_file_of(provider) || variables.any(|name| key.is_variable(name))
             };
-            let whose = providers
-                .iter()
-                .find(is_its)
-                .map(|provider| provider.name.as_str());
-            (whose, &found.secret, found.source.to_string())
+            let whose = providers.iter().find(is_its);
+            let whose = whose.map(|provider| provider.name.as_str());
+            (whose, secret, key.source.as_str())
         })
     }
 
@@ -179,27 +168,17 @@ impl Keys {
     }
 }
 
-impl Source {
+impl Key {
     fn is_variable(&self, name: &str) -> bool {
-        matches!(self, Self::Variable(variable) if variable == name)
+        matches!(self.whose, Whose::Variable) && self.source == name
     }
 
     fn is_file_of(&self, provider: &Provider) -> bool {
-        match self {
-            Self::Variable(_) => false,
-            Self::File { whose, .. } => whose == provider.key_file(),
-            Self::Program => true,
+        match &self.whose {
+            Whose::Variable => false,
+            Whose::File(whose) => whose == provider.key_file(),
+            Whose::All => true,
         }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Variable(name) => name,
-            Self::File { path, .. } => path,
-            Self::Program => "the program",
-        })
     }
 }
 
@@ -277,24 +256,11 @@ fn key_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn source_of(root: &Path, path: &Path) -> Source {
-    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let whose = name.strip_suffix(KEY_FILE).unwrap_or_default().to_owned();
-    Source::File {
-        path: path
-            .strip_prefix(root)
-            .unwrap_or(path)
-            .display()
-            .to_string(),
-        whose,
-    }
-}
-
 /// The key in a file, which must be a small regular file; or why there is none.
 fn read_key(path: &Path) -> Result<Secret, String> {
     let bytes = code_commit_dir::read(path, LARGEST_KEY_FILE, code_commit_dir::Links::Followed)
         .map_err(|error| format!("cannot be read: {error}"))?
-        .ok_or("is no small file")?;
+        .ok_or("is not a small file")?;
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8")?;
     // Some editors write a byte order mark first.
     let secret = Secret::new(text.trim_start_matches('\u{feff}'));

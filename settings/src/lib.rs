@@ -1,38 +1,34 @@
 #![doc = include_str!("../README.md")]
 
-mod choice;
+mod class;
 mod environment;
 mod files;
-mod key;
 pub mod keys;
-mod layers;
+mod options;
 pub mod phase;
 mod provider;
 mod read;
 mod schema;
-mod setting;
-mod slot;
+mod settings;
 pub mod spec;
-mod table;
 mod trust;
 mod values;
 
-pub use choice::{Byproducts, CommitScope, OutputLimit, Sandbox, SystemRole};
 pub use environment::Environment;
 pub use files::{Files, Loaded, trust_of};
-pub use key::{Flag, Key, Row, Takes};
 pub use keys::Keys;
-pub use layers::Patience;
-pub use provider::{OwnProvider, OwnProviders, ProviderName};
+pub use options::{
+    BuildOptions, Byproducts, CommitScope, DialectOptions, LimitOptions, ModelOptions, Options,
+    OrderOptions, RollUpOptions, Sandbox, SandboxOptions, SpecOptions,
+};
+pub use provider::{OwnProvider, ProviderName};
 pub use read::{File, ReadError};
 pub use schema::schema;
-pub use setting::{Origin, Setting, Variable};
-pub use slot::Bases;
-pub use table::{Build, Dialect, Isolation, KEYS, Layer, Limits, Model, Reserved, Settings, Spec};
+pub use settings::{Bases, Origin, Patience, Row, Settings};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{
-    Address, CommandLine, Count, Dollars, HostName, ModelNames, Models, Pattern, Place, Size,
-    Temperature, Time, VariableName, duration,
+    Address, CommandLine, Count, Dollars, HostName, Models, NO_BUDGET, Pattern, Place, Size,
+    Temperature, Time, TokenBudget, VariableName, duration,
 };
 
 #[cfg(test)]

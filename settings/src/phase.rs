@@ -1,15 +1,52 @@
-//! `.abl/abl.config.yaml`, in the format of S3's own projects. Every key may be left out.
+//! `.abl/abl.config.yaml`, in the format of S3's own projects, and the flags of a phase. Every key may be left out.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
-use serde::de::{MapAccess, SeqAccess, Visitor};
+use clap::Args;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::{Address, Sandbox, duration};
 
 const DEFAULT_MODEL: &str = "gemini-3.8-flash";
 
+/// Who works, within which sandbox, for how long: flags, and the record of what a run began with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(default)]
+pub struct Options {
+    /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME; of several, separated by commas, the next works where one is out of quota, out of service, or refuses
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The builder's model
+    #[arg(long, short, value_name = "MODEL")]
+    pub builder_model: Option<String>,
+    /// The verifier's model
+    #[arg(long, short = 'v', value_name = "MODEL")]
+    pub verifier_model: Option<String>,
+    /// The builder's models for repairs, separated by commas: one for each, the last one for all further ones
+    #[arg(long, value_name = "MODEL")]
+    pub escalate: Option<String>,
+    /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub sandbox: Option<Sandbox>,
+    /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<Address>,
+    /// How long one turn of a role may take [default: 1h]
+    #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration)]
+    pub turn_timeout: Option<Duration>,
+    /// How long a role may be silent [default: 15m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
+    /// How long one command of `abl-cmd` may take [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub command_timeout: Option<Duration>,
+}
+
 /// The file. Unknown keys are ignored, because another program shares the file.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct File {
     directories: Option<Directories>,
@@ -20,42 +57,70 @@ struct File {
     limits: Option<Limits>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Directories {
     src: Option<String>,
     tests: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Models {
     builder: Option<String>,
     verifier: Option<String>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-struct Command {
-    command: String,
-    #[serde(default)]
-    description: Option<String>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Limits {
+    max_verifier_iterations: Option<u32>,
+}
+
+/// A command of the configuration.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Entry {
+    /// The shell line; no role ever sees it.
+    pub command: String,
+    /// Its description.
+    #[serde(default, deserialize_with = "or_empty")]
+    pub description: String,
+}
+
+fn or_empty<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or_default())
 }
 
 /// Commands by name: a map, or a list whose entries have a `name`.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Commands(Vec<(String, Command)>);
+#[derive(Default)]
+struct Commands(BTreeMap<String, Entry>);
 
 #[derive(Deserialize)]
 struct Named {
     name: String,
-    command: String,
-    #[serde(default)]
-    description: Option<String>,
+    #[serde(flatten)]
+    entry: Entry,
+}
+
+impl Commands {
+    fn add<E: Error>(&mut self, name: String, entry: Entry) -> Result<(), E> {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.');
+        if name.is_empty() || name == "get-spec" || !name.chars().all(is_plain) {
+            return Err(E::custom(format!(
+                "`{name}` cannot be the name of a command"
+            )));
+        }
+        if self.0.contains_key(&name) {
+            return Err(E::custom(format!("there are two commands named `{name}`")));
+        }
+        self.0.insert(name, entry);
+        Ok(())
+    }
 }
 
 impl<'de> Deserialize<'de> for Commands {
     fn deserialize<D: Deserializer<'de>>(file: D) -> Result<Self, D::Error> {
-        file.deserialize_any(Commands::default())
+        file.deserialize_any(Self::default())
     }
 }
 
@@ -68,35 +133,18 @@ impl<'de> Visitor<'de> for Commands {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
-        while let Some(entry) = map.next_entry()? {
-            self.0.push(entry);
+        while let Some((name, entry)) = map.next_entry()? {
+            self.add(name, entry)?;
         }
         Ok(self)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<Self, A::Error> {
-        while let Some(Named {
-            name,
-            command,
-            description,
-        }) = list.next_element()?
-        {
-            self.0.push((
-                name,
-                Command {
-                    command,
-                    description,
-                },
-            ));
+        while let Some(Named { name, entry }) = list.next_element()? {
+            self.add(name, entry)?;
         }
         Ok(self)
     }
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-struct Limits {
-    max_verifier_iterations: Option<u32>,
 }
 
 /// The content, with defaults.
@@ -118,16 +166,6 @@ pub struct Config {
     pub iterations: u32,
 }
 
-/// A command of the configuration.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Entry {
-    /// The shell line; no role ever sees it.
-    pub command: String,
-    /// Its description.
-    #[serde(default)]
-    pub description: String,
-}
-
 impl Config {
     /// Reads the file's text; `None` for a project without the file. Errors say where.
     pub fn parse(text: Option<&str>) -> Result<Self, String> {
@@ -135,21 +173,15 @@ impl Config {
             Some(text) => serde_saphyr::from_str(text).map_err(|error| error.to_string())?,
             None => File::default(),
         };
-        let (folders, models) = (
-            file.directories.unwrap_or_default(),
-            file.models.unwrap_or_default(),
-        );
+        let folders = file.directories.unwrap_or_default();
+        let models = file.models.unwrap_or_default();
         let given = |value: Option<String>, default: &str| {
-            value
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-                .unwrap_or(default.to_owned())
+            let value = value.unwrap_or_default();
+            let value = value.trim();
+            if value.is_empty() { default } else { value }.to_owned()
         };
-        let iterations = file
-            .limits
-            .and_then(|limits| limits.max_verifier_iterations)
-            .unwrap_or(5);
-        if iterations == 0 {
+        let iterations = file.limits.unwrap_or_default().max_verifier_iterations;
+        if iterations == Some(0) {
             return Err("loop.max_verifier_iterations must be at least 1".to_owned());
         }
         Ok(Self {
@@ -157,38 +189,19 @@ impl Config {
             tests: given(folders.tests, ".abl/tests"),
             builder_model: given(models.builder, DEFAULT_MODEL),
             verifier_model: given(models.verifier, DEFAULT_MODEL),
-            builder_commands: entries(file.builder_commands)?,
-            verifier_commands: entries(file.verifier_commands)?,
-            iterations,
+            builder_commands: file.builder_commands.unwrap_or_default().0,
+            verifier_commands: file.verifier_commands.unwrap_or_default().0,
+            iterations: iterations.unwrap_or(5),
         })
     }
 }
 
 /// Whether there is anything but comments.
 fn has_content(text: &str) -> bool {
-    text.lines()
-        .any(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
-}
-
-fn entries(commands: Option<Commands>) -> Result<BTreeMap<String, Entry>, String> {
-    let mut entries = BTreeMap::new();
-    for (name, of) in commands.unwrap_or_default().0 {
-        let plain = !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | ':' | '.'));
-        if !plain || name == "get-spec" {
-            return Err(format!("`{name}` cannot be the name of a command"));
-        }
-        let entry = Entry {
-            command: of.command,
-            description: of.description.unwrap_or_default(),
-        };
-        if entries.insert(name.clone(), entry).is_some() {
-            return Err(format!("there are two commands named `{name}`"));
-        }
-    }
-    Ok(entries)
+    let lines = text.lines().map(str::trim_start);
+    lines
+        .filter(|line| !line.is_empty())
+        .any(|line| !line.starts_with('#'))
 }
 
 #[cfg(test)]

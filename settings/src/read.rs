@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use code_commit_names::ours::PROJECT_FILE;
 use sha2::{Digest as _, Sha256};
 
-use crate::Layer;
+use crate::Options;
 
 /// The maximum size of a configuration file.
 const MOST_BYTES: u64 = 1 << 20;
@@ -19,7 +20,7 @@ pub struct File {
     /// The hash of its bytes.
     pub sha256: String,
     /// Its settings.
-    pub layer: Layer,
+    pub layer: Options,
 }
 
 /// Why a configuration file cannot be used.
@@ -31,7 +32,7 @@ pub enum ReadError {
     #[error("cannot read {}", path.display())]
     Io { path: PathBuf, source: io::Error },
     /// It is not a regular file, or too large.
-    #[error("{} is no file of at most 1 MiB", .0.display())]
+    #[error("{} is not a file of at most 1 MiB", .0.display())]
     NoFile(PathBuf),
     #[error("{} is not UTF-8 (at byte {at})", path.display())]
     NotUtf8 {
@@ -60,22 +61,13 @@ impl ReadError {
 /// The file at `path`, if it exists.
 pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
     let bytes = match code_commit_dir::read(path, MOST_BYTES, code_commit_dir::Links::Followed) {
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Ok(None);
-        }
-        Err(source) => {
-            return Err(ReadError::Io {
-                path: path.to_owned(),
-                source,
-            });
-        }
-        Ok(None) => return Err(ReadError::NoFile(path.to_owned())),
         Ok(Some(bytes)) => bytes,
+        Ok(None) => return Err(ReadError::NoFile(path.to_owned())),
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(source) => {
+            let path = path.to_owned();
+            return Err(ReadError::Io { path, source });
+        }
     };
     let sha256 = Sha256::digest(&bytes)
         .iter()
@@ -86,12 +78,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
         at: error.utf8_error().valid_up_to(),
     })?;
     let layer = parse(&text).map_err(|error| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = if name == code_commit_names::ours::PROJECT_FILE {
-            name.into_owned()
-        } else {
-            path.display().to_string()
-        };
+        let name = path.file_name().filter(|name| *name == PROJECT_FILE);
+        let name = name.map_or(path, Path::new).display().to_string();
         ReadError::Line(render(&text, &name, &error))
     })?;
     Ok(Some(File {
@@ -101,8 +89,15 @@ pub(crate) fn read(path: &Path) -> Result<Option<File>, ReadError> {
     }))
 }
 
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Reads the text of a configuration file.
-pub(crate) fn parse(text: &str) -> Result<Layer, toml::de::Error> {
+pub(crate) fn parse(text: &str) -> Result<Options, toml::de::Error> {
     toml::from_str(text)
 }
 

@@ -2,49 +2,11 @@
 
 use serde_json::Value;
 
-use crate::Layer;
+use crate::Options;
 
-/// The published schema. TOML has no null, so an optional key is not said to be null; defaults are
-/// in the descriptions.
+/// The published schema.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Layer).to_value();
-    tidy(&mut schema);
-    schema
-}
-
-fn tidy(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            object.remove("default");
-            if let Some(Value::String(text)) = object.get_mut("description") {
-                *text = text.replace('\n', " ");
-            }
-            if let Some(Value::Array(types)) = object.get_mut("type") {
-                types.retain(|name| name != "null");
-                if let [only] = types.as_slice() {
-                    let only = only.clone();
-                    object.insert("type".to_owned(), only);
-                }
-            }
-            take_out_null_choice(object);
-            object.values_mut().for_each(tidy);
-        }
-        Value::Array(parts) => parts.iter_mut().for_each(tidy),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Replaces `anyOf: [X, null]` by X.
-fn take_out_null_choice(object: &mut serde_json::Map<String, Value>) {
-    let Some(Value::Array(choices)) = object.get_mut("anyOf") else {
-        return;
-    };
-    choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
-    if let [Value::Object(only)] = choices.as_slice() {
-        let only = only.clone();
-        object.remove("anyOf");
-        object.extend(only);
-    }
+    schemars::schema_for!(Options).to_value()
 }
 
 #[cfg(test)]

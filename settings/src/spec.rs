@@ -1,8 +1,12 @@
-//! `.cuggino.json`, the only place for its six settings (S4 §Configuration).
+//! `.cuggino.json`, the only place for its six settings (S4 §Configuration), and the flags that say who works.
 
 use std::path::{Component, Path};
+use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
+
+use crate::{Address, Sandbox, duration};
 
 /// The content, with defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +73,89 @@ impl Config {
     }
 }
 
+/// Who works, and within which sandbox: flags, and the record of what a run began with.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+#[serde(default)]
+pub struct Options {
+    /// Which agent; of several, separated by commas, the next works where one is out of quota, out of service, or refuses [default: claude]
+    #[arg(long, value_name = "AGENT", value_delimiter = ',')]
+    pub agent: Vec<Agent>,
+    /// Its model, if not the one that it is set up for; of several agents one for each, of one agent those to try in turn
+    #[arg(long = "model", value_name = "NAME", value_delimiter = ',')]
+    pub agent_model: Vec<String>,
+    /// The agent's models for repairs of what a review found, separated by commas: one for each, the last one for all further ones
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub escalate: Vec<String>,
+    /// Allow tools without confirmation [default: skip]
+    #[arg(long, value_name = "WHETHER")]
+    pub permissions: Option<Permissions>,
+    /// Where its service is, if not where it looks by itself; for Claude Code and Gemini CLI
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<Address>,
+    /// The sandbox around the agent and around the setup and check commands
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub sandbox: Option<Sandbox>,
+    /// How long one turn of an agent may take [default: 2h]
+    #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration)]
+    pub turn_timeout: Option<Duration>,
+    /// How long an agent may be silent [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
+    /// How long the setup and check commands may take [default: 30m]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub command_timeout: Option<Duration>,
+}
+
+impl Options {
+    /// These options, and those of `begun` where they are not given.
+    #[must_use]
+    pub fn over(self, begun: Self) -> Self {
+        fn given<T>(flags: Vec<T>, begun: Vec<T>) -> Vec<T> {
+            if flags.is_empty() { begun } else { flags }
+        }
+        Self {
+            agent: given(self.agent, begun.agent),
+            agent_model: given(self.agent_model, begun.agent_model),
+            escalate: given(self.escalate, begun.escalate),
+            permissions: self.permissions.or(begun.permissions),
+            base_url: self.base_url.or(begun.base_url),
+            sandbox: self.sandbox.or(begun.sandbox),
+            turn_timeout: self.turn_timeout.or(begun.turn_timeout),
+            idle_timeout: self.idle_timeout.or(begun.idle_timeout),
+            command_timeout: self.command_timeout.or(begun.command_timeout),
+        }
+    }
+
+    /// The agent that works if nothing keeps it from that.
+    pub fn first(&self) -> Agent {
+        self.agent.first().copied().unwrap_or_default()
+    }
+}
+
+/// The agents that can be driven.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Agent {
+    /// Claude Code
+    #[default]
+    Claude,
+    /// Gemini CLI
+    Gemini,
+    /// Codex
+    Codex,
+}
+
+/// Whether an agent may use its tools without confirmation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permissions {
+    /// All of them; the sandbox is what holds
+    #[default]
+    Skip,
+    /// Those that it is set up for; others are denied
+    Ask,
+}
+
 /// Planning sessions may write specs, and the focus may open them to agents: none of these folders
 /// may be opened like that. Compared in lower case, for case-insensitive file systems.
 fn is_taken(name: &str, taken: &[&str]) -> bool {
@@ -80,15 +167,13 @@ fn is_taken(name: &str, taken: &[&str]) -> bool {
 pub fn folder(text: &str, taken: &[&str]) -> Result<String, String> {
     let path = Path::new(text);
     let names = path.components().filter(|part| *part != Component::CurDir);
-    let names: Option<Vec<&str>> = names
-        .map(|part| {
-            if let Component::Normal(name) = part {
-                name.to_str()
-            } else {
-                None
-            }
-        })
-        .collect();
+    let name = |part| {
+        let Component::Normal(name) = part else {
+            return None;
+        };
+        name.to_str()
+    };
+    let names: Option<Vec<&str>> = names.map(name).collect();
     match names {
         Some(names) if names.iter().any(|name| is_taken(name, taken)) => Err(format!(
             "specsPath: `{text}` is where git or the loop keeps its own files"

@@ -1,18 +1,15 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use code_commit_names::ours::PROJECT_FILE;
 
+use serde_json::Value;
+
+use crate::class::KEYS;
 use crate::read::{parse, render};
-use crate::{Bases, HostName, Layer, Origin, Settings, key};
+use crate::{Bases, Environment, HostName, Options, Origin, Sandbox, Settings};
 
-fn bases() -> Bases<'static> {
-    Bases {
-        root: Path::new("/p"),
-        home: Some(Path::new("/h")),
-    }
-}
-
-fn layer(text: &str) -> Layer {
+fn layer(text: &str) -> Options {
     parse(text).unwrap()
 }
 
@@ -26,10 +23,10 @@ fn wrong(text: &str) -> String {
 #[track_caller]
 fn weakening(user: &str, project: &str) -> (Vec<String>, Settings) {
     let mut settings = Settings::default();
-    settings.put(layer(user), Origin::User, bases());
+    settings.put(&layer(user), &Origin::User);
     let mut project = layer(project);
-    let taken = key::take_weakening(&mut project, &settings, bases());
-    settings.put(project, Origin::Project, bases());
+    let taken = settings.take_weakening(&mut project);
+    settings.put(&project, &Origin::Project);
     (taken, settings)
 }
 
@@ -125,14 +122,14 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
         assert_eq!(host.parse::<HostName>().unwrap().0, host);
     }
     insta::assert_snapshot!(wrong("protect = [\"a\", \"[b\"]\n"), @r#"
-    `[b` is no pattern that could match a file: a [ is not closed, or it ends in a backslash
+    `[b` is not a pattern that could match a file: a [ is not closed, or it ends in a backslash
      --> code-commit.toml:1:11
       |
     1 | protect = ["a", "[b"]
       |           ^^^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[limits]\nmax_calls = 0\n"), @"
-    0 would allow nothing; for no limit leave it out
+    0 would allow nothing; omit it for no limit
      --> code-commit.toml:2:13
       |
     2 | max_calls = 0
@@ -160,7 +157,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
       |        ^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[model]\nbase_url = \"https://user:pass@host\"\n"), @r#"
-    the base URL holds a user, a query or a fragment
+    the base URL contains a user, a query or a fragment
      --> code-commit.toml:2:12
       |
     2 | base_url = "https://user:pass@host"
@@ -209,7 +206,7 @@ fn every_key_of_the_reference_is_read() {
         .and_then(|rest| rest.split("```").next())
         .unwrap();
     let mut settings = Settings::default();
-    settings.put(layer(example), Origin::Project, bases());
+    settings.put(&layer(example), &Origin::Project);
     let silent: Vec<&str> = settings
         .rows()
         .iter()
@@ -226,39 +223,31 @@ fn every_key_of_the_reference_is_read() {
 fn later_layers_replace_values_and_add_to_lists() {
     let mut settings = Settings::default();
     settings.put(
-        layer("protect=['a','!b']\n[sandbox]\nenv=['A']\n[build]\ntimeout='1m'"),
-        Origin::User,
-        bases(),
+        &layer("protect=['a','!b']\n[sandbox]\nenv=['A']\n[build]\ntimeout='1m'"),
+        &Origin::User,
     );
     settings.put(
-        layer("protect=['!a']\n[sandbox]\nenv=['A','B']\n[build]\ntimeout='2m'"),
-        Origin::Flag,
-        bases(),
+        &layer("protect=['!a']\n[sandbox]\nenv=['A','B']\n[build]\ntimeout='2m'"),
+        &Origin::Flag,
     );
-    let lists: Vec<&[String]> = settings
-        .protect
-        .iter()
-        .map(|list| list.value.as_slice())
+    assert_eq!(
+        settings.protect_lists(),
+        [vec!["a".to_owned(), "!b".to_owned()], vec!["!a".to_owned()]]
+    );
+    let rows: Vec<(String, Origin)> = settings
+        .rows()
+        .into_iter()
+        .filter(|row| ["sandbox.env", "build.timeout"].contains(&row.key))
+        .map(|row| (row.text(), row.origin))
         .collect();
     assert_eq!(
-        lists,
+        rows,
         [
-            ["a", "!b"].map(str::to_owned).as_slice(),
-            &["!a".to_owned()]
+            ("2m", Origin::Flag),
+            ("A", Origin::User),
+            ("B", Origin::Flag)
         ]
-    );
-    let env: Vec<_> = settings
-        .env
-        .iter()
-        .map(|name| (name.value.as_str(), name.origin))
-        .collect();
-    assert_eq!(env, [("A", Origin::User), ("B", Origin::Flag)]);
-    assert_eq!(
-        (
-            settings.build_timeout.value.as_secs(),
-            settings.build_timeout.origin
-        ),
-        (120, Origin::Flag)
+        .map(|(text, origin)| (text.to_owned(), origin))
     );
 }
 
@@ -266,29 +255,21 @@ fn later_layers_replace_values_and_add_to_lists() {
 fn an_address_counts_for_models_of_the_provider_it_was_written_for() {
     let local = "[model]\nname='openai/llama'\nbase_url='http://127.0.0.1:1/v1'\n[model.dialect]\nsystem_role='system'";
     let mut settings = Settings::default();
-    settings.put(layer(local), Origin::User, bases());
-    settings.put(
-        layer("[model]\nname='openai/qwen'"),
-        Origin::Project,
-        bases(),
-    );
+    settings.put(&layer(local), &Origin::User);
+    settings.put(&layer("[model]\nname='openai/qwen'"), &Origin::Project);
     assert_eq!(
-        settings.base_url.value.as_deref(),
-        Some("http://127.0.0.1:1/v1")
+        settings.model.base_url,
+        "http://127.0.0.1:1/v1".parse().ok()
     );
-    settings.put(
-        layer("[model]\nname='gemini-3.8-flash'"),
-        Origin::Flag,
-        bases(),
-    );
-    assert_eq!(settings.base_url.value, None);
-    assert_eq!(settings.dialect_system_role.value, None);
+    settings.put(&layer("[model]\nname='gemini-3.8-flash'"), &Origin::Flag);
+    assert_eq!(settings.model.base_url, None);
+    assert_eq!(settings.model.dialect.system_role, None);
 }
 
 #[test]
 fn a_reply_that_is_not_streamed_may_be_as_silent_as_its_call_is_long() {
     let patience = |text: &str| {
-        let patience = Settings::of_flags(layer(text)).patience();
+        let patience = Settings::of_flags(&layer(text)).patience();
         (
             patience.silence.as_secs() / 60,
             patience.call.map(|call| call.as_secs() / 60),
@@ -321,8 +302,8 @@ fn a_project_that_is_not_trusted_may_tighten() {
                    [sandbox]\nmode='namespaces'\nnetwork=false\n[build]\ntimeout='1m'\ncommand='make'";
     let (taken, settings) = weakening("[sandbox]\nmode='auto'\nnetwork=true", tighter);
     assert_eq!(taken, [""; 0]);
-    assert!(!settings.network.value);
-    assert_eq!(settings.sandbox.value.as_str(), "namespaces");
+    assert!(!settings.network());
+    assert_eq!(settings.sandbox(), Sandbox::Namespaces);
     assert_eq!(settings.rounds(4), 1);
 }
 
@@ -373,11 +354,10 @@ const SERVER: &str =
 fn a_provider_of_the_user_is_one_like_the_built_in_ones() {
     let mut settings = Settings::default();
     settings.put(
-        layer(&format!("model.name='server/llama'\n{SERVER}")),
-        Origin::User,
-        bases(),
+        &layer(&format!("model.name='server/llama'\n{SERVER}")),
+        &Origin::User,
     );
-    let provider = settings.provider_of(settings.model.value.first()).unwrap();
+    let provider = settings.provider_of(settings.models().first()).unwrap();
     assert_eq!(
         (provider.dialect.as_str(), provider.key_env.as_slice()),
         ("openai", &["SERVER_KEY".to_owned()][..])
@@ -394,13 +374,13 @@ fn a_provider_of_the_user_is_one_like_the_built_in_ones() {
 fn half_of_a_provider_never_replaces_another_half() {
     let elsewhere = "[providers.server]\ndialect='openai'\nbase_url='http://127.0.0.1:2/v1'";
     let mut settings = Settings::default();
-    settings.put(layer(SERVER), Origin::User, bases());
-    settings.put(layer(elsewhere), Origin::Project, bases());
-    let [server] = settings.providers.as_slice() else {
-        panic!("{:?}", settings.providers)
-    };
+    settings.put(&layer(SERVER), &Origin::User);
+    settings.put(&layer(elsewhere), &Origin::Project);
+    let server = settings
+        .provider_of(&"server/llama".parse().unwrap())
+        .unwrap();
     assert_eq!(
-        (server.value.key_env.len(), server.origin),
+        (server.key_env.len(), settings.origin("providers")),
         (0, Origin::Project)
     );
     assert_eq!(weakening(SERVER, elsewhere).0, ["providers = [\"server\"]"]);
@@ -417,7 +397,7 @@ fn a_provider_has_a_name_of_its_own() {
       |            ^^^^^^
     ");
     insta::assert_snapshot!(wrong(&SERVER.replace("server]", "'My Server']")), @"
-    `My Server` is no name of a provider; write it like my-server
+    `My Server` is not a valid provider name; write it like my-server
      --> code-commit.toml:1:12
       |
     1 | [providers.'My Server']
@@ -452,7 +432,9 @@ fn what_the_user_already_allows_is_no_weakening() {
 
 #[test]
 fn places_are_absolute_below_the_home_or_below_the_root() {
-    let found = |place: &str| bases().find(&place.parse().unwrap()).display().to_string();
+    let home = Environment::of([("HOME".into(), "/h".into())]);
+    let bases = Bases::new(Path::new("/p"), &home);
+    let found = |place: &str| bases.find(Path::new(place)).display().to_string();
     assert_eq!(
         ["~", "~/x", "x", "/x", "~x"].map(found),
         ["/h/", "/h/x", "/p/x", "/x", "/p/~x"]
@@ -479,22 +461,28 @@ fn settings_survive_the_record() {
 }
 
 #[test]
-fn settings_are_the_same_wherever_they_are_said() {
-    let said = |origin: Origin, rounds: u64| {
-        let mut layer = Layer::default();
-        layer.limits.rounds = Some(crate::Count(rounds));
-        layer.sandbox.readable = [crate::Place("docs".to_owned())].into();
-        let mut settings = Settings::default();
-        settings.put(
-            layer,
-            origin,
-            Bases {
-                root: Path::new("/p"),
-                home: None,
-            },
-        );
-        settings
-    };
-    assert!(said(Origin::Flag, 2).has_same_values(&said(Origin::Project, 2)));
-    assert!(!said(Origin::Flag, 2).has_same_values(&said(Origin::Flag, 3)));
+fn every_key_is_classed_as_trusted_or_not() {
+    fn keys(schema: &Value, all: &Value, path: &str, found: &mut BTreeSet<String>) {
+        let schema = schema["$ref"].as_str().map_or(schema, |name| {
+            &all["$defs"][name.trim_start_matches("#/$defs/")]
+        });
+        let Some(properties) = schema["properties"].as_object() else {
+            assert!(found.insert(path.to_owned()) || path == "phase");
+            return;
+        };
+        for (name, property) in properties {
+            keys(
+                property,
+                all,
+                format!("{path}.{name}").trim_start_matches('.'),
+                found,
+            );
+        }
+    }
+    let (schema, mut found) = (crate::schema(), BTreeSet::new());
+    keys(&schema, &schema, "", &mut found);
+    // A table without keys.
+    found.remove("phase");
+    let classed = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
+    assert_eq!(found, classed);
 }

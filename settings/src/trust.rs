@@ -72,7 +72,7 @@ impl Trust {
 #[non_exhaustive]
 pub enum PinError {
     /// Neither variable names a folder.
-    #[error("neither XDG_STATE_HOME nor HOME says where to keep that")]
+    #[error("trust cannot be recorded: neither XDG_STATE_HOME nor HOME is set")]
     NoHome,
     /// The list could not be written.
     #[error("cannot write {}", path.display())]
@@ -90,7 +90,7 @@ impl PinError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoHome => "set HOME",
-            Self::Io { .. } => "see who may write there",
+            Self::Io { .. } => "check its permissions",
         }
     }
 }

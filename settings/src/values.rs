@@ -1,42 +1,21 @@
 //! The values of keys, parsed strictly: a wrong value is an error at its position in the file.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use code_commit_llm::http::BaseUrl;
-use code_commit_llm::{ModelId, ModelIdError};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use code_commit_llm::{ModelId, ModelIdError, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::Bases;
-use crate::slot::{Written, in_force};
-
-/// The JSON schema of a value.
-macro_rules! shaped {
-    ($name:ident, $schema:tt) => {
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
-            }
-        }
-    };
-}
-
-/// The JSON schema of a value that is a string, and how to parse it.
+/// How a value is read from the string of a file or the argument of a flag.
 macro_rules! read_as_text {
-    ($name:ident, $read:expr, $pattern:literal, $example:literal) => {
-        impl std::str::FromStr for $name {
+    ($name:ident, $read:expr) => {
+        impl FromStr for $name {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
@@ -51,37 +30,72 @@ macro_rules! read_as_text {
                 text.parse()
             }
         }
+    };
+}
 
-        shaped!($name, { "type": "string", "pattern": $pattern, "examples": [$example] });
+/// What a value holds.
+macro_rules! inner {
+    ($name:ident, $inner:ty) => {
+        impl From<$name> for $inner {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
     };
 }
 
 /// A value that is written as a string: how to parse it, and its JSON schema.
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident($inner:ty), $read:expr, $pattern:literal, $example:literal) => {
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
         #[serde(try_from = "String")]
+        #[schemars(inline, with = "String", extend("pattern" = $pattern, "examples" = [$example]))]
         pub struct $name(pub $inner);
 
-        read_as_text!($name, |text| $read(text).map(Self), $pattern, $example);
+        inner!($name, $inner);
+        read_as_text!($name, |text| $read(text).map(|value| Self(value.into())));
     };
 }
 
-mod hosts;
-mod numbers;
+/// A value that is a number: how to parse it from the number in a file, or from the argument of a flag.
+macro_rules! number {
+    ($(#[$meta:meta])* $name:ident($inner:ty), $wire:literal: $number:ty, $read:expr, $no:literal) => {
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+        $(#[$meta])*
+        #[serde(try_from = $wire)]
+        pub struct $name(pub $inner);
 
-use hosts::host;
-pub use numbers::{Count, Dollars, Temperature};
+        impl TryFrom<$number> for $name {
+            type Error = String;
+
+            fn try_from(number: $number) -> Result<Self, String> {
+                $read(number).map(Self)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::try_from(number::<$number>(text).ok_or_else(|| format!($no, text = text))?)
+            }
+        }
+
+        inner!($name, $inner);
+    };
+}
 
 text! {
     /// `90s`, `10m`, `1h30m`.
     #[derive(Copy)]
+    #[serde(into = "String")]
     Time(Duration), duration, "^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", "10m"
 }
 text! {
     /// `500B`, `64KiB`, `1MiB`, `2GiB`.
     #[derive(Copy)]
+    #[serde(into = "String")]
     Size(u64), size, "^[0-9]+(B|KiB|MiB|GiB)$", "64MiB"
 }
 text! {
@@ -89,12 +103,7 @@ text! {
     Pattern(String), pattern, "^[^#]", "tests/**"
 }
 text! {
-    /// One model or several by their names, separated by commas.
-    ModelNames(Models), models, "\\S", "gemini/gemini-3.8-flash"
-}
-text! {
     /// Where a service is.
-    #[derive(Serialize)]
     Address(String), address, "^https?://", "http://127.0.0.1:11434/v1"
 }
 text! {
@@ -108,40 +117,92 @@ text! {
 }
 text! {
     /// A file or folder: absolute, below the home (`~/…`), or relative to the project's root.
-    Place(String), place, "\\S", "~/.cache/sccache"
+    #[serde(into = "String")]
+    Place(PathBuf), place, "\\S", "~/.cache/sccache"
+}
+number! {
+    /// How many there may be, at least one: no limit is written by leaving the key out.
+    #[schemars(inline, with = "u64", extend("minimum" = 1))]
+    Count(u64), "u64": u64, count, "`{text}` is not a whole number"
+}
+number! {
+    /// US dollars, more than none.
+    #[schemars(inline, with = "f64", extend("exclusiveMinimum" = 0))]
+    Dollars(Money), "f64": f64, dollars, "`{text}` is not an amount of US dollars, such as 0.50"
+}
+number! {
+    /// Between 0 and 2, as the services have it; zero has no sign.
+    #[schemars(inline, with = "f64", extend("minimum" = 0, "maximum" = 2))]
+    Temperature(f64), "f64": f64, temperature, "`{text}` is not a number"
 }
 
-in_force!(Time as Duration, |it| it.0, |time| json!(
-    Time(*time).to_string()
-));
-in_force!(Size as u64, |it| it.0, |bytes| json!(
-    Size(*bytes).to_string()
-));
-in_force!(ModelNames as Models, |it| it.0, |models| json!(
-    models.to_string()
-));
-in_force!(Address as String, |it| it.0, |address| json!(address));
-in_force!(VariableName as String, |it| it.0, |name| json!(name));
-in_force!(Pattern as String, |it| it.0, |pattern| json!(pattern));
-in_force!(HostName as String, |it| it.0, |name| json!(name));
+/// The tokens of a roll-up, at least one; [`NO_BUDGET`] is written `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Value", into = "Value")]
+#[schemars(inline, extend("type" = ["integer", "string"], "minimum" = 1, "pattern" = "^none$"))]
+pub struct TokenBudget(pub u64);
 
-impl Written for Place {
-    type Value = PathBuf;
+inner!(TokenBudget, u64);
 
-    fn value(self, bases: Bases<'_>) -> PathBuf {
-        bases.find(&self)
+/// As many tokens as there are.
+pub const NO_BUDGET: u64 = u64::MAX;
+
+impl TryFrom<Value> for TokenBudget {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let number = value.as_u64().filter(|tokens| *tokens > 0);
+        let none = (value == "none").then_some(NO_BUDGET);
+        let budget = number.or(none).map(Self);
+        budget.ok_or_else(|| format!("{value} is not a number of tokens, and not \"none\""))
     }
+}
 
-    fn shown(path: &PathBuf) -> Value {
-        json!(path.display().to_string())
+impl From<TokenBudget> for Value {
+    fn from(TokenBudget(tokens): TokenBudget) -> Self {
+        if tokens == NO_BUDGET {
+            "none".into()
+        } else {
+            tokens.into()
+        }
+    }
+}
+
+impl From<Time> for String {
+    fn from(time: Time) -> Self {
+        let seconds = time.0.as_secs();
+        [
+            (seconds / 3600, 'h'),
+            (seconds % 3600 / 60, 'm'),
+            (seconds % 60, 's'),
+        ]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, unit)| format!("{count}{unit}"))
+        .collect()
+    }
+}
+
+impl From<Size> for String {
+    fn from(size: Size) -> Self {
+        let fits = |(_, worth): &(&str, u64)| size.0.is_multiple_of(*worth);
+        let (unit, worth) = UNITS.into_iter().find(fits).unwrap_or(("B", 1));
+        format!("{}{unit}", size.0 / worth)
+    }
+}
+
+impl From<Place> for String {
+    fn from(place: Place) -> Self {
+        place.0.display().to_string()
     }
 }
 
 /// A program and its arguments, written like in a shell but never run by one: quotes group words,
 /// and nothing else is interpreted. Whatever only a shell could interpret is refused, as in a work
 /// order: of `./build.sh && ./test.sh` the second command would never run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["./build.sh --fast"]))]
 pub struct CommandLine {
     /// As it was written.
     pub text: String,
@@ -149,13 +210,7 @@ pub struct CommandLine {
     pub argv: Vec<String>,
 }
 
-read_as_text!(CommandLine, command, "\\S", "./build.sh --fast");
-
-in_force!(
-    CommandLine as CommandLine,
-    |command| command,
-    |command| json!(command.text)
-);
+read_as_text!(CommandLine, command);
 
 impl From<CommandLine> for String {
     fn from(line: CommandLine) -> Self {
@@ -164,8 +219,9 @@ impl From<CommandLine> for String {
 }
 
 /// Models in the order in which they are asked, at least one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["gemini/gemini-3.8-flash"]))]
 pub struct Models {
     first: ModelId,
     others: Vec<ModelId>,
@@ -197,13 +253,7 @@ impl From<ModelId> for Models {
     }
 }
 
-impl TryFrom<String> for Models {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        models(&text)
-    }
-}
+read_as_text!(Models, models);
 
 impl From<Models> for String {
     fn from(models: Models) -> Self {
@@ -213,25 +263,8 @@ impl From<Models> for String {
 
 impl fmt::Display for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.first)?;
-        self.others
-            .iter()
-            .try_for_each(|model| write!(f, ",{model}"))
-    }
-}
-
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.as_secs();
-        let parts = [
-            (seconds / 3600, 'h'),
-            (seconds % 3600 / 60, 'm'),
-            (seconds % 60, 's'),
-        ];
-        parts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .try_for_each(|(count, unit)| write!(f, "{count}{unit}"))
+        let names: Vec<String> = self.iter().map(ToString::to_string).collect();
+        f.write_str(&names.join(","))
     }
 }
 
@@ -243,23 +276,15 @@ const UNITS: [(&str, u64); 4] = [
     ("B", 1),
 ];
 
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |(_, worth): &(&str, u64)| self.0.is_multiple_of(*worth);
-        let (unit, worth) = UNITS.into_iter().find(fits).unwrap_or(("B", 1));
-        write!(f, "{}{unit}", self.0 / worth)
-    }
-}
-
 /// `90s`, `10m`, `1h30m`: whole numbers with units, the larger unit first.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("`{text}` is not a duration; write it like 90s, 10m or 1h30m");
     let mut rest = text;
     let mut seconds: u64 = 0;
     for (unit, worth) in [('h', 3600), ('m', 60), ('s', 1)] {
-        if let Some((number, behind)) = rest.split_once(unit) {
-            let number: u64 = numbers::number(number).ok_or_else(bad)?;
-            seconds = number
+        if let Some((count, behind)) = rest.split_once(unit) {
+            let count: u64 = number(count).ok_or_else(bad)?;
+            seconds = count
                 .checked_mul(worth)
                 .and_then(|s| seconds.checked_add(s))
                 .ok_or_else(bad)?;
@@ -275,8 +300,8 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     let bytes = UNITS.into_iter().find_map(|(unit, worth)| {
-        let number: u64 = numbers::number(text.strip_suffix(unit)?)?;
-        number.checked_mul(worth).filter(|bytes| *bytes > 0)
+        let count: u64 = number(text.strip_suffix(unit)?)?;
+        count.checked_mul(worth).filter(|bytes| *bytes > 0)
     });
     bytes
         .ok_or_else(|| format!("`{text}` is not a valid size; write it like 500KiB, 64MiB or 1GiB"))
@@ -309,14 +334,13 @@ fn models(text: &str) -> Result<Models, String> {
 }
 
 fn address(text: &str) -> Result<String, String> {
-    text.parse::<BaseUrl>()
-        .map(|_| text.trim().to_owned())
-        .map_err(|error| error.to_string())
+    let url = text.parse::<BaseUrl>().map_err(|error| error.to_string());
+    url.map(|_| text.trim().to_owned())
 }
 
 fn variable_name(text: &str) -> Result<String, String> {
     let is_name = !text.is_empty() && !text.contains(['=', '\0']);
-    let escaped = || format!("`{}` is no name of a variable", text.escape_debug());
+    let escaped = || format!("`{}` is not the name of a variable", text.escape_debug());
     is_name.then(|| text.to_owned()).ok_or_else(escaped)
 }
 
@@ -324,14 +348,14 @@ fn place(text: &str) -> Result<String, String> {
     let is_path = !text.trim().is_empty() && !text.contains('\0');
     is_path
         .then(|| text.to_owned())
-        .ok_or_else(|| format!("`{}` is no path", text.escape_debug()))
+        .ok_or_else(|| format!("`{}` is not a path", text.escape_debug()))
 }
 
 fn pattern(text: &str) -> Result<String, String> {
     let body = text.strip_prefix('!').unwrap_or(text);
     let why = match body {
         _ if body.trim_matches(['/', ' ']).is_empty() => "it names nothing",
-        _ if body.contains(char::is_control) => "it holds a control character",
+        _ if body.contains(char::is_control) => "it contains a control character",
         _ if text.starts_with('#') => "it is a comment; write \\# for the character",
         _ if body.split('/').any(|part| matches!(part, "." | "..")) => {
             "patterns are relative to the root and have no . or .."
@@ -340,7 +364,7 @@ fn pattern(text: &str) -> Result<String, String> {
         _ => return Ok(text.to_owned()),
     };
     Err(format!(
-        "`{}` is no pattern that could match a file: {why}",
+        "`{}` is not a pattern that could match a file: {why}",
         text.escape_debug()
     ))
 }
@@ -360,6 +384,79 @@ fn is_closed(pattern: &str) -> bool {
     !open
 }
 
+/// As `--allow-host` takes it.
+fn host(text: &str) -> Result<String, String> {
+    let (place, range) = text
+        .split_once('=')
+        .map_or((text, None), |(place, range)| (place, Some(range)));
+    let (name, port) = match place.rsplit_once(':') {
+        Some((name, port)) if !place.ends_with(']') => (name, port),
+        Some(_) | None => (place, "443"),
+    };
+    let address = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let is_name = match address {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => !name.is_empty() && name.chars().all(is_letter),
+    };
+    let is_host = is_name && number::<u16>(port).is_some_and(|port| port > 0);
+    // An address leads nowhere else.
+    let leads = |range| address.is_none() && name.parse::<IpAddr>().is_err() && is_range(range);
+    let escaped = || {
+        format!(
+            "`{}` is not a valid host; write it like example.org, example.org:443 or mirror.example=10.0.0.0/8",
+            text.escape_debug()
+        )
+    };
+    (is_host && range.is_none_or(leads))
+        .then(|| text.to_owned())
+        .ok_or_else(escaped)
+}
+
+/// An address, or the addresses that share its first bits.
+fn is_range(text: &str) -> bool {
+    let (address, bits) = text.split_once('/').unwrap_or((text, "0"));
+    let most = address
+        .parse()
+        .map(|address: IpAddr| if address.is_ipv4() { 32 } else { 128 });
+    number(bits).is_some_and(|bits: u8| most.is_ok_and(|most| bits <= most))
+}
+
+/// A number as a person writes it: Rust's parsers also take a plus sign.
+fn number<N: std::str::FromStr>(text: &str) -> Option<N> {
+    text.parse().ok().filter(|_| !text.starts_with('+'))
+}
+
+/// The error for every limit of zero.
+const NOTHING: &str = "0 would allow nothing; omit it for no limit";
+
+fn count(count: u64) -> Result<u64, String> {
+    if count == 0 {
+        Err(NOTHING.to_owned())
+    } else {
+        Ok(count)
+    }
+}
+
+fn dollars(usd: f64) -> Result<Money, String> {
+    let money = Money::from_usd(usd).map_err(|error| format!("{usd} is {error} in US dollars"))?;
+    if money == Money::ZERO {
+        Err(NOTHING.to_owned())
+    } else {
+        Ok(money)
+    }
+}
+
+fn temperature(value: f64) -> Result<f64, String> {
+    let is_one = (0.0..=2.0).contains(&value);
+    // Adding zero turns negative zero into zero.
+    is_one
+        .then_some(value + 0.0)
+        .ok_or_else(|| format!("{value} is not between 0 and 2"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,11 +464,11 @@ mod tests {
     #[test]
     fn sizes_and_times_are_written_as_they_are_read() {
         for text in ["500B", "1KiB", "64MiB", "3GiB", "1025B"] {
-            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+            assert_eq!(String::from(text.parse::<Size>().unwrap()), text);
         }
         for text in ["90s", "10m", "1h30m", "2h5s"] {
             let time: Time = text.parse().unwrap();
-            assert_eq!(time.to_string().parse::<Time>(), Ok(time));
+            assert_eq!(String::from(time).parse(), Ok(time));
         }
         for bad in ["", "0B", "12", "1MB", "-1B", "+5KiB", "99999999999GiB"] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
@@ -435,6 +532,30 @@ mod tests {
             "", " ", "/", "!", "#x", "../x", "a/./b", "[a", "x\\", "a\nb",
         ] {
             assert!(bad.parse::<Pattern>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_temperature_is_a_number_from_0_to_2_and_zero_has_no_sign() {
+        let temperature = |text: &str| text.parse::<Temperature>().map(|read| read.0);
+        assert_eq!(temperature("0.7"), Ok(0.7));
+        assert_eq!(
+            temperature("-0").map(|zero| zero.to_string()),
+            Ok("0".to_owned())
+        );
+        for bad in ["-0.1", "2.1", "nan", "inf", "x"] {
+            assert!(temperature(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_nothing_is_refused() {
+        assert_eq!("0".parse::<Count>(), Err(NOTHING.to_owned()));
+        assert!("+5".parse::<Count>().is_err() && "+0.5".parse::<Dollars>().is_err());
+        assert_eq!("0".parse::<Dollars>(), Err(NOTHING.to_owned()));
+        for bad in ["-1", "NaN", "inf", "x"] {
+            assert!(bad.parse::<Dollars>().is_err(), "{bad}");
+            assert!(bad.parse::<Count>().is_err(), "{bad}");
         }
     }
 }

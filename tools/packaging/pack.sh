@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs a program that was built: an archive, a .deb, a wheel and an npm package below OUT, with an SBOM and SHA256SUMS.
+# Packs a program that was built, and the helper beside it: an archive, a .deb, a wheel and an npm package below OUT, with an SBOM and SHA256SUMS.
 #
 #   tools/packaging/pack.sh PROGRAM TARGET [OUT]     OUT is target/archives
 #
@@ -28,7 +28,9 @@ settle() { find "$1" -print0 | xargs -0 touch --no-dereference --date "@$SOURCE_
 
 # The layout of /usr.
 usr=$work/$name
+helper=$(dirname "$program")/code-commit-sandbox
 put 755 "$program" "$usr/bin/code-commit"
+put 755 "$helper" "$usr/bin/code-commit-sandbox"
 mkdir -p "$usr/share/man/man1"
 run man "$usr/share/man/man1" >/dev/null
 for shell in bash:bash-completion/completions/code-commit zsh:zsh/site-functions/_code-commit fish:fish/vendor_completions.d/code-commit.fish; do
@@ -47,6 +49,8 @@ deb=$work/deb
 mkdir -p "$deb/DEBIAN"
 cp -a "$usr" "$deb/usr"
 gzip -9n "$deb"/usr/share/man/man1/* "$deb/usr/share/doc/code-commit/CHANGELOG.md"
+mkdir -p "$deb/usr/lib/code-commit"
+mv "$deb/usr/bin/code-commit-sandbox" "$deb/usr/lib/code-commit/"
 mv "$deb/usr/share/zsh/site-functions" "$deb/usr/share/zsh/vendor-completions"
 cat - LICENSE-MIT >"$deb/usr/share/doc/code-commit/copyright" <<'END'
 code-commit is licensed under the MIT licence, which follows, or, at your option, under the Apache
@@ -86,11 +90,12 @@ chmod 755 "$deb"/DEBIAN/post*
 settle "$deb"
 dpkg-deb --root-owner-group -Zgzip --build "$deb" "$out/code-commit_${version}_$arch.deb" >/dev/null
 
-# A wheel whose only content is the program. Its tag says which C library it needs: none, or one like this machine's.
+# A wheel whose only content are the programs. Its tag says which C library it needs: none, or one like this machine's.
 tag=linux_$machine
 if [ -z "$needs" ]; then tag=manylinux_2_17_$machine.musllinux_1_1_$machine; fi
 wheel=$work/wheel/code_commit-$version
 put 755 "$program" "$wheel.data/scripts/code-commit"
+put 755 "$helper" "$wheel.data/scripts/code-commit-sandbox"
 for file in LICENSE-APACHE LICENSE-MIT; do put 644 "$file" "$wheel.dist-info/licenses/$file"; done
 cat - README.md >"$wheel.dist-info/METADATA" <<END
 Metadata-Version: 2.4
@@ -110,7 +115,8 @@ python3 -m wheel pack --dest-dir "$out" "$work/wheel" >/dev/null
 # npm's holds a program for each kind of machine, and the script that starts the right one.
 if command -v npm >/dev/null; then
     npm=$out/npm
-    put 755 "$program" "$npm/bin/code-commit-$machine"
+    put 755 "$program" "$npm/bin/$machine/code-commit"
+    put 755 "$helper" "$npm/bin/$machine/code-commit-sandbox"
     put 755 tools/packaging/npm/code-commit "$npm/bin/code-commit"
     for file in README.md LICENSE-APACHE LICENSE-MIT; do put 644 "$file" "$npm/$file"; done
     cat >"$npm/package.json" <<END

@@ -66,7 +66,7 @@ fn a_tool_call_writes_a_file_in_the_sandbox() {
         turn.outcome
             .usage
             .iter()
-            .any(|usage| usage.output_tokens > Some(0))
+            .any(|usage| usage.usage.output_tokens > Some(0))
     );
     let body = String::from_utf8(scene.server.requests().swap_remove(0).body).unwrap();
     assert!(body.contains("YOU ARE THE WRITER"));

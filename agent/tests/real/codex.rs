@@ -43,7 +43,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     };
     assert_eq!(usage.model, "gpt-test");
     assert!(
-        usage.input_tokens > Some(0) && usage.output_tokens > Some(0),
+        usage.usage.input_tokens > Some(0) && usage.usage.output_tokens > Some(0),
         "{usage:?}"
     );
     assert!(turn.log.contains("command_execution") && !turn.log.contains(KEY));
@@ -81,7 +81,7 @@ fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
     let first = scene.turn("first words", |_| {});
     first.ended(|end| *end == End::Ok);
     let session = first.outcome.session.clone().unwrap();
-    let before: &'static _ = Box::leak(Box::new(first.outcome.usage[0].clone()));
+    let before = first.outcome.usage[0].usage;
     let second = scene.turn("second words", |spawn| {
         spawn.session = Session::Resume(session);
         spawn.used_before = Some(before);
@@ -93,7 +93,10 @@ fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
         "{body}"
     );
     assert_eq!(
-        (before.input_tokens, second.outcome.usage[0].input_tokens),
+        (
+            before.input_tokens,
+            second.outcome.usage[0].usage.input_tokens
+        ),
         (Some(100), Some(300))
     );
 }

@@ -53,7 +53,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     };
     assert_eq!(usage.model, "gemini-3.8-flash");
     assert!(
-        usage.input_tokens > Some(0) && usage.output_tokens > Some(0),
+        usage.usage.input_tokens > Some(0) && usage.usage.output_tokens > Some(0),
         "{usage:?}"
     );
     assert!(turn.log.contains("\"tool_use\"") && !turn.log.contains(KEY));

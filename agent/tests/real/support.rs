@@ -130,7 +130,7 @@ impl Scene {
         spawn.permissions = Permissions::Skip;
         spawn.timeout = Some(Duration::from_mins(2));
         spawn.retries = 0;
-        if matches!(self.confinement.rung, code_commit_runner::Rung::Off)
+        if matches!(self.confinement.backend, code_commit_runner::Backend::Off)
             && self.cli.kind == Kind::Claude
         {
             // The tests may be run by root.

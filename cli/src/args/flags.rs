@@ -1,22 +1,24 @@
-//! Flags that are settings, generated from the table of settings. Each overrides its key in the
+//! Flags that are settings: those of `Options`, or some of them. Each overrides its key in the
 //! configuration.
 
+use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use code_commit_settings::{Flag, KEYS, Key, Layer, Sandbox, Takes};
+use clap::builder::{Resettable, StyledStr};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+use code_commit_settings::Options;
 
 /// Settings of every loop that calls a model.
 pub type SettingArgs = Flags<All>;
 
+/// Those of a build: its command, its sandbox, and what it may not change.
 pub type BuildArgs = Flags<OfBuild>;
 
 /// Limits on time, calls and cost of a run; also of a resumed one.
 pub type LimitArgs = Flags<Resumed>;
 
+/// Those of a work order, in its words.
 pub type OrderSettingArgs = Flags<OfOrder>;
 
 /// Limits of a run of agents, checked between turns.
@@ -25,101 +27,141 @@ pub type TurnLimitArgs = Flags<BetweenTurns>;
 /// Flags as the topmost layer of the configuration.
 #[derive(Debug, Clone)]
 pub struct Flags<W> {
-    pub layer: Layer,
+    pub layer: Options,
     which: PhantomData<W>,
 }
 
-/// Which flags of the table a command has.
+/// Which settings a command has as flags.
 pub trait Which {
-    const HEADING: Option<&str> = None;
+    const HEADING: Option<&str> =
+        Some("Settings (code-commit config shows the effective settings)");
 
-    /// The help for this flag; `None` if the command does not have it.
-    fn help(key: &Key, flag: &Flag) -> Option<&'static str>;
+    fn has(flag: &str) -> bool;
+
+    /// The flag's help in this command, if the general one does not fit.
+    fn help(_: &str) -> Option<&'static str> {
+        None
+    }
 }
 
 #[derive(Debug, Clone)]
 pub enum All {}
 
 impl Which for All {
-    const HEADING: Option<&str> = Some("Settings (code-commit config shows what is in force)");
-
-    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
-        Some(flag.help)
+    fn has(_: &str) -> bool {
+        true
     }
 }
 
-/// Those of a build: its command, its sandbox, and what it may not change.
 #[derive(Debug, Clone)]
 pub enum OfBuild {}
 
 impl Which for OfBuild {
-    const HEADING: Option<&str> = All::HEADING;
-
-    fn help(key: &Key, flag: &Flag) -> Option<&'static str> {
-        let is_of_build = key.name == "protect"
-            || ["build.", "sandbox."]
-                .iter()
-                .any(|of| key.name.starts_with(of));
-        is_of_build.then_some(flag.help)
+    fn has(flag: &str) -> bool {
+        is_of_sandbox(flag)
+            || matches!(
+                flag,
+                "protect" | "build-command" | "build-timeout" | "writable" | "readable" | "env"
+            )
     }
 }
 
-/// Those that a resumed run accepts.
+fn is_of_sandbox(flag: &str) -> bool {
+    matches!(flag, "sandbox" | "network" | "allow-host" | "allow-write")
+}
+
 #[derive(Debug, Clone)]
 pub enum Resumed {}
 
 impl Which for Resumed {
-    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
-        flag.on_resume.then_some(flag.help)
+    const HEADING: Option<&str> = None;
+
+    fn has(flag: &str) -> bool {
+        matches!(
+            flag,
+            "wait" | "max-cost" | "max-tokens" | "max-calls" | "max-time"
+        )
     }
 }
 
-/// Those of a work order, in its words.
 #[derive(Debug, Clone)]
 pub enum OfOrder {}
 
 impl Which for OfOrder {
-    fn help(key: &Key, flag: &Flag) -> Option<&'static str> {
-        match key.name {
-            "model.base_url" => Some(flag.help),
-            "model.timeout" => Some(
-                "How long the model's service may send nothing; it sends nothing until the reply is there [default: 10m]",
-            ),
-            "sandbox.mode" => Some("The sandbox around the commands"),
-            "sandbox.network" => Some("Let the commands use the network"),
-            "sandbox.hosts" => Some("Let the commands reach this host by a proxy; can be repeated"),
-            "build.may_write" => Some(
-                "With `byproducts = \"keep\"`: let the commands leave files of this gitignore pattern that another program runs later without being asked; can be repeated",
-            ),
-            "edits" => Some(
-                "Let the model edit lines of files that are shown whole, instead of giving whole files",
-            ),
-            _ => Resumed::help(key, flag),
-        }
+    const HEADING: Option<&str> = None;
+
+    fn has(flag: &str) -> bool {
+        Resumed::has(flag)
+            || is_of_sandbox(flag)
+            || matches!(flag, "base-url" | "timeout" | "edits")
+    }
+
+    fn help(flag: &str) -> Option<&'static str> {
+        (flag == "allow-write").then_some(
+            "With `byproducts = \"keep\"`: let the commands leave files of this gitignore pattern that another program runs later without being asked; can be repeated",
+        )
     }
 }
 
-/// Limits that are checked between turns of agents.
 #[derive(Debug, Clone)]
 pub enum BetweenTurns {}
 
 impl Which for BetweenTurns {
-    fn help(_: &Key, flag: &Flag) -> Option<&'static str> {
-        flag.between_turns
+    const HEADING: Option<&str> = None;
+
+    fn has(flag: &str) -> bool {
+        Self::help(flag).is_some()
+    }
+
+    fn help(flag: &str) -> Option<&'static str> {
+        match flag {
+            "wait" => Some(
+                "How long a turn may wait for the quota of an agent's service to be reset [default: 5m]",
+            ),
+            "max-cost" => Some(
+                "Start no turn after the run has cost this many US dollars, by the agent's own count",
+            ),
+            "max-tokens" => Some("Start no turn after the run has used this many tokens"),
+            "max-time" => Some("Start no turn after turns and commands have taken this long"),
+            _ => None,
+        }
     }
 }
 
-fn flags<W: Which>() -> impl Iterator<Item = (&'static Key, &'static Flag, &'static str)> {
-    KEYS.iter().filter_map(|key| {
-        let flag = key.flag.as_ref()?;
-        Some((key, flag, W::help(key, flag)?))
-    })
+/// The flags of a command, in the order of display.
+fn flags<W: Which>() -> Vec<Arg> {
+    let all = Options::augment_args(Command::new("settings"));
+    let flags = all
+        .get_arguments()
+        .filter(|arg| W::has(arg.get_long().unwrap_or_default()));
+    let described = |(order, arg): (usize, &Arg)| {
+        let name = arg.get_long().unwrap_or_default();
+        let help = W::help(name)
+            .map(StyledStr::from)
+            .or(arg.get_help().cloned());
+        let arg = arg
+            .clone()
+            .help(Resettable::from(help))
+            .long_help(None::<&str>);
+        let arg = arg.help_heading(W::HEADING).display_order(100 + order);
+        if !matches!(name, "edits" | "stream" | "network") {
+            return arg.allow_negative_numbers(true);
+        }
+        let id = arg.get_id().clone();
+        // A switch may stand alone; only with an equals sign is it clear what its value is.
+        arg.value_name("true|false")
+            .num_args(0..=1)
+            .require_equals(true)
+            .default_missing_value("true")
+            .hide_possible_values(true)
+            .overrides_with(id)
+    };
+    flags.enumerate().map(described).collect()
 }
 
 impl<W: Which> Args for Flags<W> {
     fn augment_args(command: Command) -> Command {
-        let command = command.next_help_heading(W::HEADING);
-        command.args(flags::<W>().map(|(key, flag, help)| describe(key, flag, help)))
+        command.args(flags::<W>())
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -128,16 +170,25 @@ impl<W: Which> Args for Flags<W> {
 }
 
 impl<W: Which> FromArgMatches for Flags<W> {
+    /// The options know all flags, and the command some: those that were given are read once more.
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let mut layer = Layer::default();
-        for (key, flag, _) in flags::<W>() {
-            for text in matches.get_many::<String>(flag.name).into_iter().flatten() {
-                key.give(&mut layer, text)
-                    .map_err(|why| Error::raw(ErrorKind::ValueValidation, why))?;
+        let mut words = Vec::new();
+        for flag in flags::<W>() {
+            for value in matches
+                .get_raw(flag.get_id().as_str())
+                .into_iter()
+                .flatten()
+            {
+                let mut word =
+                    OsString::from(format!("--{}=", flag.get_long().unwrap_or_default()));
+                word.push(value);
+                words.push(word);
             }
         }
+        let all = Command::new("settings").no_binary_name(true);
+        let matches = all.args(flags::<All>()).try_get_matches_from(words)?;
         Ok(Self {
-            layer,
+            layer: Options::from_arg_matches(&matches)?,
             which: PhantomData,
         })
     }
@@ -145,51 +196,6 @@ impl<W: Which> FromArgMatches for Flags<W> {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         Self::from_arg_matches(matches).map(|new| *self = new)
     }
-}
-
-fn describe(key: &'static Key, flag: &'static Flag, help: &str) -> Arg {
-    let default = key
-        .default_text()
-        .map(|text| format!(" [default: {text}]"))
-        .unwrap_or_default();
-    let arg = Arg::new(flag.name)
-        .long(flag.name)
-        .help(format!("{help}{default}"));
-    let read = |text: &str| {
-        key.give(&mut Layer::default(), text)
-            .map(|()| text.to_owned())
-    };
-    match flag.takes {
-        Takes::One(value) => arg
-            .value_name(value)
-            .value_parser(read)
-            .allow_negative_numbers(true),
-        Takes::Many(value) => arg
-            .value_name(value)
-            .value_parser(read)
-            .action(ArgAction::Append),
-        Takes::Word(value, known) => arg.value_name(value).value_parser(words(known)),
-        Takes::Switch => arg
-            .value_name("true|false")
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value("true")
-            .value_parser(["true", "false"])
-            .hide_possible_values(true)
-            .overrides_with(flag.name),
-    }
-}
-
-pub fn sandbox() -> impl TypedValueParser<Value = Sandbox> {
-    words(Sandbox::WORDS).try_map(|word| word.parse())
-}
-
-pub(super) fn words(words: &'static [(&str, &str)]) -> PossibleValuesParser {
-    words
-        .iter()
-        .map(|(word, help)| PossibleValue::new(*word).help(help.trim()))
-        .collect::<Vec<_>>()
-        .into()
 }
 
 /// Rejects anything that is not such a number, including negative ones, with a message.
@@ -209,18 +215,19 @@ pub(super) fn key(text: &str) -> Result<String, String> {
 
 /// An empty one is most likely a variable that is not set.
 pub(super) fn commit_message(text: &str) -> Result<String, String> {
-    let is_blank = text.trim().is_empty();
-    if is_blank {
-        Err("it is empty; for the first line of the query write --commit".to_owned())
-    } else {
-        Ok(text.to_owned())
+    if text.trim().is_empty() {
+        return Err("it is empty; for the first line of the query write --commit".to_owned());
     }
+    Ok(text.to_owned())
 }
 
 /// How many tokens a roll-up may have.
 pub(super) fn token_budget(text: &str) -> Result<u64, String> {
+    if text == "none" {
+        return Ok(code_commit_settings::NO_BUDGET);
+    }
     match whole_number(text)? {
-        0 => Err("0 would show nothing; for no budget leave it out".to_owned()),
+        0 => Err("0 would show nothing; for no budget write none".to_owned()),
         tokens => Ok(tokens),
     }
 }
@@ -237,13 +244,13 @@ mod tests {
         settings: SettingArgs,
     }
 
-    fn layer(flags: &[&str]) -> Layer {
+    fn layer(flags: &[&str]) -> Options {
         Line::parse_from(["x"].iter().chain(flags)).settings.layer
     }
 
     #[test]
     fn no_flag_is_an_empty_layer() {
-        assert_eq!(layer(&[]), Layer::default());
+        assert_eq!(layer(&[]), Options::default());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use code_commit_runs::order::{Request, Terms};
-use code_commit_settings::{Layer, ModelNames, Temperature};
+use code_commit_settings::{Models, Options, Temperature};
 
 use super::flags::{BuildArgs, OrderSettingArgs};
 
@@ -113,7 +113,7 @@ pub struct NewArgs {
 pub struct LlmModel {
     /// As written, since this is part of the configuration's hash.
     pub text: String,
-    pub name: ModelNames,
+    pub name: Models,
 }
 
 impl FromStr for LlmModel {
@@ -149,7 +149,7 @@ impl RunOrderArgs {
     }
 
     /// As the topmost layer of the configuration. Answers are never streamed (S2 §2.12).
-    fn layer(&self) -> Layer {
+    fn layer(&self) -> Options {
         let mut layer = self.settings.layer.clone();
         layer.model.name = Some(self.llm_model.name.clone());
         layer.model.temperature = Some(self.llm_temperature);
@@ -162,5 +162,5 @@ fn seconds(text: &str) -> Result<u64, String> {
     text.parse()
         .ok()
         .filter(|count| *count > 0)
-        .ok_or_else(|| format!("`{text}` is not a whole number from 1 on"))
+        .ok_or_else(|| format!("`{text}` is not a whole number of at least 1"))
 }

@@ -20,9 +20,12 @@ pub struct PageArgs {
         conflicts_with = "all"
     )]
     pub format: PageFormat,
-    /// The file to write; standard output if not named. With --all also a folder, for an index with a page for each run
+    /// The file to write; if not named, standard output, or on a terminal a file beside the records. With --all also a folder, for an index with a page for each run
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Open the page in the browser
+    #[arg(long, conflicts_with = "format")]
+    pub open: bool,
 }
 
 /// What a page is written in.

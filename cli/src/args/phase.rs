@@ -1,13 +1,12 @@
 //! The flags of `phase`.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use clap::Args;
 use code_commit_runs::phase::{Override, Request};
-use code_commit_settings::{Address, Sandbox, duration};
+use code_commit_settings::phase::Options;
 
-use super::flags::{TurnLimitArgs, key, sandbox};
+use super::flags::{TurnLimitArgs, key};
 
 #[derive(Debug, Clone, Args)]
 pub struct PhaseArgs {
@@ -17,18 +16,6 @@ pub struct PhaseArgs {
     /// The phase to trust or to reopen
     #[arg(value_name = "PHASE", value_parser = clap::value_parser!(u32).range(1..))]
     pub number: Option<u32>,
-    /// The model of both roles, instead of the configured ones: gemini-…, claude-…, gpt-…, or gemini/NAME, claude/NAME, codex/NAME; of several, separated by commas, the next works where one is out of quota, out of service, or refuses
-    #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
-    /// The builder's model
-    #[arg(long, short, value_name = "MODEL")]
-    pub builder_model: Option<String>,
-    /// The verifier's model
-    #[arg(long, short = 'v', value_name = "MODEL")]
-    pub verifier_model: Option<String>,
-    /// The builder's models for repairs, separated by commas: one for each, the last one for all further ones
-    #[arg(long, value_name = "MODEL")]
-    pub escalate: Option<String>,
     /// Begin a new run of the phase, even if one is not finished
     #[arg(long)]
     pub new: bool,
@@ -38,27 +25,15 @@ pub struct PhaseArgs {
     /// Try a phase again that is stuck, although neither specs nor source nor verifier have changed
     #[arg(long)]
     pub retry: bool,
-    /// The sandbox around each role; auto is a container where Docker is there, else namespaces; Landlock is not enough for a role
-    #[arg(long, value_name = "MODE", value_parser = sandbox())]
-    pub sandbox: Option<Sandbox>,
-    /// Where the service of both roles is, if not where their agent looks by itself; for Claude Code and Gemini CLI
-    #[arg(long, value_name = "URL")]
-    pub base_url: Option<Address>,
+    /// Who works, and how.
+    #[command(flatten)]
+    pub options: Options,
     /// Say how large the first prompt is, and send nothing
     #[arg(long)]
     pub dry_run: bool,
     /// How far the run may go.
     #[command(flatten)]
     pub limits: TurnLimitArgs,
-    /// How long one turn of a role may take
-    #[arg(long, visible_alias = "timeout", value_name = "DURATION", value_parser = duration, default_value = "1h")]
-    pub turn_timeout: Duration,
-    /// How long a role may be silent
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15m")]
-    pub idle_timeout: Duration,
-    /// How long one command of `abl-cmd` may take
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
-    pub command_timeout: Duration,
 }
 
 impl PhaseArgs {
@@ -69,20 +44,12 @@ impl PhaseArgs {
             } else {
                 None
             },
-            model: self.model.clone(),
-            builder_model: self.builder_model.clone(),
-            escalate: self.escalate.clone(),
-            verifier_model: self.verifier_model.clone(),
-            base_url: self.base_url.clone(),
-            sandbox: self.sandbox,
+            options: self.options.clone(),
             new: self.new,
             key: self.key.clone(),
             retry: self.retry,
             dry_run: self.dry_run,
-            layer: self.limits.layer.clone(),
-            turn_timeout: self.turn_timeout,
-            idle_timeout: self.idle_timeout,
-            command_timeout: self.command_timeout,
+            limits: self.limits.layer.clone(),
         }
     }
 }

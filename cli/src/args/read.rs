@@ -10,18 +10,9 @@ use clap::{
 };
 
 use code_commit_loop_commit::{COMMIT_ROUNDS, IMPLEMENT_ROUNDS};
-use code_commit_settings::Bases;
+use code_commit_settings::{Bases, Place};
 
 use super::{Cli, Command as Asked, screen};
-
-/// With `-h` the program's own help is one screen; clap would list every flag.
-fn with_short_help(command: Command, words: &[OsString]) -> Command {
-    if words.iter().any(|word| word == "-h") {
-        command.override_help(screen::HELP)
-    } else {
-        command
-    }
-}
 
 impl Cli {
     /// Reads the arguments, starting with the program's name. A flag of the default loop before a command is
@@ -29,10 +20,10 @@ impl Cli {
     /// format.
     pub fn read(
         words: impl IntoIterator<Item = OsString>,
-        bases: Bases<'_>,
+        bases: &Bases<'_>,
     ) -> Result<Self, Error> {
         let words: Vec<OsString> = words.into_iter().collect();
-        let mut command = with_short_help(Self::command().color(colour(&words)), &words);
+        let mut command = screen::with_help(Self::command().color(colour(&words)), &words);
         let matches = command
             .try_get_matches_from_mut(&words)
             .map_err(|error| with_flag_named(error, &words))?;
@@ -64,7 +55,7 @@ impl Cli {
             Asked::Completions(_) | Asked::Man(_) => {
                 Some("'--json' says nothing to a command that writes a script or pages")
             }
-            Asked::Page(args) => args.output.is_none().then_some(unnamed),
+            Asked::Page(args) => (args.output.is_none() && !args.open).then_some(unnamed),
             _ => None,
         }
     }
@@ -88,13 +79,12 @@ impl Cli {
 
 /// Rejects `--writable` with a missing folder outside the project: it is most likely a typo. Inside the
 /// project the folder is created, since under Landlock the build could not do it.
-fn no_such_writable(matches: &ArgMatches, bases: Bases<'_>) -> Option<String> {
+fn no_such_writable(matches: &ArgMatches, bases: &Bases<'_>) -> Option<String> {
     let matches = matches.subcommand().map_or(matches, |(_, of)| of);
-    let named = matches.try_get_many::<String>("writable").ok()??;
-    let places = named.filter_map(|text| Some((text, bases.find(&text.parse().ok()?))));
+    let places = matches.try_get_many::<Place>("writable").ok()??;
     let (asked, folder) = places
-        .into_iter()
-        .find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root))?;
+        .map(|place| (place.0.display(), bases.find(&place.0)))
+        .find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root()))?;
     let folder = folder.display();
     Some(format!(
         "invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"
@@ -163,7 +153,7 @@ fn misplaced(command: &mut Command, matches: &ArgMatches) -> Option<Error> {
     let of_default_loop = |arg: &&Arg| !arg.is_global_set() && is_given(arg.get_id().as_str());
     let flag = command.get_arguments().find(of_default_loop)?;
     let text = format!(
-        "'{flag}' before '{name}' says nothing to it; the flags of a command stand behind its name"
+        "'{flag}' before '{name}' has no effect: put flags after the name of their command"
     );
     Some(command.error(ErrorKind::ArgumentConflict, text))
 }
@@ -185,15 +175,17 @@ fn colour(words: &[OsString]) -> ColorChoice {
 
 #[cfg(test)]
 mod tests {
+    use code_commit_settings::Environment;
+
     use super::*;
+
+    fn bases() -> Bases<'static> {
+        Bases::new(Path::new("/"), &Environment::of([]))
+    }
 
     #[track_caller]
     fn read(line: &str) -> Result<Cli, String> {
-        let bases = Bases {
-            root: Path::new("/"),
-            home: None,
-        };
-        Cli::read(line.split(' ').map(OsString::from), bases).map_err(|error| error.to_string())
+        Cli::read(line.split(' ').map(OsString::from), &bases()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -243,10 +235,6 @@ mod tests {
 
     #[test]
     fn words_without_their_flag_are_told_which_it_is() {
-        let bases = Bases {
-            root: Path::new("/"),
-            home: None,
-        };
         for (words, tip) in [
             (
                 &["code-commit", "Greet the world."][..],
@@ -281,7 +269,7 @@ mod tests {
                 "the default loop has no command of its own: code-commit -m",
             ),
         ] {
-            let error = Cli::read(words.iter().map(OsString::from), bases)
+            let error = Cli::read(words.iter().map(OsString::from), &bases())
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(tip), "{error}");
@@ -302,7 +290,7 @@ mod tests {
     #[test]
     fn a_flag_of_the_default_loop_is_not_dropped_in_silence() {
         let error = read("code-commit --model scripted/x --json runs").unwrap_err();
-        let line = "error: '--model <MODEL>' before 'runs' says nothing to it; the flags of a command stand behind its name";
+        let line = "error: '--model <MODEL>' before 'runs' has no effect: put flags after the name of their command";
         assert_eq!(error.lines().next(), Some(line));
         assert!(read("code-commit --require-clean implement").is_err());
         assert!(read("code-commit implement --require-clean").is_ok());

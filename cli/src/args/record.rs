@@ -159,17 +159,11 @@ fn force(is_forced: bool) -> Force {
 
 impl CleanArgs {
     pub fn request(&self) -> clean::Request {
-        let Self {
-            keep,
-            older_than,
-            caches,
-            dry_run,
-        } = *self;
         clean::Request {
-            keep,
-            older_than,
-            caches,
-            dry_run,
+            keep: self.keep,
+            older_than: self.older_than,
+            caches: self.caches,
+            dry_run: self.dry_run,
         }
     }
 }

@@ -81,7 +81,8 @@ pub struct RollupArgs {
     /// No files that this gitignore pattern matches; can be repeated
     #[arg(long, value_name = "PATTERN")]
     pub exclude: Vec<String>,
-    /// Show only the files that matter most for agent-config/query.txt, and list the others
+    /// Beyond this, show only the files that matter most for agent-config/query.txt, and list the others; `none` shows
+    /// all [default: 60000]
     #[arg(long, value_name = "TOKENS", value_parser = token_budget, allow_negative_numbers = true)]
     pub budget: Option<u64>,
     /// Say which files are shown and why

@@ -9,11 +9,7 @@ use crate::args::ConfigArgs;
 
 /// Prints the settings that a run with these flags would use.
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
+    let (environment, output) = (host.environment, host.output);
     if args.schema {
         let schema = code_commit_settings::schema();
         output.object(&schema);
@@ -26,7 +22,7 @@ pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     output.strike_out(Keys::find(environment, &root).exposed());
     let files = Files::read(&root, environment)?;
     print_files(&files, output);
-    let loaded = files.settings(environment, args.settings.layer.clone());
+    let loaded = files.settings(environment, &args.settings.layer);
     for row in loaded.settings.rows() {
         output.object(
             &json!({ "key": row.key, "value": row.value, "origin": row.origin.to_string() }),
@@ -38,10 +34,9 @@ pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
             printable(&row.text())
         ));
     }
-    loaded
-        .ignored
-        .iter()
-        .for_each(|what| output.warn(&files.why_ignored(what)));
+    for what in &loaded.ignored {
+        output.warn(&files.why_ignored(what));
+    }
     Ok(Exit::Done)
 }
 
@@ -58,15 +53,10 @@ fn print_files(files: &Files, output: &Output) {
         let path = file.as_ref().map(|file| file.path.display().to_string());
         output
             .object(&json!({ "file": whose, "path": path, "trust": file.as_ref().map(|_| note) }));
-        let note = if note.is_empty() {
-            String::new()
-        } else {
-            format!(" ({note})")
-        };
-        let text = path.map_or_else(
-            || "none".to_owned(),
-            |path| format!("{}{note}", printable(&path)),
-        );
-        output.report(&format!("{whose} file: {text}"));
+        output.report(&match (path, note) {
+            (None, _) => format!("{whose} file: none"),
+            (Some(path), "") => format!("{whose} file: {}", printable(&path)),
+            (Some(path), note) => format!("{whose} file: {} ({note})", printable(&path)),
+        });
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use code_commit_report::{Output, STRONG, printable_name};
 use code_commit_runs::{Exit, Failure, Host};
-use code_commit_settings::Layer;
+use code_commit_settings::Options;
 use serde_json::{Value, json};
 
 use crate::commands::costs::calls::{Call, Today, find};
@@ -62,15 +62,8 @@ impl Sum {
         let tokens = [self.input, self.output, self.cached, self.total];
         let is_known = self.unknown < self.entries;
         let [input, output, cached, total] = tokens.map(|figure| is_known.then_some(figure));
-        let turns = Some(self.turns.len() as u64);
-        [
-            is_counted.then_some(self.calls),
-            turns,
-            input,
-            output,
-            cached,
-            total,
-        ]
+        let (calls, turns) = (is_counted.then_some(self.calls), self.turns.len() as u64);
+        [calls, Some(turns), input, output, cached, total]
     }
 
     /// `None` if no price is known.
@@ -91,7 +84,7 @@ impl Sum {
     }
 
     /// What the totals leave out.
-    fn note(&self) -> String {
+    fn note(&self) -> Option<String> {
         let priceless = self.unpriced - self.silent;
         let parts = [
             (self.unknown > 0).then(|| format!("{} without usage", self.unknown)),
@@ -102,13 +95,12 @@ impl Sum {
                 .map(|usd| format!("at most ${usd:.4} in all")),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        if parts.is_empty() {
-            String::new()
-        } else {
-            format!("  ({})", parts.join(", "))
-        }
+        (!parts.is_empty()).then(|| format!("  ({})", parts.join(", ")))
     }
 }
+
+/// In place of a figure.
+const UNKNOWN: &str = "?";
 
 /// What to group calls by; calls without it are left out.
 type Key = fn(&Call) -> Option<String>;
@@ -127,60 +119,58 @@ const TABLES: [(&str, Key); 6] = [
 pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     let output = host.output;
     let root = host.here()?;
-    let settings = code_commit_runs::config::load(root, Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(root, &Options::default(), host)?;
     let found = find(root, &Today::of(&settings))?;
-    found
-        .warnings
-        .iter()
-        .for_each(|warning| output.warn(warning));
+    for warning in &found.warnings {
+        output.warn(warning);
+    }
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");
     }
     let mut objects = serde_json::Map::new();
     for (title, key) in TABLES {
         let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-        for (name, call) in found
-            .calls
-            .iter()
-            .filter_map(|call| Some((key(call)?, call)))
-        {
-            sums.entry(name).or_default().add(call);
+        for call in &found.calls {
+            if let Some(name) = key(call) {
+                sums.entry(name).or_default().add(call);
+            }
         }
         if !sums.is_empty() {
-            output.report(&table(
-                if title == "all" { "" } else { title },
-                &sums,
-                output,
-            ));
+            let title = if title == "all" { "" } else { title };
+            output.report(&table(title, &sums, output));
         }
-        let sums = sums
-            .iter()
-            .map(|(name, sum)| (name.clone(), sum.object()))
-            .collect();
-        objects.insert(title.to_owned(), Value::Object(sums));
+        let sums = sums.iter().map(|(name, sum)| (name.clone(), sum.object()));
+        objects.insert(title.to_owned(), Value::Object(sums.collect()));
     }
     output.object(&json!({ "event": "costs", "by": objects }));
     Ok(Exit::Done)
 }
 
+/// Columns of a name.
+const NAME: usize = 17;
+
 fn table(title: &str, sums: &BTreeMap<String, Sum>, output: &Output) -> String {
-    let head = format!(
-        "{title:24} {:>7} {:>7} {:>12} {:>12} {:>12} {:>12} {:>10}",
-        "calls", "turns", "input", "output", "cached", "total", "US$"
-    );
-    let mut lines = vec![output.paint(STRONG, &head)];
+    let row = |name: &str, figures: [String; 6], cost: &str| {
+        let [calls, turns, input, out, cached, total] = figures;
+        format!(
+            "{name:NAME$} {calls:>5} {turns:>5} {input:>9} {out:>8} {cached:>9} {total:>10} {cost:>9}"
+        )
+    };
+    let heads = ["calls", "turns", "input", "output", "cached", "total"].map(str::to_owned);
+    let mut lines = vec![output.paint(STRONG, &row(title, heads, "US$"))];
     for (name, sum) in sums {
         let cost = sum
             .cost_usd()
-            .map_or("unknown".to_owned(), |cost| format!("{cost:.4}"));
-        let (name, note) = (printable_name(name), sum.note());
-        let [calls, turns, tokens @ ..] = sum
+            .map_or(UNKNOWN.to_owned(), |cost| format!("{cost:.4}"));
+        let mut name = printable_name(name);
+        if name.chars().count() > NAME {
+            lines.push(std::mem::take(&mut name));
+        }
+        let figures = sum
             .figures()
-            .map(|figure| figure.map_or("unknown".to_owned(), |count| count.to_string()));
-        let tokens = tokens.map(|figure| format!("{figure:>12}")).join(" ");
-        lines.push(format!(
-            "{name:24} {calls:>7} {turns:>7} {tokens} {cost:>10}{note}"
-        ));
+            .map(|figure| figure.map_or(UNKNOWN.to_owned(), |count| count.to_string()));
+        lines.push(row(&name, figures, &cost));
+        lines.extend(sum.note());
     }
     lines.join("\n") + "\n"
 }

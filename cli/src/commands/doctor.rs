@@ -27,31 +27,30 @@ struct Check {
 }
 
 impl Check {
-    fn good(name: impl Into<String>, text: impl Into<String>) -> Self {
+    fn new(state: State, name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            state: State::Good,
+            state,
             text: text.into(),
             help: String::new(),
         }
+    }
+
+    fn good(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(State::Good, name, text)
     }
 
     fn bad(name: impl Into<String>, text: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            state: State::Bad,
-            text: text.into(),
-            help: help.into(),
-        }
+        Self::new(State::Bad, name, text).help(help)
     }
 
     fn absent(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            state: State::Absent,
-            text: text.into(),
-            help: String::new(),
-        }
+        Self::new(State::Absent, name, text)
+    }
+
+    fn help(self, help: impl Into<String>) -> Self {
+        let help = help.into();
+        Self { help, ..self }
     }
 
     /// From an error that would stop another part of the program.

@@ -2,15 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::BufRead as _;
-use std::os::unix::ffi::OsStrExt as _;
 
 use anyhow::{Context as _, anyhow};
-use code_commit_guard::{Guard, Op, OpenError, Request, Verdict};
+use code_commit_guard::Verdict;
 use code_commit_logging::name_as_text;
-use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, printable_name};
-use code_commit_runs::{Exit, Failure, Host, commit};
-use code_commit_settings::Layer;
+use code_commit_runs::{Exit, Failure, Host, judge};
 use serde_json::json;
 
 use crate::args::GuardArgs;
@@ -23,20 +20,7 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
     } else {
         args.paths.clone()
     };
-    let settings = code_commit_runs::config::load(&args.root, Layer::default(), host)?;
-    let git = WorkTree::at(&args.root).ok();
-    let policy = commit::policy(&settings, &args.root, git.as_ref());
-    let guard = Guard::open(&args.root, policy).map_err(cannot_judge)?;
-    let requests: Vec<Request<'_>> = paths
-        .iter()
-        .map(|path| Request {
-            path: path.as_bytes(),
-            op: Op::Write,
-            base_sha256: None,
-        })
-        .collect();
-    let verdicts = guard.judge(&requests);
-    let verdicts = verdicts.map_err(|error| Failure::refused(error, "fix that and try again"))?;
+    let verdicts = judge::paths(&args.root, &paths, host)?;
     let mut exit = Exit::Done;
     for (path, verdict) in paths.iter().zip(verdicts) {
         let shown = name_as_text(path);
@@ -66,15 +50,6 @@ pub fn run(args: &GuardArgs, host: Host<'_>) -> Result<Exit, Failure> {
         }
     }
     Ok(exit)
-}
-
-fn cannot_judge(error: OpenError) -> Failure {
-    let help = if matches!(error, OpenError::ForeignOwner { .. }) {
-        "or run it as the user who owns the repository"
-    } else {
-        "name the project's root with --root"
-    };
-    Failure::refused(error, help)
 }
 
 /// One JSON string per line; skips empty lines.

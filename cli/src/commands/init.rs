@@ -14,7 +14,7 @@ use code_commit_repo::{OpenError, WorkTree};
 use code_commit_runs::gitignore::{ADDED, hide_agent_config};
 use code_commit_runs::preflight::{self, QUERY};
 use code_commit_runs::{Exit, Failure, Host, next, place};
-use code_commit_settings::Layer;
+use code_commit_settings::Options;
 
 use crate::args::InitArgs;
 use crate::commands::commit;
@@ -50,7 +50,7 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     if made.is_empty() {
         output.report("everything already exists");
     }
-    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), &Options::default(), host)?;
     let run = if args.implement {
         "code-commit implement"
     } else {
@@ -115,13 +115,9 @@ fn build_script(root: &Path) -> (String, String) {
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Creates a file unless it exists; gives whether it did.
-fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-    {
+pub(super) fn create(path: &Path, content: &str, mode: u32) -> io::Result<bool> {
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(mode).open(path) {
         Ok(mut file) => file.write_all(content.as_bytes()).map(|()| true),
         Err(there) if there.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(other) => Err(other),

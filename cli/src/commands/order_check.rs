@@ -17,13 +17,9 @@ use crate::args::order::CheckArgs;
 
 /// Reports all problems together; runs the commands if there are none.
 pub fn run(args: &CheckArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
+    let (environment, output) = (host.environment, host.output);
     let tree = preflight::repository(&args.repo)?;
-    let settings = code_commit_runs::config::load(tree.root(), args.settings.layer.clone(), host)?;
+    let settings = code_commit_runs::config::load(tree.root(), &args.settings.layer, host)?;
     let bytes = read(&args.file)?;
     let trusted = Trusted::of(&tree, environment);
     let order = WorkOrder::parse(&bytes);

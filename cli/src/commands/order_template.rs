@@ -1,7 +1,5 @@
 //! `code-commit order new`: a template for an order.
 
-use std::fs::OpenOptions;
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
@@ -11,6 +9,7 @@ use code_commit_report::Output;
 use code_commit_runs::{Exit, Failure, place};
 
 use crate::args::order::NewArgs;
+use crate::commands::init::create;
 
 /// Writes it, unless the file exists.
 pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
@@ -19,25 +18,12 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let shown = args.file.display().to_string();
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&args.file)
-    {
-        Ok(mut file) => {
-            file.write_all(TEMPLATE.as_bytes())
-                .with_context(|| format!("cannot write {shown}"))?;
-        }
-        Err(there) if there.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(Failure::refused(
-                anyhow!("{shown} is there already"),
-                "name another file",
-            ));
-        }
-        Err(error) => {
-            let error = anyhow::Error::from(error).context(format!("cannot write {shown}"));
-            return Err(Failure::refused(error, "make the folder writable"));
-        }
+    let made = create(&args.file, TEMPLATE, 0o666)
+        .with_context(|| format!("cannot write {shown}"))
+        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+    if !made {
+        let error = anyhow!("{shown} already exists");
+        return Err(Failure::refused(error, "name another file"));
     }
     output.report(&format!(
         "wrote {shown}; fill it in, then: code-commit order check {shown}"
@@ -54,7 +40,7 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
 /// Prints the text unchanged; with `--json` on one line.
 fn print(output: &Output) -> Result<(), Failure> {
     if output.json {
-        output.object(&serde_json::from_str(TEMPLATE).context("the template is no JSON")?);
+        output.object(&serde_json::from_str(TEMPLATE).context("the template is not JSON")?);
     } else {
         output.raw(TEMPLATE.as_bytes());
     }

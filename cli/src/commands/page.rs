@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_logging::Redactor;
@@ -19,16 +21,13 @@ use crate::args::{PageArgs, PageFormat};
 /// `code-commit page`: a run, or all runs of the project, as one file; or an index with a page for each run.
 pub fn run(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let root = host.root()?;
-    let is_html = args.all || args.format == PageFormat::Html;
-    if is_html && args.output.is_none() && std::io::stdout().is_terminal() {
-        return Err(Failure::refused(
-            anyhow!("a page is HTML, which a terminal does not show"),
-            "write it to a file, and open that in a browser: code-commit page --output run.html",
-        ));
-    }
+    let to = Destination {
+        args,
+        root: &root,
+        host,
+    };
     if args.all {
-        let folder = args.output.as_deref().filter(|path| is_folder(path));
-        return all(args.output.as_deref(), folder, &root, host);
+        return all(&to);
     }
     if let Some(folder) = args.output.as_deref().filter(|path| path.is_dir()) {
         let error = anyhow!(
@@ -42,7 +41,8 @@ pub fn run(args: &PageArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
     let found = chronicle::find(args.run.as_deref(), host)?;
     let text = one(&found, args.format, &redactor(&root, host), &root)?;
-    deliver(text.as_bytes(), args.output.as_deref(), host)
+    let file = to.file(|| found.path.join("page.html"));
+    to.deliver(text.as_bytes(), file.as_deref())
 }
 
 /// A file of this name would be no page.
@@ -50,12 +50,9 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.extension().is_none()
 }
 
-fn all(
-    file: Option<&Path>,
-    folder: Option<&Path>,
-    root: &Path,
-    host: Host<'_>,
-) -> Result<Exit, Failure> {
+fn all(to: &Destination<'_>) -> Result<Exit, Failure> {
+    let Destination { args, root, host } = *to;
+    let folder = args.output.as_deref().filter(|path| is_folder(path));
     let with_facts = |found: Found| (found.facts(), found);
     let mut all: Vec<(Run, Found)> = chronicle::all(host)?.into_iter().map(with_facts).collect();
     all.sort_by(|(one, _), (other, _)| {
@@ -76,6 +73,8 @@ fn all(
             }
         }
     }
+    let logs = all.first().and_then(|(_, newest)| newest.path.parent());
+    let beside = logs.unwrap_or(root).join("runs.html");
     let runs: Vec<Run> = all.into_iter().map(|(run, _)| run).collect();
     let page_of = |run: &Run| {
         pages
@@ -85,7 +84,8 @@ fn all(
     let name = root.file_name().unwrap_or(root.as_os_str());
     let html = code_commit_page::all(&name.to_string_lossy(), &runs, &page_of);
     let index = folder.map(|folder| folder.join("index.html"));
-    deliver(html.as_bytes(), index.as_deref().or(file), host)
+    let file = index.or_else(|| to.file(|| beside));
+    to.deliver(html.as_bytes(), file.as_deref())
 }
 
 fn one(
@@ -112,23 +112,68 @@ pub(super) fn redactor(root: &Path, host: Host<'_>) -> Redactor {
         .strike_out(Keys::find(host.environment, root).exposed())
 }
 
-/// Writes to the file, or to standard output if none is named.
-fn deliver(bytes: &[u8], file: Option<&Path>, host: Host<'_>) -> Result<Exit, Failure> {
-    let output = host.output;
-    let Some(file) = file else {
-        output.raw(bytes);
-        return Ok(Exit::Done);
-    };
-    write(file, bytes)?;
-    let (name, size) = (file.to_string_lossy(), bytes.len());
-    output.object(&json!({ "event": "page", "file": name, "bytes": size }));
-    output.report(&format!(
-        "{}: {}",
-        printable_name(&name),
-        phrases::bytes(size as u64)
-    ));
-    Ok(Exit::Done)
+/// Where a page goes.
+#[derive(Clone, Copy)]
+struct Destination<'p> {
+    args: &'p PageArgs,
+    root: &'p Path,
+    host: Host<'p>,
 }
+
+impl Destination<'_> {
+    /// The named file. Without one, a page that is to be opened, and HTML on a terminal, goes to a file beside the records.
+    fn file(&self, beside: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
+        let is_html = self.args.format == PageFormat::Html;
+        let needs_file = self.args.open || (is_html && std::io::stdout().is_terminal());
+        let named = self.args.output.clone();
+        named.or_else(|| needs_file.then(beside))
+    }
+
+    /// Writes to the file, or to standard output if there is none.
+    fn deliver(&self, bytes: &[u8], file: Option<&Path>) -> Result<Exit, Failure> {
+        let output = self.host.output;
+        let Some(file) = file else {
+            output.raw(bytes);
+            return Ok(Exit::Done);
+        };
+        write(file, bytes)?;
+        let shown = file.strip_prefix(self.root).unwrap_or(file);
+        let size = bytes.len();
+        output.object(&json!({ "event": "page", "file": file.to_string_lossy(), "bytes": size }));
+        output.report(&format!(
+            "{}: {}",
+            printable_name(&shown.to_string_lossy()),
+            phrases::bytes(size as u64)
+        ));
+        if self.args.open
+            && let Err(error) = self.open(file)
+        {
+            output.warn(&format!("the page was not opened: {error:#}"));
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Leaves the file to the desktop, without waiting.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a browser outlives this program, and the runner leaves no process behind"
+    )]
+    fn open(&self, file: &Path) -> anyhow::Result<()> {
+        let opener = self.host.trusted().programs().find(OPENER)?;
+        let mut command = Command::new(&opener);
+        command.arg(file).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null()).spawn()?;
+        Ok(())
+    }
+}
+
+/// The desktop's own program that opens a file.
+const OPENER: &str = if cfg!(target_os = "macos") {
+    "open"
+} else {
+    "xdg-open"
+};
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     code_commit_dir::replace(file, bytes)

@@ -2,15 +2,13 @@
 
 mod init;
 
-use std::ffi::OsStr;
-use std::io::{self, Read as _, Write as _};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
+use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::anyhow;
 use code_commit_report::{Output, phrases};
-use code_commit_runs::phase::request::{Answer, CLIENT, DESK, Request, SOCKET};
+use code_commit_runs::phase::commands::{CLIENT, SERVER, SOCKET, call, serve};
 use code_commit_runs::phase::{self, SPECS};
 use code_commit_runs::{Exit, Failure, Host};
 use code_commit_settings::Environment;
@@ -45,32 +43,32 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
     }
 }
 
-/// The program under another name: `abl-cmd`, which a role calls, or the desk that answers it. `None` for its
+/// The program under another name: `abl-cmd`, which a role calls, or the process that runs its commands. `None` for its
 /// own name.
-pub fn applet(name: Option<&OsStr>, environment: &Environment) -> Option<u8> {
-    match Path::new(name?).file_name()?.to_str()? {
-        CLIENT => Some(client(environment)),
-        DESK => Some(phase::serve(std::io::stdin(), std::io::stdout())),
+pub fn applet(mut words: impl Iterator<Item = OsString>, environment: &Environment) -> Option<u8> {
+    match Path::new(&words.next()?).file_name()?.to_str()? {
+        CLIENT => Some(client(words, environment)),
+        SERVER => {
+            let socket = words.next()?;
+            Some(serve(Path::new(&socket), environment, io::stdout()))
+        }
         _ => None,
     }
 }
 
-/// `abl-cmd NAME [ARGS…]` runs in the sandbox: it passes its arguments on to the desk outside and prints the
+/// `abl-cmd NAME [ARGS…]` runs in the sandbox: it passes its arguments on to the harness outside and prints the
 /// answer. The exit code is the command's.
-fn client(environment: &Environment) -> u8 {
-    let argv = std::env::args_os()
-        .skip(1)
+fn client(words: impl Iterator<Item = OsString>, environment: &Environment) -> u8 {
+    let argv: Vec<String> = words
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let answer = environment
-        .text(SOCKET)
-        .ok_or_else(|| {
-            io::Error::other(format!(
-                "{SOCKET} is not set: abl-cmd works for the roles of a phase only"
-            ))
-        })
-        .and_then(|socket| ask(socket, &Request { argv }));
-    match answer {
+    let no_socket = || {
+        io::Error::other(format!(
+            "{SOCKET} is not set: abl-cmd works only for the roles of a phase"
+        ))
+    };
+    let socket = environment.text(SOCKET).ok_or_else(no_socket);
+    match socket.and_then(|socket| call(socket, &argv)) {
         Ok(answer) => {
             // Ignore EPIPE: the reader is gone.
             let _ = io::stdout().lock().write_all(answer.output.as_bytes());
@@ -81,15 +79,6 @@ fn client(environment: &Environment) -> u8 {
             125
         }
     }
-}
-
-fn ask(socket: &str, request: &Request) -> io::Result<Answer> {
-    let mut stream = UnixStream::connect(socket)?;
-    serde_json::to_writer(&stream, request)?;
-    stream.shutdown(Shutdown::Write)?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    Ok(serde_json::from_str(&text)?)
 }
 
 /// The problems of the specs, one line each.
@@ -116,7 +105,7 @@ fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
     }
     if found == 0 {
         output.report(&format!(
-            "{}, nothing to object to.",
+            "{} checked: no findings",
             phrases::count(specs.len() as u64, "spec")
         ));
     }

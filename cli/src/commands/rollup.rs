@@ -6,24 +6,20 @@ use code_commit_prompt::rollup::files;
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_runs::preflight::{CODE_ROLLUP, Missing, QUERY};
 use code_commit_runs::rollup::{self, Chosen, Options, RollUp, Sources};
-use code_commit_runs::{Exit, Failure, Host, place, preflight};
-use code_commit_settings::{Keys, Layer, Settings};
+use code_commit_runs::{Exit, Failure, Host, config, place, preflight};
+use code_commit_settings::{self as settings, Keys, Settings};
 use serde_json::json;
 
 use crate::args::RollupArgs;
 
 /// Writes the roll-up, and reports what it contains and omits.
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
+    let (environment, output) = (host.environment, host.output);
     let tree = place::work_tree(host.here()?)?;
     preflight::own_or_absent(tree.root())
         .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
-    let settings = code_commit_runs::config::load(tree.root(), Layer::default(), host)?;
+    let settings = config::load(tree.root(), &settings::Options::default(), host)?;
     let options = options(args, &settings);
     // Without a query, nothing is more important than what was changed lately.
     let query = preflight::input(tree.root(), QUERY, "").unwrap_or_default();
@@ -33,7 +29,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
         redactor: &redactor,
         query: &query,
     };
-    let rollup = rollup::make_within(sources, &options, &settings)?;
+    let rollup = rollup::make(sources, &options, &settings)?;
     rollup
         .keep(tree.root(), &options)
         .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} writable")))?;
@@ -68,33 +64,26 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
 
 /// Flags add patterns to those of the configuration, and replace its budget.
 fn options(args: &RollupArgs, settings: &Settings) -> Options {
-    let Options {
-        mut include,
-        mut exclude,
-        budget,
-    } = Options::of(settings);
-    include.extend(args.include.iter().cloned());
-    exclude.extend(args.exclude.iter().cloned());
-    Options {
-        include,
-        exclude,
-        budget: args.budget.or(budget),
-    }
+    let mut options = Options::of(settings);
+    options.include.extend(args.include.iter().cloned());
+    options.exclude.extend(args.exclude.iter().cloned());
+    options.budget = args.budget.or(options.budget);
+    options
 }
 
-/// What is shown of which file; without a budget only if somebody asks.
+/// What is shown of which file; where all of it fits only if somebody asks.
 fn chosen(args: &RollupArgs, rollup: &RollUp) -> Vec<Chosen> {
     if !(rollup.chosen.is_empty() && args.explain) {
         return rollup.chosen.clone();
     }
     files(&rollup.text)
-        .map(|(path, text)| Chosen::without_budget(path, text))
+        .map(|(path, text)| Chosen::of_all(path, text))
         .collect()
 }
 
 fn explain(rollup: &RollUp, output: &Output) {
     if rollup.chosen.is_empty() {
-        output.note("every file that is not left out is shown: there is no budget");
+        output.note("all selected files fit the budget");
     }
     for Chosen {
         path,

@@ -3,7 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use code_commit_engine::Outcome;
-use code_commit_report::{GOOD, Output, STRONG, WARN, phrases, printable, printable_name, steps};
+use code_commit_report::{
+    GOOD, Output, STRONG, WARN, figures, phrases, printable, printable_name, steps,
+};
 use code_commit_runs::chronicle::{self, Found};
 use code_commit_runs::{Exit, Failure, Host, changes, order, records};
 use code_commit_timeline::{Run, title};
@@ -11,6 +13,9 @@ use serde_json::json;
 
 use super::page::redactor;
 use crate::args::{RunName, RunsArgs, Since, Status};
+
+/// Bytes of both ends of a file that says why a run failed.
+const LONGEST: u64 = 1 << 20;
 
 /// Lists the runs of this project, of all loops, in the order in which they began: the newest first.
 pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
@@ -130,8 +135,8 @@ fn ended(run: &Run, output: &Output) -> String {
 fn step(run: &Run, host: Host<'_>) -> &'static str {
     host.loops
         .iter()
-        .find(|row| row.facts.kind == run.kind)
-        .map_or("round", |row| row.facts.step)
+        .find(|kind| kind.name == run.kind)
+        .map_or("round", |kind| kind.step)
 }
 
 /// Everything about one run: rounds, prompts, replies, refusals, builds, cost, changes.
@@ -157,13 +162,25 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
         .for_each(|title| output.report_prose(&printable_name(title)));
     run.parent
         .iter()
-        .for_each(|parent| output.report(&format!("goes on from {}", printable_name(parent))));
+        .for_each(|parent| output.report(&format!("continues {}", printable_name(parent))));
     steps(step(&run, host), &found.facts().steps, output);
-    output.report_prose(&format!("ended: {}", ended(&run, output)));
-    output.report(&format!(
-        "files: {}",
-        path.strip_prefix(&root).unwrap_or(path).display()
-    ));
+    let read = |file: &str| {
+        let (start, end, _) = found.ends(file, LONGEST)?;
+        Some(start + &end)
+    };
+    let missed = matches!(run.steps.outcome, Some(Outcome::AttemptsUsedUp { .. }));
+    let why = run.steps.reason(&read).filter(|_| missed);
+    let why = why.map_or_else(String::new, |why| {
+        format!(": {}", printable_name(&why.text))
+    });
+    output.report_prose(&format!("ended: {}{why}", ended(&run, output)));
+    let log = path
+        .strip_prefix(&root)
+        .unwrap_or(path)
+        .display()
+        .to_string();
+    let used = figures(&run.steps, step(&run, host), &log);
+    output.report_prose(&used);
     for edit in &edits {
         let diff = changes::of_edit(edit, &run.contents);
         output.report(changes::coloured(&diff, output).trim_end());

@@ -13,11 +13,7 @@ use crate::args::TrustArgs;
 
 /// Shows what the file would weaken, asks, and pins exactly the bytes that were shown.
 pub fn run(args: &TrustArgs, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
+    let (environment, output) = (host.environment, host.output);
     let files = Files::read(&host.root()?, environment)?;
     let Some(file) = &files.project else {
         return Err(Failure::refused(
@@ -77,8 +73,8 @@ fn show(files: &Files, output: &Output) {
 fn ask(output: &Output) -> Result<(), Failure> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         return Err(Failure::refused(
-            anyhow!("there is no terminal to ask on"),
-            "look at the file, then: code-commit trust --yes",
+            anyhow!("cannot ask without a terminal"),
+            "review the file, then: code-commit trust --yes",
         ));
     }
     output.error_block("Trust it? Type yes:");

@@ -337,7 +337,7 @@ fn with_product() -> Scene {
 #[test]
 fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_counted() {
     let scene = with_product();
-    let ran = scene.ran(&mut command(&scene, "auto"));
+    let ran = scene.ran(command(&scene, "auto").arg("--verbose"));
     if !ran.err.contains("sandbox: namespaces") {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
         return;
@@ -369,7 +369,7 @@ fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for(
         return;
     };
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("M a  +1 −1  (by the build)"), "{ran}");
+    assert!(ran.out.contains("M a +1 −1 (by the build)"), "{ran}");
     assert!(
         !scene.recorded("events.jsonl").contains("ignored_bytes"),
         "its size is unknown"

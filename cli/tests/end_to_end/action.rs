@@ -279,7 +279,7 @@ fn a_query_becomes_a_commit_a_pull_request_and_a_comment() {
     );
     assert!(asked.contains("[pr][comment][7]"), "{asked}");
     assert!(!job.beside("made").exists());
-    assert!(job.read("runner/code-commit.md").contains("**done**"));
+    assert!(job.read("runner/code-commit.md").contains("**done after "));
     assert_eq!(job.read("summary"), job.read("runner/code-commit.md"));
 }
 

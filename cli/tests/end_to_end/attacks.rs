@@ -1,4 +1,4 @@
-//! What a build, a command or an agent may try with the tree, on every rung, as root and as another user: nothing of it is left, and
+//! What a build, a command or an agent may try with the tree, on every backend, as root and as another user: nothing of it is left, and
 //! nothing that git would run later.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,7 +87,7 @@ const OWN: [&str; 5] = [
     "agent-config",
 ];
 
-const RUNGS: [&str; 3] = ["namespaces", "landlock", "off"];
+const BACKENDS: [&str; 3] = ["namespaces", "landlock", "off"];
 /// On namespaces a build would work in a view, were there no mount below the tree.
 const WITHOUT_VIEW: &str = "without a view";
 const FEW_REPOSITORIES: usize = 2;
@@ -251,8 +251,8 @@ fn give(folder: &Path, user: u32) {
     );
 }
 
-/// Says so where the rung does not work.
-fn is_skipped(ran: &Ran, rung: &str) -> bool {
+/// Says so where the backend does not work.
+fn is_skipped(ran: &Ran, backend: &str) -> bool {
     let refusals = [
         "does not work here",
         "behind Landlock a role could make no new file",
@@ -260,17 +260,17 @@ fn is_skipped(ran: &Ran, rung: &str) -> bool {
     let is_skipped =
         ran.code == Some(3) && refusals.iter().any(|refusal| ran.err.contains(refusal));
     if is_skipped {
-        eprintln!("SKIPPED: attacks on {rung}: {}", ran.err.trim());
+        eprintln!("SKIPPED: attacks on {backend}: {}", ran.err.trim());
     }
     is_skipped
 }
 
-/// The run on this rung; `None` where it does not work.
-fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
-    let sandbox = if rung == WITHOUT_VIEW {
+/// The run on this backend; `None` where it does not work.
+fn attack(scene: &commit::Scene, backend: &str, user: u32) -> Option<Ran> {
+    let sandbox = if backend == WITHOUT_VIEW {
         "namespaces"
     } else {
-        rung
+        backend
     };
     let args = [
         "implement",
@@ -282,7 +282,7 @@ fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
         "1",
     ];
     let mut command = in_reach(&scene.keyed(&args, &[]), scene.project.beside());
-    let ran = if rung == WITHOUT_VIEW {
+    let ran = if backend == WITHOUT_VIEW {
         // The kernel allows no view of a tree with another mount below it.
         fs::create_dir(scene.project.root().join("mounted")).unwrap();
         let mount = "mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
@@ -294,18 +294,18 @@ fn attack(scene: &commit::Scene, rung: &str, user: u32) -> Option<Ran> {
     } else {
         Ran::of(command.uid(user).gid(user))
     };
-    (!is_skipped(&ran, rung)).then_some(ran)
+    (!is_skipped(&ran, backend)).then_some(ran)
 }
 
-fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
+fn nothing_is_left(backend: &str, repositories: usize, user: u32) {
     let scene = scene(repositories);
     let (root, beside) = (scene.project.root(), scene.project.beside());
     give(beside, user);
     let before = tree(root);
-    let Some(ran) = attack(&scene, rung, user) else {
+    let Some(ran) = attack(&scene, backend, user) else {
         return;
     };
-    let case = format!("{rung} as {user}: {ran}");
+    let case = format!("{backend} as {user}: {ran}");
     // It broke the seal.
     assert_eq!(ran.code, Some(1), "{case}");
     let left = differing(&before, root);
@@ -352,13 +352,13 @@ fn nothing_is_left(rung: &str, repositories: usize, user: u32) {
 #[test]
 fn nothing_is_left_of_attacks_on_the_tree_by_a_build() {
     let user = rustix::process::geteuid().as_raw();
-    for (rung, repositories) in [
+    for (backend, repositories) in [
         ("namespaces", FEW_REPOSITORIES),
         (WITHOUT_VIEW, MANY_REPOSITORIES),
         ("landlock", FEW_REPOSITORIES),
         ("off", FEW_REPOSITORIES),
     ] {
-        nothing_is_left(rung, repositories, user);
+        nothing_is_left(backend, repositories, user);
     }
 }
 
@@ -367,10 +367,10 @@ fn nothing_is_left_of_attacks_on_the_tree_by_a_build_of_another_user() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("SKIPPED: attacks as another user, because only root can become one");
     }
-    RUNGS
+    BACKENDS
         .into_iter()
         .chain([WITHOUT_VIEW])
-        .for_each(|rung| nothing_is_left(rung, FEW_REPOSITORIES, NOBODY));
+        .for_each(|backend| nothing_is_left(backend, FEW_REPOSITORIES, NOBODY));
 }
 
 /// Otherwise the tests above would prove nothing.
@@ -407,7 +407,7 @@ fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
         order::greet(order::GOOD),
         order::proposal("src/b.txt", None, "b"),
     ];
-    for rung in RUNGS {
+    for backend in BACKENDS {
         let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
         let over = json!({
             "id": "b", "allowed_files": ["src/b.txt"], "context_files": [],
@@ -425,20 +425,20 @@ fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
             "1",
             "--commit",
             "--sandbox",
-            rung,
+            backend,
         ]);
-        if is_skipped(&ran, rung) {
+        if is_skipped(&ran, backend) {
             continue;
         }
         assert_eq!(
             (ran.code, scene.project.status().unwrap()),
             (Some(0), String::new()),
-            "{rung}: {ran}"
+            "{backend}: {ran}"
         );
         assert!(
             ran.err
                 .contains("changed src/other.txt, src/report.xml, which it may not"),
-            "{rung}: {ran}"
+            "{backend}: {ran}"
         );
     }
 }
@@ -455,7 +455,7 @@ fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() 
         order::greet(order::GOOD),
         order::proposal("src/b.txt", None, "b"),
     ];
-    for rung in RUNGS {
+    for backend in BACKENDS {
         let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
         scene.project.write(".gitignore", b"made/\n").unwrap();
         scene.project.commit("what is ignored").unwrap();
@@ -474,20 +474,20 @@ fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() 
             "1",
             "--commit",
             "--sandbox",
-            rung,
+            backend,
         ];
         let mut command = in_reach(&scene.command(&args), scene.project.beside());
         let ran = Ran::of(command.uid(NOBODY).gid(NOBODY));
-        if is_skipped(&ran, rung) {
+        if is_skipped(&ran, backend) {
             continue;
         }
-        assert_eq!(ran.code, Some(0), "{rung}: {ran}");
+        assert_eq!(ran.code, Some(0), "{backend}: {ran}");
     }
 }
 
 #[test]
 fn a_commit_with_the_name_of_a_pass_is_none() {
-    for rung in RUNGS {
+    for backend in BACKENDS {
         let forge = "git -c user.name=a -c user.email=a@a commit -qm phase1/passed --allow-empty 2> /dev/null";
         let scene = phase::Scene::new(&[("builder-1", forge), ("verifier-1", "fails 404")]);
         scene.write(
@@ -495,14 +495,14 @@ fn a_commit_with_the_name_of_a_pass_is_none() {
             "loop: {max_verifier_iterations: 1}\n",
         );
         for _ in 0..2 {
-            let ran = scene.run_with(&["run", "--sandbox", rung], &[]);
-            if is_skipped(&ran, rung) {
+            let ran = scene.run_with(&["run", "--sandbox", backend], &[]);
+            if is_skipped(&ran, backend) {
                 break;
             }
             assert_eq!(
                 (ran.code, scene.turns("verifier")),
                 (Some(6), 1),
-                "{rung}: {ran}"
+                "{backend}: {ran}"
             );
         }
     }

@@ -184,23 +184,23 @@ fn works(mode: Mode) -> bool {
 }
 
 /// The first build fetches; later ones of the same project need no network; the user and others get nothing.
-fn fetched_once(user: &User, rung: &str, opened: &[&str]) {
+fn fetched_once(user: &User, backend: &str, opened: &[&str]) {
     let before = user.cargo_home();
-    let first = user.check(&[&["--sandbox", rung], opened].concat());
+    let first = user.check(&[&["--sandbox", backend], opened].concat());
     assert_eq!(
         (first.code, user.registry.downloads()),
         (Some(0), 1),
-        "{rung}: {first}"
+        "{backend}: {first}"
     );
-    let again = user.check(&["--sandbox", rung]);
+    let again = user.check(&["--sandbox", backend]);
     assert_eq!(
         (again.code, user.registry.downloads()),
         (Some(0), 1),
-        "{rung}: {again}"
+        "{backend}: {again}"
     );
-    let elsewhere = user.check_in(&user.other, &["--sandbox", rung]);
-    assert_ne!(elsewhere.code, Some(0), "{rung}: {elsewhere}");
-    assert_eq!(user.cargo_home(), before, "{rung}");
+    let elsewhere = user.check_in(&user.other, &["--sandbox", backend]);
+    assert_ne!(elsewhere.code, Some(0), "{backend}: {elsewhere}");
+    assert_eq!(user.cargo_home(), before, "{backend}");
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn nothing_is_removed_through_a_link_or_that_is_no_record() {
     );
     assert!(
         done.out
-            .contains("it does not hold the record of a run; remove it by hand"),
+            .contains("it is not a run folder; remove it by hand"),
         "{done}"
     );
     assert!(elsewhere.join("events.jsonl").exists() && second.join("mine.txt").exists());

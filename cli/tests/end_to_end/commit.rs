@@ -14,19 +14,17 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     exit 0
     --- out
     greet now takes its name from the first argument and falls back to "world". I added a README that says so.
-    Done after 1 round: the build passes.
-      A README.md  +3 −0
-      M src/greet.sh  +2 −2  (named by the build)
-    rounds 1, 815 tokens in, 100 out, cost unknown, [TIME]
-    log: agent-config/logs/[STAMP]-commit
+    ✓ done after 1 round: the build passes
+      A README.md +3   M src/greet.sh +2 −2 (named by the build)
+      1 round · 815 tokens in, 100 out · cost unknown · [TIME] · agent-config/logs/[STAMP]-commit
+      next: git diff · code-commit undo
     --- err
     warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
     sandbox: OFF, commands run with all your rights (asked for)
     round 1/4  asking gemini/gemini-test (3.1 kB)
     round 1/4  replied in [TIME]: 398 B, 815 tokens in, 100 out
-    round 1/4  wrote src/greet.sh
-    round 1/4  created README.md
-    round 1/4  the build passes ([TIME])
+    round 1/4  wrote src/greet.sh, created README.md
+    round 1/4  build passed ([TIME])
     "#);
     assert_eq!(
         scene.project.status().unwrap(),
@@ -58,16 +56,37 @@ fn packages_that_git_does_not_ignore_are_named_by_their_folder_with_the_rule() {
 }
 
 #[test]
+fn a_green_run_of_the_daily_use_prints_eight_lines_beside_the_words_of_the_model_and_no_warning() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    scene.user_file("[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n");
+    let flags = [
+        "--model",
+        "gemini-test",
+        "--base-url",
+        scene.server.origin(),
+    ];
+    let ran = scene.run_keyed(&flags);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let printed = format!("{}{}", ran.out, ran.err);
+    let weaker = printed.lines().filter(|line| line.starts_with("sandbox: "));
+    let said = printed
+        .lines()
+        .filter(|line| line.starts_with("greet now takes"));
+    let lines = printed.lines().count() - weaker.count() - said.count();
+    assert!(lines <= 8 && !printed.contains("warning"), "{lines}: {ran}");
+}
+
+#[test]
 fn a_run_may_be_mended_in_its_third_repair() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, "no fences at all", MENDS_IT]);
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("Done after 4 rounds"), "{ran}");
+    assert!(ran.out.contains("done after 4 rounds"), "{ran}");
     assert!(!scene.project.root().join(".git/hooks/pre-commit").exists());
 }
 
 #[test]
-fn after_an_answer_in_prose_it_is_shown_and_the_form_and_the_last_build_are_sent_again() {
+fn after_an_answer_in_prose_the_form_and_the_last_build_are_sent_again() {
     let scene = Scene::with_replies([
         BREAKS_THE_BUILD,
         "I would fall back to \"world\".",
@@ -76,11 +95,6 @@ fn after_an_answer_in_prose_it_is_shown_and_the_form_and_the_last_build_are_sent
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let answer = "2-response.txt";
-    assert!(
-        ran.err
-            .contains("           I would fall back to \"world\".\n"),
-        "{ran}"
-    );
     assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
     let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
     let report = scene.recorded("2-build.txt");
@@ -193,7 +207,7 @@ fn the_run_folder_has_its_files_numbered_alike() {
     ");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @r"
     The reply was not used and no file was changed, because:
-    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is.
+    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it unchanged.
     ");
     insta::assert_snapshot!(scene.recorded("2-build.txt"), @r"
     ok: a name is greeted
@@ -225,8 +239,8 @@ fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
         .filter(|line| line.contains("a.txt"))
         .collect();
     insta::assert_snapshot!(said.join("\n"), @"
-      M a.txt  +2 −2
-      warning: `a.txt` had lines that end in CRLF; now it has LF.
+    A README.md +3   M a.txt +2 −2   M src/greet.sh +2 −2 (named by the build)
+    warning: `a.txt` had lines that end in CRLF; now it has LF.
     ");
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
     insta::assert_snapshot!(summary["warnings"], @r#"[{"code":"line-ends","message":"`a.txt` had lines that end in CRLF; now it has LF.","path":"a.txt"}]"#);
@@ -455,7 +469,7 @@ fn undo_gives_back_the_tree_from_before_the_run() {
     --- out
     removed README.md
     restored src/greet.sh
-    2 files are as they were before [STAMP]-commit
+    restored 2 files to their state before [STAMP]-commit
     --- err
     ");
     assert_eq!(
@@ -520,7 +534,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
     let ran = scene.commit(&["--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     let warning = "warning: the build, or somebody else while it ran, changed build.sh; it was restored, and the build counts as failed; \
-                   what was there is in ";
+                   the old content is in ";
     assert!(ran.err.contains(warning), "{ran}");
     let record = scene.record();
     let kept = record
@@ -536,7 +550,7 @@ fn the_build_changes_neither_itself_nor_what_is_protected() {
         "{said:?}"
     );
     assert!(
-        ran.out.contains("counts as failed; what was there is in "),
+        ran.out.contains("counts as failed; the old content is in "),
         "{ran}"
     );
     assert_eq!(

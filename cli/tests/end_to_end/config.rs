@@ -196,10 +196,10 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
         (1, 0)
     );
     insta::assert_snapshot!(ran.err.replace(elsewhere.origin(), "[ELSEWHERE]"), @r#"
-    warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` is not in force; look at the file, then: code-commit trust
-    warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` is not in force; look at the file, then: code-commit trust
+    warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` has no effect; review the file, then: code-commit trust
+    warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` has no effect; review the file, then: code-commit trust
     warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
-    warning: not committed: code-commit.toml; code-commit undo restores them as they are now
+    warning: not committed: code-commit.toml; code-commit undo brings them back
     "#);
 }
 
@@ -306,7 +306,7 @@ fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     The reply was not used and no file was changed, because:
-    - `Tests/greet_test.sh` is protected (the configuration's `protect` list); leave it as it is.
+    - `Tests/greet_test.sh` is protected (the configuration's `protect` list); leave it unchanged.
     ");
     assert!(scene.recorded("1-query.txt").contains("tests/**"));
 }
@@ -318,7 +318,7 @@ fn the_tools_heed_what_the_configuration_protects() {
     insta::assert_snapshot!(scene.run(&["guard", "tests/new.sh", "src/new.sh"]), @"
     exit 1
     --- out
-    refuse  `tests/new.sh` is protected (the configuration's `protect` list); leave it as it is. [protected]
+    refuse  `tests/new.sh` is protected (the configuration's `protect` list); leave it unchanged. [protected]
     allow   src/new.sh
     --- err
     ");
@@ -349,7 +349,7 @@ fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
 fn a_build_command_with_a_shell_operator_is_refused_wherever_it_stands() {
     let scene = Scene::with_replies([MENDS_IT]);
     let two = "./build.sh && ./test.sh";
-    let why = "has the shell operator `&`, but no shell runs it: give one command, or put the sign in single quotes";
+    let why = "needs a shell for `&`, but none runs it: put it in single quotes, or run the line with sh -c '…'";
     let by_flag = scene.commit(&["--build-command", two]);
     assert_eq!(by_flag.code, Some(2), "{by_flag}");
     assert!(by_flag.err.contains(why), "{by_flag}");

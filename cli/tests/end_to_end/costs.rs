@@ -48,17 +48,21 @@ fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so
     insta::assert_snapshot!(timeless(&scene.run(&["costs"]).to_string()), @"
     exit 0
     --- out
-    loop                       calls   turns        input       output       cached        total        US$
-    commit                         3       0         2000          400          200         2400    unknown  (1 without usage)
+    loop              calls turns     input   output    cached      total       US$
+    commit                3     0      2000      400       200       2400         ?
+      (1 without usage)
 
-    model                      calls   turns        input       output       cached        total        US$
-    gemini-test                    3       0         2000          400          200         2400    unknown  (1 without usage)
+    model             calls turns     input   output    cached      total       US$
+    gemini-test           3     0      2000      400       200       2400         ?
+      (1 without usage)
 
-    day                        calls   turns        input       output       cached        total        US$
-    [TODAY...]                     3       0         2000          400          200         2400    unknown  (1 without usage)
+    day               calls turns     input   output    cached      total       US$
+    [TODAY...]            3     0      2000      400       200       2400         ?
+      (1 without usage)
 
-                               calls   turns        input       output       cached        total        US$
-    all                            3       0         2000          400          200         2400    unknown  (1 without usage)
+                      calls turns     input   output    cached      total       US$
+    all                   3     0      2000      400       200       2400         ?
+      (1 without usage)
 
     --- err
     ");
@@ -88,7 +92,10 @@ fn calls_without_a_price_are_named_beside_the_sum_of_those_that_have_one() {
     std::fs::remove_file(price(&scene)).unwrap();
     let ran = scene.run(&["costs"]);
     // 1,000 tokens in and 200 out, at the price that the run was made under.
-    assert!(ran.out.contains("0.0030  (2 without a price)"), "{ran}");
+    assert!(
+        ran.out.contains("    0.0030\n  (2 without a price)\n"),
+        "{ran}"
+    );
     assert_eq!(costs(&scene)["by"]["model"]["gemini-test"]["unpriced"], 2);
 }
 

@@ -84,7 +84,7 @@ fn a_file_that_cannot_be_looked_at_once_is_not_taken_for_one_that_the_build_chan
                 );
                 let resumed = scene.run_keyed(&["resume"]);
                 // The last of it may have been the summary.
-                let is_done = resumed.code == Some(0) || resumed.err.contains("is over");
+                let is_done = resumed.code == Some(0) || resumed.err.contains("is finished");
                 assert!(is_done, "fstat {number}: {}\n{resumed}", ran.words);
                 assert_eq!(
                     scene.server.requests().len(),

@@ -1,17 +1,14 @@
 //! `doctor`, `completions`, `man`, `--edit`.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::{Ran, below, where_mounted};
-use crate::typed;
 
-/// The report without what differs from machine to machine: rungs, programs.
+/// The report without what differs from machine to machine: backends, programs.
 fn steady(ran: &Ran) -> String {
     let varies = ["git ", "namespaces ", "landlock ", "docker ", "agent "];
     let keep = |line: &&str| {
@@ -57,7 +54,7 @@ fn a_project_in_order_can_be_run() {
     ok  state           [ROOT]/.git/code-commit
     ok  .gitignore      keeps /agent-config out
     ok  query           agent-config/query.txt
-    ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
+    ok  code roll-up    agent-config/codeRollup.txt, rewritten when a run begins
     ok  build           ./build.sh
     a run can start
     --- err
@@ -122,7 +119,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @r#"
     exit 3
     --- out
-    NO  configuration   0 would allow nothing; for no limit leave it out
+    NO  configuration   0 would allow nothing; omit it for no limit
                          --> code-commit.toml:2:13
                           |
                         2 | max_calls = 0
@@ -136,7 +133,7 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     ok  .gitignore      the next run adds a line that keeps /agent-config out
     NO  query           there is no agent-config/query.txt
                         help: describe the change with -m "…", or in agent-config/query.txt
-    ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins
+    ok  code roll-up    agent-config/codeRollup.txt, rewritten when a run begins
     NO  build           there is no build.sh
                         help: write one that exits with 0 if and only if the project is correct: code-commit init writes a first build.sh
     no run can start: 4 to fix, first: configuration
@@ -157,7 +154,7 @@ fn commands_that_only_look_make_nothing() {
     assert!(
         shown.err.contains("there is no run here yet")
             && shown.err.contains(
-                "runs are no part of a clone; start the first one here with code-commit -m"
+                "runs are not part of a clone; start the first one here with code-commit -m"
             ),
         "{shown}"
     );
@@ -182,12 +179,12 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
     let ran = examine();
     assert_eq!(ran.code, Some(0), "{ran}");
     let told = "ok  code roll-up    agent-config/codeRollup.txt is older than src/greet.sh: \
-        the model sees what was there before; code-commit rollup makes it anew";
+        the model sees an old version; update it: code-commit rollup";
     assert_eq!(about(&ran).as_deref(), Some(told));
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
     assert_eq!(
         about(&examine()).as_deref(),
-        Some("ok  code roll-up    agent-config/codeRollup.txt, made anew when a run begins")
+        Some("ok  code roll-up    agent-config/codeRollup.txt, rewritten when a run begins")
     );
 }
 
@@ -197,10 +194,10 @@ fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT, MENDS_IT]);
     let access = |environment: &[(&str, &str)]| {
         let report = scene.run_with(&["doctor"], environment).out;
-        let rungs = report
+        let backends = report
             .lines()
             .filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
-        rungs
+        backends
             .filter(|line| line.contains("works"))
             .map(str::to_owned)
             .collect::<Vec<_>>()
@@ -360,119 +357,6 @@ fn every_command_has_a_page_of_the_manual() {
     for name in ["code-commit", "code-commit-doctor", "code-commit-undo"] {
         assert!(folder.join(format!("{name}.1")).is_file(), "{name}");
     }
-}
-
-#[test]
-fn an_editor_is_not_opened_without_a_terminal() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    insta::assert_snapshot!(scene.commit(&["--edit"]), @"
-    exit 3
-    --- out
-    --- err
-    error: --edit needs a terminal
-     help: write agent-config/query.txt before, and leave --edit away
-    ");
-    assert_eq!(scene.server.requests().len(), 0);
-}
-
-/// An editor that writes `text` and ends with `code`.
-fn editor(scene: &Scene, text: &str, code: u8) -> PathBuf {
-    let path = scene.project.beside().join("editor.sh");
-    let script = format!(
-        "#!/bin/sh\nprintf '%s\\n' '{text}' \"key=$GEMINI_API_KEY\" > \"$2\"\nexit {code}\n"
-    );
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o755)
-        .open(&path)
-        .unwrap();
-    file.write_all(script.as_bytes()).unwrap();
-    path
-}
-
-/// The default loop on a terminal, with an editor that gets a flag of its own and the file.
-fn on_a_terminal(scene: &Scene, editor: &Path) -> Option<Ran> {
-    let words = [
-        "--edit",
-        "--sandbox",
-        "off",
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-    ];
-    let visual = format!("{} --wait", editor.display());
-    typed::run(
-        scene,
-        &words,
-        &[("VISUAL", &visual), ("EDITOR", "false")],
-        "",
-    )
-}
-
-#[test]
-fn the_query_is_written_in_the_editor_of_the_user_which_has_no_key() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    std::fs::remove_file(scene.project.root().join("agent-config/query.txt")).unwrap();
-    let editor = editor(&scene, "greet the world", 0);
-    let Some(ran) = on_a_terminal(&scene, &editor) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(
-        scene.project.read("agent-config/query.txt").unwrap(),
-        "greet the world\nkey=\n"
-    );
-    assert!(scene.recorded("1-query.txt").contains("greet the world"));
-}
-
-/// Many wait in one process for the window of another, which has other files open.
-#[test]
-fn an_editor_that_stays_open_is_not_closed() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let (editor, window) = (
-        editor(&scene, "greet the world", 0),
-        scene.project.beside().join("window"),
-    );
-    let rest = format!(
-        "setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec tail -f /dev/null' > /dev/null 2>&1 &\n\
-         until test -e {0}; do :; done\n",
-        window.display()
-    );
-    let script = std::fs::read_to_string(&editor)
-        .unwrap()
-        .replace("exit 0", &rest);
-    std::io::Write::write_all(
-        &mut std::fs::File::create(&editor).unwrap(),
-        script.as_bytes(),
-    )
-    .unwrap();
-    let Some(ran) = on_a_terminal(&scene, &editor) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let window = std::fs::read_to_string(window).unwrap();
-    let is_open = std::path::Path::new("/proc").join(window.trim()).exists();
-    let killed = std::process::Command::new("kill")
-        .arg(window.trim())
-        .status()
-        .unwrap()
-        .success();
-    assert!(is_open && killed, "{ran}");
-}
-
-#[test]
-fn an_editor_that_fails_ends_the_run_before_it_begins() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let editor = editor(&scene, "half a query", 3);
-    let Some(ran) = on_a_terminal(&scene, &editor) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.out.contains("the editor exited with code 3"), "{ran}");
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
 }
 
 /// Allows no user namespaces below this one, then runs the rest.

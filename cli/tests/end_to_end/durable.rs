@@ -73,9 +73,9 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
         "{resumed}"
     );
     assert!(
-        resumed.out.contains(&format!(
-            "cost $0.0011 and at most ${most:.4} for 1 lost call"
-        )),
+        resumed
+            .out
+            .contains(&format!("$0.0011 and at most ${most:.4} for 1 lost call")),
         "{resumed}"
     );
     let summary = summary(&scene);

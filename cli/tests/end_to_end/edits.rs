@@ -70,7 +70,7 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
         whole.len(),
         reply.len()
     );
-    assert!(ran.out.contains("  M big.txt  +1 −1"), "{ran}");
+    assert!(ran.out.contains("  M big.txt +1 −1"), "{ran}");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
 }

@@ -111,7 +111,7 @@ fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() 
     .unwrap();
     let ran = scene.run(&["rollup"]);
     assert!(
-        ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,001)"),
+        ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,000)"),
         "{ran}"
     );
     let text = scene.project.read("agent-config/codeRollup.txt").unwrap();

@@ -82,7 +82,7 @@ fn runs_and_is_undone(kind: &str) {
             return eprintln!("SKIPPED: a sandbox on {kind}: {ran}");
         }
         assert!(
-            ran.code == Some(0) && ran.out.contains("Done after 2 rounds"),
+            ran.code == Some(0) && ran.out.contains("done after 2 rounds"),
             "{kind}, {sandbox}: {ran}"
         );
         assert!(

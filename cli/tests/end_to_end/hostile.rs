@@ -100,14 +100,11 @@ fn a_plan_that_was_changed_is_not_gone_on_with() {
     let plan = scene.runs().pop().unwrap().join("run.json");
     let text = std::fs::read_to_string(&plan)
         .unwrap()
-        .replace("\"stream\": {", "\"stream\":  {");
+        .replace("\"stream\": true", "\"stream\":  true");
     std::io::Write::write_all(&mut std::fs::File::create(&plan).unwrap(), text.as_bytes()).unwrap();
     let ran = scene.run_keyed(&["resume"]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(
-        ran.err.contains("is not what it was when the run began"),
-        "{ran}"
-    );
+    assert!(ran.err.contains("has changed since the run began"), "{ran}");
 }
 
 #[test]
@@ -241,7 +238,7 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 /// Before a model is paid for: none could mend it.
 #[test]
 fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
         let script = scene
             .project
@@ -258,7 +255,7 @@ fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() 
                 "--model",
                 "gemini-test",
                 "--sandbox",
-                rung,
+                backend,
             ];
             scene.run_keyed(&[&args, more].concat())
         };
@@ -273,7 +270,7 @@ fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() 
             "{refused}"
         );
         let shown = run(&["--readable", script.to_str().unwrap()]);
-        assert_eq!(shown.code, Some(0), "{rung}: {shown}");
+        assert_eq!(shown.code, Some(0), "{backend}: {shown}");
     }
 }
 
@@ -365,7 +362,7 @@ fn a_reply_that_changes_what_the_build_names_is_flagged_or_refused() {
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
         ran.out
-            .contains("  M tests/greet_test.sh  +1 −12  (named by the build)\n"),
+            .contains("  M tests/greet_test.sh +1 −12 (named by the build)\n"),
         "{ran}"
     );
     let scene = Scene::with_replies([reply]);
@@ -463,7 +460,7 @@ fn restoring_names_what_it_moves_aside_and_leaves_ignored_files_where_the_reply_
     let [warning] = &scene.warnings("left")[..] else {
         panic!("{ran}")
     };
-    let (named, folder) = warning.split_once("; what was there is in ").unwrap();
+    let (named, folder) = warning.split_once("; the old content is in ").unwrap();
     assert!(named.ends_with(" wrote src/greet.sh"), "{warning}");
     let kept = scene
         .runs()
@@ -625,7 +622,7 @@ const OF_A_PLAN: &str = "restore_on_failure";
 /// S0 keeps its record in a folder of the project that builds could need.
 #[test]
 fn no_build_reads_in_the_record_what_the_sandbox_hides() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT; 2]);
         scene
             .project
@@ -644,16 +641,16 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
             "--base-url",
             scene.server.origin(),
             "--sandbox",
-            rung,
+            backend,
             "--rounds",
             "2",
         ];
         let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
         let ran = scene.run_keyed(&args);
-        assert_eq!(ran.code, Some(1), "{rung}: {ran}");
+        assert_eq!(ran.code, Some(1), "{backend}: {ran}");
         let asked = scene.server.requests().pop().unwrap().json().to_string();
-        assert!(asked.contains("of the project"), "{rung}: {asked}");
-        assert!(!asked.contains(OF_A_PLAN), "{rung}: {asked}");
+        assert!(asked.contains("of the project"), "{backend}: {asked}");
+        assert!(!asked.contains(OF_A_PLAN), "{backend}: {asked}");
     }
 }
 
@@ -847,7 +844,7 @@ fn a_file_that_is_not_text_is_not_replaced() {
     assert_eq!(ran.code, Some(0), "{ran}");
     for (name, before) in [("latin.txt", latin), ("bin.dat", bin)] {
         let refused =
-            format!("`{name}` was not shown whole, so it may not be replaced; leave it as it is.");
+            format!("`{name}` was not shown whole, so it may not be replaced; leave it unchanged.");
         assert!(ran.err.contains(&refused), "{ran}");
         let now = std::fs::read(scene.project.root().join(name)).unwrap();
         assert_eq!(now, before, "{name}");
@@ -867,8 +864,8 @@ fn touch_later(scene: &Scene, file: &str) {
 
 #[test]
 fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
-    let warning = "warning: agent-config/codeRollup.txt is older than src/greet.sh: the model sees what was there before; \
-                   code-commit rollup makes it anew";
+    let warning = "warning: agent-config/codeRollup.txt is older than src/greet.sh: the model sees an old version; \
+                   update it: code-commit rollup";
     for commits in [false, true] {
         let scene = Scene::with_replies([MENDS_IT]);
         scene.disown_rollup();

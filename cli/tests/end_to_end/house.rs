@@ -7,6 +7,7 @@ use crate::scenes::files;
 
 mod budgets;
 mod circles;
+mod strings;
 
 fn cargo_tree(args: &[&str]) -> String {
     let done = Command::new(env!("CARGO"))
@@ -52,10 +53,11 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     let mut crates: Vec<&str> = text.trim().lines().collect();
     crates.sort_unstable();
     insta::assert_snapshot!(crates.join("\n"), @"
+    acp: apply engine llm logging perform report rpc runs settings timeline
     agent: dir model runner
     apply: dir guard model names
     changes: apply dir engine guard logging names repo
-    cli: agent apply changes dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec names page parser perform prompt repo report runner runs settings timeline
+    cli: acp agent apply changes dir engine fixtures guard llm llm-anthropic llm-gemini llm-openai logging loop-commit loop-order loop-phase loop-spec mcp names page parser perform prompt repo report runner runs settings timeline
     dir:
     engine: model
     fixtures: llm
@@ -69,17 +71,18 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     loop-order: engine parser prompt
     loop-phase: engine prompt
     loop-spec: engine prompt
+    mcp: apply engine guard logging perform prompt repo report rpc runs settings
     model:
     names:
-    page: engine names report timeline
+    page: engine names parser report timeline
     parser:
     perform: agent apply changes dir engine guard llm logging names parser prompt repo runner timeline
     prompt: names parser
     repo: dir names
-    report: engine llm logging names parser timeline
+    report: engine logging names timeline
+    rpc: report runner
     runner: dir model names
-    runs: agent apply changes dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner select settings timeline
-    select:
+    runs: agent apply changes dir engine guard llm logging loop-commit loop-order loop-phase loop-spec names parser perform prompt repo report runner settings timeline
     settings: dir llm names parser
     timeline: engine
     ");
@@ -177,14 +180,14 @@ fn every_place_that_starts_a_program_outside_of_a_sandbox_is_a_visible_diff() {
             .for_each(|line| table.push_str(&format!("{name}: {line}\n")));
     }
     insta::assert_snapshot!(table, @r#"
+    cli/src/commands/page.rs: let mut command = Command::new(&opener);
     fixtures/src/project.rs: let done = Command::new(&self.git)
+    perform/src/trial.rs: confinement: Confinement::off(),
     repo/src/git/program.rs: let mut command = Command::new(&self.program);
     runner/src/program.rs: std::process::Command::new(path)
-    runs/src/commit/edit.rs: let done = code_commit_runner::run(&command, &Confinement::off(), &cancel, &mut |_, _| {})
-    runs/src/phase/desk.rs: std::process::Command::new(&self.program)
-    runs/src/phase/desk.rs: run(&command, &Confinement::off(), cancel, &mut |_, _| {})
-    runs/src/phase/work.rs: confinement: Confinement::off(),
-    runs/src/sandbox.rs: Confinement::off()
+    runs/src/phase/commands/inside.rs: match run(&command, &Confinement::off(), cancel, &mut |_, _| {}) {
+    runs/src/phase/roles.rs: Confinement::off()
+    runs/src/phase/run.rs: confinement: Confinement::off(),
     runs/src/sandbox/choose.rs: return Ok(Ok(Confinement::off()));
     "#);
 }

@@ -61,7 +61,7 @@ fn a_reply_that_writes_what_the_run_reads_is_told_so() {
     assert_eq!(implement(&scene, &[]).code, Some(0));
     let told = logged(&scene, "query-2.txt");
     assert!(
-        told.contains("`query.txt` is protected (an input of this run); leave it as it is."),
+        told.contains("`query.txt` is protected (an input of this run); leave it unchanged."),
         "{told}"
     );
 }
@@ -121,7 +121,7 @@ fn each_query_begins_with_the_bytes_of_the_one_before() {
     ^^^end
     When the file repalcements were made, the build provided the following output:
     The reply was not used and no file was changed, because:
-    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is.
+    - `.git/hooks/pre-commit` is or looks like git's own folder; leave it unchanged.
     "#);
 }
 
@@ -177,7 +177,7 @@ fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
     );
     assert!(
         ran.err
-            .contains("warning: gemini-3.8-flash replied in the place of gemini-2.5-pro"),
+            .contains("warning: gemini-3.8-flash replied instead of gemini-2.5-pro"),
         "{ran}"
     );
 }
@@ -245,7 +245,7 @@ fn a_key_that_git_tracks_is_said_although_it_is_ignored() {
     scene.project.commit("too late").unwrap();
     let ran = implement(&scene, &[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    let said = "gemini-key.txt is tracked by git, whatever .gitignore says: take it out with git rm --cached gemini-key.txt";
+    let said = "gemini-key.txt is tracked by git, whatever .gitignore says: remove it with git rm --cached gemini-key.txt";
     assert!(ran.err.contains(said), "{ran}");
 }
 
@@ -338,7 +338,7 @@ fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_faile
     assert_eq!(implement(&scene, &[]).code, Some(0));
     insta::assert_snapshot!(logged(&scene, "query-1-build.txt"), @"
     The reply was not used and no file was changed, because:
-    - `build.sh` is protected (the build decides whether the work is done); leave it as it is.
+    - `build.sh` is protected (the build decides whether the work is done); leave it unchanged.
     - `../outside.sh` has a `.` or `..` component; write the path relative to the project's root.
     ");
     assert!(logged(&scene, "query-2.txt").ends_with(&logged(&scene, "query-1-build.txt")));

@@ -54,7 +54,10 @@ fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
     interrupt(&child);
     let ran = end(child);
     assert_eq!(ran.code, Some(130), "{ran}");
-    assert!(ran.err.contains("go on with: code-commit resume"), "{ran}");
+    assert!(
+        ran.err.contains("continue with: code-commit resume"),
+        "{ran}"
+    );
     assert_eq!(scene.project.status().unwrap(), "");
     let resumed = scene.run_keyed(&["resume"]);
     assert_eq!(resumed.code, Some(0), "{resumed}");
@@ -82,7 +85,7 @@ fn ctrl_c_while_a_quota_is_waited_for_ends_in_order_and_can_be_gone_on_with() {
     let waits = said.find(|line| line.contains("waiting until 20")).unwrap();
     assert!(waits.starts_with("warning: rate limit: "), "{waits}");
     interrupt(&child);
-    assert!(said.any(|line| line.contains("go on with: code-commit resume")));
+    assert!(said.any(|line| line.contains("continue with: code-commit resume")));
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let resumed = scene.run_keyed(&["resume"]);
     assert_eq!(
@@ -129,7 +132,7 @@ fn ctrl_c_while_the_build_runs_leaves_the_changes_and_no_process() {
     let run = scene.runs().pop().unwrap();
     let name = run.file_name().unwrap().to_str().unwrap();
     let help = format!(
-        " help: changed so far: A README.md, M src/greet.sh; go on with: code-commit resume {name}; \
+        " help: changed so far: A README.md, M src/greet.sh; continue with: code-commit resume {name}; \
          put them back with: code-commit undo {name}\n"
     );
     assert!(ran.err.contains(&help), "{ran}");

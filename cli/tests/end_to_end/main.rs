@@ -14,6 +14,7 @@
 )]
 
 mod account;
+mod acp;
 mod action;
 mod again;
 mod as_git_says;
@@ -44,6 +45,7 @@ mod implement;
 mod interrupt;
 mod limits;
 mod litellm;
+mod mcp;
 mod metadata;
 mod models;
 mod order;

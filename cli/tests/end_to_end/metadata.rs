@@ -185,6 +185,7 @@ fn run(scene: &Scene, sandbox: &str, more: &[&str]) -> Option<Ran> {
         scene.server.origin(),
         "--sandbox",
         sandbox,
+        "--verbose",
     ];
     let ran = scene.run_keyed(&[&model[..], more].concat());
     if sandbox == "auto" && !ran.err.contains("sandbox: namespaces") {
@@ -315,7 +316,7 @@ fn ordered(
     scene.project.commit("all of it").unwrap();
     assert_eq!(scene.project.status().unwrap(), "");
     let before = facts(scene.root());
-    let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox]);
+    let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox, "--verbose"]);
     if sandbox == "auto" && !ran.err.contains("sandbox: namespaces") {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
         return None;

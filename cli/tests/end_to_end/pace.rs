@@ -129,7 +129,7 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(
-        said.contains("its turn is done anew, and what it has used is paid twice"),
+        said.contains("its turn starts over and is paid for twice"),
         "{said}"
     );
     assert!(
@@ -146,7 +146,7 @@ fn a_limit_that_lasts_longer_than_anybody_waits_ends_the_run_and_says_when_to_co
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{ran}");
     assert!(
-        ran.err.contains("come again at 20") && ran.err.contains("--wait"),
+        ran.err.contains("try again at 20") && ran.err.contains("--wait"),
         "{ran}"
     );
 }

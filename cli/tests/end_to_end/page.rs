@@ -8,9 +8,11 @@ use std::fs;
 use code_commit_timeline::{Call, Run, Step, Steps, What};
 
 use crate::page::browser::{Seen, look};
-use crate::page::scenes::{Pages, five_loops};
+use crate::page::scenes::{Pages, failed_loops, five_loops};
 use crate::scenes::commit::Scene;
+use crate::scenes::files;
 use crate::scenes::kills::chosen;
+use crate::scenes::program::Ran;
 
 /// What a hostile build, query or name would like to do.
 const HOSTILE: &str =
@@ -48,10 +50,7 @@ fn assert_quiet(seen: &Seen) {
         "{}",
         seen.file
     );
-    for key in ["unfolded", "side"] {
-        assert_ne!(seen.keyboard[key], false, "{key} of {}", seen.file);
-    }
-    assert_ne!(seen.keyboard["inline"], true, "{}", seen.file);
+    assert_ne!(seen.keyboard["unfolded"], false, "{}", seen.file);
     assert!(seen.without_script["heading"] == true && seen.without_script["filter"] == false);
     assert_eq!(
         seen.without_script["button"], false,
@@ -75,7 +74,6 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
                 "build failed",
                 "got 'Hello, !'",
                 "+2",
-                "Query",
             ][..],
         ),
         ("implement", &["build passed", "Round 2"]),
@@ -108,7 +106,7 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
                 "committed as",
             ],
         ),
-        ("all", &["Success by loop", "Cost by day", "Cost by model"]),
+        ("all", &["Success by loop", "2 runs, cost"]),
     ] {
         let seen = seen
             .iter()
@@ -123,6 +121,65 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
             );
         }
     }
+}
+
+/// What stands above the files.
+#[track_caller]
+fn assert_first_screen(seen: &[Seen], name: &str, wanted: &[&str]) {
+    let seen = seen
+        .iter()
+        .find(|seen| seen.file == format!("{name}.html"))
+        .unwrap();
+    assert_quiet(seen);
+    let (above, _) = seen.text.split_once("\nFiles\n").unwrap();
+    for text in wanted {
+        assert!(
+            above.contains(text),
+            "{name} shows no {text:?} first:\n{above}"
+        );
+    }
+    for (look, top) in &seen.files_at {
+        assert!(
+            *top < 900.0,
+            "the files of {name} begin at {top} px in {look}"
+        );
+    }
+}
+
+#[test]
+fn a_run_that_failed_says_why_on_the_first_screen() {
+    let pages = Pages::new();
+    failed_loops(&pages);
+    let Some(seen) = look(&pages.all()) else {
+        return;
+    };
+    let first = |name, wanted: &[&str]| assert_first_screen(&seen, name, wanted);
+    first(
+        "commit-build",
+        &[
+            "attempts used up after 1 round",
+            "build: exit code 1",
+            "got 'Hello, !'",
+        ],
+    );
+    first(
+        "commit-refused",
+        &["The reply was refused", ".git", "dot-git"],
+    );
+    first("commit-question", &["Which greeting do you mean?"]);
+    first(
+        "order",
+        &[
+            "FAIL after 1 attempt",
+            "sh tests/run.sh: exit code 3",
+            "got: hello; you",
+        ],
+    );
+    first(
+        "phase",
+        &["SPEC: GET / → 200", "INPUT: GET /", "OBSERVED: 404"],
+    );
+    first("spec", &["REQUEST_CHANGES: say it in capitals"]);
 }
 
 #[test]
@@ -173,7 +230,7 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
 fn hundreds_of_runs_can_be_sorted_and_filtered() {
     let (pages, count) = (Pages::new(), chosen("PAGE_RUNS", 200));
     let runs: Vec<Run> = (0..count).map(invented).collect();
-    pages.keep("all", &code_commit_page::all("project", &runs, &|_| None));
+    pages.keep("many", &code_commit_page::all("project", &runs, &|_| None));
     let Some(seen) = look(&pages.all()) else {
         return;
     };
@@ -181,10 +238,12 @@ fn hundreds_of_runs_can_be_sorted_and_filtered() {
         panic!("{} pages", seen.len())
     };
     assert_quiet(seen);
-    assert_eq!(
-        (&seen.keyboard["sorted"], &seen.keyboard["shown"]),
-        (&"run-0000".into(), &format!("1 of {count}").into())
+    let oldest = seen.keyboard["sorted"].as_str().unwrap();
+    assert!(
+        oldest.starts_with(&format!("run-{:04} ", count - 1)),
+        "{oldest}"
     );
+    assert_eq!(seen.keyboard["shown"], format!("1 of {count}"));
     // Every fifth is of this loop, and every third has this verdict.
     let chosen = (0..count).filter(|number| number % 15 == 0).count();
     assert_eq!(seen.keyboard["chosen"], format!("{chosen} of {count}"));
@@ -285,6 +344,42 @@ fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
     error: no run named no-such-run was made here
      help: code-commit runs lists them all; the newest: [STAMP]-commit
     ");
+}
+
+#[test]
+fn open_leaves_the_page_to_the_desktop_and_names_the_file() {
+    let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
+    assert_eq!(scene.commit(&[]).code, Some(0));
+    let page = scene.runs()[0].join("page.html");
+    let bin = scene.project.beside().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let opener = "#!/bin/sh\necho \"$1\" >\"$0.tmp\"\nmv \"$0.tmp\" \"$0.ran\"\n";
+    files::write_program(&bin.join("xdg-open"), opener);
+    let path = format!("{}:/usr/bin:/bin", bin.display());
+    let ran = Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", &path)]));
+    assert!(
+        ran.code == Some(0) && ran.out.contains("page.html: "),
+        "{ran}"
+    );
+    assert!(
+        fs::read_to_string(&page)
+            .unwrap()
+            .starts_with("<!doctype html>")
+    );
+    let opened = bin.join("xdg-open.ran");
+    while !opened.exists() {
+        std::thread::yield_now();
+    }
+    let opened = fs::read_to_string(opened).unwrap();
+    assert_eq!(opened.trim_end(), page.to_str().unwrap());
+    let ran = Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", "/nonexistent")]));
+    assert!(
+        ran.code == Some(0)
+            && ran
+                .err
+                .contains("the page was not opened: `xdg-open` is not on PATH"),
+        "{ran}"
+    );
 }
 
 #[test]

@@ -336,7 +336,7 @@ fn runs_and_show_tell_what_happened() {
     The tests in tests/greet_test.sh fail. Make greet say the na…
     round 1  asked: 1-query.txt, 3.1 kB
     round 1  gemini-test replied: 1-response.txt, 815 tokens in, 51 out, cost unknown
-    round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it as it is. [dot-git]
+    round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it unchanged. [dot-git]
     round 2  asked: 2-query.txt, 3.5 kB
     round 2  gemini-test replied: 2-response.txt, 937 tokens in, 24 out, cost unknown
     round 2  wrote src/greet.sh
@@ -347,7 +347,7 @@ fn runs_and_show_tell_what_happened() {
     round 3  created README.md
     round 3  build: exit code 0, 3-build.txt
     ended: done
-    files: agent-config/logs/[STAMP]-commit
+    3 rounds · 2,710 tokens in, 175 out · cost unknown · [TIME] · agent-config/logs/[STAMP]-commit
     diff --git a/README.md b/README.md
     new file mode 100644
     --- /dev/null
@@ -383,7 +383,7 @@ fn a_run_that_is_over_is_not_gone_on_with() {
     exit 7
     --- out
     --- err
-    error: [STAMP]-commit is over
+    error: [STAMP]-commit is finished
      help: start a new run; to see what this one did: code-commit show [STAMP]-commit
     ");
 }

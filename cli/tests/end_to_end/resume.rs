@@ -65,7 +65,7 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
         name(&old)
     );
     assert!(
-        said.contains(" is over\n") && said.contains(&older),
+        said.contains(" is finished\n") && said.contains(&older),
         "{said}"
     );
     std::fs::remove_file(scene.project.root().join("README.md")).unwrap();

@@ -9,5 +9,6 @@ pub mod order;
 pub mod phase;
 pub mod power;
 pub mod program;
+pub mod rpc;
 pub mod screen;
 pub mod spec;

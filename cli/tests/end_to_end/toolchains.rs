@@ -189,8 +189,8 @@ fn init_writes_a_build_script_that_passes_check() {
 }
 
 /// What came of a check: the words for the table, or a fault.
-fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
-    let is_weak = rung == "landlock";
+fn verdict(project: &Project, backend: &str, ran: &Ran) -> Result<String, String> {
+    let is_weak = backend == "landlock";
     let cannot = CANNOT
         .iter()
         .find(|(name, sign, _)| is_weak && *name == project.name && ran.out.contains(sign));
@@ -210,13 +210,13 @@ fn verdict(project: &Project, rung: &str, ran: &Ran) -> Result<String, String> {
                 not.join(", ")
             ))
         }
-        _ => Err(format!("{} in {rung}: {ran}", project.name)),
+        _ => Err(format!("{} in {backend}: {ran}", project.name)),
     }
 }
 
 #[test]
 fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
-    let rungs: Vec<_> = [
+    let backends: Vec<_> = [
         ("namespaces", Mode::Namespaces),
         ("landlock", Mode::Landlock),
     ]
@@ -228,13 +228,13 @@ fn the_tests_of_ordinary_projects_pass_in_every_sandbox() {
         let Some(versions) = versions(project) else {
             continue;
         };
-        for (rung, _) in &rungs {
-            let ran = check(&scene(project), &["--sandbox", rung]);
-            let verdict = verdict(project, rung, &ran).unwrap_or_else(|fault| {
+        for (backend, _) in &backends {
+            let ran = check(&scene(project), &["--sandbox", backend]);
+            let verdict = verdict(project, backend, &ran).unwrap_or_else(|fault| {
                 faults.push(fault);
                 format!("NOT AS EXPECTED: {:?}", ran.code)
             });
-            println!("{:45} {rung:10} ({versions})  {verdict}", project.name);
+            println!("{:45} {backend:10} ({versions})  {verdict}", project.name);
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -85,7 +85,7 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
       run                              the default loop, as without a command
       implement, order, phase, spec    the other loops: rounds, work orders, agents
       again, resume                    go on from a finished run, or a stopped one
-      check, apply                     run only the build, or apply a reply you have
+      check, apply, acp, mcp           the build; a reply; for editors and agents
     Look
       runs, show, diff, costs          the runs; what one did, changed and cost
       page, parse, guard               a page of a run; a reply; a path
@@ -368,9 +368,9 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
     assert_eq!(ran.code, Some(0), "{ran}");
     for seen in [
         "reply refused",
-        "the build fails",
-        "the build passes",
-        "Done after 3 rounds",
+        "build failed",
+        "build passed",
+        "done after 3 rounds",
         "+    echo \"Hello, ${1:-world}!\"",
     ] {
         assert!(ran.to_string().contains(seen), "{seen} is missing in {ran}");
@@ -525,16 +525,16 @@ fn guard_says_which_paths_and_why_not() {
     --- out
     {"code":null,"path":"src/new.rs","reason":null,"verdict":"allow"}
     {"code":"relative-component","path":"../x","reason":"`../x` has a `.` or `..` component; write the path relative to the project's root.","verdict":"refuse"}
-    {"code":"dot-git","path":".git/config","reason":"`.git/config` is or looks like git's own folder; leave it as it is.","verdict":"refuse"}
-    {"code":"protected","path":"agent-config/query.txt","reason":"`agent-config/query.txt` is protected (the harness's settings and keys); leave it as it is.","verdict":"refuse"}
-    {"code":"protected","path":"build.sh","reason":"`build.sh` is protected (the build decides whether the work is done); leave it as it is.","verdict":"refuse"}
+    {"code":"dot-git","path":".git/config","reason":"`.git/config` is or looks like git's own folder; leave it unchanged.","verdict":"refuse"}
+    {"code":"protected","path":"agent-config/query.txt","reason":"`agent-config/query.txt` is protected (the harness's settings and keys); leave it unchanged.","verdict":"refuse"}
+    {"code":"protected","path":"build.sh","reason":"`build.sh` is protected (the build decides whether the work is done); leave it unchanged.","verdict":"refuse"}
     --- err
     "#);
     insta::assert_snapshot!(scene.run(&["guard", "src/new.rs", "build.sh"]), @r"
     exit 1
     --- out
     allow   src/new.rs
-    refuse  `build.sh` is protected (the build decides whether the work is done); leave it as it is. [protected]
+    refuse  `build.sh` is protected (the build decides whether the work is done); leave it unchanged. [protected]
     --- err
     ");
 }
@@ -789,7 +789,7 @@ fn a_line_ending_style_that_changes_is_told() {
     );
     assert!(
         ran.err
-            .contains("`dos.txt` began with a byte order mark, which is gone."),
+            .contains("`dos.txt` lost the byte order mark that it began with."),
         "{ran}"
     );
 }
@@ -869,7 +869,7 @@ fn a_roll_up_names_what_it_leaves_out_for_its_size_and_for_secrets_in_it() {
     scene.project.git(&["add", "."]).unwrap();
     let ran = scene.run(&["rollup"]);
     for line in [
-        "warning: left out: src/client.sh (holds what looks like a GitHub token)\n",
+        "warning: left out: src/client.sh (contains what looks like a GitHub token)\n",
         "warning: left out: z/data.json (larger than 1 MiB)\n",
         "left out: 2 more\n",
     ] {

@@ -1,4 +1,4 @@
-//! Random replies, builds, orders, agents, kills, disk errors and a person over random trees, on every rung: what is in the tree afterwards is
+//! Random replies, builds, orders, agents, kills, disk errors and a person over random trees, on every backend: what is in the tree afterwards is
 //! what a model says, which knows the plan of the case alone.
 //!
 //! `TREE_CASES=1000` tries more, `TREE_SEED` begins elsewhere. Whatever differs is printed with its seed and its plan.
@@ -35,7 +35,7 @@ mod turns;
 
 /// Cases without `TREE_CASES`: half of them commit loops, half orders, and a third as many again agents' turns.
 const CASES: usize = 24;
-const RUNGS: [&str; 3] = ["namespaces", "landlock", "off"];
+const BACKENDS: [&str; 3] = ["namespaces", "landlock", "off"];
 const NOBODY: u32 = 65534;
 /// An editor saves into this file, and gives it its name then.
 const BEING_SAVED: &str = ".being-saved";
@@ -82,7 +82,7 @@ enum Scene {
 
 struct Case {
     seed: usize,
-    rung: &'static str,
+    backend: &'static str,
     user: u32,
     plan: Plan,
     fault: Fault,
@@ -97,7 +97,7 @@ enum Campaign {
     Turn,
 }
 
-/// Where the program can be disturbed, by loop, whether it is a phase, and rung.
+/// Where the program can be disturbed, by loop, whether it is a phase, and backend.
 type Places = BTreeMap<(Campaign, bool, &'static str), Vec<(String, usize)>>;
 
 /// What a person saved, by path.
@@ -244,7 +244,7 @@ impl Case {
         let mut dice = Dice::of(seed.wrapping_mul(0x5851_F42D) ^ campaign as usize);
         // The first throws of neighbouring seeds are alike.
         (0..4).for_each(|_| _ = dice.below(2));
-        let rung = RUNGS[seed % RUNGS.len()];
+        let backend = BACKENDS[seed % BACKENDS.len()];
         let is_root = rustix::process::geteuid().is_root();
         let user = if is_root && dice.below(3) == 0 {
             NOBODY
@@ -261,8 +261,8 @@ impl Case {
                 );
                 // Landlock is refused for phases. Behind a sandbox, a planner can do nothing to the tree.
                 let role = match of_spec {
-                    _ if is_builders && rung != "landlock" => Role::Builder,
-                    Role::Planning if rung != "off" => Role::Reviewing,
+                    _ if is_builders && backend != "landlock" => Role::Builder,
+                    Role::Planning if backend != "off" => Role::Reviewing,
                     Role::Builder | Role::Planning | Role::Implementing | Role::Reviewing => {
                         of_spec
                     }
@@ -278,21 +278,21 @@ impl Case {
         let has_person = dice.below(4) == 0;
         // A killed order is run again, where ignored files are as its first command has left them; so they are after the command was
         // tried on the base, which it is in these cases and in some of the others.
-        let leaves_ignored = is_order && (kind >= 4 || (seed / RUNGS.len()).is_multiple_of(4));
+        let leaves_ignored = is_order && (kind >= 4 || (seed / BACKENDS.len()).is_multiple_of(4));
         // A sandbox lets nobody make a set-user-ID program; without one, it does not stay.
         let limits = Limits {
-            drops_set_id: rung != "off",
-            keeps_top: rung == "landlock",
+            drops_set_id: backend != "off",
+            keeps_top: backend == "landlock",
             leaves_ignored,
             links_nothing: has_person,
-            holds_settings: is_turn && (rung != "off" || kind >= 4),
-            is_held: rung != "off",
+            holds_settings: is_turn && (backend != "off" || kind >= 4),
+            is_held: backend != "off",
         };
         let plan = Plan::new(&mut dice, family, limits);
         let scene = scene(&plan, leaves_ignored);
         let mut case = Self {
             seed,
-            rung,
+            backend,
             user,
             plan,
             fault: Fault::None,
@@ -308,8 +308,8 @@ impl Case {
                 })
             );
             let all = places
-                .entry((campaign, is_phase, rung))
-                .or_insert_with(|| places_of(family, rung));
+                .entry((campaign, is_phase, backend))
+                .or_insert_with(|| places_of(family, backend));
             case.fault = fault(&mut dice, kind, all);
         }
         case
@@ -327,7 +327,7 @@ impl Case {
                 ];
                 args.extend([
                     "--sandbox",
-                    self.rung,
+                    self.backend,
                     "--rounds",
                     "1",
                     "--edits",
@@ -338,8 +338,10 @@ impl Case {
                 }
                 scene.keyed(&args, &[])
             }
-            Scene::Order(scene) => scene.command(&["--sandbox", self.rung, "--max-attempts", "1"]),
-            Scene::Turn(scene) => scene.run(self.rung),
+            Scene::Order(scene) => {
+                scene.command(&["--sandbox", self.backend, "--max-attempts", "1"])
+            }
+            Scene::Turn(scene) => scene.run(self.backend),
         }
     }
 
@@ -381,7 +383,7 @@ impl Case {
         self.as_user(&self.command(), &["-e", &inject])
     }
 
-    /// The differences from what must be there; empty if there are none. None where the rung does not work.
+    /// The differences from what must be there; empty if there are none. None where the backend does not work.
     fn differences(&self) -> Option<String> {
         let beside = self.scene.project().beside();
         if rustix::process::geteuid().is_root() {
@@ -410,7 +412,7 @@ impl Case {
             (ran, person.join().unwrap())
         });
         if ran.code == Some(3) && ran.err.contains("does not work here") {
-            eprintln!("SKIPPED: a tree on {}: {}", self.rung, ran.err.trim());
+            eprintln!("SKIPPED: a tree on {}: {}", self.backend, ran.err.trim());
             return None;
         }
         if let (Scene::Turn(scene), Family::Turn(turn)) = (&self.scene, self.plan.family) {
@@ -517,7 +519,9 @@ impl Case {
         let mut saved = Saved::new();
         let (is_in_view, settings) = match self.plan.family {
             Family::Turn(turn) => (false, turn.settings().map(|(path, _)| path).collect()),
-            Family::Commit { .. } | Family::Order { .. } => (self.rung == "namespaces", Vec::new()),
+            Family::Commit { .. } | Family::Order { .. } => {
+                (self.backend == "namespaces", Vec::new())
+            }
         };
         let touched: BTreeSet<&str> = self.plan.touched.iter().map(|path| top(path)).collect();
         let base = &self.plan.base;
@@ -553,7 +557,7 @@ impl Case {
     fn shown(&self) -> String {
         let Self {
             seed,
-            rung,
+            backend,
             user,
             plan,
             fault,
@@ -561,7 +565,7 @@ impl Case {
             ..
         } = self;
         let mut shown = format!(
-            "TREE_SEED={seed} {:?} on {rung} as {user}, {fault:?}, person {has_person}, passes {}\n",
+            "TREE_SEED={seed} {:?} on {backend} as {user}, {fault:?}, person {has_person}, passes {}\n",
             plan.family, plan.passes
         );
         for (path, node) in &plan.base.0 {
@@ -806,7 +810,7 @@ fn contents(folder: &Path) -> BTreeSet<String> {
 }
 
 /// The system calls of one run, which those of others are like.
-fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
+fn places_of(family: Family, backend: &'static str) -> Vec<(String, usize)> {
     let plan = Plan::new(
         &mut Dice::of(3),
         family,
@@ -823,7 +827,7 @@ fn places_of(family: Family, rung: &'static str) -> Vec<(String, usize)> {
     let log = scene.project().beside().join("strace");
     let case = Case {
         seed: 0,
-        rung,
+        backend,
         user: 0,
         plan,
         fault: Fault::None,
@@ -868,14 +872,17 @@ fn campaign(campaign: Campaign) {
         let Some(differences) = case.differences() else {
             continue;
         };
-        *tally.entry((case.rung, case.user)).or_insert(0) += 1;
+        *tally.entry((case.backend, case.user)).or_insert(0) += 1;
         if !differences.is_empty() {
             let failure = format!("{}\n{differences}", case.shown());
             eprintln!("DIFFERS: {failure}\n=====");
             failed.push(failure);
         }
     }
-    eprintln!("cases by rung and user: {tally:?}, {} differ", failed.len());
+    eprintln!(
+        "cases by backend and user: {tally:?}, {} differ",
+        failed.len()
+    );
     assert!(
         failed.is_empty(),
         "{} cases differ, the first of them:\n{}",

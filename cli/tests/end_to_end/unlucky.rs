@@ -81,7 +81,7 @@ fn a_reply_that_was_applied_by_hand_can_be_shown() {
     --- out
     [STAMP]-apply
     ended: applied
-    files: agent-config/logs/[STAMP]-apply
+    0 rounds · $0.0000 · [TIME] · agent-config/logs/[STAMP]-apply
     diff --git a/new.txt b/new.txt
     new file mode 100644
     --- /dev/null
@@ -106,7 +106,7 @@ fn a_key_on_a_wrong_command_line_is_not_repeated() {
     exit 2
     --- out
     --- err
-    error: invalid value 'http://user:[key …77]@127.0.0.1:1' for '--base-url <URL>': the base URL holds a user, a query or a fragment
+    error: invalid value 'http://user:[key …77]@127.0.0.1:1' for '--base-url <URL>': the base URL contains a user, a query or a fragment
 
     For more information, try '--help'.
     ");
@@ -129,7 +129,7 @@ fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(
         ran.out
-            .contains("cost $0.0010 and at most $0.2481 for 1 lost call"),
+            .contains("$0.0010 and at most $0.2481 for 1 lost call"),
         "{ran}"
     );
     let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
@@ -148,7 +148,7 @@ fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
     let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("Done after 2 rounds"), "{ran}");
+    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
     assert!(
         scene
             .recorded("2-query.txt")
@@ -185,7 +185,7 @@ fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
     exit 1
     --- out
     --- err
-    refused: The reply holds an API key. Write no keys into files. [key-in-reply]
+    refused: The reply contains an API key. Do not write keys into files. [key-in-reply]
     nothing was written
     ");
 }

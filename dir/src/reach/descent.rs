@@ -45,7 +45,7 @@ impl Descent {
         let up = openat(&self.here, "..", FOLDER, Mode::empty())?;
         let data = fstat(&up)?;
         if (data.st_dev, data.st_ino) != (device, inode) {
-            return Err(io::Error::other("a folder was moved meanwhile"));
+            return Err(io::Error::other("a folder was moved in the meantime"));
         }
         self.here = up;
         Ok(Some(name))

@@ -10,7 +10,7 @@ use crate::{Answer, Request, Text};
 
 /// What a loop's roles, places and repositories are. Types, so that a request can only name what
 /// the harness has.
-pub trait Project: fmt::Debug + Clone + 'static {
+pub trait AgentLoop: fmt::Debug + Clone + 'static {
     /// Who works.
     type Role: Named;
     /// A folder that holds files of the harness or files that it reads.
@@ -50,9 +50,9 @@ pub type Place = At<String>;
 /// Read a file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Read<P: Project>(pub At<P::Place>);
+pub struct Read<P: AgentLoop>(pub At<P::Place>);
 
-impl<P: Project> Request for Read<P> {
+impl<P: AgentLoop> Request for Read<P> {
     const KIND: &'static str = "read";
     type Answer = WasRead;
 }
@@ -80,7 +80,7 @@ impl Answer for WasRead {
 /// Write a whole file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Replace<P: Project> {
+pub struct Replace<P: AgentLoop> {
     /// Which.
     pub at: At<P::Place>,
     /// Its new content.
@@ -88,7 +88,7 @@ pub struct Replace<P: Project> {
     pub text: Arc<str>,
 }
 
-impl<P: Project> Request for Replace<P> {
+impl<P: AgentLoop> Request for Replace<P> {
     const KIND: &'static str = "replace";
     type Answer = Wrote;
 }
@@ -97,7 +97,7 @@ impl<P: Project> Request for Replace<P> {
 /// Ctrl-C does not prevent it.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Append<P: Project> {
+pub struct Append<P: AgentLoop> {
     /// Which.
     pub at: At<P::Place>,
     /// The beginning of a new file.
@@ -106,7 +106,7 @@ pub struct Append<P: Project> {
     pub text: String,
 }
 
-impl<P: Project> Request for Append<P> {
+impl<P: AgentLoop> Request for Append<P> {
     const KIND: &'static str = "append";
     type Answer = Wrote;
 }
@@ -114,9 +114,9 @@ impl<P: Project> Request for Append<P> {
 /// Remove a file. It may be missing.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Delete<P: Project>(pub At<P::Place>);
+pub struct Delete<P: AgentLoop>(pub At<P::Place>);
 
-impl<P: Project> Request for Delete<P> {
+impl<P: AgentLoop> Request for Delete<P> {
     const KIND: &'static str = "delete";
     type Answer = Wrote;
 }
@@ -134,12 +134,12 @@ impl Answer for Wrote {}
 /// Tell what a place holds now. A verdict that was given for other content is void.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Identify<P: Project> {
+pub struct Identify<P: AgentLoop> {
     /// The place.
     pub place: P::Place,
 }
 
-impl<P: Project> Request for Identify<P> {
+impl<P: AgentLoop> Request for Identify<P> {
     const KIND: &'static str = "identify";
     type Answer = Identified;
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::Project;
+use super::files::AgentLoop;
 use super::turn::{Turn, TurnAdvice, Turned};
 use crate::Wait;
 
@@ -84,7 +84,7 @@ impl Pace {
 
     /// The turn as its next agent does it.
     #[must_use]
-    pub fn lead<P: Project>(&self, turn: Turn<P>) -> Turn<P> {
+    pub fn lead<P: AgentLoop>(&self, turn: Turn<P>) -> Turn<P> {
         let choice = self.choice();
         Turn {
             choice,

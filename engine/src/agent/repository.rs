@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::files::Project;
+use super::files::AgentLoop;
 use crate::text::digest_json;
 use crate::{Answer, CommitAnswer, Request};
 
 /// Commit everything that differs in a repository. There must be something to commit.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct CommitAll<P: Project> {
+pub struct CommitAll<P: AgentLoop> {
     /// Where.
     pub repository: P::Repository,
     /// The message.
@@ -19,7 +19,7 @@ pub struct CommitAll<P: Project> {
     pub is_mark: bool,
 }
 
-impl<P: Project> Request for CommitAll<P> {
+impl<P: AgentLoop> Request for CommitAll<P> {
     const KIND: &'static str = "commit-all";
     type Answer = CommitAnswer;
 }
@@ -27,12 +27,12 @@ impl<P: Project> Request for CommitAll<P> {
 /// Check what is not committed in a repository, before anything is changed.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Survey<P: Project> {
+pub struct Survey<P: AgentLoop> {
     /// Where.
     pub repository: P::Repository,
 }
 
-impl<P: Project> Request for Survey<P> {
+impl<P: AgentLoop> Request for Survey<P> {
     const KIND: &'static str = "survey";
     type Answer = Surveyed;
 }
@@ -63,7 +63,7 @@ pub struct Uncommitted {
 /// Commit all changes, if there are any.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Checkpoint<P: Project> {
+pub struct Checkpoint<P: AgentLoop> {
     /// Where.
     pub repository: P::Repository,
     /// The message.
@@ -73,7 +73,7 @@ pub struct Checkpoint<P: Project> {
     pub spare: Vec<Uncommitted>,
 }
 
-impl<P: Project> Request for Checkpoint<P> {
+impl<P: AgentLoop> Request for Checkpoint<P> {
     const KIND: &'static str = "checkpoint";
     type Answer = Checkpointed;
 }

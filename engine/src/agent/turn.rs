@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::files::Project;
+use super::files::AgentLoop;
 use crate::text::{digest, digest_json};
 use crate::{Answer, Cause, ModelUsage, Request, Stored, Text};
 
 /// Let an agent work until it is done.
 #[derive(Debug, Clone, Serialize)]
 #[serde(bound = "")]
-pub struct Turn<P: Project> {
+pub struct Turn<P: AgentLoop> {
     /// Who works.
     pub role: P::Role,
     /// The prompt.
@@ -36,7 +36,7 @@ fn is_first(choice: &u32) -> bool {
     *choice == 0
 }
 
-impl<P: Project> Turn<P> {
+impl<P: AgentLoop> Turn<P> {
     /// The first attempt of the role's first agent.
     pub fn new(role: P::Role, prompt: Arc<str>, system: Option<String>) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl<P: Project> Turn<P> {
     }
 }
 
-impl<P: Project> Request for Turn<P> {
+impl<P: AgentLoop> Request for Turn<P> {
     const KIND: &'static str = "turn";
     const SUBJECT: &'static str = "the prompt";
     type Answer = TurnAnswer;

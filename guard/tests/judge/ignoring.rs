@@ -60,13 +60,13 @@ fn a_root_below_the_top_heeds_the_rules_above_it() {
     ]);
     let guard = open(&scratch.path().join("app"), Policy::commit());
     assert_snapshot!(check(&guard, &["gen/x", "src/tmp", "a.log", "src/a.rs", "../x", "target/x", "build.sh"]), @r#"
-    ignored: `gen/x` is ignored by git; leave it as it is.
-    ignored: `src/tmp` is ignored by git; leave it as it is.
-    ignored: `a.log` is ignored by git; leave it as it is.
+    ignored: `gen/x` is ignored by git; leave it unchanged.
+    ignored: `src/tmp` is ignored by git; leave it unchanged.
+    ignored: `a.log` is ignored by git; leave it unchanged.
     ok src/a.rs
     relative-component: `../x` has a `.` or `..` component; write the path relative to the project's root.
-    protected: `target/x` is protected (build output); leave it as it is.
-    protected: `build.sh` is protected (the build decides whether the work is done); leave it as it is.
+    protected: `target/x` is protected (build output); leave it unchanged.
+    protected: `build.sh` is protected (the build decides whether the work is done); leave it unchanged.
     "#);
 }
 

@@ -33,14 +33,14 @@ fn every_refusal_says_why_and_what_to_do() {
     reserved-character: `a:b` has one of the characters : * ? < > | "; use a plain name.
     trailing-dot-or-blank: `a.` has a component that ends in a dot or a blank; use a plain name.
     device-name: `NUL.txt` has a component that is a device name on Windows; use another name.
-    dot-git: `x/.git/config` is or looks like git's own folder; leave it as it is.
-    protected: `.gitignore` is protected (what git ignores decides what may be written); leave it as it is.
-    protected: `Build.sh` is protected (the build decides whether the work is done); leave it as it is.
-    protected: `sub/UserSpecification.md` is protected (the user's specification); leave it as it is.
-    protected: `TESTS/it.rs` is protected (the configuration's `protect` list); leave it as it is.
-    ignored: `run.log` is ignored by git; leave it as it is.
-    protected: `target/x` is protected (build output); leave it as it is.
-    symlink: `link/x` is a symlink or passes through one; leave it as it is.
+    dot-git: `x/.git/config` is or looks like git's own folder; leave it unchanged.
+    protected: `.gitignore` is protected (what git ignores decides what may be written); leave it unchanged.
+    protected: `Build.sh` is protected (the build decides whether the work is done); leave it unchanged.
+    protected: `sub/UserSpecification.md` is protected (the user's specification); leave it unchanged.
+    protected: `TESTS/it.rs` is protected (the configuration's `protect` list); leave it unchanged.
+    ignored: `run.log` is ignored by git; leave it unchanged.
+    protected: `target/x` is protected (build output); leave it unchanged.
+    symlink: `link/x` is a symlink or passes through one; leave it unchanged.
     is-a-folder: `d/e` is a folder; use another name.
     spelled-differently: `readme.md` differs from `README.md` on disk only in spelling; use that exact name.
     confusable-character: `a\u{2215}b` has a character that looks like a slash, a backslash or a dot; use a plain name.
@@ -48,7 +48,7 @@ fn every_refusal_says_why_and_what_to_do() {
     control-character: `\u{1b}[2J` has a control character; use a plain name.
     "#);
     assert_snapshot!(check(&guard, &["link", "src", "README.md/b"]), @r#"
-    symlink: `link` is a symlink or passes through one; leave it as it is.
+    symlink: `link` is a symlink or passes through one; leave it unchanged.
     is-a-folder: `src` is a folder; use another name.
     not-a-folder: `README.md/b` passes through a file; use another name.
     "#);
@@ -70,9 +70,9 @@ fn a_batch_is_judged_as_one() {
     ok fine
     "#);
     assert_snapshot!(check(&guard, &["r/HEAD", "r/objects/x", "r/refs/heads/main", "s/HEAD"]), @r#"
-    nested-repository: `r/HEAD` is in a submodule or a nested repository; leave it as it is.
-    nested-repository: `r/objects/x` is in a submodule or a nested repository; leave it as it is.
-    nested-repository: `r/refs/heads/main` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `r/HEAD` is in a submodule or a nested repository; leave it unchanged.
+    nested-repository: `r/objects/x` is in a submodule or a nested repository; leave it unchanged.
+    nested-repository: `r/refs/heads/main` is in a submodule or a nested repository; leave it unchanged.
     ok s/HEAD
     "#);
 }
@@ -150,12 +150,12 @@ fn a_bare_repository_whose_parts_lie_elsewhere_is_refused() {
         "x/y/HEAD",
     ];
     assert_snapshot!(check(&guard, &reply), @r#"
-    nested-repository: `w/HEAD` is in a submodule or a nested repository; leave it as it is.
-    nested-repository: `w/CommonDir` is in a submodule or a nested repository; leave it as it is.
-    nested-repository: `w/config.worktree` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `w/HEAD` is in a submodule or a nested repository; leave it unchanged.
+    nested-repository: `w/CommonDir` is in a submodule or a nested repository; leave it unchanged.
+    nested-repository: `w/config.worktree` is in a submodule or a nested repository; leave it unchanged.
     ok store/config
-    nested-repository: `h/commondir` is in a submodule or a nested repository; leave it as it is.
-    nested-repository: `c/HEAD` is in a submodule or a nested repository; leave it as it is.
+    nested-repository: `h/commondir` is in a submodule or a nested repository; leave it unchanged.
+    nested-repository: `c/HEAD` is in a submodule or a nested repository; leave it unchanged.
     ok x/y/HEAD
     "#);
 }
@@ -179,11 +179,11 @@ fn a_scope_admits_what_it_names_and_nothing_else() {
     ok src/a.rs
     out-of-scope: `src/b.rs` is not one of the files that this task may change; change only those.
     out-of-scope: `Src/a.rs` is not one of the files that this task may change; change only those.
-    protected: `Cargo.lock` is protected (the configuration's `protect` list); leave it as it is.
+    protected: `Cargo.lock` is protected (the configuration's `protect` list); leave it unchanged.
     ok a.log
-    dot-git: `.git/config` is or looks like git's own folder; leave it as it is.
-    protected: `.code-commit/x` is protected (the harness's own state); leave it as it is.
-    protected: `code-commit.toml` is protected (the harness's configuration); leave it as it is.
+    dot-git: `.git/config` is or looks like git's own folder; leave it unchanged.
+    protected: `.code-commit/x` is protected (the harness's own state); leave it unchanged.
+    protected: `code-commit.toml` is protected (the harness's configuration); leave it unchanged.
     "#);
 }
 

@@ -16,9 +16,9 @@ fn a_root_in_no_repository_is_guarded_too() {
     let guard = open(scratch.path(), Policy::commit());
     assert_snapshot!(check(&guard, &["a.rs", "a.log", ".git/config", "Cargo.lock"]), @r#"
     ok a.rs
-    ignored: `a.log` is ignored by git; leave it as it is.
-    dot-git: `.git/config` is or looks like git's own folder; leave it as it is.
-    protected: `Cargo.lock` is protected (the versions of all dependencies); leave it as it is.
+    ignored: `a.log` is ignored by git; leave it unchanged.
+    dot-git: `.git/config` is or looks like git's own folder; leave it unchanged.
+    protected: `Cargo.lock` is protected (the versions of all dependencies); leave it unchanged.
     "#);
 }
 
@@ -133,7 +133,7 @@ fn what_git_keeps_out_of_the_work_tree_is_refused() {
     assert_snapshot!(check(&guard, &["in/new", "out/a", "local"]), @"
     ok in/new
     ok out/a
-    not-checked-out: `local` is kept out of the work tree by git (sparse checkout or skip-worktree); leave it as it is.
+    not-checked-out: `local` is kept out of the work tree by git (sparse checkout or skip-worktree); leave it unchanged.
     ");
     for set in [
         &["--cone", "in"][..],

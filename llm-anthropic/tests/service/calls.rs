@@ -21,7 +21,7 @@ fn service(origin: &str, key: &str) -> Anthropic {
     )
 }
 
-fn model(server: &Server, key: &str) -> Client<Anthropic> {
+fn model(server: &Server, key: &str) -> Client {
     Client::new(
         Arc::new(Agent::new(Network::default(), Limits::default())),
         service(server.origin(), key),
@@ -53,7 +53,7 @@ fn everything_that_a_request_sets_is_sent() {
         max_output_tokens: Some(256),
         ..Request::default()
     };
-    insta::assert_snapshot!(body(&request), @r#"{"model":"claude-x","system":[{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},"max_tokens":256,"temperature":0.5,"stream":true}"#);
+    insta::assert_snapshot!(body(&request), @r#"{"model":"claude-x","system":[{"type":"text","text":"be brief"}],"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"output_config":{"format":{"schema":{"type":"object"},"type":"json_schema"}},"max_tokens":256,"temperature":0.5,"stream":true}"#);
 }
 
 #[test]

@@ -3,6 +3,4 @@
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
 mod calls;
-#[path = "../../../fixtures/tests/corpus/mod.rs"]
-mod corpus;
 mod outcomes;

@@ -20,12 +20,12 @@ fn service(origin: &str, key: &str) -> Gemini {
     Gemini::new(base, id, Secret::new(key))
 }
 
-fn limited(server: &Server, key: &str, limits: Limits) -> Client<Gemini> {
+fn limited(server: &Server, key: &str, limits: Limits) -> Client {
     let agent = Arc::new(Agent::new(Network::default(), limits));
     Client::new(agent, service(server.origin(), key))
 }
 
-fn model(server: &Server) -> Client<Gemini> {
+fn model(server: &Server) -> Client {
     limited(server, KEY, Limits::default())
 }
 
@@ -80,7 +80,6 @@ fn the_request_holds_what_was_asked_for_and_nothing_else() {
     assert_eq!(seen[0].header("x-goog-api-key"), Some(KEY));
     assert_eq!(seen[0].header("authorization"), None);
     assert_eq!(seen[0].header("content-type"), Some("application/json"));
-    assert_eq!(server.connections(), 1, "the connection is kept");
 }
 
 #[test]
@@ -395,19 +394,6 @@ fn a_body_of_two_hundred_megabytes_is_read_up_to_the_limit_only() {
         assert_eq!(error.to_string(), "the reply is larger than 4194304 bytes");
         assert!(notes.bytes <= 4 << 20);
     }
-}
-
-#[test]
-fn a_connection_that_the_service_has_closed_is_not_used_again() {
-    let body = r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}"#;
-    let server = server([Step::body(body).cut_after(body.len()).times(5)]);
-    let model = model(&server);
-    for _ in 0..5 {
-        model
-            .call(&Request::default(), &mut Notes::default())
-            .unwrap();
-    }
-    assert_eq!(server.connections(), 5);
 }
 
 #[test]

@@ -3,7 +3,5 @@
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
 mod calls;
-#[path = "../../../fixtures/tests/corpus/mod.rs"]
-mod corpus;
 mod network;
 mod outcomes;

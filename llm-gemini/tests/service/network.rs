@@ -147,13 +147,13 @@ fn a_certificate_that_is_refused_is_explained_and_the_key_is_not_sent() {
     }
     insta::assert_snapshot!(shown, @r#"
     self-signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
-      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file with the authority's certificate or the server's own
     localhost.pem: the certificate is neither trusted itself nor signed by a trusted authority
-      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file with the authority's certificate or the server's own
     self-signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
-      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file with the authority's certificate or the server's own
     signed.pem: the certificate is neither trusted itself nor signed by a trusted authority
-      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the authority's certificate or the server's own
+      behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file with the authority's certificate or the server's own
     localhost.pem: certificate not valid for name "127.0.0.1"; certificate is only valid for DnsName("localhost")
       use a name that the certificate has; one of your own needs -addext subjectAltName=DNS:HOST or IP:ADDRESS in openssl req -x509, because its common name does not count
     common-name.pem: certificate not valid for name "localhost"; certificate is not valid for any names (according to its subjectAltName extension)
@@ -292,6 +292,6 @@ fn a_proxy_that_refuses_is_an_error_of_its_own() {
     let (address, thread) = proxy(407, String::new());
     let error = call("http://models.invalid", &[("HTTP_PROXY", &address)]).unwrap_err();
     assert_eq!(error.code(), "proxy");
-    insta::assert_snapshot!(error, @"the proxy refused the way to http://models.invalid");
+    insta::assert_snapshot!(error, @"the proxy refused to connect to http://models.invalid");
     thread.join().expect("no panic").expect("served");
 }

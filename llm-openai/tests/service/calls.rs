@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use code_commit_fixtures::server::{Script, Server, Step};
 use code_commit_fixtures::watch::Notes;
+use code_commit_llm::in_one_piece;
 use code_commit_llm_openai::http::{Agent, Limits, Network};
-use code_commit_llm_openai::{Client, Model, OpenAi, Request, Secret, Switches};
+use code_commit_llm_openai::{Client, Finish, Model, OpenAi, Request, Secret, Switches};
 use serde_json::{Value, json};
 
 fn server(steps: impl IntoIterator<Item = Step>) -> Server {
@@ -21,14 +22,14 @@ fn service(origin: &str, key: &str) -> OpenAi {
     )
 }
 
-fn client(service: OpenAi) -> Client<OpenAi> {
+fn client(service: OpenAi) -> Client {
     Client::new(
         Arc::new(Agent::new(Network::default(), Limits::default())),
         service,
     )
 }
 
-fn model(server: &Server, key: &str) -> Client<OpenAi> {
+fn model(server: &Server, key: &str) -> Client {
     client(service(server.origin(), key))
 }
 
@@ -53,8 +54,8 @@ fn sent(switches: Switches) -> String {
 
 #[test]
 fn the_two_switches_say_what_a_server_is_sent() {
-    insta::assert_snapshot!(sent(Switches::OPENAI), @r#"{"model":"org/m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
-    insta::assert_snapshot!(sent(Switches::COMPATIBLE), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":{"type":"object"}}},"stream":true,"stream_options":{"include_usage":true}}"#);
+    insta::assert_snapshot!(sent(Switches::OPENAI), @r#"{"model":"org/m","messages":[{"role":"developer","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_completion_tokens":256,"response_format":{"json_schema":{"name":"answer","schema":{"type":"object"},"strict":true},"type":"json_schema"},"stream":true,"stream_options":{"include_usage":true}}"#);
+    insta::assert_snapshot!(sent(Switches::COMPATIBLE), @r#"{"model":"org/m","messages":[{"role":"system","content":"be brief"},{"role":"user","content":"hi"}],"temperature":0.5,"max_tokens":256,"response_format":{"json_schema":{"name":"answer","schema":{"type":"object"},"strict":true},"type":"json_schema"},"stream":true,"stream_options":{"include_usage":true}}"#);
 }
 
 #[test]
@@ -104,7 +105,35 @@ fn a_streamed_answer_is_logged_as_one_object() {
     assert_eq!(notes.streamed, reply.text);
     let raw: Value =
         serde_json::from_str(&code_commit_fixtures::wire::logged(&reply).unwrap()).unwrap();
-    insta::assert_snapshot!(raw, @r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"content":"line \"one\"\nline two","role":"assistant"}}],"created":1795224363,"id":"chatcmpl-1","model":"org/m","object":"chat.completion","usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens":29,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":34}}"#);
+    insta::assert_snapshot!(raw, @r#"{"choices":[{"finish_reason":"stop","index":0,"message":{"content":"line \"one\"\nline two","refusal":null,"role":"assistant"}}],"created":1795224363,"id":"chatcmpl-1","model":"org/m","object":"chat.completion","usage":{"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":0},"prompt_tokens":29,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":34}}"#);
+}
+
+#[test]
+fn the_names_of_a_servers_models_are_shown_as_its_other_words_are() {
+    let list = r#"{"data":[{"id":"a\u001b[2Jsk-secret-key-xy"},{"id":7},{"id":"LONG"}]}"#;
+    let list = Step::body(&list.replace("LONG", &"x".repeat(9000)));
+    let server = Server::start(Script::default().rule("GET /v1/models", list)).unwrap();
+    let error = model(&server, "sk-secret-key-xy").check(&mut Notes::default());
+    let said = error.unwrap_err().to_string();
+    assert!(
+        said.starts_with("org/m not found: the server has a [2J…xy, xxx"),
+        "{said}"
+    );
+    assert!(said.chars().count() < 700);
+}
+
+#[test]
+fn an_answer_that_does_not_say_how_it_ended_is_whole_if_its_usage_is_below_the_limit() {
+    let whole = |usage: &str, limit| {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"a"}},"finish_reason":null}}],"usage":{usage}}}"#
+        );
+        in_one_piece(body.into(), limit, &service("http://h", "k"), None)
+            .is_ok_and(|answer| answer.reply.finish == Finish::Complete)
+    };
+    let nine = r#"{"completion_tokens":9}"#;
+    assert!(whole(nine, None) && whole(nine, Some(10)));
+    assert!(!whole(nine, Some(9)) && !whole("null", None));
 }
 
 #[test]

@@ -3,8 +3,6 @@
 #![expect(clippy::expect_used, reason = "helpers of tests")]
 
 mod calls;
-#[path = "../../../fixtures/tests/corpus/mod.rs"]
-mod corpus;
 mod outcomes;
 mod responses;
 mod turns;

@@ -11,7 +11,7 @@ use code_commit_fixtures::watch::Notes;
 use code_commit_llm_openai::http::{Agent, Limits, Network};
 use code_commit_llm_openai::{Client, Model, OpenAi, Request, Secret, Waited, Watch};
 
-fn model(origin: &str) -> Client<OpenAi> {
+fn model(origin: &str) -> Client {
     let agent = Arc::new(Agent::new(Network::default(), Limits::default()));
     let base = format!("{origin}/v1").parse().expect("an address");
     Client::new(
@@ -24,7 +24,7 @@ fn model(origin: &str) -> Client<OpenAi> {
     )
 }
 
-fn text(model: &Client<OpenAi>) -> String {
+fn text(model: &Client) -> String {
     let request = Request {
         prompt: "hi",
         ..Request::default()

@@ -5,9 +5,9 @@ use crate::price::Prices;
 use crate::{Day, Usage};
 
 fn price() -> Price {
-    let day = Day::try_from("2026-11-21".to_owned()).unwrap();
+    let day: Day = "2026-11-21".parse().unwrap();
     Prices::built_in()
-        .of(&"gemini-3.8-flash".parse().unwrap(), None, &day)
+        .of(&"gemini-3.8-flash".parse().unwrap(), None, day)
         .unwrap()
         .clone()
 }
@@ -60,10 +60,10 @@ fn each_limit_says_which_it_is_before_it_is_passed() {
         let error = budget.allow(&spent, &forecast, Some(&price)).unwrap_err();
         format!("{} {error}", error.limit().flag())
     };
-    insta::assert_snapshot!(refuse(Budget { max_calls: Some(3), ..Budget::default() }), @"--max-calls 3 calls were made, and there may be no more");
-    insta::assert_snapshot!(refuse(Budget { max_tokens: Some(100_000), ..Budget::default() }), @"--max-tokens 50000 of 100000 tokens are used, and the next call may need 66536");
-    insta::assert_snapshot!(refuse(Budget { max_cost: Some(usd(1.0)), ..Budget::default() }), @"--max-cost $0.80 of $1.00 are spent, and the next call may cost $0.25");
-    insta::assert_snapshot!(refuse(Budget { max_time: Some(Duration::from_secs(90)), ..Budget::default() }), @"--max-time the run has taken its 90 s");
+    insta::assert_snapshot!(refuse(Budget { max_calls: Some(3), ..Budget::default() }), @"--max-calls the limit of 3 calls is reached");
+    insta::assert_snapshot!(refuse(Budget { max_tokens: Some(100_000), ..Budget::default() }), @"--max-tokens used 50000 of 100000 tokens, and the next call may need 66536");
+    insta::assert_snapshot!(refuse(Budget { max_cost: Some(usd(1.0)), ..Budget::default() }), @"--max-cost spent $0.80 of $1.00, and the next call may cost $0.25");
+    insta::assert_snapshot!(refuse(Budget { max_time: Some(Duration::from_secs(90)), ..Budget::default() }), @"--max-time the run has reached its limit of 90 s");
 }
 
 #[test]

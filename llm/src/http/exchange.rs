@@ -4,23 +4,21 @@ use std::io::ErrorKind;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use super::worker::{Job, Piece, Worker};
+use super::call::{Call, Piece};
 use super::{Agent, Limits, Post, origin_of};
-use crate::{CallError, Progress, Watch};
+use crate::{CallError, Cause, Progress, Watch};
 
 /// How often we check whether the caller still wants the reply.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// An answer that has begun. Dropping it before its end closes the connection.
 #[derive(Debug)]
-pub struct Exchange<'a> {
+pub struct Exchange {
     /// Status and headers.
     pub head: Head,
-    agent: &'a Agent,
-    /// Until its last piece has arrived.
-    worker: Option<Worker>,
+    call: Call,
     /// The end of the answer has come.
-    is_over: bool,
+    has_ended: bool,
     limits: Limits,
     /// For the whole attempt; `None` if only silence ends it.
     within: Option<Duration>,
@@ -73,44 +71,27 @@ impl Head {
     }
 }
 
-/// What comes next.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Next {
-    /// More bytes of the body.
-    Bytes(Vec<u8>),
-    /// The body has ended.
-    End,
-    /// Nothing arrived in the time that the caller gave.
-    Silence,
-}
-
-impl<'a> Exchange<'a> {
+impl Exchange {
     pub(super) fn open(
-        agent: &'a Agent,
-        post: &Post,
+        agent: &Agent,
+        post: Post,
         within: Option<Duration>,
         watch: &mut dyn Watch,
     ) -> Result<Self, CallError> {
         if watch.cancelled() {
             return Err(CallError::Cancelled);
         }
-        let worker = agent.worker()?;
-        let job = Job::new(agent, &worker, post)?;
-        worker.give(job);
+        let (origin, proxy) = (origin_of(&post.url), agent.network.proxy(&post.url));
+        let call = Call::start(agent.connect(), post, proxy.cloned())?;
         let started = Stopwatch::start();
-        let head = Head::default();
-        let origin = origin_of(&post.url);
-        let proxy = agent.network.proxy_of(&post.url);
-        let worker = Some(worker);
         let mut exchange = Self {
-            head,
-            agent,
-            worker,
-            is_over: false,
+            head: Head::default(),
+            call,
+            has_ended: false,
             limits: agent.limits,
             within,
             origin,
-            proxy,
+            proxy: proxy.map(|proxy| format!("{}:{}", proxy.host(), proxy.port())),
             started,
             last: started,
             received: 0,
@@ -126,61 +107,52 @@ impl<'a> Exchange<'a> {
                 head.after = self.elapsed();
                 Ok(head)
             }
-            Some(Piece::Failed(error)) => {
-                let error = self.failed_before_head(error);
-                Err(self.on_the_way(error))
-            }
+            Some(Piece::Failed(error)) => Err(self.failed_before_head(error)),
             Some(Piece::Bytes(_) | Piece::End) | None => Err(self.cut()),
         }
     }
 
-    /// The next bytes. `patience` limits the wait if the caller could do without more.
+    /// The next bytes; `None` at the end, and after `patience`, which limits the wait if the caller could do without more.
     pub fn next(
         &mut self,
         patience: Option<Duration>,
         watch: &mut dyn Watch,
-    ) -> Result<Next, CallError> {
+    ) -> Result<Option<Vec<u8>>, CallError> {
         if !self.ahead.is_empty() {
-            return Ok(Next::Bytes(std::mem::take(&mut self.ahead)));
+            return Ok(Some(std::mem::take(&mut self.ahead)));
         }
-        if self.worker.is_none() {
-            return if self.is_over {
-                Ok(Next::End)
-            } else {
-                Err(self.cut())
-            };
+        if self.has_ended {
+            return Ok(None);
         }
-        match self.receive(patience, watch)? {
-            Some(Piece::Bytes(bytes)) => {
+        let Some(piece) = self.receive(patience, watch)? else {
+            return Ok(None);
+        };
+        match piece {
+            Piece::Bytes(bytes) => {
                 self.received += bytes.len() as u64;
                 if self.received > self.limits.body {
-                    return Err(CallError::BodyTooLarge {
-                        limit: self.limits.body,
-                    });
+                    let limit = self.limits.body;
+                    return Err(CallError::BodyTooLarge { limit });
                 }
                 watch.bytes(&bytes);
                 watch.progress(Progress::Bytes(self.received));
-                Ok(Next::Bytes(bytes))
+                Ok(Some(bytes))
             }
-            Some(Piece::End) => {
-                self.is_over = true;
-                self.release();
-                Ok(Next::End)
+            Piece::End => {
+                self.has_ended = true;
+                Ok(None)
             }
-            // The call has failed: its connection is useless, but those of other calls are not.
-            Some(Piece::Failed(error)) => {
-                self.release();
-                if let ureq::Error::Io(io) = &error
-                    && io.kind() == ErrorKind::Unsupported
-                {
-                    let detail = io.to_string();
-                    return Err(CallError::BadReply { detail });
-                }
-                Err(self.cut())
+            Piece::Failed(ureq::Error::Io(io)) if io.kind() == ErrorKind::Unsupported => {
+                let detail = io.to_string();
+                Err(CallError::BadReply { detail })
             }
-            Some(Piece::Head(_)) => Err(self.cut()),
-            None => Ok(Next::Silence),
+            Piece::Failed(_) | Piece::Head(_) => Err(self.cut()),
         }
+    }
+
+    /// Whether the end of the body has come.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended && self.ahead.is_empty()
     }
 
     /// How the body begins, without white space: at least `count` bytes unless it is shorter. They
@@ -188,7 +160,7 @@ impl<'a> Exchange<'a> {
     pub fn beginning(&mut self, count: usize, watch: &mut dyn Watch) -> Result<&[u8], CallError> {
         let mut ahead = std::mem::take(&mut self.ahead);
         while ahead.trim_ascii_start().len() < count {
-            let Next::Bytes(bytes) = self.next(None, watch)? else {
+            let Some(bytes) = self.next(None, watch)? else {
                 break;
             };
             ahead.extend_from_slice(&bytes);
@@ -200,18 +172,14 @@ impl<'a> Exchange<'a> {
     /// The whole body; an error if it is longer than `limit`.
     pub fn read_to_end(&mut self, limit: u64, watch: &mut dyn Watch) -> Result<Vec<u8>, CallError> {
         let mut body = Vec::new();
-        loop {
-            match self.next(None, watch)? {
-                Next::Bytes(bytes) => {
-                    watch.progress(Progress::Body(&bytes));
-                    body.extend_from_slice(&bytes);
-                }
-                Next::End | Next::Silence => return Ok(body),
-            }
+        while let Some(bytes) = self.next(None, watch)? {
+            watch.progress(Progress::Body(&bytes));
+            body.extend_from_slice(&bytes);
             if body.len() as u64 > limit {
                 return Err(CallError::BodyTooLarge { limit });
             }
         }
+        Ok(body)
     }
 
     /// At most the first `limit` bytes of the body. This is used to explain an error, so it is not
@@ -224,9 +192,9 @@ impl<'a> Exchange<'a> {
         let mut body = Vec::new();
         while body.len() < limit {
             match self.next(Some(self.limits.silence), watch) {
-                Ok(Next::Bytes(bytes)) => body.extend_from_slice(&bytes),
+                Ok(Some(bytes)) => body.extend_from_slice(&bytes),
                 Err(CallError::Cancelled) => return Err(CallError::Cancelled),
-                Ok(Next::End | Next::Silence) | Err(_) => break,
+                Ok(None) | Err(_) => break,
             }
         }
         body.truncate(limit);
@@ -255,10 +223,7 @@ impl<'a> Exchange<'a> {
                 return Err(CallError::Cancelled);
             }
             let glance = patience.map_or(GLANCE, |p| p.min(GLANCE));
-            let Some(worker) = &self.worker else {
-                return Err(self.cut());
-            };
-            match worker.piece(glance.min(self.left()?)) {
+            match self.call.pieces.recv_timeout(glance.min(self.left()?)) {
                 Ok(piece) => {
                     self.last = Stopwatch::start();
                     return Ok(Some(piece));
@@ -288,24 +253,6 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Lets the thread make the next call, because this one has ended.
-    fn release(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            self.agent.keep(worker);
-        }
-    }
-
-    /// Through a proxy, we connect only to the proxy, which connects to the service.
-    fn on_the_way(&self, error: CallError) -> CallError {
-        match (error, &self.proxy) {
-            (CallError::Connect { source, .. }, Some(proxy)) => CallError::ProxyUnreachable {
-                proxy: proxy.clone(),
-                source,
-            },
-            (error, _) => error,
-        }
-    }
-
     fn silent(&self) -> CallError {
         CallError::Idle {
             after: self.limits.silence,
@@ -322,8 +269,7 @@ impl<'a> Exchange<'a> {
         clippy::wildcard_enum_match_arm,
         reason = "not our enum; what is new in it is a broken connection"
     )]
-    fn failed_before_head(&mut self, error: ureq::Error) -> CallError {
-        self.release();
+    fn failed_before_head(&self, error: ureq::Error) -> CallError {
         let origin = self.origin.clone();
         match error {
             ureq::Error::ConnectProxyFailed(message) => CallError::Proxy { origin, message },
@@ -335,13 +281,22 @@ impl<'a> Exchange<'a> {
             ureq::Error::HostNotFound
             | ureq::Error::ConnectionFailed
             | ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
-                CallError::Connect {
-                    origin,
-                    source: error.into(),
-                }
+                self.no_connection(error.into())
             }
             ureq::Error::Timeout(_) => self.silent(),
-            ureq::Error::Io(io) => failed_io(io, origin),
+            ureq::Error::Io(io) => match io.kind() {
+                // Errors of rustls about a certificate have this kind.
+                ErrorKind::InvalidData => super::tls::failed(&io, origin),
+                ErrorKind::UnexpectedEof
+                | ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::NotConnected => CallError::Dropped {
+                    origin,
+                    source: io.into(),
+                },
+                _ => self.no_connection(io.into()),
+            },
             ureq::Error::Protocol(_) | ureq::Error::LargeResponseHeader(..) => {
                 CallError::BadReply {
                     detail: error.to_string(),
@@ -356,33 +311,15 @@ impl<'a> Exchange<'a> {
             },
         }
     }
-}
 
-/// Classifies an `io::Error` that occurs before a response begins.
-#[expect(clippy::wildcard_enum_match_arm, reason = "not our enum")]
-fn failed_io(error: std::io::Error, origin: String) -> CallError {
-    match error.kind() {
-        // Errors of rustls about a certificate have this kind.
-        ErrorKind::InvalidData => super::tls::failed(&error, origin),
-        ErrorKind::UnexpectedEof
-        | ErrorKind::ConnectionReset
-        | ErrorKind::ConnectionAborted
-        | ErrorKind::BrokenPipe
-        | ErrorKind::NotConnected => CallError::Dropped {
-            origin,
-            source: error.into(),
-        },
-        _ => CallError::Connect {
-            origin,
-            source: error.into(),
-        },
-    }
-}
-
-impl Drop for Exchange<'_> {
-    fn drop(&mut self) {
-        if let Some(worker) = self.worker.take() {
-            worker.abort();
+    /// Through a proxy, we connect only to the proxy, which connects to the service.
+    fn no_connection(&self, source: Cause) -> CallError {
+        match self.proxy.clone() {
+            Some(proxy) => CallError::ProxyUnreachable { proxy, source },
+            None => CallError::Connect {
+                origin: self.origin.clone(),
+                source,
+            },
         }
     }
 }
@@ -403,6 +340,3 @@ impl Stopwatch {
         self.0.elapsed()
     }
 }
-
-#[cfg(test)]
-mod tests;

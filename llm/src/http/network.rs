@@ -44,7 +44,7 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// The file of `SSL_CERT_FILE` holds no certificate.
-    #[error("{} holds no PEM certificate", .path.display())]
+    #[error("{} contains no PEM certificate", .path.display())]
     NoCertificate { path: PathBuf },
 }
 
@@ -76,12 +76,6 @@ impl Network {
             &self.https
         };
         proxy.as_ref().filter(|_| !self.is_direct(&host_of(rest)))
-    }
-
-    /// Host and port of the proxy for `url`, without user and password.
-    pub(super) fn proxy_of(&self, url: &str) -> Option<String> {
-        self.proxy(url)
-            .map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
     }
 
     /// The certificates to trust instead of the system's.

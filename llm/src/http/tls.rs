@@ -244,8 +244,8 @@ fn complaint(error: &rustls::Error) -> Option<(String, &'static str)> {
         why.to_string()
     };
     let help = if lacks_chain(why) {
-        "behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE to a PEM file that holds the \
-         authority's certificate or the server's own"
+        "behind a TLS proxy, or with a certificate of your own, set SSL_CERT_FILE \
+         to a PEM file with the authority's certificate or the server's own"
     } else if matches!(
         why,
         Why::NotValidForName | Why::NotValidForNameContext { .. }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn day(text: &str) -> Day {
-    Day::try_from(text.to_owned()).unwrap()
+    text.parse().unwrap()
 }
 
 fn usage(input: u64, cached: u64, output: u64) -> Usage {
@@ -23,7 +23,7 @@ fn model(name: &str) -> ModelId {
 fn cost(name: &str, on: &str, usage: &Usage) -> String {
     let prices = Prices::built_in();
     prices
-        .of(&model(name), None, &day(on))
+        .of(&model(name), None, day(on))
         .and_then(|price| price.cost(usage))
         .map_or("unknown".into(), |cost| cost.to_string())
 }
@@ -84,7 +84,7 @@ fn a_tier_has_its_own_price_or_none() {
     assert_eq!(cases, ["$10.40", "$10.40", "$5.20", "$5.20", "unknown"]);
     let table = "[[model]]\nprefix = 'm'\ninput = 1\noutput = 1\npriority = 1.75";
     let prices = Prices::parse(table).unwrap();
-    let price = prices.of(&model("m"), None, &day("2026-11-21")).unwrap();
+    let price = prices.of(&model("m"), None, day("2026-11-21")).unwrap();
     assert_eq!(price.cost(&of("priority")), Money::from_usd(3.5).ok());
 }
 
@@ -124,7 +124,7 @@ fn long_prompts_cost_more_for_the_whole_call() {
 fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
     let known = |served: &str| {
         Prices::built_in()
-            .of(&model("asked"), Some(served), &day("2026-11-21"))
+            .of(&model("asked"), Some(served), day("2026-11-21"))
             .is_some()
     };
     for name in [
@@ -165,7 +165,7 @@ fn the_users_own_prices_go_first() {
     let prices = Prices::built_in().behind(vec![own, other]);
     let input = |name: &str| {
         prices
-            .of(&model(name), None, &day("2026-11-21"))
+            .of(&model(name), None, day("2026-11-21"))
             .map(|p| p.input.to_string())
     };
     assert_eq!(input("llama"), Some("$0.00".into()));
@@ -186,7 +186,7 @@ fn a_provider_with_prices_of_its_own_has_no_others() {
     let input = |id: &str| {
         let id: ModelId = id.parse().unwrap();
         prices
-            .of(&id, None, &day("2026-11-21"))
+            .of(&id, None, day("2026-11-21"))
             .map(|price| price.input.to_string())
     };
     assert_eq!(input("cheap/gemini-3.8-flash"), Some("$0.50".into()));

@@ -28,7 +28,7 @@ fn plain_text_is_a_list_of_replies() {
     [
         "complete \"^^^a.txt\\none\\n^^^end\\n\"",
         "complete \"$$$start\\nnothing\\n$$$end\\n\"",
-        "nothing-left: no reply is left of 2",
+        "nothing-left: the script has no reply left (2 given)",
     ]
     "#);
 }

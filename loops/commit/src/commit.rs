@@ -24,6 +24,8 @@ pub struct Inputs {
     pub protected: Vec<String>,
     /// Whether the model may edit lines.
     pub form: Form,
+    /// Bytes of the files that the model may ask for; 0 if it may not.
+    pub need_bytes: u64,
 }
 
 /// S1: asks with the query and the codebase, applies the reply, builds, and sends what failed back.
@@ -58,6 +60,7 @@ impl<'i> Repairs<'i> {
             codebase,
             protected,
             form,
+            ..
         } = self.inputs;
         Task {
             query,
@@ -75,6 +78,10 @@ impl Conversation for Repairs<'_> {
 
     fn stable(&self) -> usize {
         stable_bytes(&self.task())
+    }
+
+    fn need_bytes(&self) -> u64 {
+        self.inputs.need_bytes
     }
 
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]) {

@@ -27,7 +27,8 @@ pub(crate) fn shown(text: &str, whole_bytes: usize, limit: usize) -> Cow<'_, str
     ))
 }
 
-fn on_screen(text: &str) -> Cow<'_, str> {
+/// `text` as a terminal would show it in the end. A line that comes many times in a row is there once.
+pub fn on_screen(text: &str) -> Cow<'_, str> {
     let drawn = if text.contains(['\r', '\u{8}', '\u{1b}']) {
         Cow::Owned(Screen::draw(text))
     } else {

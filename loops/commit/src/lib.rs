@@ -11,6 +11,7 @@ mod same_failure;
 
 pub use commit::{COMMIT_ROUNDS, Inputs, commit};
 pub use committed::committed;
+pub use excerpt::on_screen;
 pub use implement::{Brief, IMPLEMENT_ROUNDS, implement};
 pub use resume::still_holds;
 pub use rounds::{BUILD_OUTPUT_BYTES, Limits, OnFailure};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use code_commit_engine::{
-    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Ended, Harness, Outcome,
-    Present, Rejected, Restore, Text,
+    Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Cause, Changed, Ended, Harness, NEEDED,
+    Outcome, Present, Rejected, Restore, Text,
 };
 
 use crate::excerpt::shown;
@@ -61,6 +61,11 @@ pub(crate) trait Conversation {
     /// The number of bytes at the beginning of every prompt that are the same in all of them.
     fn stable(&self) -> usize;
 
+    /// Bytes of the files that the model may ask for once; 0 if it may not.
+    fn need_bytes(&self) -> u64 {
+        0
+    }
+
     /// Takes in a reply whose changes are on disk, and the new content of the files that it edits.
     fn applied(&mut self, reply: &Arc<str>, edited: &[Present]);
 
@@ -90,6 +95,7 @@ where
     let stable = conversation.stable();
     let (mut changed, mut last_failure) = (false, None);
     let mut seen = BTreeMap::new();
+    let mut need_bytes = conversation.need_bytes();
     let mut round = 1;
     let failed = loop {
         let reply = match harness.perform(Ask {
@@ -108,9 +114,18 @@ where
             round,
             reply: reply.clone(),
             seen: seen.clone(),
+            need_bytes,
         })?;
         let (at, output, besides) = match answer {
-            ApplyAnswer::Rejected(Rejected { report, shown, .. }) => {
+            ApplyAnswer::Rejected(Rejected {
+                report,
+                shown,
+                problems,
+                ..
+            }) => {
+                if problems.iter().any(|problem| problem.code == NEEDED) {
+                    need_bytes = 0;
+                }
                 seen.extend(shown.iter().map(Present::known));
                 (
                     At::Reply,
@@ -182,7 +197,7 @@ fn not_started(built: &Built) -> Cause {
         code: code.to_owned(),
         message: format!("the build {}", built.ended),
         remedy: Some(
-            "see that its file and the interpreter in its first line are there, and executable"
+            "check that the file and the interpreter in its first line exist and are executable"
                 .to_owned(),
         ),
     }

@@ -74,7 +74,7 @@ pub(crate) fn conditions(stage: Stage, failed: &[Condition], order: &WorkOrder) 
     let lines: Vec<String> = failed
         .iter()
         .map(|condition| match condition {
-            Condition::FileExists(path) => format!("file_exists: {path} is no file"),
+            Condition::FileExists(path) => format!("file_exists: {path} is not a file"),
             Condition::FileAbsent(path) => format!("file_absent: {path} is there"),
         })
         .collect();

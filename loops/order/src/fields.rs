@@ -160,7 +160,7 @@ impl<'de> Deserialize<'de> for Unique {
                 let mut values = BTreeMap::new();
                 while let Some((key, Inner(value))) = map.next_entry()? {
                     if values.contains_key(&key) {
-                        return Err(A::Error::custom(format!("the field `{key}` stands twice")));
+                        return Err(A::Error::custom(format!("the field `{key}` appears twice")));
                     }
                     values.insert(key, value);
                 }

@@ -147,22 +147,19 @@ impl Lists<'_> {
             }
         };
         if is_empty("allowed_files", self.allowed_files.len()) {
-            problem(
-                "allowed_files",
-                "is empty, so that nothing could be written",
-            );
+            problem("allowed_files", "is empty, so nothing could be written");
         }
         if is_empty("acceptance_commands", self.acceptance_commands.len()) {
             problem(
                 "acceptance_commands",
-                "is empty, so that nothing could be accepted",
+                "is empty, so nothing could be accepted",
             );
         }
         if self.context_files.len() > MOST_CONTEXT_FILES {
             let count = self.context_files.len();
             problem(
                 "context_files",
-                &format!("has {count} files, and {MOST_CONTEXT_FILES} are the most"),
+                &format!("has {count} files, more than the {MOST_CONTEXT_FILES} allowed"),
             );
         }
         let allowed: BTreeSet<&String> = self.allowed_files.iter().collect();
@@ -208,7 +205,7 @@ fn paths(fields: &mut Fields, field: &str) -> Numbered<String> {
     for (at, path) in fields.texts(field) {
         let normal = normalized_path(&path);
         let is_new = seen.insert(normal.clone());
-        let fault = fault_of_path(&path).or((!is_new).then_some("stands in the list twice"));
+        let fault = fault_of_path(&path).or((!is_new).then_some("is in the list twice"));
         if let Some(message) = fault {
             fields
                 .problems
@@ -283,7 +280,10 @@ fn fault_of_path(path: &str) -> Option<&'static str> {
             path.split('/').any(|part| part == ".."),
             "has a `..` component",
         ),
-        (path.contains('\\'), "has a backslash; part folders by `/`"),
+        (
+            path.contains('\\'),
+            "has a backslash; separate folders with `/`",
+        ),
         (path.ends_with('/'), "names a folder; name each file"),
         (path.contains(['*', '?']), "is a pattern; name each file"),
         (

@@ -10,14 +10,14 @@ pub use phase::{
     Inputs, PhaseSpec, RoleInputs, Start, decider, first_prompt, phase, specs_changed, specs_sha256,
 };
 
-use code_commit_engine::{Named, Project};
+use code_commit_engine::{AgentLoop, Named};
 use serde::Serialize;
 
 /// The names that the requests of a phase use.
 #[derive(Debug, Clone)]
 pub struct Phases;
 
-impl Project for Phases {
+impl AgentLoop for Phases {
     type Role = Role;
     type Place = Place;
     type Repository = Repository;

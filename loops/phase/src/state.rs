@@ -14,8 +14,7 @@ pub struct State {
     /// What each pass holds for: specs, verifier, source. A pass without an entry holds for any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub passes: BTreeMap<u32, HoldsFor>,
-    /// The identities of the tests that decided the passes. A pass without one holds for any tests and any
-    /// description of the project.
+    /// The identities of the tests that decided the passes. A pass without one holds for any tests.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tests: BTreeMap<u32, String>,
     /// What the open phase is stuck on: while that is the same, nobody is asked again.
@@ -43,6 +42,9 @@ pub struct Current {
     pub builder_done: bool,
     /// Whether the verifier's is.
     pub verifier_done: bool,
+    /// SHA-256 over the specs that it is worked on by; `None` if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub specs: Option<String>,
 }
 
 /// The status of a phase.
@@ -248,6 +250,7 @@ mod tests {
                 status: Status::ContractsFailed,
                 builder_done: true,
                 verifier_done: true,
+                specs: None,
             },
             last_updated: Some("2026-11-21T09:30:05.042Z".to_owned()),
         };

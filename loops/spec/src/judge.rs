@@ -57,7 +57,7 @@ pub(crate) fn judge(role: Role, turned: &Turned) -> Verdict {
     };
     let silent = || Verdict::Stop {
         code: "no-marker".to_owned(),
-        why: "the turn ended without a marker that says how it stands".to_owned(),
+        why: "the turn ended without a marker that says where the work stands".to_owned(),
     };
     role.terminal().iter().find_map(said).unwrap_or_else(silent)
 }

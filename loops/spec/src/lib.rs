@@ -16,14 +16,14 @@ pub use inputs::{CommitScope, Inputs};
 pub use marker::{Role, SPEC_ISSUE};
 pub use run::{LOG, first_prompt, spec, still_holds};
 
-use code_commit_engine::{Named, Project};
+use code_commit_engine::{AgentLoop, Named};
 use serde::Serialize;
 
 /// The names that the requests of a run use.
 #[derive(Debug, Clone)]
 pub struct Specs;
 
-impl Project for Specs {
+impl AgentLoop for Specs {
     type Role = Role;
     type Place = Place;
     type Repository = Repository;

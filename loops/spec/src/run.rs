@@ -280,7 +280,7 @@ where
     fn end_for_person(&mut self, role: Role, content: &str) -> Result<Outcome, Halt<H::Stop>> {
         let content = if content.trim().is_empty() {
             format!(
-                "The {} agent found the specs wanting and did not say where.",
+                "The {} agent found a problem in the specs and did not say where.",
                 role.name()
             )
         } else {
@@ -289,7 +289,7 @@ where
         let file = self.files.issue();
         let (filename, path) = (file.file.clone(), Files::path(&file));
         let hint = format!(
-            "settle it in {}, remove {path}, then start again",
+            "resolve it in {}, remove {path}, then start again",
             self.inputs.specs
         );
         self.replace(file, format!("{content}\n"))?;

@@ -304,7 +304,7 @@ impl Watch {
             (End::OtherTree { .. }, _) => {
                 retained("the files of the project changed before the verdict on it was acted on")
             }
-            (End::SpecIssue, _) => retained("a spec issue has to be settled"),
+            (End::SpecIssue, _) => retained("a spec issue must be resolved"),
             (End::Stale, _) => retained("it changed before the work on it began"),
             (_, Some(now)) if now != item.sha256 => (edited(item), Fate::Keep),
             (_, Some(_)) => {

@@ -22,7 +22,7 @@ impl CallError {
                 "try again later, or allow a longer call with `call_limit` of `[model]`"
             }
             Self::Idle { .. } => "try again later, or allow a longer silence with --timeout",
-            Self::Cancelled => "resume the run when you want to go on",
+            Self::Cancelled => "resume the run to continue",
             Self::Dropped { .. } | Self::StreamCut { .. } => {
                 "try again later; nothing of the reply was used"
             }
@@ -53,7 +53,7 @@ impl CallError {
                 retry_after: Some(wait),
                 ..
             } if *wait > LONG_WAIT => {
-                "the service wants a longer wait: let the run wait with --wait, or go on with it later"
+                "the service wants a longer wait: let the run wait with --wait, or resume it later"
             }
             Self::RateLimited { .. } => "wait a minute, or ask the provider for a higher limit",
             Self::DailyQuota { .. } => {

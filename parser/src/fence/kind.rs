@@ -6,6 +6,8 @@ pub const START: &str = "start";
 pub const END: &str = "end";
 /// The word that ends a file's block by deleting the file (S1).
 pub const DELETE: &str = "delete";
+/// The word before the path of a file that a reply asks for.
+pub const NEED: &str = "need";
 /// The length of a plain fence. Longer fences are for content that itself contains fence lines.
 pub const PLAIN: usize = 3;
 

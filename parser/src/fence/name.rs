@@ -1,6 +1,6 @@
 //! The names of files in marker lines.
 
-use super::kind::{DELETE, END, START};
+use super::kind::{DELETE, END, NEED, START};
 use crate::edit::mark;
 
 /// Why a string cannot be a file name in a marker line.
@@ -117,7 +117,7 @@ const OPERATIONS: [(&str, Operation); 25] = [
     ("modify", Operation::Write),
     ("move", Operation::Move),
     ("mv", Operation::Move),
-    ("need", Operation::Write),
+    (NEED, Operation::Write),
     ("new", Operation::Write),
     ("overwrite", Operation::Write),
     ("path", Operation::Write),

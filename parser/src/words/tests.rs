@@ -57,7 +57,7 @@ fn what_only_a_shell_could_do_is_refused() {
     ] {
         assert_eq!(
             split_command(command),
-            Err(SplitError::Operator(sign)),
+            Err(SplitError::NeedsShell(sign.to_string())),
             "{command}"
         );
     }
@@ -65,39 +65,42 @@ fn what_only_a_shell_could_do_is_refused() {
 
 #[test]
 fn what_a_shell_would_have_replaced_is_refused_unless_it_is_quoted() {
-    use SplitError::{Assignment, Builtin, Comment, Home, Keyword, Pattern, Variable};
-    for (command, error) in [
-        ("FOO=1 sh x", Assignment),
-        ("_a1='b c' sh x", Assignment),
-        ("FOO= make", Assignment),
-        ("cd src", Builtin("cd")),
-        (". ./env.sh", Builtin(".")),
-        ("export A=1", Builtin("export")),
-        ("ls *.txt", Pattern('*')),
-        ("./*.sh", Pattern('*')),
-        ("ls src/'a b'?.c", Pattern('?')),
-        ("ls [ab].txt", Pattern('[')),
-        ("ls x{a,b}", Pattern('{')),
-        ("ls {1..3}", Pattern('{')),
-        ("./build.sh # quick", Comment),
-        ("#x", Comment),
-        ("! true", Keyword),
-        ("time make", Keyword),
-        ("if true", Keyword),
-        ("[[ -f x ]]", Keyword),
-        ("{ true", Keyword),
-        ("coproc x", Keyword),
-        ("ls ~root ~/x", Home),
-        ("make A=~/x", Home),
-        ("make A=x:~", Home),
-        ("ls ~/x", Home),
-        ("~/x --flag", Home),
-        ("ls ~", Home),
-        ("$HOME/x", Variable),
-        ("ls a$b", Variable),
-        ("echo $1 $$", Variable),
+    for (command, what) in [
+        ("FOO=1 sh x", "FOO=1"),
+        ("_a1='b c' sh x", "_a1=b c"),
+        ("FOO= make", "FOO="),
+        ("cd src", "cd"),
+        (". ./env.sh", "."),
+        ("export A=1", "export"),
+        ("ls *.txt", "*.txt"),
+        ("./*.sh", "./*.sh"),
+        ("ls src/'a b'?.c", "src/a b?.c"),
+        ("ls [ab].txt", "[ab].txt"),
+        ("ls x{a,b}", "x{a,b}"),
+        ("ls {1..3}", "{1..3}"),
+        ("./build.sh # quick", "#"),
+        ("#x", "#"),
+        ("! true", "!"),
+        ("time make", "time"),
+        ("if true", "if"),
+        ("[[ -f x ]]", "[["),
+        ("{ true", "{"),
+        ("coproc x", "coproc"),
+        ("ls ~root ~/x", "~root"),
+        ("make A=~/x", "A=~/x"),
+        ("make A=x:~", "A=x:~"),
+        ("ls ~/x", "~/x"),
+        ("~/x --flag", "~/x"),
+        ("ls ~", "~"),
+        ("$HOME/x", "$"),
+        ("ls a$b", "$"),
+        ("echo $1 $$", "$"),
     ] {
-        assert_eq!(split_command(command), Err(error), "{command}");
+        assert_eq!(
+            split_command(command),
+            Err(SplitError::NeedsShell(what.to_owned())),
+            "{command}"
+        );
         let quoted: Vec<String> = command
             .split(' ')
             .map(|word| format!("\"{word}\""))
@@ -114,7 +117,7 @@ fn double_quotes_protect_no_variable_and_single_quotes_do() {
     for variable in ["$HOME", "a$b", "$1", "$$", "$?", "$@", "$_", "$!"] {
         assert_eq!(
             split_command(&format!("echo \"{variable}\"")),
-            Err(SplitError::Variable),
+            Err(SplitError::NeedsShell("$".to_owned())),
             "{variable}"
         );
         check(&format!("echo '{variable}'"), &["echo", variable]);

@@ -69,7 +69,7 @@ fn marks_that_do_not_follow_each_other_are_refused() {
     }
     insta::assert_snapshot!(check(&block("<<<<<<< SEARCH\nold\n=======\n=======\n>>>>>>> REPLACE\n")), @r#"
     hunk-mark 5:1 "======="
-      line 5: `=======` is not the mark that has to come here; write each hunk as `<<<<<<< SEARCH`, the old lines, `=======`, the new lines, `>>>>>>> REPLACE`, each mark alone on a line; if this line is content, use longer marks in the whole block
+      line 5: `=======` is not the mark that is expected here; write each hunk as `<<<<<<< SEARCH`, the old lines, `=======`, the new lines, `>>>>>>> REPLACE`, each mark alone on a line; if this line is content, use longer marks in the whole block
     "#);
 }
 

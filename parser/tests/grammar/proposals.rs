@@ -132,11 +132,11 @@ fn edits_that_say_nothing_or_too_much_are_errors() {
     ];
     insta::assert_snapshot!(check(&proposal(&edits.join(",\n"))), @r#"
     empty-edits 2:112 "[]"
-      line 2: the `edits` of `a` are empty; give one edit at least, or the whole new content
+      line 2: the `edits` of `a` are empty; give at least one edit, or the whole new content
     empty-search 3:102 "[{\"search\":\"\",\"repla"
       line 3: an edit of `b` has no lines to search for; repeat the lines that the new ones go next to, or give the whole new content
     binary-content 4:102 "[{\"search\":\"x\",\"repl"
-      line 4: the content of `c` holds a NUL character; propose files of text only
+      line 4: the content of `c` contains a NUL character; propose files of text only
     file-too-large 5:102 "[{\"search\":\"yyyyyyyy"
       line 5: the content of `d` is too large; propose less at once
     "#);
@@ -226,11 +226,11 @@ fn missing_keys_are_errors() {
 fn duplicate_keys_are_errors() {
     insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"summary\":\"t\",\"summary\"")), @r#"
     duplicate-key 1:16 "\"summary\""
-      line 1: "summary" stands twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+      line 1: "summary" appears twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
     insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"content\"", "\"p\\u0061th\":\"t\",\"content\"")), @r#"
     duplicate-key 2:104 "\"p\\u0061th\""
-      line 2: "p\u0061th" stands twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+      line 2: "p\u0061th" appears twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
 }
 
@@ -328,11 +328,11 @@ fn a_cut_off_proposal_is_an_error() {
 fn trailing_data_is_an_error() {
     insta::assert_snapshot!(check(&(proposal(&write("a", "")) + "\n{}")), @r#"
     trailing-data 3:1 "{}"
-      line 3: there is something behind the proposal; end with the `}` of the object
+      line 3: there is text after the proposal; end with the `}` of the object
     "#);
     insta::assert_snapshot!(check(&(proposal(&write("a", "")) + " Done.")), @r#"
     trailing-data 2:120 "Done."
-      line 2: there is something behind the proposal; end with the `}` of the object
+      line 2: there is text after the proposal; end with the `}` of the object
     "#);
 }
 
@@ -340,11 +340,11 @@ fn trailing_data_is_an_error() {
 fn nan_and_infinities_are_errors() {
     insta::assert_snapshot!(check("{\"summary\":NaN}"), @r#"
     not-a-number 1:12 "NaN"
-      line 1: `NaN` is not a value of JSON; write one JSON object and nothing else
+      line 1: `NaN` is not a JSON value; write one JSON object and nothing else
     "#);
     insta::assert_snapshot!(check("{\"summary\":-Infinity}"), @r#"
     not-a-number 1:12 "-Infinity"
-      line 1: `-Infinity` is not a value of JSON; write one JSON object and nothing else
+      line 1: `-Infinity` is not a JSON value; write one JSON object and nothing else
     "#);
 }
 
@@ -352,27 +352,27 @@ fn nan_and_infinities_are_errors() {
 fn a_bad_string_is_an_error() {
     insta::assert_snapshot!(check("{\"summary\":\"a\nb\"}"), @r#"
     bad-string 1:14 "\n"
-      line 1: `\n` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\n` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
     insta::assert_snapshot!(check("{\"summary\":\"\u{1f}\"}"), @r#"
     bad-string 1:13 "\u{1f}"
-      line 1: `\u{1f}` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\u{1f}` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
     insta::assert_snapshot!(check("{\"summary\":\"\\x\"}"), @r#"
     bad-string 1:13 "\\x"
-      line 1: `\x` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\x` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
     insta::assert_snapshot!(check("{\"summary\":\"\\ud800x\"}"), @r#"
     bad-string 1:13 "\\ud800"
-      line 1: `\ud800` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\ud800` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
     insta::assert_snapshot!(check("{\"summary\":\"\\udc00\"}"), @r#"
     bad-string 1:13 "\\udc00"
-      line 1: `\udc00` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\udc00` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
     insta::assert_snapshot!(check("{\"summary\":\"\\u+123\"}"), @r#"
     bad-string 1:13 "\\u"
-      line 1: `\u` may not stand in a string; escape control characters, as in `\n`, and write surrogates in pairs
+      line 1: `\u` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
     "#);
 }
 
@@ -388,7 +388,7 @@ fn a_markdown_fence_has_its_own_error() {
 fn empty_writes_are_an_error() {
     insta::assert_snapshot!(check(&proposal("")), @r#"
     empty-writes 2:10 "[]"
-      line 2: `writes` is empty; propose one file at least
+      line 2: `writes` is empty; propose at least one file
     "#);
 }
 
@@ -417,7 +417,7 @@ fn all_faults_of_the_files_are_told_at_once() {
 fn a_content_that_is_no_text_is_an_error() {
     insta::assert_snapshot!(check(&proposal(&write("a", "x\\u0000y"))), @r#"
     binary-content 2:114 "\"x\\u0000y\""
-      line 2: the content of `a` holds a NUL character; propose files of text only
+      line 2: the content of `a` contains a NUL character; propose files of text only
     "#);
     assert!(parse(proposal(&write("a", "\\u001b\\u0007")).as_bytes(), &SMALL).is_ok());
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use code_commit_engine::{CheckpointResult, Uncommitted};
+use code_commit_engine::Uncommitted;
 use code_commit_logging::{Redactor, name_as_text, sha256_hex};
 use code_commit_repo::{Git, GitError};
 
@@ -35,34 +35,73 @@ pub(super) fn survey(
     Ok((head, uncommitted))
 }
 
-/// Commits the changes, and names the folders that were left out. A git failure is a result, not an error.
+/// A commit, and the folders that were left out of it, which are repositories.
+pub(super) struct Commit<C> {
+    pub(super) commit: C,
+    pub(super) left_out: Vec<String>,
+}
+
+impl<C> Commit<C> {
+    fn new(commit: C, left_out: &[PathBuf]) -> Self {
+        let left_out = left_out.iter().map(|folder| shown(folder)).collect();
+        Self { commit, left_out }
+    }
+}
+
+/// Commits the changes but those that are spared; none if there are no others.
 pub(super) fn checkpoint(
     repository: &Repository,
     message: &str,
     spare: &[Uncommitted],
-    redactor: &Redactor,
-) -> (CheckpointResult, Vec<String>) {
-    match commit(repository, message, spare) {
-        Ok((made, left_out)) => {
-            let result = made.map_or(CheckpointResult::Nothing, |commit| CheckpointResult::Made {
-                commit,
-            });
-            (
-                result,
-                left_out.iter().map(|folder| shown(folder)).collect(),
-            )
-        }
-        Err(error) => (failed(&error, redactor), Vec::new()),
+) -> Result<Commit<Option<String>>, GitError> {
+    let git = &repository.git;
+    let spare: BTreeMap<&str, &Option<String>> = spare
+        .iter()
+        .map(|one| (one.path.as_str(), &one.sha256))
+        .collect();
+    let is_spared = |path: &PathBuf| {
+        let now = || fingerprint(&git.folder().join(path));
+        let then = spare.get(shown(path).as_str());
+        then.is_some_and(|then| now().is_ok_and(|now| now == **then))
+    };
+    let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
+    let mut dirty = dirty(git)?;
+    dirty.files.retain(is_ours);
+    dirty.nested.retain(is_ours);
+    let commit = if dirty.files.is_empty() {
+        None
+    } else {
+        Some(git.commit_paths(&dirty.files, message, Some(IDENTITY))?)
+    };
+    Ok(Commit::new(commit, &dirty.nested))
+}
+
+/// Commits everything except nested repositories, of which git would keep only a hash. A mark commits nothing: it is
+/// another commit after the last one.
+pub(super) fn commit(
+    repository: &Repository,
+    message: &str,
+    is_mark: bool,
+) -> Result<Commit<String>, GitError> {
+    let git = &repository.git;
+    if let Some(made) = made(repository, message, is_mark)? {
+        return Ok(Commit::new(made, &[]));
     }
+    if is_mark {
+        let made = git.commit_nothing(message, Some(IDENTITY))?;
+        return Ok(Commit::new(made, &[]));
+    }
+    let mut nested = dirty(git)?.nested;
+    nested.retain(|path| !is_excluded(repository, path));
+    let exclude = repository.exclude.iter().map(Path::new);
+    let exclude: Vec<&Path> = exclude.chain(nested.iter().map(PathBuf::as_path)).collect();
+    let made = git.commit_all(&exclude, message, Some(IDENTITY))?;
+    Ok(Commit::new(made, &nested))
 }
 
 /// The current commit, if it has this message and nothing is left to commit: a run that was killed between
 /// the commit and its fact has already made it. A mark is followed by whatever it leaves out.
-pub(super) fn made(
-    repository: &Repository,
-    message: &str,
-    is_mark: bool,
-) -> Result<Option<String>, GitError> {
+fn made(repository: &Repository, message: &str, is_mark: bool) -> Result<Option<String>, GitError> {
     let git = &repository.git;
     let head = git.commit_of("HEAD")?;
     let same = git.commit_of(&format!("HEAD^{{/^{message}[[:space:]]}}"))?;
@@ -72,47 +111,14 @@ pub(super) fn made(
     if is_mark {
         return Ok(head);
     }
-    let is_left = dirty(git)?
-        .files
-        .iter()
-        .any(|path| !is_excluded(repository, path));
-    Ok(head.filter(|_| !is_left))
+    let mut files = dirty(git)?.files;
+    files.retain(|path| !is_excluded(repository, path));
+    Ok(head.filter(|_| files.is_empty()))
 }
 
-/// Marks the last commit with another one that changes nothing.
-pub(super) fn mark(
-    repository: &Repository,
-    message: &str,
-) -> Result<(String, Vec<String>), GitError> {
-    let made = repository.git.commit_nothing(message, Some(IDENTITY))?;
-    Ok((made, Vec::new()))
-}
-
-/// Commits everything except nested repositories, of which git would keep only a hash; gives the commit and
-/// those folders.
-pub(super) fn commit_all(
-    repository: &Repository,
-    message: &str,
-) -> Result<(String, Vec<String>), GitError> {
-    let mut nested = dirty(&repository.git)?.nested;
-    nested.retain(|path| !is_excluded(repository, path));
-    let exclude: Vec<&Path> = repository
-        .exclude
-        .iter()
-        .map(Path::new)
-        .chain(nested.iter().map(PathBuf::as_path))
-        .collect();
-    let made = repository
-        .git
-        .commit_all(&exclude, message, Some(IDENTITY))?;
-    Ok((made, nested.iter().map(|path| shown(path)).collect()))
-}
-
-pub(super) fn is_excluded(repository: &Repository, path: &Path) -> bool {
-    repository
-        .exclude
-        .iter()
-        .any(|folder| path.starts_with(folder))
+fn is_excluded(repository: &Repository, path: &Path) -> bool {
+    let mut exclude = repository.exclude.iter();
+    exclude.any(|folder| path.starts_with(folder))
 }
 
 /// The form used in the record.
@@ -120,10 +126,9 @@ fn shown(path: &Path) -> String {
     name_as_text(path).into_owned()
 }
 
-fn failed(error: &GitError, redactor: &Redactor) -> CheckpointResult {
-    CheckpointResult::Failed {
-        error: redactor.redact(&with_sources(error)).into_owned(),
-    }
+/// Why there is no commit, without keys.
+pub(super) fn failed(error: &GitError, redactor: &Redactor) -> String {
+    redactor.redact(&with_sources(error)).into_owned()
 }
 
 /// A message that fits on a command line and holds no terminal control sequences: an agent may write
@@ -137,42 +142,14 @@ pub(super) fn short(message: &str) -> String {
         .replace(is_no_text, "\u{fffd}")
 }
 
-/// The commit, if one was made, and the folders that were left out.
-type Made = (Option<String>, Vec<PathBuf>);
-
-fn commit(repository: &Repository, message: &str, spare: &[Uncommitted]) -> Result<Made, GitError> {
-    let git = &repository.git;
-    let spare: BTreeMap<&str, &Option<String>> = spare
-        .iter()
-        .map(|one| (one.path.as_str(), &one.sha256))
-        .collect();
-    let is_spared = |path: &PathBuf| {
-        let then = spare.get(shown(path).as_str());
-        then.is_some_and(|then| {
-            fingerprint(&git.folder().join(path)).is_ok_and(|now| now == **then)
-        })
-    };
-    let is_ours = |path: &PathBuf| !is_excluded(repository, path) && !is_spared(path);
-    let mut dirty = dirty(git)?;
-    dirty.files.retain(is_ours);
-    dirty.nested.retain(is_ours);
-    let paths = dirty.files;
-    let made = if paths.is_empty() {
-        None
-    } else {
-        Some(git.commit_paths(&paths, message, Some(IDENTITY))?)
-    };
-    Ok((made, dirty.nested))
-}
-
-pub(super) struct Dirty {
-    pub(super) files: Vec<PathBuf>,
+struct Dirty {
+    files: Vec<PathBuf>,
     /// Nested repositories that are not submodules.
     nested: Vec<PathBuf>,
 }
 
 /// Uncommitted changes below the folder of `git`, relative to it; it need not be the top of the work tree.
-pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
+fn dirty(git: &Git) -> Result<Dirty, GitError> {
     let tree = git.tree()?;
     let paths = tree.dirty_paths(git)?;
     let is_repository = |path: &PathBuf| {
@@ -191,7 +168,7 @@ pub(super) fn dirty(git: &Git) -> Result<Dirty, GitError> {
 }
 
 /// Identifies a file's content or a symlink's target; `None` if the path does not exist.
-pub(super) fn fingerprint(path: &Path) -> io::Result<Option<String>> {
+fn fingerprint(path: &Path) -> io::Result<Option<String>> {
     match code_commit_dir::open_regular(path).and_then(|file| {
         file.map(|mut file| code_commit_logging::sha256_of(&mut file))
             .transpose()
@@ -265,7 +242,7 @@ mod tests {
         assert_eq!(
             (
                 spare.len(),
-                commit(&repository, "message", &spare).unwrap().0
+                checkpoint(&repository, "message", &spare).unwrap().commit
             ),
             (2, None)
         );
@@ -277,11 +254,8 @@ mod tests {
             folder: "/secret-key-77".into(),
             source: io::ErrorKind::NotFound.into(),
         };
-        let error = "cannot start git in /[key …77]: entity not found".to_owned();
-        assert_eq!(
-            failed(&git, &Redactor::new(["secret-key-77"])),
-            CheckpointResult::Failed { error }
-        );
+        let error = failed(&git, &Redactor::new(["secret-key-77"]));
+        assert_eq!(error, "cannot start git in /[key …77]: entity not found");
     }
 
     #[test]
@@ -294,12 +268,13 @@ mod tests {
             git: Git::new(folder.path(), "git", []),
             exclude: Vec::new(),
         };
-        commit_all(&repository, "built").unwrap();
+        commit(&repository, "built", false).unwrap();
         write("later");
-        let (mark, _) = mark(&repository, "passed").unwrap();
+        let mark = commit(&repository, "passed", true).unwrap().commit;
         let files = repository.git.tree().unwrap().changed_in(&mark).unwrap();
         assert!(files.is_empty(), "{files:?}");
         assert_eq!(dirty(&repository.git).unwrap().files, [Path::new("later")]);
-        assert_eq!(made(&repository, "passed", true).unwrap(), Some(mark));
+        let again = commit(&repository, "passed", true).unwrap();
+        assert_eq!(again.commit, mark);
     }
 }

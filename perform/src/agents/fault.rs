@@ -17,7 +17,7 @@ pub enum AgentFault {
     #[error("interrupted")]
     Interrupted,
     /// The prompt holds a key: it is not sent.
-    #[error("the prompt of turn {number} holds an API key and was not sent")]
+    #[error("the prompt of turn {number} contains an API key and was not sent")]
     KeyInPrompt { number: u32 },
     /// The record could not be kept.
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub enum AgentFault {
         source: io::Error,
     },
     /// Paths that a role may not touch could not be restored.
-    #[error("cannot restore {paths}; copies of how it was are in {}", copies.display())]
+    #[error("cannot restore {paths}; copies of the old content are in {}", copies.display())]
     NotPutBack { paths: String, copies: PathBuf },
     /// What was changed in a tree could not be taken account of.
     #[error(transparent)]

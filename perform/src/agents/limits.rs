@@ -20,23 +20,23 @@ pub struct AgentLimits {
 /// Usage so far. `None` means "not reported", which is not zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentUsage {
-    cost_usd: Option<f64>,
-    tokens: Option<u64>,
+    used: Amount,
     time_ms: u64,
     /// The most that one turn has reported.
     largest: Amount,
-    /// How the last turn ended that counts as all that was left.
+    /// How the last turn ended that counts as everything that was left.
     assumed: Option<String>,
 }
 
 impl Default for AgentUsage {
     fn default() -> Self {
-        let largest = Amount::default();
         Self {
-            cost_usd: Some(0.0),
-            tokens: Some(0),
+            used: Amount {
+                cost_usd: Some(0.0),
+                tokens: Some(0),
+            },
             time_ms: 0,
-            largest,
+            largest: Amount::default(),
             assumed: None,
         }
     }
@@ -49,14 +49,10 @@ impl AgentUsage {
         for step in Steps::untimed(lines).all {
             match &step.what {
                 What::Call(call) => {
-                    let remaining = call
-                        .begun
-                        .as_ref()
-                        .map(|begun| begun.remaining)
-                        .unwrap_or_default();
-                    call.turned
-                        .iter()
-                        .for_each(|turned| used.add(turned, remaining));
+                    let remaining = call.begun.as_ref().map(|begun| begun.remaining);
+                    let remaining = remaining.unwrap_or_default();
+                    let turned = call.turned.iter();
+                    turned.for_each(|turned| used.add(turned, remaining));
                 }
                 What::Command(_) => used.add_time(step.elapsed_ms()),
                 What::Change(_) | What::Event(_) => {}
@@ -69,50 +65,34 @@ impl AgentUsage {
     /// that was cut off before counts as the largest so far or, if none has reported, as all that was left.
     pub fn add(&mut self, turned: &Turned, remaining: Amount) {
         let (mut cost, mut tokens) = (cost(turned.cost_usd), tokens(&turned.usage));
-        self.largest.cost_usd = [self.largest.cost_usd, cost]
-            .into_iter()
-            .flatten()
-            .reduce(f64::max);
+        let costs = [self.largest.cost_usd, cost].into_iter().flatten();
+        self.largest.cost_usd = costs.reduce(f64::max);
         self.largest.tokens = self.largest.tokens.max(tokens);
         if turned.end.then == TurnAdvice::Repeat {
-            let largest = self.largest;
-            cost = self
-                .at_most(cost.or(largest.cost_usd), remaining.cost_usd, turned)
-                .or(Some(0.0));
-            tokens = self
-                .at_most(tokens.or(largest.tokens), remaining.tokens, turned)
-                .or(Some(0));
+            cost = cost.or(self.largest.cost_usd);
+            tokens = tokens.or(self.largest.tokens);
+            let is_assumed = (cost.is_none() && remaining.cost_usd.is_some())
+                || (tokens.is_none() && remaining.tokens.is_some());
+            if is_assumed {
+                self.assumed = Some(turned.end.to_string());
+            }
+            cost = cost.or(remaining.cost_usd).or(Some(0.0));
+            tokens = tokens.or(remaining.tokens).or(Some(0));
         }
-        self.add_parts(cost, tokens, turned.elapsed_ms);
-    }
-
-    fn at_most<T>(&mut self, known: Option<T>, remaining: Option<T>, turned: &Turned) -> Option<T> {
-        if known.is_none() && remaining.is_some() {
-            self.assumed = Some(turned.end.to_string());
-        }
-        known.or(remaining)
+        let used = &mut self.used;
+        used.cost_usd = used.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
+        let sum = used.tokens.zip(tokens);
+        used.tokens = sum.map(|(sum, tokens)| sum.saturating_add(tokens));
+        self.add_time(turned.elapsed_ms);
     }
 
     pub(super) fn remaining(&self, limits: &AgentLimits) -> Amount {
+        let cost = limits.max_cost_usd.zip(self.used.cost_usd);
+        let tokens = limits.max_tokens.zip(self.used.tokens);
         Amount {
-            cost_usd: limits
-                .max_cost_usd
-                .zip(self.cost_usd)
-                .map(|(most, used)| (most - used).max(0.0)),
-            tokens: limits
-                .max_tokens
-                .zip(self.tokens)
-                .map(|(most, used)| most.saturating_sub(used)),
+            cost_usd: cost.map(|(most, used)| (most - used).max(0.0)),
+            tokens: tokens.map(|(most, used)| most.saturating_sub(used)),
         }
-    }
-
-    fn add_parts(&mut self, cost: Option<f64>, tokens: Option<u64>, elapsed_ms: u64) {
-        self.cost_usd = self.cost_usd.zip(cost).map(|(sum, cost)| sum + cost);
-        self.tokens = self
-            .tokens
-            .zip(tokens)
-            .map(|(sum, tokens)| sum.saturating_add(tokens));
-        self.add_time(elapsed_ms);
     }
 
     /// Counts time spent outside turns.
@@ -134,34 +114,28 @@ impl AgentUsage {
     }
 
     fn cost(&self, limits: &AgentLimits) -> Option<Cause> {
-        let most = limits.max_cost_usd?;
-        let message = match self.cost_usd {
+        let (most, assumed) = (limits.max_cost_usd?, self.assumption());
+        let message = match self.used.cost_usd {
             Some(cost) if cost < most => return None,
-            Some(cost) => {
-                format!(
-                    "the run has cost ${cost:.2}, and may cost ${most:.2}{}",
-                    self.assumption()
-                )
-            }
+            Some(cost) => format!("spent ${cost:.2} of at most ${most:.2}{assumed}"),
             None => {
-                format!("the run may cost ${most:.2}, and an agent did not say what its turn has")
+                format!(
+                    "the limit of ${most:.2} cannot be enforced: an agent did not report the cost of its turn"
+                )
             }
         };
         Some(limit(Limit::Cost, message))
     }
 
     fn tokens(&self, limits: &AgentLimits) -> Option<Cause> {
-        let most = limits.max_tokens?;
-        let message = match self.tokens {
+        let (most, assumed) = (limits.max_tokens?, self.assumption());
+        let message = match self.used.tokens {
             Some(tokens) if tokens < most => return None,
             Some(tokens) => {
-                format!(
-                    "the run has used {tokens} tokens, and may use {most}{}",
-                    self.assumption()
-                )
+                format!("used {tokens} of at most {most} tokens{assumed}")
             }
             None => format!(
-                "the run may use {most} tokens, and an agent did not say how many its turn has"
+                "the limit of {most} tokens cannot be enforced: an agent did not report the tokens of its turn"
             ),
         };
         Some(limit(Limit::Tokens, message))
@@ -169,7 +143,9 @@ impl AgentUsage {
 
     fn assumption(&self) -> String {
         let ended = self.assumed.as_ref().map(|ended| {
-            format!("; a turn that ended without figures ({ended}) counts as all that was left")
+            format!(
+                "; a turn that ended without figures ({ended}) counts as everything that was left"
+            )
         });
         ended.unwrap_or_default()
     }
@@ -177,7 +153,7 @@ impl AgentUsage {
     fn time(&self, limits: &AgentLimits) -> Option<Cause> {
         let most = limits.max_time_ms.filter(|most| self.time_ms >= *most)?;
         let (took, most) = (self.time_ms / 1000, most / 1000);
-        let message = format!("the run has taken {took} seconds, and may take {most}");
+        let message = format!("the run took {took} of at most {most} seconds");
         Some(limit(Limit::Time, message))
     }
 }
@@ -271,14 +247,14 @@ mod tests {
         }
         let two = [one.clone(), one];
         insta::assert_snapshot!([&cost, &tokens, &time].map(|of| passed(&two, of).unwrap()).join("\n"), @"
-        limit-cost: the run has cost $1.20, and may cost $1.00
-        limit-tokens: the run has used 12 tokens, and may use 10
-        limit-time: the run has taken 4 seconds, and may take 4
+        limit-cost: spent $1.20 of at most $1.00
+        limit-tokens: used 12 of at most 10 tokens
+        limit-time: the run took 4 of at most 4 seconds
         ");
         let silent = [silent];
         insta::assert_snapshot!([&cost, &tokens].map(|of| passed(&silent, of).unwrap()).join("\n"), @"
-        limit-cost: the run may cost $1.00, and an agent did not say what its turn has
-        limit-tokens: the run may use 10 tokens, and an agent did not say how many its turn has
+        limit-cost: the limit of $1.00 cannot be enforced: an agent did not report the cost of its turn
+        limit-tokens: the limit of 10 tokens cannot be enforced: an agent did not report the tokens of its turn
         ");
     }
 
@@ -334,7 +310,7 @@ mod tests {
         };
         let cut_off = || [begins(20), turned(None, None, TurnAdvice::Repeat)];
         let alone = cut_off();
-        insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: the run has used 20 tokens, and may use 20; a turn that ended without figures (answered) counts as all that was left");
+        insta::assert_snapshot!(passed(&alone, &limits).unwrap(), @"limit-tokens: used 20 of at most 20 tokens; a turn that ended without figures (answered) counts as everything that was left");
         assert_eq!(
             passed(&alone, &raised),
             None,
@@ -342,7 +318,7 @@ mod tests {
         );
         let answered = [begins(20), turned(None, Some(6), TurnAdvice::Use)];
         let once = [answered, cut_off()].concat();
-        assert_eq!(AgentUsage::of(&once).tokens, Some(12));
+        assert_eq!(AgentUsage::of(&once).used.tokens, Some(12));
         assert_eq!(passed(&once, &limits), None);
         assert!(
             passed(

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use code_commit_agent::{End, Home, Kind, Session, Spawn};
 use code_commit_engine::{
-    Amount, Denial, LimitReached, Marked, ModelUsage, Named as _, Note, Project, Turn, TurnAdvice,
-    TurnAnswer, TurnBegins, Turned, Usage,
+    AgentLoop, Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Turn,
+    TurnAdvice, TurnAnswer, TurnBegins, Turned, Usage,
 };
 use code_commit_logging::Stamp;
 use code_commit_runner::Cancel;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::listener::Listener;
 use crate::agents::role::Role;
-use crate::agents::watched::{Before, Changes};
+use crate::agents::watched::Changes;
 use crate::agents::world::{AgentWorld, Cast};
 use crate::record::Past;
 
@@ -27,6 +27,8 @@ struct Asked<'a> {
     prompt: &'a str,
     system: Option<&'a str>,
     session: Session,
+    /// What that session has used, if its CLI counts it.
+    used_before: Option<Usage>,
     choice: u32,
     /// As the loop requested it.
     request: Value,
@@ -51,7 +53,7 @@ pub fn taken(number: u32) -> String {
 }
 
 impl<C> AgentWorld<'_, C> {
-    pub(super) fn turn<P: Project>(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault>
+    pub(super) fn turn<P: AgentLoop>(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault>
     where
         C: Cast<P>,
     {
@@ -67,30 +69,22 @@ impl<C> AgentWorld<'_, C> {
         let number = u32::try_from(begun).unwrap_or(u32::MAX).saturating_add(1);
         let role = self.cast.role(turn.role).clone();
         let goes_on = self.goes_on(turn, &role, &past)?;
-        let session = match goes_on {
-            Some(session) => Session::Resume(session.to_owned()),
-            None => self.new_session(number),
-        };
         let asked = Asked {
             number,
             role: turn.role.name(),
-            prompt: if goes_on.is_some() {
-                goes_on::PROMPT
-            } else {
-                &turn.prompt
-            },
+            prompt: goes_on.map_or(&*turn.prompt, |_| goes_on::PROMPT),
             system: turn.system.as_deref(),
-            session,
+            session: match goes_on {
+                Some(session) => Session::Resume(session.to_owned()),
+                None => self.new_session(number),
+            },
+            used_before: goes_on
+                .and_then(|session| used_before(&role, turn.choice, session, &past)),
             choice: turn.choice,
             request: serde_json::to_value(turn).unwrap_or_default(),
             remaining: self.used.remaining(&self.limits),
         };
-        let used_before = used_before(&role, &asked, &past);
-        let turned = self.watched(&asked, &role, used_before.as_ref())?;
-        let turned = Turned {
-            went_on: goes_on.is_some(),
-            ..turned
-        };
+        let turned = self.watched(&asked, &role)?;
         if turned.end.is_ok() {
             self.waited = Duration::ZERO;
         }
@@ -102,20 +96,12 @@ impl<C> AgentWorld<'_, C> {
         let Some(stem) = self.session.as_deref() else {
             return Session::None;
         };
-        let stem = stem
-            .len()
-            .checked_sub(4)
-            .and_then(|end| stem.get(..end))
-            .unwrap_or_default();
+        let end = stem.len().saturating_sub(4);
+        let stem = stem.get(..end).unwrap_or_default();
         Session::New(format!("{stem}{:04x}", number % 0x1_0000))
     }
 
-    fn watched(
-        &mut self,
-        asked: &Asked<'_>,
-        role: &Role,
-        used_before: Option<&code_commit_agent::ModelUsage>,
-    ) -> Result<Turned, AgentFault> {
+    fn watched(&mut self, asked: &Asked<'_>, role: &Role) -> Result<Turned, AgentFault> {
         let whole = [asked.system.unwrap_or_default(), asked.prompt].concat();
         if self.record.folder().redactor().finds_key(&whole) {
             return Err(AgentFault::KeyInPrompt {
@@ -123,7 +109,7 @@ impl<C> AgentWorld<'_, C> {
             });
         }
         let prompt = self.store(&asked.file("query.txt"), asked.prompt)?;
-        self.record.note(&Note::TurnBegins(TurnBegins {
+        self.record.note(&Line::TurnBegins(TurnBegins {
             number: asked.number,
             role: asked.role.to_owned(),
             prompt: prompt.stored,
@@ -132,15 +118,12 @@ impl<C> AgentWorld<'_, C> {
             remaining: asked.remaining,
         }))?;
         let folder = self.record.folder().path().to_owned();
-        let mut copies = std::mem::take(&mut self.copies);
-        let name = format!("the {} agent", asked.role);
-        let who = (&*name, taken(asked.number));
-        let (before, warning) = Before::take(&role.watched, who, &folder, &mut copies)?;
+        let (who, left) = (format!("the {} agent", asked.role), taken(asked.number));
+        let warning = self.copies.open(&role.watched, &who, left, &folder)?;
         warning.map_or(Ok(()), |warning| self.record.warn(warning))?;
-        let ran = self.run(asked, role, used_before);
+        let ran = self.run(asked, role);
         // Also if the turn's output could not be read to the end: the agent has worked.
-        let changes = before.compare()?;
-        self.copies = copies;
+        let changes = self.copies.close()?;
         for warning in &changes.warnings {
             self.record.warn(warning.clone())?;
         }
@@ -154,7 +137,6 @@ impl<C> AgentWorld<'_, C> {
         &mut self,
         asked: &Asked<'_>,
         role: &Role,
-        used_before: Option<&code_commit_agent::ModelUsage>,
     ) -> Result<(code_commit_agent::Outcome, Vec<Marked>), AgentFault> {
         let name = asked.role;
         let guard = |source| AgentFault::Guard {
@@ -168,7 +150,6 @@ impl<C> AgentWorld<'_, C> {
         let enough = Cancel::new().map_err(guard)?;
         let worker = role.worker(asked.choice);
         let spawn = Spawn {
-            used_before,
             enough: Some(enough.clone()),
             ..spawn(role, asked)
         };
@@ -218,32 +199,30 @@ impl<C> AgentWorld<'_, C> {
         // The agent itself may also have ended the turn, with a marker.
         let was_cut_off = outcome.end == End::Interrupted && self.cancel.is_set();
         // A turn that will be repeated has no markers yet.
-        let markers = if was_cut_off { Vec::new() } else { markers };
+        let markers = markers.into_iter().filter(|_| !was_cut_off);
+        let markers = markers.map(|one| Marked {
+            content: redact(&one.content),
+            ..one
+        });
+        let usage = outcome.usage.into_iter().map(|one| ModelUsage {
+            model: redact(&one.model),
+            ..one
+        });
         let mut turned = Turned {
             number: asked.number,
             role: asked.role.to_owned(),
             // A CLI may echo its environment in an error.
             end: turn_end(&outcome.end.map_message(|text| redact(&text)), was_cut_off),
             answer,
-            markers: markers
-                .into_iter()
-                .map(|one| Marked {
-                    content: redact(&one.content),
-                    ..one
-                })
-                .collect(),
+            markers: markers.collect(),
             session: outcome.session.as_deref().map(redact),
-            usage: outcome
-                .usage
-                .into_iter()
-                .map(|one| usage(redact(&one.model), &one))
-                .collect(),
+            usage: usage.collect(),
             cost_usd: outcome.cost_usd,
             denials: outcome.denials.into_iter().map(denial).collect(),
             changed: redact_all(changes.allowed),
             gone: redact_all(changes.gone),
             put_back: redact_all(changes.put_back),
-            went_on: false,
+            went_on: matches!(asked.session, Session::Resume(_)),
             elapsed_ms: outcome.elapsed_ms,
             at: Stamp::now().rfc3339(),
         };
@@ -255,52 +234,16 @@ impl<C> AgentWorld<'_, C> {
     }
 }
 
-fn usage(model: String, used: &code_commit_agent::ModelUsage) -> ModelUsage {
-    let usage = Usage {
-        input_tokens: used.input_tokens,
-        cache_read_tokens: used.cache_read_tokens,
-        cache_write_tokens: used.cache_write_tokens,
-        output_tokens: used.output_tokens,
-        reasoning_tokens: used.reasoning_tokens,
-        tier: None,
-    };
-    ModelUsage {
-        model,
-        usage,
-        cost_usd: used.cost_usd,
-    }
-}
-
 /// Usage of the continued session so far, from the journal. Only Codex reports totals over all turns.
-fn used_before(
-    role: &Role,
-    asked: &Asked<'_>,
-    past: &Past,
-) -> Option<code_commit_agent::ModelUsage> {
-    let Session::Resume(session) = &asked.session else {
-        return None;
-    };
-    if role.worker(asked.choice).cli.kind != Kind::Codex {
-        return None;
-    }
+fn used_before(role: &Role, choice: u32, session: &str, past: &Past) -> Option<Usage> {
+    let is_of_session = |turned: &Turned| turned.session.as_deref() == Some(session);
     let mut sum = Usage::default();
     for call in past.steps().calls() {
-        if call
-            .turned
-            .as_ref()
-            .is_some_and(|turned| turned.session.as_ref() == Some(session))
-        {
+        if call.turned.as_ref().is_some_and(is_of_session) {
             sum += call.tokens();
         }
     }
-    Some(code_commit_agent::ModelUsage {
-        input_tokens: sum.input_tokens,
-        cache_read_tokens: sum.cache_read_tokens,
-        cache_write_tokens: sum.cache_write_tokens,
-        output_tokens: sum.output_tokens,
-        reasoning_tokens: sum.reasoning_tokens,
-        ..code_commit_agent::ModelUsage::default()
-    })
+    (role.worker(choice).cli.kind == Kind::Codex).then_some(sum)
 }
 
 fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
@@ -309,6 +252,7 @@ fn spawn<'r>(role: &'r Role, asked: &Asked<'r>) -> Spawn<'r> {
     Spawn {
         system_prompt: asked.system,
         session: asked.session.clone(),
+        used_before: asked.used_before,
         model: worker.model.as_deref(),
         permissions: role.permissions,
         env: role.env.clone(),

@@ -3,34 +3,66 @@
 use std::path::{Path, PathBuf};
 
 use code_commit_changes::{ChangeEngine, IsOver, Scope, Turned};
+use code_commit_engine::Problem;
 use code_commit_guard::{Guard, Policy};
 use code_commit_logging::name_as_text;
 
-use crate::agents::fault::AgentFault;
+use crate::agents::fault::{AgentFault, fault};
 use crate::agents::role::Watched;
 
 /// The copies of one executor, removed with it unless something is still to be put back.
 #[derive(Debug, Default)]
 pub struct Copies {
     run: PathBuf,
-    engine: Option<ChangeEngine>,
+    tree: Option<Tree>,
+}
+
+/// A tree that a role works in, or has worked in.
+#[derive(Debug)]
+struct Tree {
+    guard: Guard,
+    engine: ChangeEngine,
 }
 
 impl Drop for Copies {
     fn drop(&mut self) {
-        if let Some(engine) = self.engine.as_mut().filter(|engine| !engine.is_open()) {
+        if let Some(Tree { engine, .. }) = self.tree.as_mut().filter(|tree| !tree.engine.is_open())
+        {
             // Leftovers are harmless: the next run in this folder removes them.
             let _ = engine.end(&self.run);
         }
     }
 }
 
-/// A tree while a role works in it.
-#[derive(Debug)]
-pub(super) struct Before<'c> {
-    guard: Guard,
-    run: PathBuf,
-    copies: &'c mut Copies,
+impl Copies {
+    /// Looks at the tree before the turn of `who`. What is taken out of it goes to a folder of the name `left` in the
+    /// backup of the run. Gives a warning.
+    pub(super) fn open(
+        &mut self,
+        watched: &Watched,
+        who: &str,
+        left: String,
+        run: &Path,
+    ) -> Result<Option<Problem>, AgentFault> {
+        let guard = watched.guard()?;
+        let mut engine = watched.engine(who, left);
+        if let Some(earlier) = self.tree.take() {
+            engine = engine.after(earlier.engine);
+        }
+        let warning = engine.open(&guard, run).map_err(AgentFault::Changes)?;
+        (self.run, self.tree) = (run.to_owned(), Some(Tree { guard, engine }));
+        Ok(warning)
+    }
+
+    /// What the role may not touch is put back. If that fails, the copies stay.
+    pub(super) fn close(&mut self) -> Result<Changes, AgentFault> {
+        let Some(Tree { guard, engine }) = &mut self.tree else {
+            return Ok(Changes::default());
+        };
+        let turned = engine.close_turn(guard, &self.run);
+        let turned = turned.map_err(|error| AgentFault::not_put_back(error, &self.run))?;
+        Ok(changes(turned, guard))
+    }
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -40,7 +72,7 @@ pub(super) struct Changes {
     pub(super) gone: Vec<String>,
     pub(super) put_back: Vec<String>,
     /// For the user.
-    pub(super) warnings: Vec<code_commit_engine::Problem>,
+    pub(super) warnings: Vec<Problem>,
 }
 
 impl Watched {
@@ -63,21 +95,17 @@ impl Watched {
     }
 
     fn engine(&self, who: &str, left: String) -> ChangeEngine {
-        let (own, names): (Vec<_>, Vec<_>) = self
+        let (own, names): (Vec<String>, Vec<String>) = self
             .skip
             .iter()
             .cloned()
             .partition(|skipped| skipped.contains('/'));
-        let own = own
-            .iter()
-            .map(|path| path.trim_start_matches('/').into())
-            .collect();
-        let names = names.into_iter().filter(|name| name != ".git").collect();
+        let own = own.iter().map(|path| path.trim_start_matches('/').into());
         let engine = ChangeEngine::new(Scope {
             who: who.to_owned().into(),
             may_change: self.policy(),
-            own,
-            skipped_names: names,
+            own: own.collect(),
+            skipped_names: names.into_iter().filter(|name| name != ".git").collect(),
             left: Some(left),
             ..Scope::default()
         });
@@ -88,40 +116,8 @@ impl Watched {
     }
 
     fn guard(&self) -> Result<Guard, AgentFault> {
-        Guard::open(&self.root, Policy::new()).map_err(|error| {
-            crate::agents::fault::fault("look at", &self.root)(std::io::Error::other(error))
-        })
-    }
-}
-
-impl<'c> Before<'c> {
-    /// Looks at the tree before the turn of `who`. What is taken out of it goes to a folder of the name `left` in the
-    /// backup of the run. Also gives a warning.
-    pub(super) fn take(
-        watched: &Watched,
-        (who, left): (&str, String),
-        run: &Path,
-        copies: &'c mut Copies,
-    ) -> Result<(Self, Option<code_commit_engine::Problem>), AgentFault> {
-        let guard = watched.guard()?;
-        let mut engine = watched.engine(who, left);
-        if let Some(earlier) = copies.engine.take() {
-            engine = engine.after(earlier);
-        }
-        let warning = engine.open(&guard, run).map_err(AgentFault::Changes)?;
-        (copies.run, copies.engine) = (run.to_owned(), Some(engine));
-        let run = run.to_owned();
-        Ok((Self { guard, run, copies }, warning))
-    }
-
-    /// What the role may not touch is put back. If that fails, the copies stay.
-    pub(super) fn compare(self) -> Result<Changes, AgentFault> {
-        let Some(engine) = &mut self.copies.engine else {
-            return Ok(Changes::default());
-        };
-        let turned = engine.close_turn(&self.guard, &self.run);
-        let turned = turned.map_err(|error| AgentFault::not_put_back(error, &self.run))?;
-        Ok(changes(turned, &self.guard))
+        Guard::open(&self.root, Policy::new())
+            .map_err(|error| fault("look at", &self.root)(std::io::Error::other(error)))
     }
 }
 
@@ -157,9 +153,9 @@ pub fn watch_over<T>(
     work: impl FnOnce() -> T,
 ) -> Result<(T, Vec<String>), AgentFault> {
     let mut copies = Copies::default();
-    let (before, _) = Before::take(watched, ("the agent", left.to_owned()), run, &mut copies)?;
+    copies.open(watched, "the agent", left.to_owned(), run)?;
     let result = work();
-    Ok((result, before.compare()?.put_back))
+    Ok((result, copies.close()?.put_back))
 }
 
 /// Restores what a turn that was cut off may not have changed; gives the paths. The copies stay.

@@ -6,21 +6,21 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use code_commit_changes::{BACKUP, put_back_warning};
 use code_commit_engine::{
-    Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll, CommitAnswer,
-    Committed, Digest, Identified, Identify, List, Listed, Live, Named as _, Note, Outcome,
-    Problem, Project, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
+    AgentLoop, Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll,
+    CommitAnswer, Committed, Digest, Identified, Identify, Line, List, Listed, Live, Named as _,
+    Outcome, Problem, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
     Waited, World,
 };
 use code_commit_logging::{Stamp, name_as_text};
 use code_commit_names::ours::STATE;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
-use crate::agents::checkpoint::{self, commit_all, made, mark};
+use crate::agents::checkpoint::{self, Commit, checkpoint, commit, failed};
 use crate::agents::fault::{AgentFault, fault};
 use crate::agents::limits::{AgentLimits, AgentUsage};
 use crate::agents::listing;
 use crate::agents::role::{AgentWatch, Guarded, Repository, Role, Watched};
-use crate::agents::watched::{Before, Copies};
+use crate::agents::watched::Copies;
 use crate::ask::flag_value;
 use crate::identity::{HoldsNow, identity};
 use crate::record::{Record, store};
@@ -32,7 +32,7 @@ mod files;
 const LONGEST_WAIT: Duration = Duration::from_hours(8 * 24);
 
 /// Maps a project's roles, places and repositories to real ones.
-pub trait Cast<P: Project> {
+pub trait Cast<P: AgentLoop> {
     /// Which agent a role is, and what it can reach.
     fn role(&self, role: P::Role) -> &Role;
     /// Where a place is.
@@ -78,13 +78,11 @@ pub struct ShellSettings {
 impl ShellSettings {
     /// A command may touch what its sandbox allows, but leaves nothing that git would start.
     fn watched(&self) -> Watched {
+        let mut skip = [".git", STATE].map(str::to_owned).to_vec();
+        skip.extend(self.hidden.iter().cloned());
         Watched {
             root: self.cwd.clone(),
-            skip: [".git", STATE]
-                .map(str::to_owned)
-                .into_iter()
-                .chain(self.hidden.iter().cloned())
-                .collect(),
+            skip,
             ..Watched::default()
         }
     }
@@ -138,31 +136,23 @@ impl<C> World for AgentWorld<'_, C> {
 
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
         let holds_for = (self.holds_for)(outcome, code_commit_dir::NEVER);
-        Ok(self.record.note(&Note::Ended {
-            outcome: outcome.clone(),
-            holds_for,
-        })?)
+        let outcome = outcome.clone();
+        Ok(self.record.note(&Line::Ended { outcome, holds_for })?)
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
     /// The list of what a role can see is also a separate file in the run folder.
     fn perform(&mut self, List { role }: &List<P>) -> Result<Listed, AgentFault> {
         self.begin()?;
         let watched = &self.cast.role(*role).watched;
         let mut lines = Vec::new();
-        let shown = [(".".to_owned(), watched.root.clone())]
-            .into_iter()
-            .chain(watched.shown.iter().cloned());
-        for (name, root) in shown {
-            let files = listing::files(watched, &root).map_err(fault("list", &root))?;
-            let prefix = if name == "." {
-                String::new()
-            } else {
-                format!("{name}/")
-            };
+        let own = [(String::new(), watched.root.clone())];
+        for (name, root) in own.iter().chain(&watched.shown) {
+            let prefix = if name.is_empty() { "" } else { "/" };
+            let files = listing::files(watched, root).map_err(fault("list", root))?;
             let paths = files.iter().map(|path| name_as_text(path));
-            lines.extend(paths.map(|path| format!("{prefix}{path}\n")));
+            lines.extend(paths.map(|path| format!("{name}{prefix}{path}\n")));
         }
         let list = self.store(&format!("map-{}.txt", role.name()), &lines.concat())?;
         Ok(Listed {
@@ -173,7 +163,7 @@ impl<P: Project, C: Cast<P>> Live<List<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Turn<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, turn: &Turn<P>) -> Result<TurnAnswer, AgentFault> {
         self.begin()?;
         self.turn(turn)
@@ -185,13 +175,10 @@ impl<C> Live<Shell> for AgentWorld<'_, C> {
         self.begin()?;
         let watched = self.shell.watched();
         let folder = self.record.folder().path().to_owned();
-        let mut copies = std::mem::take(&mut self.copies);
         let left = format!("left-by-{name}");
-        let who = (&**name, left.clone());
-        let (before, _) = Before::take(&watched, who, &folder, &mut copies)?;
+        self.copies.open(&watched, name, left.clone(), &folder)?;
         let ran = self.shell(name, line);
-        let changes = before.compare()?;
-        self.copies = copies;
+        let changes = self.copies.close()?;
         let left = folder.join(BACKUP).join(left);
         let warning = put_back_warning(name, &changes.put_back, Some(&left));
         for problem in warning.into_iter().chain(changes.warnings) {
@@ -203,7 +190,7 @@ impl<C> Live<Shell> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &CommitAll<P>) -> Result<CommitAnswer, AgentFault> {
         self.begin()?;
         let CommitAll {
@@ -212,25 +199,17 @@ impl<P: Project, C: Cast<P>> Live<CommitAll<P>> for AgentWorld<'_, C> {
             is_mark,
         } = request;
         let repository = self.cast.repository(*name);
-        let committed = match made(repository, message, *is_mark) {
-            Ok(Some(commit)) => Ok((commit, Vec::new())),
-            Ok(None) if *is_mark => mark(repository, message),
-            Ok(None) => commit_all(repository, message),
-            Err(error) => Err(error),
-        };
-        let (commit, left_out) = committed.map_err(AgentFault::Commit)?;
-        left_out
-            .iter()
-            .for_each(|folder| self.watch.left_out(name.name(), folder));
+        let made = commit(repository, message, *is_mark).map_err(AgentFault::Commit)?;
+        self.tell_left_out(name.name(), &made.left_out);
         Ok(CommitAnswer::Committed(Committed {
             repository: Some(name.name().to_owned()),
             message: Some(message.clone()),
-            commit: Some(commit),
+            commit: Some(made.commit),
         }))
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Survey { repository }: &Survey<P>) -> Result<Surveyed, AgentFault> {
         self.begin()?;
         let (head, uncommitted) = checkpoint::survey(self.cast.repository(*repository))?;
@@ -242,7 +221,7 @@ impl<P: Project, C: Cast<P>> Live<Survey<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, request: &Checkpoint<P>) -> Result<Checkpointed, AgentFault> {
         self.begin()?;
         let Checkpoint {
@@ -252,14 +231,18 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
         } = request;
         let redactor = self.record.folder().redactor();
         let message = checkpoint::short(&redactor.redact(message));
-        let (mut checkpoint, left_out) =
-            checkpoint::checkpoint(self.cast.repository(*name), &message, spare, redactor);
-        if let CheckpointResult::Failed { error } = &mut checkpoint {
-            *error = self.record.short(error);
-        }
-        left_out
-            .iter()
-            .for_each(|folder| self.watch.left_out(name.name(), folder));
+        // A git failure is a result, not an error.
+        let checkpoint = match checkpoint(self.cast.repository(*name), &message, spare) {
+            Ok(Commit { commit, left_out }) => {
+                self.tell_left_out(name.name(), &left_out);
+                commit.map_or(CheckpointResult::Nothing, |commit| CheckpointResult::Made {
+                    commit,
+                })
+            }
+            Err(error) => CheckpointResult::Failed {
+                error: self.record.short(&failed(&error, redactor)),
+            },
+        };
         Ok(Checkpointed {
             repository: name.name().to_owned(),
             message,
@@ -268,7 +251,7 @@ impl<P: Project, C: Cast<P>> Live<Checkpoint<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Identify { place }: &Identify<P>) -> Result<Identified, AgentFault> {
         self.begin()?;
         let folder = self.cast.folder(*place);
@@ -316,7 +299,7 @@ impl<C> Live<Wait> for AgentWorld<'_, C> {
         let is_too_long = self.waited > self.patience;
         let message = if is_too_long {
             format!(
-                "the agent {why}; come again at {time}, or let the run wait with --wait {}",
+                "the agent {why}; try again at {time}, or let the run wait with --wait {}",
                 flag_value(self.waited)
             )
         } else {
@@ -353,6 +336,12 @@ impl<C> AgentWorld<'_, C> {
             return Err(AgentFault::Interrupted);
         }
         self.watch.before_request()
+    }
+
+    fn tell_left_out(&mut self, repository: &str, folders: &[String]) {
+        for folder in folders {
+            self.watch.left_out(repository, folder);
+        }
     }
 
     /// Stores a text in the run folder under a new name, since the journal names each text by its hash.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use code_commit_engine::{Attempted, Note};
+use code_commit_engine::{Attempted, Line};
 use code_commit_llm::{Attempt, ModelId, Progress, Waited, Watch};
 use code_commit_runner::Cancel;
 
@@ -98,7 +98,7 @@ impl Watch for Call<'_> {
         // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
-            let note = Note::Attempted(Attempted {
+            let note = Line::Attempted(Attempted {
                 round: self.round,
                 attempt: attempt.clone(),
             });

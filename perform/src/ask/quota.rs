@@ -104,7 +104,7 @@ impl Reset {
         let wait = flag_value(self.left());
         Cause {
             remedy: Some(format!(
-                "come again at {time}, or let the run wait with --wait {wait}"
+                "try again at {time}, or let the run wait with --wait {wait}"
             )),
             ..cause
         }

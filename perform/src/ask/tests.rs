@@ -182,7 +182,7 @@ fn a_quota_that_is_reset_too_late_ends_the_call_with_the_time_if_the_service_nam
         };
         let remedy = cause.remedy.unwrap();
         assert_eq!(
-            remedy.starts_with("come again at 20"),
+            remedy.starts_with("try again at 20"),
             named.is_some(),
             "{remedy}"
         );

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use code_commit_engine::Reply;
 use code_commit_llm::Scripted;
 use code_commit_logging::{Redactor, RunFolder};
-use code_commit_runner::{Confinement, Env, Limits};
 
 use super::*;
 use crate::Silent;
@@ -14,26 +13,11 @@ fn kept(replies: &[(u32, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let said_log = folder.path().join("said.txt");
     let run = RunFolder::create(folder.path(), "run", Redactor::default()).unwrap();
+    let record = Record::begin(run, Silent).unwrap();
+    let nobody = std::rc::Rc::new(Scripted::new(Vec::new()));
     let mut world = CommitWorld {
-        record: Record::begin(run, Silent).unwrap(),
-        rules: rules(folder.path()),
-        model: std::rc::Rc::new(Scripted::new(Vec::new())),
-        asking: Asking::default(),
-        build: BuildCommand {
-            argv: Vec::new(),
-            env: Env::default(),
-            timeout: None,
-            limits: Limits::default(),
-            confinement: Confinement::off(),
-            sealed: Vec::new(),
-        },
-        account: ChangeEngine::default(),
-        codebase: "".into(),
-        layout: Layout::NumberFirst,
         said_log: Some(said_log.clone()),
-        commits: None,
-        holds_for: Box::new(|_, _| code_commit_engine::HoldsFor::default()),
-        cancel: Cancel::new().unwrap(),
+        ..CommitWorld::new(record, rules(folder.path()), nobody, Cancel::new().unwrap())
     };
     for (round, reply) in replies {
         world
@@ -41,6 +25,7 @@ fn kept(replies: &[(u32, &str)]) -> String {
                 round: *round,
                 reply: Reply::of_text(reply),
                 seen: BTreeMap::new(),
+                need_bytes: 0,
             })
             .unwrap();
     }

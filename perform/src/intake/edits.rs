@@ -41,13 +41,15 @@ pub enum Shown<'s> {
         codebase: &'s str,
         /// Files that the run has changed, each with the hash of the content that was shown last, if any.
         seen: &'s BTreeMap<String, Option<String>>,
+        /// Bytes of the files that the reply may ask for.
+        need_bytes: u64,
     },
 }
 
 impl Shown<'_> {
     /// Whether a file is as it was shown; `None` if it was not shown.
     fn is_current(self, path: &str, content: &str) -> Option<bool> {
-        let Self::Prompts { codebase, seen } = self else {
+        let Self::Prompts { codebase, seen, .. } = self else {
             return Some(true);
         };
         if let Some(hash) = seen.get(path) {
@@ -62,7 +64,7 @@ impl Shown<'_> {
 
     /// Whether the reader knows of a file at most its name or its outline. A roll-up of a script does not say what it shows.
     fn hides(self, path: &Admitted) -> bool {
-        let Self::Prompts { codebase, seen } = self else {
+        let Self::Prompts { codebase, seen, .. } = self else {
             return false;
         };
         let is_told = path.before().is_some() && !seen.contains_key(path.path());
@@ -93,7 +95,8 @@ impl Default for Quotes {
 /// Why there are too many hunks in a reply, if there are.
 pub(super) fn too_many(hunks: usize) -> Option<Problem> {
     let message = format!(
-        "The reply has {hunks} hunks, and {MOST_HUNKS} are the most; give the whole content of files that change in many places."
+        "The reply has {hunks} hunks, more than the {MOST_HUNKS} allowed; give the whole content of \
+             files that change in many places."
     );
     (hunks > MOST_HUNKS).then(|| Problem::new("edit-too-many", message))
 }
@@ -171,7 +174,7 @@ impl Misfits {
         let text = text.ok().filter(|text| rollup::may_show(path.path(), text));
         let remedy = match text {
             None if is_edit => return false,
-            None => ", so it may not be replaced; leave it as it is.",
+            None => ", so it may not be replaced; leave it unchanged.",
             Some(_) => "; all of it follows: give its change again.",
         };
         let what = format!(" was not shown whole{remedy}");
@@ -245,7 +248,7 @@ pub(super) fn content(
         (Some(true), Ok(old)) => old,
         (Some(false), Ok(_)) => {
             let what =
-                " is not as you were shown it, because it was changed since; leave it as it is.";
+                " is not as you were shown it, because it was changed since; leave it unchanged.";
             return Err(vec![problem(
                 code_commit_guard::Code::StaleBase.as_str(),
                 path,
@@ -276,7 +279,7 @@ pub(super) fn content(
 fn omitted(path: &Admitted, old: &str, (index, hunk): (usize, &Hunk<'_>)) -> Option<Problem> {
     let found = habits::placeholders(old, hunk.replace).into_iter().next()?;
     let what = format!(
-        ", hunk {}: its new lines hold \"{}\" in place of code; write the lines themselves, or two hunks.",
+        ", hunk {}: its new lines have \"{}\" instead of code; write the lines themselves, or two hunks.",
         index + 1,
         found.text.chars().take(MOST_CHARS).collect::<String>()
     );

@@ -265,7 +265,7 @@ fn unseen(
         .zip(touched)
         .filter_map(move |(FileWrite { change, .. }, path)| {
             if in_part.contains(path) {
-                let why = "was shown in part only, so it may not be replaced; leave it as it is.";
+                let why = "was shown in part only, so it may not be replaced; leave it unchanged.";
                 return Some(problem(edits::IN_PART, path, format!("`{path}` {why}")));
             }
             let is_edited = matches!(change, Change::Edits(_));

@@ -78,7 +78,7 @@ fn text(content: &[u8]) -> Option<&str> {
 
 fn not_text(path: &str) -> Problem {
     let message = format!(
-        "`{path}` was not UTF-8 text, so that no roll-up shows it, and is replaced by text; code-commit undo gives it back."
+        "`{path}` was not UTF-8 text, so no roll-up shows it; it is replaced by text, and code-commit undo restores it."
     );
     problem("not-text", path, message)
 }
@@ -97,7 +97,7 @@ fn encoding(old: &[u8], new: &[u8], path: &str) -> Vec<Problem> {
         problem(
             "byte-order-mark",
             path,
-            format!("`{path}` began with a byte order mark, which is gone."),
+            format!("`{path}` lost the byte order mark that it began with."),
         )
     });
     line_ends.into_iter().chain(mark).collect()

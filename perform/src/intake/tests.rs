@@ -35,7 +35,7 @@ fn a_model_is_told_of_many_problems_and_how_many_more_there_are() {
         (5000, 1 + MOST_TOLD + 1)
     );
     assert!(
-        report.ends_with("- problem 199\n- and 4800 more of the kind.\n"),
+        report.ends_with("- problem 199\n- and 4800 more of this kind.\n"),
         "{report}"
     );
 }
@@ -304,6 +304,7 @@ fn only_a_file_that_the_model_was_shown_is_edited_and_nothing_is_told_of_others(
     let shown = Shown::Prompts {
         codebase: &code,
         seen: &seen,
+        need_bytes: 0,
     };
     for (path, search) in [
         ("server.pem", "secret\n"),
@@ -338,6 +339,7 @@ fn the_whole_content_of_a_file_that_was_only_listed_is_refused_and_the_next_prom
         let shown = Shown::Prompts {
             codebase,
             seen: &seen,
+            need_bytes: 0,
         };
         rules
             .take_in(&answer(reply, &Finish::Complete), shown, &undo)
@@ -354,7 +356,7 @@ fn the_whole_content_of_a_file_that_was_only_listed_is_refused_and_the_next_prom
         ),
         (
             "^^^server.pem\n^^^end\n",
-            "`server.pem` was not shown whole, so it may not be replaced; leave it as it is.",
+            "`server.pem` was not shown whole, so it may not be replaced; leave it unchanged.",
         ),
     ] {
         let Intake::Rejected {
@@ -399,6 +401,7 @@ fn a_file_is_edited_only_as_the_model_was_shown_it_last() {
         let shown = Shown::Prompts {
             codebase: &code,
             seen: &seen,
+            need_bytes: 0,
         };
         let taken = edited(&rules, &edit("a.rs", "two\n", "2\n"), shown);
         let _ = std::fs::remove_dir_all(top.path().join("undo"));
@@ -436,6 +439,33 @@ fn what_a_killed_run_has_made_of_a_file_is_told_whatever_became_of_it_since() {
         broken,
         Err(Fault::Undo(code_commit_apply::UndoError::Damaged { .. }))
     ));
+}
+
+#[test]
+fn a_reply_may_ask_for_files_of_the_list_and_for_no_others() {
+    let top = tempfile::tempdir().unwrap();
+    let rules = rules(top.path());
+    for (path, text) in [
+        ("long.rs", "long\n"),
+        ("b.rs", "b\n"),
+        ("server.pem", "secret\n"),
+    ] {
+        write(&rules, path, text.as_bytes());
+    }
+    let code = code_of("a.rs", OLD)
+        + "--- FILE LIST: these files exist, too, and are not shown ---\n  long.rs  5 bytes\n  server.pem  7 bytes\n";
+    let shown = Shown::Prompts {
+        codebase: &code,
+        seen: &BTreeMap::new(),
+        need_bytes: 100,
+    };
+    let reply = "^^^need long.rs\n^^^need b.rs\n^^^need server.pem\n";
+    let undo = top.path().join("undo");
+    let taken = rules.take_in(&answer(reply, &Finish::Complete), shown, &undo);
+    let Intake::Rejected { shown, .. } = taken.unwrap() else {
+        panic!("nothing is written");
+    };
+    assert_eq!(shown, [("long.rs".to_owned(), "long\n".to_owned())]);
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Baseline {
             code: "commit".to_owned(),
             path: None,
             line: None,
-            message: format!("the commit {made} was made while the run was under way; it is not checked out any more, git show {made} has it"),
+            message: format!("the commit {made} was made while the run was under way; it is no longer checked out; git show {made} shows it"),
         });
         Ok(warning.into_iter().collect())
     }

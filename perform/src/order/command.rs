@@ -4,15 +4,11 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::time::Duration;
 
 use code_commit_changes::ChangeEngine;
 use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
-use code_commit_runner::{
-    Cancel, Command, Confinement, Ended, Env, Limits, Output, Stream, Streams,
-};
+use code_commit_runner::{Cancel, Command, Ended, Output, Stream, Streams};
 
 use code_commit_engine::{Ran, Tail};
 
@@ -20,27 +16,12 @@ use crate::Event;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
-use crate::trial::{Broken, overlay, tell_about};
+use crate::trial::{Broken, CommandSettings};
 
 /// Last lines of a stream that go to the record (S2 §6.4).
 const KEPT_LINES: usize = 200;
 /// Characters at most.
 const KEPT_CHARS: usize = 8000;
-
-/// How commands are run.
-#[derive(Debug, Clone)]
-pub struct CommandSettings {
-    /// Their complete environment.
-    pub env: Env,
-    /// Time limit of each; what is left of the run's time if that is less.
-    pub timeout: Duration,
-    /// Output limits of each.
-    pub limits: Limits,
-    /// What they can see and touch.
-    pub confinement: Confinement,
-    /// What they may not change, relative to the root; restored if one does.
-    pub sealed: Vec<PathBuf>,
-}
 
 /// The last 200 lines of a text, or its last 8,000 characters where those are fewer.
 fn last_part(text: &str) -> &str {
@@ -93,13 +74,7 @@ impl Run<'_> {
         sinks
             .close(note.as_deref())
             .map_err(|source| record.folder().error("write", log, source))?;
-        tell_about(
-            "command",
-            &output,
-            &settings.confinement,
-            &settings.env,
-            record,
-        )?;
+        settings.tell_about("command", &output, record)?;
         let apart = output.apart.unwrap_or_default();
         let tail = |file: &str, text: String| {
             let text = record
@@ -136,10 +111,7 @@ impl Run<'_> {
             ..
         } = self;
         let command = Command {
-            deadline: [settings.timeout]
-                .into_iter()
-                .chain(spending.time_left())
-                .min(),
+            deadline: settings.deadline(spending),
             limits: settings.limits,
             streams: Streams::Apart,
             ..Command::new(
@@ -148,8 +120,7 @@ impl Run<'_> {
                 settings.env.clone(),
             )
         };
-        let mut confinement = settings.confinement.clone();
-        confinement.access.view = overlay(account)?;
+        let confinement = settings.confined(account)?;
         let redactor = record.folder().redactor().with_tokens();
         let record = RefCell::new(record);
         // One for each stream: a key may be split across writes.
@@ -186,11 +157,11 @@ impl Run<'_> {
         match output.ended {
             Ended::Exited(_) => None,
             Ended::TimedOut if spending.out_of_time().is_some() => {
-                Some("stopped: the time of the whole run is over".to_owned())
+                Some("stopped: the whole run has reached its time limit".to_owned())
             }
             Ended::TimedOut => Some(format!(
                 "stopped after {} s, the limit for one command",
-                settings.timeout.as_secs()
+                settings.timeout.unwrap_or_default().as_secs()
             )),
             Ended::TooMuchOutput => Some(format!(
                 "stopped: it printed more than {} MiB",

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use code_commit_changes::{Accounted, BACKUP, ChangeEngine};
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Live, Look, Looked,
-    Measure, Measured, Note, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Line, Live, Look,
+    Looked, Measure, Measured, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
     RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
 use code_commit_llm::Model;
@@ -15,13 +15,13 @@ use code_commit_runner::{Cancel, RunError};
 use rustix::fs::FileType;
 
 use crate::ask::{Asker, Asking, Files, Question};
-use crate::commits::commit;
+use crate::commits::{Commits, commit};
 use crate::fault::{Fault, is_of_the_machine};
 use crate::identity::HoldsNow;
 use crate::intake::{InPrompt, Rules, Taken, untidy};
 use crate::order::baseline::Baseline;
-use crate::order::command::CommandSettings;
 use crate::record::Record;
+use crate::trial::CommandSettings;
 
 /// The world of a work order.
 #[expect(missing_docs, reason = "those without are what their types say")]
@@ -76,7 +76,7 @@ impl World for OrderWorld<'_> {
         self.account.end(run)?;
         self.baseline.end(run)?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Note::Ended {
+        Ok(self.record.note(&Line::Ended {
             outcome: outcome.clone(),
             holds_for,
         })?)
@@ -227,9 +227,17 @@ impl Live<Measure> for OrderWorld<'_> {
 
 impl Live<Commit> for OrderWorld<'_> {
     fn perform(&mut self, Commit { message }: &Commit) -> Result<CommitAnswer, Fault> {
+        let commits = Commits {
+            git: self.baseline.git.clone(),
+            since: Some(self.baseline.commit.clone()),
+        };
+        // Before Ctrl-C is heard, which restores the baseline: a commit that is made stays.
+        if let Some(made) = commits.made(message)? {
+            return Ok(made);
+        }
         self.cancel_point()?;
         commit(
-            &self.baseline.git,
+            &commits.git,
             &self.rules.root,
             &mut self.record,
             &self.account,

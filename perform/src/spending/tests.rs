@@ -14,11 +14,7 @@ fn flash() -> ModelId {
 }
 
 fn spending(budget: Budget) -> Spending {
-    Spending::new(
-        budget,
-        Prices::built_in(),
-        Day::try_from("2026-11-21".to_owned()).ok(),
-    )
+    Spending::new(budget, Prices::built_in(), "2026-11-21".parse().ok())
 }
 
 fn usd(usd: f64) -> Option<Money> {

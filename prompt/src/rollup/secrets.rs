@@ -1,217 +1,108 @@
 //! Content that only secrets have: private keys, and the tokens of services that give theirs a
 //! recognizable prefix.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use regex::bytes::{Regex, RegexBuilder};
 
-/// How a secret begins, and what must follow to distinguish it from text about such secrets.
-struct Form {
-    begins: &'static str,
-    /// Which characters follow, and how many at least.
-    letters: fn(u8) -> bool,
-    least: usize,
-    what: &'static str,
-}
-
-const FORMS: &[Form] = &[
-    form(
-        "PRIVATE KEY-----",
-        in_key_block,
-        40,
-        "holds what looks like a private key",
+/// What looks like a secret, and its form. The group holds what has to look random, to distinguish a secret from text
+/// about such secrets. Headers may stand between that of a private key and the key.
+const FORMS: [(&str, &str); 16] = [
+    (
+        PRIVATE_KEY,
+        r"PRIVATE KEY(?: BLOCK)?-----[\s\S]{0,200}?([A-Za-z0-9+/=]{40,})",
     ),
-    form(
-        "PRIVATE KEY BLOCK-----",
-        in_key_block,
-        40,
-        "holds what looks like a private key",
+    (PRIVATE_KEY, "AGE-SECRET-KEY-1([A-Z0-9]{58,})"),
+    (
+        "contains what looks like an AWS key",
+        "A[KS]IA([A-Z0-9]{16,})",
     ),
-    form(
-        "AGE-SECRET-KEY-1",
-        upper,
-        58,
-        "holds what looks like a private key",
+    (
+        "contains what looks like a Google API key",
+        r"AIza([\w-]{35,})",
     ),
-    form("AKIA", upper, 16, "holds what looks like an AWS key"),
-    form("ASIA", upper, 16, "holds what looks like an AWS key"),
-    form("AIza", word, 35, "holds what looks like a Google API key"),
-    form(
-        "GOCSPX-",
-        word,
-        28,
-        "holds what looks like a Google client secret",
+    (
+        "contains what looks like a Google client secret",
+        r"GOCSPX-([\w-]{28,})",
     ),
-    form(
-        "ghp_",
-        alphanumeric,
-        36,
-        "holds what looks like a GitHub token",
+    (GITHUB_TOKEN, "gh[oprsu]_([A-Za-z0-9]{36,})"),
+    (GITHUB_TOKEN, r"github_pat_([\w-]{60,})"),
+    (
+        "contains what looks like a GitLab token",
+        r"glpat-([\w-]{20,})",
     ),
-    form(
-        "gho_",
-        alphanumeric,
-        36,
-        "holds what looks like a GitHub token",
+    (
+        "contains what looks like an API key of OpenAI or Anthropic",
+        r"sk-([\w-]{40,})",
     ),
-    form(
-        "ghu_",
-        alphanumeric,
-        36,
-        "holds what looks like a GitHub token",
+    (
+        "contains what looks like a Slack token",
+        r"xox[abp]-([\w-]{24,})",
     ),
-    form(
-        "ghs_",
-        alphanumeric,
-        36,
-        "holds what looks like a GitHub token",
+    (
+        "contains what looks like a Stripe key",
+        "[rs]k_live_([A-Za-z0-9]{24,})",
     ),
-    form(
-        "ghr_",
-        alphanumeric,
-        36,
-        "holds what looks like a GitHub token",
+    (
+        "contains what looks like an npm token",
+        "npm_([A-Za-z0-9]{36,})",
     ),
-    form(
-        "github_pat_",
-        word,
-        60,
-        "holds what looks like a GitHub token",
+    (
+        "contains what looks like a PyPI token",
+        r"pypi-AgEIcHlwaS5vcmc([\w-]{50,})",
     ),
-    form("glpat-", word, 20, "holds what looks like a GitLab token"),
-    form(
-        "sk-",
-        word,
-        40,
-        "holds what looks like an API key of OpenAI or Anthropic",
+    (
+        "contains what looks like a Hugging Face token",
+        "hf_([A-Za-z0-9]{34,})",
     ),
-    form("xoxb-", word, 24, "holds what looks like a Slack token"),
-    form("xoxp-", word, 24, "holds what looks like a Slack token"),
-    form("xoxa-", word, 24, "holds what looks like a Slack token"),
-    form(
-        "sk_live_",
-        alphanumeric,
-        24,
-        "holds what looks like a Stripe key",
+    (
+        "contains what looks like a DigitalOcean token",
+        "dop_v1_([A-Za-z0-9]{64,})",
     ),
-    form(
-        "rk_live_",
-        alphanumeric,
-        24,
-        "holds what looks like a Stripe key",
+    (
+        "contains what looks like a SendGrid key",
+        r"SG\.([\w-]{22,})",
     ),
-    form(
-        "npm_",
-        alphanumeric,
-        36,
-        "holds what looks like an npm token",
-    ),
-    form(
-        "pypi-AgEIcHlwaS5vcmc",
-        word,
-        50,
-        "holds what looks like a PyPI token",
-    ),
-    form(
-        "hf_",
-        alphanumeric,
-        34,
-        "holds what looks like a Hugging Face token",
-    ),
-    form(
-        "dop_v1_",
-        alphanumeric,
-        64,
-        "holds what looks like a DigitalOcean token",
-    ),
-    form("SG.", word, 22, "holds what looks like a SendGrid key"),
 ];
+const PRIVATE_KEY: &str = "contains what looks like a private key";
+const GITHUB_TOKEN: &str = "contains what looks like a GitHub token";
 
-const fn form(
-    begins: &'static str,
-    letters: fn(u8) -> bool,
-    least: usize,
-    what: &'static str,
-) -> Form {
-    Form {
-        begins,
-        letters,
-        least,
-        what,
-    }
-}
-
-/// The header of a key may be followed by others, for example about its encryption.
-const HEADERS: usize = 200;
 /// Examples repeat characters or count; a real key of this length has more different characters
 /// than this.
 const LEAST_LETTERS: usize = 10;
 
 /// Describes what looks like a secret in the content, if anything.
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
-    static BEGINNINGS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-        let begins = FORMS.iter().map(|form| form.begins);
-        AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostFirst)
-            .build(begins)
-            .ok()
+    static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let all = FORMS.map(|(_, form)| form).join("|");
+        RegexBuilder::new(&all).unicode(false).build().ok()
     });
-    // Overlapping matches are not needed: one inside another does not begin at a word boundary.
-    let mut found = BEGINNINGS.as_ref()?.find_iter(content);
-    found.find_map(|begun| {
-        let form = FORMS.get(begun.pattern().as_usize())?;
-        let before = begun.start().checked_sub(1).and_then(|at| content.get(at));
+    ANY.as_ref()?.captures_iter(content).find_map(|found| {
+        let (form, secret) = found
+            .iter()
+            .skip(1)
+            .enumerate()
+            .find_map(|(at, group)| Some((at, group?)))?;
+        let (what, pattern) = FORMS.get(form)?;
         // Inside a word nothing begins; only the header of a private key has its name before it.
-        let is_header = form.begins.ends_with('-') && form.begins.contains(' ');
-        let is_own = is_header
-            || before.is_none_or(|letter| !alphanumeric(*letter) && !b"_-".contains(letter));
-        (is_own && form.holds(content.get(begun.end()..)?)).then_some(form.what)
+        let before = found
+            .get(0)?
+            .start()
+            .checked_sub(1)
+            .and_then(|at| content.get(at));
+        let is_inside =
+            before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(byte));
+        let is_header = pattern.starts_with("PRIVATE KEY");
+        ((is_header || !is_inside) && is_random(secret.as_bytes())).then_some(*what)
     })
 }
 
-impl Form {
-    fn holds(&self, behind: &[u8]) -> bool {
-        let is_header = self.begins.contains(' ');
-        let reach = if is_header {
-            HEADERS + self.least
-        } else {
-            behind.len()
-        };
-        let rows = behind
-            .get(..reach)
-            .unwrap_or(behind)
-            .split(|letter| !(self.letters)(*letter));
-        let mut rows = rows.take(if is_header { usize::MAX } else { 1 });
-        rows.any(|row| row.len() >= self.least && is_random(row))
-    }
-}
-
 fn is_random(row: &[u8]) -> bool {
-    let mut seen = [false; 256];
-    row.iter().for_each(|letter| {
-        seen.iter_mut()
-            .skip(usize::from(*letter))
-            .take(1)
-            .for_each(|seen| *seen = true);
-    });
-    let different = seen.iter().filter(|seen| **seen).count();
-    different > LEAST_LETTERS && row.iter().any(u8::is_ascii_digit) && !row.ends_with(b"EXAMPLE")
-}
-
-fn in_key_block(letter: u8) -> bool {
-    alphanumeric(letter) || matches!(letter, b'+' | b'/' | b'=')
-}
-
-fn upper(letter: u8) -> bool {
-    letter.is_ascii_uppercase() || letter.is_ascii_digit()
-}
-
-fn alphanumeric(letter: u8) -> bool {
-    letter.is_ascii_alphanumeric()
-}
-
-fn word(letter: u8) -> bool {
-    alphanumeric(letter) || matches!(letter, b'_' | b'-')
+    let different: HashSet<&u8> = row.iter().collect();
+    different.len() > LEAST_LETTERS
+        && row.iter().any(u8::is_ascii_digit)
+        && !row.ends_with(b"EXAMPLE")
 }
 
 #[cfg(test)]
@@ -223,44 +114,55 @@ mod tests {
 
     #[test]
     fn keys_and_tokens_are_told_by_their_form() {
-        let upper = RANDOM.to_ascii_uppercase();
-        let cut = |text: &str, length: usize| text.chars().take(length).collect::<String>();
-        for form in FORMS {
-            let random = cut(&format!("{}{}", upper, &upper), form.least);
-            let random = if (form.letters)(b'a') {
-                cut(&RANDOM.repeat(2), form.least)
+        for (begins, least, what) in [
+            ("-----BEGIN RSA PRIVATE KEY-----", 40, "a private key"),
+            ("-----BEGIN PGP PRIVATE KEY BLOCK-----", 40, "a private key"),
+            ("AGE-SECRET-KEY-1", 58, "a private key"),
+            ("AKIA", 16, "an AWS key"),
+            ("ASIA", 16, "an AWS key"),
+            ("AIza", 35, "a Google API key"),
+            ("GOCSPX-", 28, "a Google client secret"),
+            ("ghp_", 36, "a GitHub token"),
+            ("gho_", 36, "a GitHub token"),
+            ("ghu_", 36, "a GitHub token"),
+            ("ghs_", 36, "a GitHub token"),
+            ("ghr_", 36, "a GitHub token"),
+            ("github_pat_", 60, "a GitHub token"),
+            ("glpat-", 20, "a GitLab token"),
+            ("sk-", 40, "an API key of OpenAI or Anthropic"),
+            ("xoxa-", 24, "a Slack token"),
+            ("xoxb-", 24, "a Slack token"),
+            ("xoxp-", 24, "a Slack token"),
+            ("sk_live_", 24, "a Stripe key"),
+            ("rk_live_", 24, "a Stripe key"),
+            ("npm_", 36, "an npm token"),
+            ("pypi-AgEIcHlwaS5vcmc", 50, "a PyPI token"),
+            ("hf_", 34, "a Hugging Face token"),
+            ("dop_v1_", 64, "a DigitalOcean token"),
+            ("SG.", 22, "a SendGrid key"),
+        ] {
+            let is_upper = ["AGE-SECRET-KEY-1", "AKIA", "ASIA"].contains(&begins);
+            let random: String = RANDOM.repeat(2).chars().take(least).collect();
+            let random = if is_upper {
+                random.to_ascii_uppercase()
             } else {
                 random
             };
-            let header = if form.begins.contains(' ') {
-                "-----BEGIN RSA "
-            } else {
-                "key = \""
-            };
-            let text = format!("line\n{header}{}", form.begins);
-            let behind = if form.begins.contains(' ') {
+            let headers = if begins.ends_with("-----") {
                 "\nProc-Type: 4,ENCRYPTED\n\n"
             } else {
                 ""
             };
+            let holds =
+                |behind: &str| held(format!("line\nkey = \"{begins}{behind}\"\n").as_bytes());
+            let expected = format!("contains what looks like {what}");
             assert_eq!(
-                held(format!("{text}{behind}{random}\"\n").as_bytes()),
-                Some(form.what),
-                "{}",
-                form.begins
+                holds(&format!("{headers}{random}")),
+                Some(&*expected),
+                "{begins}"
             );
-            assert_eq!(
-                held(format!("{text}\"\nand more\n").as_bytes()),
-                None,
-                "{}",
-                form.begins
-            );
-            assert_eq!(
-                held(format!("{text}{}\"\n", "x".repeat(80)).as_bytes()),
-                None,
-                "{}",
-                form.begins
-            );
+            assert_eq!(holds(""), None, "{begins}");
+            assert_eq!(holds(&"x".repeat(80)), None, "{begins}");
         }
         let in_json = format!(
             "{{\"private_key\": \"-----BEGIN PRIVATE {}\\n{RANDOM}\\n\"}}",

@@ -69,31 +69,9 @@ impl Git {
         self.committed(&commit, &[], fallback)
     }
 
-    /// The commit between `base` and `HEAD` whose message has this last line and whose parent is
-    /// `base`, if any. Uses plumbing, which does not show signatures: to verify them, git would run
-    /// a program that the repository's configuration names.
-    pub fn commit_upon(&self, base: &str, last_line: &str) -> Result<Option<String>, GitError> {
-        let Some(base) = self.commit_of(base)? else {
-            return Ok(None);
-        };
-        let range = format!("{base}..HEAD");
-        let listed = self.run(&[
-            "rev-list",
-            "--first-parent",
-            "--reverse",
-            "--parents",
-            &range,
-        ])?;
-        let Some((commit, parents)) = listed.lines().next().and_then(|line| line.split_once(' '))
-        else {
-            return Ok(None);
-        };
-        let is_it = parents == base && self.ends_in(commit, last_line)?;
-        Ok(is_it.then(|| commit.to_owned()))
-    }
-
     /// The newest commit of `HEAD` since `base`, or since the first one, whose message has this last line. Others may have
-    /// been made in between. Plumbing, for the same reason.
+    /// been made in between. Uses plumbing, which does not show signatures: to verify them, git would run a program that
+    /// the repository's configuration names.
     pub fn commit_since(
         &self,
         base: Option<&str>,

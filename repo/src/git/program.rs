@@ -34,10 +34,10 @@ const HARDENED: [&str; 10] = [
 const OF_A_FILTER: [&str; 3] = ["clean", "smudge", "process"];
 
 /// Appended to git's message if it could not store a file without a filter that it may not run.
-const OWN_FILTER: &str = "; no filter that the repository's own configuration names is run: commit this yourself, \
-    or name the filter in yours (git config --global) and not in the repository's";
-const SYSTEM_FILTER: &str = "; no filter that only the system's configuration names is run: commit this yourself, \
-    or name the filter in yours (git config --global)";
+const OWN_FILTER: &str = "; filters that the repository's own configuration names are not run: \
+    commit this yourself, or name the filter in your own configuration (git config --global) instead";
+const SYSTEM_FILTER: &str = "; filters that only the system's configuration names are not run: \
+    commit this yourself, or name the filter in your own configuration (git config --global)";
 
 impl Git {
     /// Runs git and returns its standard output.

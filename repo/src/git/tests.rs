@@ -202,26 +202,6 @@ fn a_commit_holds_the_paths_that_are_named_and_no_others() {
 }
 
 #[test]
-fn the_commit_upon_another_is_known_by_the_last_line_of_its_message() {
-    let scratch = Scratch::with_files();
-    let git = scratch.hardened(&[]);
-    let base = git.commit_of("HEAD").unwrap().unwrap();
-    assert_eq!(git.commit_upon(&base, "Run: 1").unwrap(), None);
-    scratch.write("kept", "two, longer\n");
-    let made = git
-        .commit_paths(&["kept"], "Title\n\n\n  \nRun: 1\n\n", ME)
-        .unwrap();
-    git.commit_all(NONE, "Run: 2", ME).unwrap();
-    assert_eq!(
-        git.commit_upon(&base, "Run: 1").unwrap(),
-        Some(made.clone())
-    );
-    assert_eq!(git.commit_upon(&base, "Run: 2").unwrap(), None);
-    assert!(git.commit_upon(&made, "Run: 2").unwrap().is_some());
-    assert_eq!(git.commit_upon(&"0".repeat(40), "Run: 1").unwrap(), None);
-}
-
-#[test]
 fn a_commit_since_another_is_found_behind_those_that_came_later() {
     let scratch = Scratch::with_files();
     let git = scratch.hardened(&[]);

@@ -66,7 +66,7 @@ fn file(confinement: &Confinement) -> Option<PathBuf> {
             .access
             .memory
             .as_ref()?
-            .join(format!("{}-works", confinement.rung)),
+            .join(format!("{}-works", confinement.backend)),
     )
 }
 

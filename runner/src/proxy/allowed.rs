@@ -105,7 +105,7 @@ pub enum Refusal {
     /// With the system's message.
     #[error("no connection: {0}")]
     Unreachable(String),
-    #[error("a tunnel to it is for TLS with it only")]
+    #[error("a tunnel to it may carry only TLS")]
     Tls,
 }
 

@@ -34,7 +34,7 @@ pub enum Mode {
 /// The sandbox in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rung {
+pub enum Backend {
     /// Namespaces set up by this crate, and seccomp.
     Namespaces,
     /// Landlock and seccomp.
@@ -46,7 +46,7 @@ pub enum Rung {
 }
 
 /// The value for `--sandbox`.
-impl fmt::Display for Rung {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Namespaces => "namespaces",
@@ -75,7 +75,7 @@ pub struct Access {
     pub readable: Vec<PathBuf>,
     /// Whether the host's network is reachable.
     pub network: bool,
-    /// What is reachable without the network, by a proxy that `HTTPS_PROXY` names. Only with [`Rung::Namespaces`].
+    /// What is reachable without the network, by a proxy that `HTTPS_PROXY` names. Only with [`Backend::Namespaces`].
     pub hosts: Vec<AllowedHost>,
     /// The user's home directory, which an empty folder replaces.
     pub home: Option<PathBuf>,
@@ -85,9 +85,9 @@ pub struct Access {
     pub cargo_home: Option<PathBuf>,
     /// `RUSTUP_HOME`: visible.
     pub rustup_home: Option<PathBuf>,
-    /// Where changes of the tree go, instead of the tree itself, if [`Rung::has_views`].
+    /// Where changes of the tree go, instead of the tree itself, if [`Backend::has_views`].
     pub view: Option<View>,
-    /// The folder for the project's own layers over the caches of tools, if [`Rung::has_views`]: a command reads
+    /// The folder for the project's own layers over the caches of tools, if [`Backend::has_views`]: a command reads
     /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
     pub caches: Option<PathBuf>,
     /// The folder in which it is remembered which sandbox works, and what packages have installed; nothing is without it.
@@ -205,8 +205,8 @@ pub struct View {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Confinement {
     /// How it is enforced; [`probe`](crate::probe) finds out what works on this machine.
-    pub rung: Rung,
-    /// What it lets through; has no meaning for [`Rung::Off`].
+    pub backend: Backend,
+    /// What it lets through; has no meaning for [`Backend::Off`].
     pub access: Access,
 }
 
@@ -214,7 +214,7 @@ impl Confinement {
     /// No sandbox.
     pub fn off() -> Self {
         Self {
-            rung: Rung::Off,
+            backend: Backend::Off,
             access: Access::default(),
         }
     }

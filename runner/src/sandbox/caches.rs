@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::access::{Access, CARGO, Confinement, Rung, View};
+use super::access::{Access, Backend, CARGO, Confinement, View};
 use super::mount::Overlay;
 
 mod durability;
@@ -97,11 +97,11 @@ fn caches_of(confinement: &Confinement) -> Option<&Path> {
         .access
         .caches
         .as_deref()
-        .filter(|_| confinement.rung.has_views())
+        .filter(|_| confinement.backend.has_views())
 }
 
-impl Rung {
-    /// The access of a command on this rung: without layers, if there can be none.
+impl Backend {
+    /// The access of a command on this backend: without layers, if there can be none.
     pub(super) fn limited(self, access: &Access) -> Access {
         let caches = access.caches.clone().filter(|_| self.has_views());
         Access {

@@ -1,4 +1,4 @@
-//! The second rung, for machines where namespaces are not allowed: Landlock for the file
+//! The second backend, for machines where namespaces are not allowed: Landlock for the file
 //! system, seccomp for sockets and system calls.
 //!
 //! Landlock can only add rights, and a right to a folder covers everything in it. Therefore each

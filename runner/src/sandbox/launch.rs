@@ -1,4 +1,4 @@
-//! What every rung prepares: a launcher, and how its end is read.
+//! What every backend prepares: a launcher, and how its end is read.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
@@ -35,7 +35,7 @@ impl<A> Launch<A> {
         }
     }
 
-    /// As one of several rungs.
+    /// As one of several backends.
     pub(super) fn and<B>(self, of: impl FnOnce(A) -> B) -> Launch<B> {
         let Self {
             command,

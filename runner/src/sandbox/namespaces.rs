@@ -1,4 +1,4 @@
-//! The strongest rung: namespaces that this crate sets up itself, and a seccomp filter inside.
+//! The strongest backend: namespaces that this crate sets up itself, and a seccomp filter inside.
 //!
 //! Only a process with one thread can enter a user namespace, and only the first process of a process namespace
 //! can mount its `/proc`. So the program that uses this crate starts itself twice: as an *outer* helper, which
@@ -29,7 +29,7 @@ use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::proxy::Proxy;
-use crate::{Command, Ended, RUN_MARKER, RefusedHost, RunError, Rung};
+use crate::{Backend, Command, Ended, RUN_MARKER, RefusedHost, RunError};
 
 mod first;
 mod mounts;
@@ -174,7 +174,7 @@ impl Control {
     pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, RunError> {
         let failed = |message| {
             Err(RunError::Sandbox {
-                rung: Rung::Namespaces,
+                backend: Backend::Namespaces,
                 message,
             })
         };

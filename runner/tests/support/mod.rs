@@ -1,4 +1,4 @@
-//! A scratch work tree, the C programs in it, and the rungs that work here.
+//! A scratch work tree, the C programs in it, and the backends that work here.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use code_commit_runner::{
-    Access, Cancel, Command, Confinement, Env, Mode, Output, Rung, helper_is, probe, run,
+    Access, Backend, Cancel, Command, Confinement, Env, Mode, Output, helper_is, probe, run,
 };
 
 /// Files that nothing in a sandbox may change.
@@ -113,9 +113,9 @@ impl Scratch {
         command
     }
 
-    pub(crate) fn run(&self, rung: Rung, command: &Command) -> Output {
+    pub(crate) fn run(&self, backend: Backend, command: &Command) -> Output {
         let confinement = Confinement {
-            rung,
+            backend,
             access: self.access(),
         };
         run(
@@ -147,8 +147,8 @@ impl Scratch {
         assert_eq!(fs::read_dir(self.at("tree/.git/hooks")).unwrap().count(), 0);
     }
 
-    pub(crate) fn sh(&self, rung: Rung, line: &str) -> Output {
-        self.run(rung, &self.command(&["sh", "-c", line]))
+    pub(crate) fn sh(&self, backend: Backend, line: &str) -> Output {
+        self.run(backend, &self.command(&["sh", "-c", line]))
     }
 }
 
@@ -181,28 +181,33 @@ pub(crate) fn helper() -> PathBuf {
     )
 }
 
-/// Whether a rung works here; reports prominently if not.
-pub(crate) fn works(rung: Rung) -> bool {
-    let mode = match rung {
-        Rung::Namespaces => Mode::Namespaces,
-        Rung::Landlock => Mode::Landlock,
-        Rung::Docker => Mode::Docker,
-        Rung::Off => Mode::Off,
+/// Whether a backend works here; reports prominently if not.
+pub(crate) fn works(backend: Backend) -> bool {
+    let mode = match backend {
+        Backend::Namespaces => Mode::Namespaces,
+        Backend::Landlock => Mode::Landlock,
+        Backend::Docker => Mode::Docker,
+        Backend::Off => Mode::Off,
     };
     helper_is(helper());
     let probed = probe(mode, std::env::var_os(DOCKER).as_deref());
     if let Err(reason) = &probed {
-        eprintln!("SKIPPED: {rung} because {reason}");
+        eprintln!("SKIPPED: {backend} because {reason}");
     }
     probed.is_ok()
 }
 
-/// Every rung that works here, including off.
-pub(crate) fn rungs() -> Vec<Rung> {
-    [Rung::Off, Rung::Landlock, Rung::Namespaces, Rung::Docker]
-        .into_iter()
-        .filter(|rung| works(*rung))
-        .collect()
+/// Every backend that works here, including off.
+pub(crate) fn backends() -> Vec<Backend> {
+    [
+        Backend::Off,
+        Backend::Landlock,
+        Backend::Namespaces,
+        Backend::Docker,
+    ]
+    .into_iter()
+    .filter(|backend| works(*backend))
+    .collect()
 }
 
 /// The processes of this machine with `token` as an argument.
@@ -272,7 +277,7 @@ pub(crate) fn run_as_another_user(names: &[&str]) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     assert!(text.contains(&format!("{} passed", names.len())), "{text}");
-    // Whoever may start containers has the rights of root: that rung is not for such a user.
+    // Whoever may start containers has the rights of root: that backend is not for such a user.
     let skipped = |line: &&str| line.starts_with("SKIPPED") && !line.starts_with("SKIPPED: docker");
     text.lines()
         .filter(skipped)

@@ -29,7 +29,10 @@ pub(crate) fn refuse(
     environment: &Environment,
 ) -> Result<(), Failure> {
     let cannot = |error: anyhow::Error| {
-        Failure::refused(error, "see that git works here, or go on with --force")
+        Failure::refused(
+            error,
+            "make sure that git works here, or continue with --force",
+        )
     };
     let root = tree.root();
     let left = || {
@@ -44,7 +47,7 @@ pub(crate) fn refuse(
     };
     let left = left().map_err(cannot)?;
     let stopped = last_sign(run.path());
-    let own = plan.task.said_log(root);
+    let own = plan.task.which.said_log(root);
     let git = git(tree, &plan.settings, environment)?;
     let mut changed = tree.dirty_paths(&git)?;
     changed.retain(|path| is_newer(&root.join(path), stopped));

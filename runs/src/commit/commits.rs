@@ -11,7 +11,7 @@ use code_commit_settings::Settings;
 use crate::commit::plan::Plan;
 use crate::exit::{Exit, Failure};
 use crate::order::preflight;
-use crate::site::Site;
+use crate::project::Project;
 
 /// Longer first lines of a query are cut: git shows this many characters of a message in one line.
 const MOST_CHARACTERS: usize = 72;
@@ -50,35 +50,35 @@ fn subject(query: &str) -> String {
 }
 
 /// Refuses before anything is paid if git could not commit what the plan wants committed.
-pub(super) fn can_commit(site: &Site<'_>, plan: &Plan) -> Result<(), Failure> {
+pub(super) fn can_commit(project: &Project<'_>, plan: &Plan) -> Result<(), Failure> {
     if plan.commit.is_none() {
         return Ok(());
     }
-    if let Some(what) = site.tree()?.under_way() {
+    if let Some(what) = project.tree()?.under_way() {
         let error = anyhow!("--commit: a {what} is in progress, and git commits only all of it");
         return Err(Failure::refused(
             error,
             format!("finish the {what}, or drop `--commit`"),
         ));
     }
-    let git = git(site, &plan.settings)?;
+    let git = git(project, &plan.settings)?;
     preflight::unlocked(&git)?;
     preflight::identity(&git)
 }
 
 /// How runs of this plan are committed; `None` if they are not.
-pub(super) fn commits(site: &Site<'_>, plan: &Plan) -> Result<Option<Commits>, Failure> {
+pub(super) fn commits(project: &Project<'_>, plan: &Plan) -> Result<Option<Commits>, Failure> {
     if plan.commit.is_none() {
         return Ok(None);
     }
     Ok(Some(Commits {
-        git: git(site, &plan.settings)?,
+        git: git(project, &plan.settings)?,
         since: plan.head.clone(),
     }))
 }
 
-fn git(site: &Site<'_>, settings: &Settings) -> Result<Git, Failure> {
-    site.trusted.under(settings).git(site.tree()?.root())
+fn git(project: &Project<'_>, settings: &Settings) -> Result<Git, Failure> {
+    project.trusted.under(settings).git(project.tree()?.root())
 }
 
 /// The error of a run that passed, if its changes were not committed.

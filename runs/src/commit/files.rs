@@ -8,16 +8,16 @@ use code_commit_names::ours::USER_OUTPUT;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 
-use crate::commit::plan::Task;
+use crate::commit::plan::Which;
 use crate::exit::Failure;
+use crate::project::Project;
 use crate::records::{self, NewRun};
-use crate::site::Site;
 
-pub(super) fn record(task: &Task, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
-    let logs = task.logs(tree.root());
+pub(super) fn record(which: Which, tree: &WorkTree, redactor: Redactor) -> Result<NewRun, Failure> {
+    let logs = which.logs(tree.root());
     hide(tree, &logs)?;
     stays_inside(tree.root(), &logs)?;
-    let name = task.folder_name(&Stamp::now().folder_name());
+    let name = which.folder_name(&Stamp::now().folder_name());
     NewRun::create(&logs, &name, redactor, "make the folder writable")
 }
 
@@ -44,7 +44,7 @@ fn stays_inside(root: &Path, logs: &Path) -> Result<(), Failure> {
     {
         return Ok(());
     }
-    let text = format!("{} leads out of the project", logs.display());
+    let text = format!("{} points outside the project", logs.display());
     Err(Failure::refused(
         anyhow!(text),
         "remove the link: records are kept inside of the project",
@@ -62,11 +62,11 @@ pub(super) struct SaidLog {
 impl SaidLog {
     /// Creates it; none if it is the user's own. A run that goes on may have been killed before it removed its own.
     pub(super) fn open(
-        task: &Task,
-        site: &Site<'_>,
+        which: Which,
+        project: &Project<'_>,
         goes_on: bool,
     ) -> Result<Option<Self>, Failure> {
-        let Some(path) = task.said_log(&site.root) else {
+        let Some(path) = which.said_log(&project.root) else {
             return Ok(None);
         };
         let is_new = path.symlink_metadata().is_err();
@@ -74,12 +74,12 @@ impl SaidLog {
             .map_err(|error| Failure::refused(error, "it has to be a regular file"))?;
         let is_empty = || path.symlink_metadata().is_ok_and(|found| found.len() == 0);
         let is_ours = is_new || (goes_on && is_empty());
-        let around = site.trusted.surroundings()?;
+        let around = project.trusted.surroundings()?;
         let is_hidden = around.ignores(USER_OUTPUT).unwrap_or(true);
         Ok(is_ours.then(|| Self {
             path,
             is_hidden,
-            output: site.host.output.clone(),
+            output: project.host.output.clone(),
         }))
     }
 }

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use code_commit_logging::Redactor;
-use code_commit_prompt::edits::{Form, lesson};
+use code_commit_names::Binds;
+use code_commit_prompt::edits::lesson;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
 use code_commit_settings::{Environment, Keys, Settings};
 
-use super::begun::protected_for_model;
-use super::query::Query;
-use super::request::{Which, beside_or_above, refused};
-use crate::commit::plan::{Task, form};
+use super::plan::{Task, Which};
+use super::request::{Query, beside_or_above, refused};
 use crate::commit::rollup::Rollup;
+use crate::deciders;
 use crate::exit::Failure;
 use crate::preflight::{self, CODE_ROLLUP, Missing, QUERY};
-use crate::rollup::{self, Chosen, Options, RollUp, Stored};
+use crate::rollup::{self, Chosen, Options, RollUp, Stored, window};
 
 /// Tells the model of S0 how to answer.
 pub const SYSTEM_PROMPT: &str = "agent-config/gemini-system-prompt.txt";
@@ -38,9 +38,10 @@ pub(super) struct Ready {
     pub(super) task: Task,
     /// What the record names as the query's origin.
     pub(super) query_from: String,
-    /// The path of the roll-up if a person or a script has made it.
-    theirs: Option<String>,
-    made: Option<Box<Made>>,
+    /// Where its code roll-up is.
+    rollup_file: String,
+    /// The roll-up if it was made for this run; else a person or a script has made it.
+    made: Option<Made>,
 }
 
 struct Made {
@@ -50,73 +51,53 @@ struct Made {
     old: Option<Stored>,
 }
 
-/// The code as the model is shown it.
-enum Codebase {
-    /// A roll-up that a person or a script has made, unchanged.
-    Theirs(String),
-    Ours(Box<Made>),
-}
-
 impl Sources<'_> {
     /// Reports everything that is missing together (S1 §The Initial Query, §Safety). Stores nothing.
     pub(super) fn check(self) -> Result<Ready, Failure> {
-        let Self {
-            which,
-            tree,
-            query,
-            settings,
-            keys,
-            ..
-        } = self;
-        let root = tree.root();
+        let (root, settings) = (self.tree.root(), self.settings);
         let mut missing = Vec::new();
-        let mut or_missing =
-            |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
         let query_file = self.place(QUERY);
         let from_file = || preflight::input(root, &query_file, &preflight::query_hint(&query_file));
-        let text = or_missing(query.text().unwrap_or_else(from_file));
-        let codebase = self
-            .codebase(text.as_deref().unwrap_or_default())?
-            .map_err(|what| missing.push(what))
-            .ok();
-        let mut or_missing =
-            |found: Result<String, Missing>| found.map_err(|what| missing.push(what)).ok();
-        let system = (which == Which::Implement).then(|| {
-            or_missing(preflight::input(
-                root,
-                &self.place(SYSTEM_PROMPT),
-                SYSTEM_PROMPT_REMEDY,
-            ))
+        let query = or_missing(self.query.text().unwrap_or_else(from_file), &mut missing);
+        let codebase = self.codebase(query.as_deref().unwrap_or_default())?;
+        let codebase = or_missing(codebase, &mut missing);
+        let system = (self.which == Which::Implement).then(|| {
+            let file = self.place(SYSTEM_PROMPT);
+            or_missing(
+                preflight::input(root, &file, SYSTEM_PROMPT_REMEDY),
+                &mut missing,
+            )
         });
-        missing.extend(means(root, settings, keys, self.environment));
-        let (Some(text), Some(codebase), true) = (text, codebase, missing.is_empty()) else {
+        // Without one of these every call would be in vain.
+        or_missing(preflight::key(settings, self.keys), &mut missing);
+        or_missing(preflight::price(settings), &mut missing);
+        or_missing(
+            preflight::build_command(root, &settings.build_command(), self.environment),
+            &mut missing,
+        );
+        let (Some(query), Some((codebase, made)), true) = (query, codebase, missing.is_empty())
+        else {
             // An input that is in a folder above is not missing.
-            let above = preflight::project_above(tree).filter(|_| !root.join(&query_file).exists());
+            let above =
+                preflight::project_above(self.tree).filter(|_| !root.join(&query_file).exists());
             return Err(refused(above.map_or(missing, |one| vec![one])));
         };
-        let (codebase, theirs, made) = match codebase {
-            Codebase::Theirs(text) => (text, Some(self.place(CODE_ROLLUP)), None),
-            Codebase::Ours(made) => (made.rollup.text.clone(), None, Some(made)),
-        };
         let task = match system.flatten() {
-            None => Task::commit(
-                text,
-                codebase,
-                protected_for_model(settings, tree),
-                settings,
-            ),
+            None => {
+                let protected = protected_for_model(settings, self.tree);
+                Task::commit(query, codebase, protected, settings)
+            }
             // The system prompt is the user's own, and knows of no edits.
-            Some(system) if form(settings) == Form::Edits => Task::implement(
-                format!("{}\n\n{}", system.trim_end(), lesson()),
-                text,
-                codebase,
-            ),
-            Some(system) => Task::implement(system, text, codebase),
+            Some(system) if settings.edits() => {
+                let system = format!("{}\n\n{}", system.trim_end(), lesson());
+                Task::implement(system, query, codebase)
+            }
+            Some(system) => Task::implement(system, query, codebase),
         };
         Ok(Ready {
             task,
-            query_from: query.origin(query_file),
-            theirs,
+            query_from: self.query.origin(query_file),
+            rollup_file: self.place(CODE_ROLLUP),
             made,
         })
     }
@@ -128,50 +109,41 @@ impl Sources<'_> {
         }
     }
 
-    /// The stored roll-up if a person made it. One that is ours is made anew, so that it is never outdated; so
+    /// The stored roll-up if a person made it. One that is ours is rewritten, so that it is never outdated; so
     /// is a missing one if the query is given.
-    fn codebase(&self, query: &str) -> Result<Result<Codebase, Missing>, Failure> {
+    fn codebase(&self, query: &str) -> Result<Result<(String, Option<Made>), Missing>, Failure> {
         let (root, path) = (self.tree.root(), self.place(CODE_ROLLUP));
         let old = (path == CODE_ROLLUP).then(|| Stored::ours(root)).flatten();
         let may_make = matches!(self.query, Query::Given { .. })
             && preflight::project_above(self.tree).is_none();
         if old.is_none() && !(may_make && root.join(&path).symlink_metadata().is_err()) {
             let read = preflight::input(root, &path, "make it with: code-commit rollup");
-            return Ok(read.map(Codebase::Theirs));
+            return Ok(read.map(|text| (text, None)));
         }
         let options = old
             .as_ref()
             .map_or_else(|| Options::of(self.settings), |old| old.options.clone());
-        let Self {
-            tree,
-            environment,
-            redactor,
-            ..
-        } = *self;
         let sources = rollup::Sources {
-            tree,
-            environment,
-            redactor,
+            tree: self.tree,
+            environment: self.environment,
+            redactor: self.redactor,
             query,
         };
-        let rollup = rollup::make_within(sources, &options, self.settings)?;
+        let rollup = rollup::make(sources, &options, self.settings)?;
         if let Some(missing) = rollup.empty() {
             return Ok(Err(missing));
         }
-        Ok(Ok(Codebase::Ours(Box::new(Made {
+        let made = Made {
             rollup,
             options,
             old,
-        }))))
+        };
+        Ok(Ok((made.rollup.text.clone(), Some(made))))
     }
 }
 
-/// A key, a price and a build: without one of them every call would be in vain.
-fn means(root: &Path, settings: &Settings, keys: &Keys, environment: &Environment) -> Vec<Missing> {
-    let key = preflight::key(settings, keys).err();
-    let price = preflight::price(settings).err();
-    let build = preflight::build_command(root, &settings.build.value, environment).err();
-    [key, price, build].into_iter().flatten().collect()
+fn or_missing<T>(found: Result<T, Missing>, missing: &mut Vec<Missing>) -> Option<T> {
+    found.map_err(|what| missing.push(what)).ok()
 }
 
 impl Ready {
@@ -185,27 +157,28 @@ impl Ready {
 
     /// The roll-up if it may be outdated: it was not made for this run.
     pub(super) fn theirs(&self, root: &Path) -> Option<Rollup<'_>> {
-        self.theirs
-            .clone()
-            .map(|path| Rollup::at(root, path, self.task.codebase()))
+        let is_theirs = self.made.is_none();
+        is_theirs.then(|| Rollup::at(root, self.rollup_file.clone(), &self.task.codebase.text))
     }
 
     /// Stores what was made, and says so.
-    pub(super) fn store(&self, root: &Path, output: &Output) -> Result<(), Failure> {
-        self.made
-            .as_ref()
-            .map_or(Ok(()), |made| made.store(root, output))
-    }
-}
-
-impl Made {
-    fn store(&self, root: &Path, output: &Output) -> Result<(), Failure> {
-        let Self {
+    pub(super) fn store(
+        &self,
+        root: &Path,
+        settings: &Settings,
+        output: &Output,
+    ) -> Result<(), Failure> {
+        let Some(Made {
             rollup,
             options,
             old,
-        } = self;
+        }) = &self.made
+        else {
+            window::tell_of_theirs(&self.task.codebase.text, settings, output);
+            return Ok(());
+        };
         if old.as_ref().is_some_and(|old| old.is(rollup)) {
+            rollup.context.iter().for_each(|line| output.note(line));
             return Ok(());
         }
         rollup.keep(root, options).map_err(Failure::cannot_make)?;
@@ -214,9 +187,44 @@ impl Made {
             output.note(&format!("{CODE_ROLLUP}: {size}"));
             rollup.tell(output);
         } else {
-            output.note(&format!("{CODE_ROLLUP}: made anew, {size}"));
+            output.detail(&format!("{CODE_ROLLUP}: rewritten, {size}"));
             rollup.tell_surprises(output);
         }
         Ok(())
     }
+}
+
+/// The protected set as the prompt lists it (S1 §Parsing the Response), plus what the configuration adds.
+fn protected_for_model(settings: &Settings, tree: &WorkTree) -> Vec<String> {
+    let names = code_commit_names::protected(Binds::Commit).map(|name| {
+        let path = name
+            .pattern
+            .trim_start_matches("**")
+            .trim_start_matches('/');
+        match path.strip_suffix('/') {
+            Some(folder) => format!("anything in the {folder} folder"),
+            None if name.pattern.starts_with('/') => path.to_owned(),
+            None => format!("any file named {path}"),
+        }
+    });
+    let general = [
+        "anything in a .git folder",
+        "anything that .gitignore names",
+    ]
+    .map(str::to_owned);
+    let configured = settings.protect.iter().map(|pattern| pattern.0.clone());
+    let graders = if settings.protect_grader() {
+        deciders::graders(tree.root(), settings)
+    } else {
+        Vec::new()
+    };
+    let deciders = deciders::find(tree.root(), Some(tree), settings)
+        .into_iter()
+        .map(|decider| decider.path);
+    names
+        .chain(deciders)
+        .chain(graders)
+        .chain(general)
+        .chain(configured)
+        .collect()
 }

@@ -59,7 +59,7 @@ impl<'t> Rollup<'t> {
         let names = (!younger.is_empty()).then(|| phrases::first(&younger, NAMED_FILES))?;
         let path = &self.path;
         Some(format!(
-            "{path} is older than {names}: the model sees what was there before; code-commit rollup makes it anew"
+            "{path} is older than {names}: the model sees an old version; update it: code-commit rollup"
         ))
     }
 

@@ -1,11 +1,13 @@
-//! The commit loops as loops of the one life: what is opened for a run, its world, its last words.
+//! The commit loops as loops of the driver: what is opened for a run, its world, its last words.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use anyhow::anyhow;
-use code_commit_apply::Lock;
-use code_commit_changes::ChangeEngine;
+use anyhow::Context as _;
+use code_commit_apply::{ApplyError, Lock};
+use code_commit_changes::{BACKUP, ChangeEngine};
 use code_commit_dir::Interrupt;
 use code_commit_engine::{HoldsFor, Journaled, Outcome, Stop, Stored};
 use code_commit_guard::Guard;
@@ -13,53 +15,45 @@ use code_commit_llm::Model;
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_commit::still_holds;
 use code_commit_names::ours::AGENT_CONFIG;
-use code_commit_perform::{BuildCommand, CommitWorld, Fault, Observer, Past, Rules};
+use code_commit_perform::{
+    BuildCommand, CommandSettings, CommitWorld, Fault, Observer, Past, Rules,
+};
 use code_commit_repo::WorkTree;
-use code_commit_report::Counts;
+use code_commit_report::{AGAIN, Counts, FileStat, LastWords, phrases};
 use code_commit_runner::Confinement;
-use code_commit_settings::{Environment, Keys, Layer};
-use serde_json::{Map, Value};
+use code_commit_settings::{Environment, Keys, Options, Origin};
 
-use super::begun::{first, guard, seal};
 use super::files::{self, SaidLog};
-use super::inputs;
-use super::plan::{Plan, Task};
+use super::inputs::Ready;
+use super::plan::{Plan, Which};
 use super::request::Request;
-use super::{begun, changed, commits, fault, tree_checks};
-use crate::exit::Failure;
+use super::{changed, commits, tree_checks};
+use crate::changes::{self, FileChange};
+use crate::driver::{Context, Driver, Loop, LoopKind, Report, Resumed};
+use crate::exit::{Exit, Failure};
 use crate::gitignore::{ADDED, AddedLine, hide_agent_config};
-use crate::life::{Facts, Finished, Ground, Life, Loop, Over, short_log};
 use crate::model::asking;
+use crate::project::Project;
 use crate::records::{self, NewRun};
 use crate::registry::Known;
-use crate::sandbox::{self, Otherwise};
-use crate::site::Site;
-use crate::trusted::Trusted;
-use crate::{config, interrupt, observer, preflight, verdict};
+use crate::sandbox;
+use crate::{interrupt, observer, preflight, verdict};
+
+/// Changed files of an interrupted run named in a message.
+const NAMED_FILES: usize = 5;
 
 /// The two commit loops.
 pub(crate) struct Commit<'c> {
-    site: &'c Site<'c>,
-    tree: &'c WorkTree,
-    keys: &'c Keys,
-    redactor: Redactor,
-    from: From<'c>,
-    without_sandbox: Otherwise,
-}
-
-/// Where a run comes from.
-pub(super) enum From<'c> {
-    /// A command with its inputs; it may go on with an unfinished run.
-    Command(&'c Request, &'c inputs::Ready),
-    /// A recorded run.
-    Record {
-        /// Go on even if files have changed since the run was stopped.
-        force: bool,
-        /// Limits that replace the original ones.
-        limits: &'c Layer,
-    },
-    /// A caller that has opened a model.
-    Caller(Rc<dyn Model>),
+    pub(super) project: &'c Project<'c>,
+    pub(super) tree: &'c WorkTree,
+    pub(super) keys: &'c Keys,
+    pub(super) redactor: Redactor,
+    /// The command with its inputs, which may go on with an unfinished run; none if a run was asked for by its name.
+    pub(super) command: Option<(&'c Request, &'c Ready)>,
+    /// Go on even if files have changed since the run was stopped.
+    pub(super) force: bool,
+    /// Limits that replace those of a run that goes on.
+    pub(super) limits: Options,
 }
 
 /// What is opened before the first step.
@@ -72,39 +66,31 @@ pub(crate) struct Opened {
 }
 
 impl<'c> Commit<'c> {
-    pub(super) fn new(site: &'c Site<'c>, keys: &'c Keys, from: From<'c>) -> Result<Self, Failure> {
-        let redactor = site.host.output.strike_out(keys.exposed());
-        let tree = site.tree()?;
+    pub(super) fn new(project: &'c Project<'c>, keys: &'c Keys) -> Result<Self, Failure> {
         Ok(Self {
-            site,
-            tree,
+            project,
+            tree: project.tree()?,
             keys,
-            redactor,
-            from,
-            without_sandbox: Otherwise::Refuse,
+            redactor: project.host.output.strike_out(keys.exposed()),
+            command: None,
+            force: false,
+            limits: Options::default(),
         })
     }
 
     /// At work under this lock; from now on Ctrl-C is heard.
-    pub(super) fn live(&self, lock: Lock) -> Result<Life<'_, Self>, Failure> {
-        let (cancel, redactor) = (interrupt::watched()?, self.redactor.clone());
-        Ok(Life {
-            of: self,
-            site: self.site,
-            lock: lock.into(),
-            cancel,
-            redactor,
-        })
+    pub(super) fn live(&self, lock: Lock) -> Result<Driver<'_, Self>, Failure> {
+        Ok(Driver::new(
+            self,
+            lock,
+            interrupt::watched(self.project.host.cancel)?,
+        ))
     }
 
     fn open(&self, plan: &Plan) -> Result<Rc<dyn Model>, Failure> {
-        commits::can_commit(self.site, plan)?;
-        let model = self
-            .site
-            .host
-            .models
-            .open(&plan.settings, self.keys, self.site.host)?;
-        Ok(model.into())
+        commits::can_commit(self.project, plan)?;
+        let host = self.project.host;
+        Ok(host.models.open(&plan.settings, self.keys, host)?.into())
     }
 
     /// Opens a new run, and stores what was made for it.
@@ -112,17 +98,17 @@ impl<'c> Commit<'c> {
         &self,
         plan: &mut Plan,
         args: &Request,
-        ready: &inputs::Ready,
+        ready: &Ready,
     ) -> Result<(Guard, Rc<dyn Model>), Failure> {
-        let (root, output) = (self.tree.root(), self.site.host.output);
+        let (root, output) = (self.tree.root(), self.project.host.output);
         let model = self.open(plan)?;
-        first(plan).check(&*model, &plan.settings)?;
+        plan.first().check(&*model, &plan.settings)?;
         let theirs = ready.theirs(root);
-        let mut guard = tree_checks::look_at(self.site, plan, theirs.as_ref(), args)?;
-        ready.store(root, output)?;
+        let mut guard = tree_checks::look_at(self.project, plan, theirs.as_ref(), args)?;
+        ready.store(root, &plan.settings, output)?;
         plan.added_line = self.hide_agent_config(plan)?;
         if plan.added_line.is_some() {
-            guard = begun::guard(self.site, plan)?;
+            guard = self::guard(self.project, plan)?;
         }
         seal(self.tree, &guard, plan)?;
         Ok((guard, model))
@@ -130,11 +116,11 @@ impl<'c> Commit<'c> {
 
     /// Keeps keys and records out of git (S1 §Safety). S0 may have none of them here.
     fn hide_agent_config(&self, plan: &Plan) -> Result<Option<AddedLine>, Failure> {
-        let (root, output) = (self.tree.root(), self.site.host.output);
-        if matches!(plan.task, Task::Implement { .. }) && !root.join(AGENT_CONFIG).exists() {
+        let (root, output) = (self.tree.root(), self.project.host.output);
+        if plan.task.which == Which::Implement && !root.join(AGENT_CONFIG).exists() {
             return Ok(None);
         }
-        let added = hide_agent_config(self.site.trusted.surroundings()?, root)?;
+        let added = hide_agent_config(self.project.trusted.surroundings()?, root)?;
         if added.is_some() {
             output.note(ADDED);
         }
@@ -142,32 +128,22 @@ impl<'c> Commit<'c> {
     }
 
     /// Opens a run that goes on.
-    fn again(
-        &self,
-        plan: &mut Plan,
-        limits: &Layer,
-        run: &RunFolder,
-    ) -> Result<(Guard, Rc<dyn Model>), Failure> {
-        let (root, environment) = (self.tree.root(), self.site.host.environment);
+    fn again(&self, plan: &mut Plan, past: &Past) -> Result<(Guard, Rc<dyn Model>), Failure> {
+        let (root, environment) = (self.tree.root(), self.project.host.environment);
         // A missing build would fail every round, and each repair would be paid for.
-        preflight::build_command(root, &plan.settings.build.value, environment)
-            .map_err(|missing| Failure::refused(anyhow!(missing.what), missing.hint))?;
-        plan.settings = config::unpacked(&plan.settings, root, environment);
-        plan.settings.put_flags(limits.clone());
+        preflight::build_command(root, &plan.settings.build_command(), environment)?;
+        plan.settings = plan.settings.unpacked(&self.project.bases());
+        plan.settings.put(&self.limits, &Origin::Flag);
         self.hide_agent_config(plan)?;
         preflight::price(&plan.settings)?;
-        let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
         let model = self.open(plan)?;
         records::pass_over(&past.lines, &*model);
-        Ok((guard(self.site, plan)?, model))
+        Ok((guard(self.project, plan)?, model))
     }
 }
 
 impl Loop for Commit<'_> {
-    const FACTS: Facts = Facts {
-        kind: "commit",
-        ..Facts::PLAIN
-    };
+    const KIND: LoopKind = LoopKind::of::<Self>("commit", super::resume);
     type Plan = Plan;
     type Ready = Opened;
     type Fault = Fault;
@@ -177,25 +153,25 @@ impl Loop for Commit<'_> {
         Self: 'w;
     type Ended = Outcome;
 
-    fn kind(plan: &Plan) -> &'static str {
-        plan.task.kind()
+    fn name(plan: &Plan) -> &'static str {
+        plan.task.which.name()
     }
 
     fn load(&self, run: &RunFolder, known: &Known) -> anyhow::Result<Plan> {
         Plan::load(run, known)
     }
 
-    fn trusted(&self) -> &Trusted {
-        &self.site.trusted
+    fn project(&self) -> &Project<'_> {
+        self.project
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     fn is_same(&self, asked: &Plan, recorded: &Plan) -> bool {
-        let settings = config::carried(
-            &asked.settings,
-            self.tree.root(),
-            self.site.host.environment,
-        );
-        settings.has_same_values(&recorded.settings) && asked.asks_for() == recorded.asks_for()
+        let settings = asked.settings.carried(&self.project.bases());
+        settings.options == recorded.settings.options && asked.asks_for_the_same(recorded)
     }
 
     /// It can go on if it was killed, or ended because the model gave no answer or the machine was unfit, and its changes
@@ -206,37 +182,33 @@ impl Loop for Commit<'_> {
     }
 
     fn may_go_on(&self, plan: &Plan, run: &RunFolder) -> Result<(), Failure> {
-        changed::refuse(self.tree, plan, run, self.site.host.environment)
+        changed::refuse(self.tree, plan, run, self.project.host.environment)
     }
 
-    fn ready(&self, plan: &mut Plan, run: Option<&RunFolder>) -> Result<Opened, Failure> {
-        let (guard, model) = match (&self.from, run) {
-            (From::Command(args, ready), None) => self.begun(plan, args, ready)?,
-            (From::Command(..), Some(run)) => self.again(plan, &Layer::default(), run)?,
-            (From::Record { force, limits }, Some(run)) => {
-                if !force {
-                    self.may_go_on(plan, run)?;
-                }
-                self.again(plan, limits, run)?
+    fn ready(&self, plan: &mut Plan, recorded: Option<Resumed<'_>>) -> Result<Opened, Failure> {
+        let (guard, model) = if let Some((run, past)) = recorded {
+            if self.command.is_none() && !self.force {
+                self.may_go_on(plan, run)?;
             }
-            (From::Record { .. }, None) => (guard(self.site, plan)?, self.open(plan)?),
-            (From::Caller(model), _) => (guard(self.site, plan)?, Rc::clone(model)),
+            self.again(plan, past)?
+        } else {
+            let (args, ready) = self.command.context("only a command begins a run")?;
+            self.begun(plan, args, ready)?
         };
         Ok(Opened {
             guard: guard.into(),
             model,
-            _said_log: SaidLog::open(&plan.task, self.site, run.is_some())?,
+            _said_log: SaidLog::open(plan.task.which, self.project, recorded.is_some())?,
         })
     }
 
     fn new_run(&self, plan: &Plan) -> Result<NewRun, Failure> {
-        files::record(&plan.task, self.tree, self.redactor.clone())
+        files::record(plan.task.which, self.tree, self.redactor.clone())
     }
 
     fn store(&self, plan: &Plan, _: &Opened, new: &NewRun) -> Result<Stored, Failure> {
-        new.store_first(&plan.task.layout().query(1), &plan.first_prompt())?;
-        let settings =
-            config::carried(&plan.settings, self.tree.root(), self.site.host.environment);
+        new.store_first(&plan.task.which.layout().query(1), &plan.first_prompt())?;
+        let settings = plan.settings.carried(&self.project.bases());
         new.store(&Plan {
             settings,
             ..plan.clone()
@@ -244,48 +216,39 @@ impl Loop for Commit<'_> {
     }
 
     fn observer(&self, plan: &Plan, run: &RunFolder) -> Box<dyn Observer> {
-        let (log, counts) = (
-            short_log(run, self.tree.root()),
-            Counts::Rounds(plan.rounds),
-        );
-        observer::observer(
-            self.site.host.output,
-            plan.settings.model.value.first(),
-            counts,
-            run,
-            log,
-        )
+        let (output, counts) = (self.project.host.output, Counts::Rounds(plan.rounds));
+        observer::observer(output, plan.settings.models().first(), counts, run)
     }
 
     fn world<'w>(
         &'w self,
         plan: &'w Plan,
         ready: &'w Opened,
-        ground: Ground<'w>,
+        context: Context<'w>,
     ) -> Result<CommitWorld<'w>, Failure> {
-        let (root, Site { host, .. }) = (self.tree.root(), self.site);
-        let Ground {
+        let (root, Project { host, .. }) = (self.tree.root(), self.project);
+        let Context {
             record,
             past,
             lock,
             cancel,
             holds_for,
-        } = ground;
+        } = context;
         // The sandbox protects what exists, and hides the listed records.
-        let confinement = sandbox::confine(self.tree, plan, self.without_sandbox, *host)?;
+        let confinement = sandbox::confine(self.tree, plan, *host)?;
         let asking = asking(&plan.settings);
         asking
             .spending
-            .count(&past.lines, plan.settings.model.value.first());
+            .count(&past.lines, plan.settings.models().first());
         Ok(CommitWorld {
             record,
             account: account(plan, self.tree, &confinement)?,
             build: build_command(plan, host.environment, confinement),
             asking,
-            codebase: plan.task.codebase().clone(),
-            layout: plan.task.layout(),
-            said_log: plan.task.said_log(root),
-            commits: commits::commits(self.site, plan)?,
+            codebase: plan.task.codebase.text.clone(),
+            layout: plan.task.which.layout(),
+            said_log: plan.task.which.said_log(root),
+            commits: commits::commits(self.project, plan)?,
             rules: Rules {
                 root: root.to_owned(),
                 guard: Rc::clone(&ready.guard),
@@ -313,45 +276,67 @@ impl Loop for Commit<'_> {
         _: &Outcome,
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
-        verdict::of_commit(&self.site.trusted, plan, interrupt)
+        verdict::of_commit(&self.project.trusted, plan, interrupt)
     }
 
     fn fault(&self, error: Fault, run: &RunFolder) -> Failure {
-        fault::fault(error, self.tree.root(), run)
+        fault(error, self.tree.root(), run)
     }
 
-    fn tell(&self, _: &Plan, over: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        if let Some(summary) = over.summary {
-            summary.print(over.output);
+    fn last_words(&self, _: &Plan, report: &Report) -> LastWords {
+        let mut words = report.last_words(Self::KIND.step, Self::GOAL);
+        let has_changed = !report.changes.is_empty();
+        if !has_changed {
+            words.verdict.push_str("; no file was changed");
         }
-        let (name, can_go_on) = (
-            records::name(over.run.path()),
-            Self::kept(over.past).is_some(),
-        );
-        if can_go_on {
-            over.output.note(&format!(
-                "go on with the same settings: code-commit resume {name}"
-            ));
-        }
-        commits::refusal(over.past, &name).map_or_else(|| Ok(Map::new()), Err)
+        let diff = match (&report.summary.commit, self.project.trusted.tree()) {
+            (Some(_), _) => "git show",
+            (None, Some(_)) => "git diff",
+            (None, None) => "code-commit diff",
+        };
+        let resume = Self::kept(&report.past)
+            .map(|_| format!("code-commit resume {}", records::name(report.run.path())));
+        let again = !words.is_good && words.next.is_empty() && resume.is_none();
+        let more = [
+            resume,
+            has_changed.then(|| diff.to_owned()),
+            again.then(|| AGAIN.to_owned()),
+            has_changed.then(|| "code-commit undo".to_owned()),
+        ];
+        words.next.extend(more.into_iter().flatten());
+        words
+    }
+
+    fn refusal(&self, report: &Report) -> Result<(), Failure> {
+        let name = records::name(report.run.path());
+        commits::refusal(&report.past, &name).map_or(Ok(()), Err)
     }
 }
 
-/// Begins a run for a caller that has opened a model, and runs its loop to the end.
-pub fn begin(
-    site: &Site<'_>,
-    plan: Plan,
-    model: Rc<dyn Model>,
-    redactor: Redactor,
-    without_sandbox: Otherwise,
-) -> Result<Finished, Failure> {
-    let keys = Keys::default();
-    let commit = Commit {
-        redactor,
-        without_sandbox,
-        ..Commit::new(site, &keys, From::Caller(model))?
-    };
-    commit.live(site.lock()?)?.begin(plan)
+/// The guard for the `.gitignore` files of now and what the plan protects.
+pub(crate) fn guard(project: &Project<'_>, plan: &Plan) -> Result<Guard, Failure> {
+    project.trusted.guard(plan.policy(project.tree()?))
+}
+
+/// Adds everything that no build may change in this tree.
+pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+    // In this order: a sandbox protects the first of them.
+    let protected = sandbox::protected(tree, guard, &plan.settings)?;
+    let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
+    // Git's errors about the tree were already reported.
+    let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox()).unwrap_or_default();
+    let policy = plan.policy(tree);
+    let tracked: HashSet<PathBuf> = tree.tracked_paths()?.into_iter().collect();
+    // Ignore rules that git itself ignores are a tool's product, which the tool writes anew.
+    let decides = guard
+        .protected_anywhere()
+        .filter(|path| policy.refuses(path).is_some())
+        .map(PathBuf::from)
+        .filter(|path| tracked.contains(path) || !guard.ignores(path));
+    let more = dot_gits.into_iter().chain(protected).chain(decides);
+    plan.sealed
+        .extend(more.filter(|path| known.insert(path.clone())));
+    Ok(())
 }
 
 /// What builds may change, in a view of the tree if possible.
@@ -369,18 +354,71 @@ pub(crate) fn build_command(
     confinement: Confinement,
 ) -> BuildCommand {
     let settings = &plan.settings;
+    let argv = settings.build_command().argv.into_iter();
     BuildCommand {
-        argv: settings
-            .build
-            .value
-            .argv
-            .iter()
-            .map(OsString::from)
-            .collect(),
-        env: sandbox::build_env(settings, environment),
-        timeout: Some(settings.build_timeout.value),
-        limits: sandbox::limits(settings),
-        confinement,
-        sealed: plan.sealed.clone(),
+        argv: argv.map(OsString::from).collect(),
+        settings: CommandSettings {
+            env: sandbox::build_env(settings, environment),
+            timeout: Some(settings.build_timeout()),
+            limits: sandbox::limits(settings),
+            confinement,
+            sealed: plan.sealed.clone(),
+        },
     }
+}
+
+/// Why the run was stopped from the outside.
+pub(crate) fn fault(error: Fault, root: &Path, folder: &RunFolder) -> Failure {
+    let name = records::name(folder.path());
+    if matches!(error, Fault::KeyInPrompt { .. }) {
+        return Failure::refused(error, "remove the key from the query and the code roll-up");
+    }
+    if matches!(error, Fault::Interrupted) {
+        return Failure::new(Exit::Interrupted, error).help(after_interruption(root, folder));
+    }
+    if matches!(error, Fault::Seal { .. }) {
+        let help = "check these files and repair them by hand; nothing was built after this";
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    if matches!(error, Fault::Restore(_)) || leaves_tree_changed(&error) {
+        let kept = folder.path().join(BACKUP);
+        let help = format!(
+            "the old contents are in {}; what happened: code-commit show {name}",
+            kept.display()
+        );
+        return Failure::new(Exit::TreeNotRestored, error).help(help);
+    }
+    let go_on = format!("then continue: code-commit resume {name}");
+    if matches!(error, Fault::Apply(ApplyError::Changed { .. })) {
+        return Failure::refused(
+            error,
+            format!("nothing of the reply was written; look at the file, {go_on}"),
+        );
+    }
+    Failure::new(Exit::Fault, error).help(format!("fix that, {go_on}"))
+}
+
+/// Whether a transaction failed and could not be reverted.
+pub fn leaves_tree_changed(fault: &Fault) -> bool {
+    matches!(fault, Fault::Apply(error) if error.leaves_tree_changed())
+}
+
+/// What has changed, and what to do.
+fn after_interruption(root: &Path, folder: &RunFolder) -> String {
+    let name = records::name(folder.path());
+    let go_on = format!("continue with: code-commit resume {name}");
+    let stats: Vec<FileStat> = changes::of_run(root, folder.path())
+        .unwrap_or_default()
+        .iter()
+        .map(FileChange::stat)
+        .collect();
+    if stats.is_empty() {
+        return go_on;
+    }
+    let files: Vec<String> = stats
+        .iter()
+        .map(|file| format!("{} {}", file.status, file.path))
+        .collect();
+    let files = phrases::first(&files, NAMED_FILES);
+    format!("changed so far: {files}; {go_on}; put them back with: code-commit undo {name}")
 }

@@ -9,15 +9,15 @@ use code_commit_repo::{Asked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 
-use super::begun;
 use super::request::{Request, refused};
-use crate::commit::plan::{Plan, Task};
+use super::run::guard;
+use crate::commit::plan::{Plan, Which};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::order::preflight::git;
 use crate::preflight;
-use crate::site::Site;
+use crate::project::Project;
 use crate::trusted::cannot_read;
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Writer};
@@ -28,18 +28,18 @@ const NAMED_FILES: usize = 5;
 /// The two checks of the whole tree: uncommitted changes and ignore rules. In a large tree both run in
 /// parallel. `theirs` is a roll-up that was not made for this run.
 pub(super) fn look_at(
-    site: &Site<'_>,
+    project: &Project<'_>,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
 ) -> Result<Guard, Failure> {
-    let tree = site.tree()?;
-    let look = || clean_enough(tree, plan, theirs, args, site.host);
+    let tree = project.tree()?;
+    let look = || clean_enough(tree, plan, theirs, args, project.host);
     if tree.is_small() {
         look()?;
-        return begun::guard(site, plan);
+        return guard(project, plan);
     }
-    let (around, policy) = (site.trusted.surroundings()?, plan.policy(tree));
+    let (around, policy) = (project.trusted.surroundings()?, plan.policy(tree));
     std::thread::scope(|scope| {
         let guard = scope.spawn(|| around.guard(policy).map_err(cannot_read));
         let clean = look();
@@ -79,8 +79,8 @@ fn clean_enough(
     let (mut dirty, tracked) = (shown(&listed), shown(&look.tracked));
     // The run hides these from git.
     dirty.retain(|path| !Path::new(path).starts_with(AGENT_CONFIG));
-    keys_stay_out(&plan.task, &dirty, &tracked, output)?;
-    let binds = plan.task.binds();
+    keys_stay_out(plan.task.which, &dirty, &tracked, output)?;
+    let binds = plan.task.which.binds();
     dirty.retain(|path| !is_own(Path::new(path), binds));
     if args.require_clean {
         // No model may write these, so the user's uncommitted changes in them are safe.
@@ -97,9 +97,7 @@ fn clean_enough(
                 "commit or stash them, or drop `--require-clean`",
             ));
         }
-        output.warn(&format!(
-            "{text}; code-commit undo restores them as they are now"
-        ));
+        output.warn(&format!("{text}; code-commit undo brings them back"));
     }
     if let Some(older) =
         theirs.and_then(|theirs| theirs.is_older(tree.root(), look.since.iter().chain(&listed)))
@@ -150,12 +148,12 @@ fn shown(paths: &[PathBuf]) -> Vec<String> {
 /// Keeps keys from being committed by accident (S1 §Safety): the default loop refuses tracked files in
 /// `agent-config`; S0 has no such rule.
 fn keys_stay_out(
-    task: &Task,
+    which: Which,
     dirty: &[String],
     tracked: &[String],
     output: &Output,
 ) -> Result<(), Failure> {
-    if matches!(task, Task::Commit { .. }) {
+    if which == Which::Commit {
         preflight::agent_config_is_untracked(tracked).map_err(|missing| refused(vec![missing]))?;
     }
     for path in dirty
@@ -170,7 +168,7 @@ fn keys_stay_out(
     for path in tracked.iter().filter(|path| keys::is_key_file(path)) {
         let path = printable_name(path);
         output.warn(&format!(
-            "{path} is tracked by git, whatever .gitignore says: take it out with git rm --cached {path}"
+            "{path} is tracked by git, whatever .gitignore says: remove it with git rm --cached {path}"
         ));
     }
     Ok(())

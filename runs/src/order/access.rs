@@ -1,16 +1,21 @@
 //! What an order's commands can see and change.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use code_commit_guard::Guard;
+use code_commit_loop_order::WorkOrder;
 use code_commit_names::Binds;
 use code_commit_names::ours::PROJECT_FILE;
+use code_commit_perform::{BuildCommand, CommandSettings};
 use code_commit_repo::WorkTree;
 use code_commit_runner::{Access, Confinement};
 use code_commit_settings::{Settings, keys};
 
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::order::files;
 use crate::sandbox;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
@@ -25,7 +30,7 @@ pub(super) fn sealed(
         .map(PathBuf::from)
         .into();
     sealed.extend(tree.named_by_config());
-    sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox.value)?);
+    sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox())?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)
 }
@@ -40,24 +45,23 @@ pub(super) fn confine(
     let environment = host.environment;
     let root = tree.root();
     let folders = sandbox::git_folders(tree);
-    let readable = settings.readable.iter().map(|place| place.value.clone());
-    let access = |rung| Access {
+    let access = |backend| Access {
         read_only: sandbox::there(root, Binds::Always)
-            .chain(sandbox::held(root, &folders, rung))
-            .chain(sandbox::held(root, sealed, rung))
+            .chain(sandbox::held(root, &folders, backend))
+            .chain(sandbox::held(root, sealed, backend))
             .collect(),
         pinned: sandbox::ways(root, sealed.iter().chain(&folders)),
         masked: keys::hidden(root)
             .into_iter()
             .chain(sandbox::records(tree))
             .collect(),
-        writable: settings
-            .writable
-            .iter()
-            .map(|place| place.value.clone())
+        writable: settings.writable().into_iter().collect(),
+        readable: settings
+            .readable()
+            .into_iter()
+            .chain(tree.git_elsewhere())
             .collect(),
-        readable: readable.clone().chain(tree.git_elsewhere()).collect(),
-        network: settings.network.value,
+        network: settings.network(),
         hosts: sandbox::hosts(settings),
         ..Access::new(root, &sandbox::build_env(settings, environment))
     };
@@ -67,4 +71,31 @@ pub(super) fn confine(
             "--sandbox off runs the commands with all of your rights",
         )
     })
+}
+
+/// The verification and the acceptance commands of an order, each with its command line, in the sandbox of orders.
+pub(crate) fn commands_to_check(
+    order: &WorkOrder,
+    timeout: Duration,
+    (tree, guard): (&WorkTree, &Guard),
+    settings: &Settings,
+    host: Host<'_>,
+) -> Result<Vec<(String, BuildCommand)>, Failure> {
+    let sealed = sealed(tree, guard, settings)?;
+    let commands = CommandSettings {
+        env: sandbox::build_env(settings, host.environment),
+        timeout: Some(timeout),
+        limits: sandbox::limits(settings),
+        confinement: confine(tree, &sealed, settings, host)?,
+        sealed,
+    };
+    let command = |argv: Vec<String>| BuildCommand {
+        argv: argv.into_iter().map(OsString::from).collect(),
+        settings: commands.clone(),
+    };
+    let all = files::deciding(order, tree.root());
+    Ok(all
+        .into_iter()
+        .map(|(line, argv)| (line, command(argv)))
+        .collect())
 }

@@ -7,19 +7,18 @@ use code_commit_loop_order::Finished as Ended;
 use code_commit_perform::Past;
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Output, STRONG, printable_name};
-use code_commit_settings::{Keys, Layer};
+use code_commit_settings::{Keys, Options};
 use serde_json::json;
 
+use crate::driver::{Asked, Report};
 use crate::exit::{Exit, Failure};
 use crate::host::Host;
-use crate::life::{Asked, Finished};
 use crate::order::plan::Terms;
 use crate::order::preflight::{self, Read};
-use crate::order::prepare;
-use crate::order::setting::{Order, Setting};
-use crate::order::settle;
-use crate::registry::Registry;
-use crate::site::Site;
+use crate::order::prepare::{can_begin, git};
+use crate::order::unfinished::clear_up;
+use crate::order::work::{Order, Setting};
+use crate::project::Project;
 use crate::trusted::Trusted;
 
 /// Orders to carry out in sequence.
@@ -34,7 +33,7 @@ pub struct Request {
     /// What a run depends on besides settings.
     pub terms: Terms,
     /// Settings that override those of all files.
-    pub layer: Layer,
+    pub layer: Options,
     /// Continue with the next order after one fails.
     pub keep_going: bool,
     /// Begin a new run, whatever is recorded.
@@ -47,74 +46,72 @@ pub struct Request {
 
 /// Carries the orders out; the exit code is that of the first one that did not pass.
 pub fn run(args: &Request, host: Host<'_>) -> Result<Exit, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
     let tree = preflight::repository(&args.repo)?;
-    let keys = Keys::find(environment, tree.root());
-    let redactor = output.strike_out(keys.exposed());
-    let settings = crate::config::load(tree.root(), args.layer.clone(), host)?;
-    let model = preflight::model(&settings, &keys, host)?.into();
-    let cancel = crate::interrupt::watched()?;
+    let keys = Keys::find(host.environment, tree.root());
+    let settings = crate::config::load(tree.root(), &args.layer, host)?;
     let setting = Setting {
-        repo: &tree,
-        out: &args.out,
-        terms: &args.terms,
         host,
-        cancel: &cancel,
+        out: &preflight::out(&args.out, tree.root())?,
+        terms: &args.terms,
         settings: &settings,
-        model: &model,
-        redactor: &redactor,
-        goes_on: false,
-        new: args.new,
-        dry_run: args.dry_run,
-        key: args.key.as_deref(),
+        model: &preflight::model(&settings, &keys, host)?.into(),
+        redactor: &host.output.strike_out(keys.exposed()),
+        cancel: &crate::interrupt::watched(host.cancel)?,
     };
-    settle::recover(&tree, &settings, host)?;
-    if let [only] = args.files.as_slice() {
-        let done = order(preflight::read(only)?, &setting)?;
-        return Ok(done.map_or(Exit::Done, |done| done.exit));
-    }
+    recover(&tree, &setting)?;
     if args.dry_run {
         for file in &args.files {
-            order(preflight::read(file)?, &setting)?;
+            let key = args.key.clone();
+            order(preflight::read(file)?, &tree, &setting, args, key)?;
         }
         return Ok(Exit::Done);
     }
+    if let [only] = args.files.as_slice() {
+        let key = args.key.clone();
+        let done = order(preflight::read(only)?, &tree, &setting, args, key)?;
+        return Ok(done.map_or(Exit::Done, |done| done.exit));
+    }
     let orders = checked(args, &tree, &setting)?;
     let rows = all(orders, args, &tree, &setting);
-    table(&rows, args.files.len(), output);
-    let failed = rows
-        .iter()
-        .map(|row| row.exit)
-        .find(|exit| *exit != Exit::Done);
-    Ok(failed.unwrap_or(Exit::Done))
+    table(&rows, args.files.len(), host.output);
+    let mut exits = rows.iter().map(|row| row.exit);
+    Ok(exits.find(|exit| *exit != Exit::Done).unwrap_or(Exit::Done))
+}
+
+/// Restores the tree after a killed run, before any order is looked at.
+fn recover(tree: &WorkTree, setting: &Setting<'_>) -> Result<(), Failure> {
+    let project = Project::of(tree, setting.host);
+    let lock = project.lock()?;
+    clear_up(&project, &git(&project, setting.settings)?, &lock).map(drop)
 }
 
 /// Carries an order out, or answers it from the record; in a dry run only tells what its first prompt takes.
-pub(super) fn order(read: Read, setting: &Setting<'_>) -> Result<Option<Finished<Ended>>, Failure> {
-    let site = &Site::of(setting.repo, setting.host);
-    let lock = site.lock()?;
-    let order = Order::open(read, setting, site, &lock)?;
-    let (life, mut plan) = (order.live(lock), order.plan());
-    let asked = Asked {
-        key: setting.key,
-        new: setting.new,
+fn order(
+    read: Read,
+    tree: &WorkTree,
+    setting: &Setting<'_>,
+    args: &Request,
+    key: Option<String>,
+) -> Result<Option<Report<Ended>>, Failure> {
+    let project = &Project::of(tree, setting.host);
+    let lock = project.lock()?;
+    let order = Order {
+        key,
+        is_new: args.new,
+        ..Order::open(read, setting, project, &lock)?
     };
-    if setting.dry_run {
-        if life.is_answered(&plan, asked)? {
-            return Ok(None);
-        }
-        let (_, at) = prepare::check(&order)?;
-        let inputs = prepare::anew(&order, &mut plan, at)?;
-        prepare::holds_no_key(&inputs, setting.redactor)?;
-        let output = setting.host.output;
-        prepare::first(&inputs).tell(&**setting.model, setting.settings, output)?;
-        return Ok(None);
+    let (driver, plan) = (order.live(lock), order.plan());
+    let asked = Asked {
+        key: order.key.as_deref(),
+        new: args.new,
+    };
+    if !args.dry_run {
+        return driver.start(plan, asked).map(Some);
     }
-    life.start(plan, asked).map(Some)
+    if !driver.is_answered(&plan, asked)? {
+        order.forecast(plan)?;
+    }
+    Ok(None)
 }
 
 /// Reads and checks every order before the first one costs anything.
@@ -136,18 +133,10 @@ fn checked<'f>(
     for file in &args.files {
         let read = preflight::read(file)?;
         preflight::guard(&trusted, &read, setting.settings)?;
-        prepare::can_begin(&read, tree.root(), setting)?;
+        can_begin(&read, tree.root(), setting)?;
         orders.push((file, read));
     }
     Ok(orders)
-}
-
-struct Row {
-    file: PathBuf,
-    exit: Exit,
-    verdict: &'static str,
-    stage: String,
-    attempts: usize,
 }
 
 /// Carries them out in sequence; continues after a failure only if asked to, and never if the state of the
@@ -158,22 +147,19 @@ fn all(
     tree: &WorkTree,
     setting: &Setting<'_>,
 ) -> Vec<Row> {
+    let output = setting.host.output;
     let mut rows = Vec::new();
     for (file, read) in orders {
+        output.report(&output.paint(STRONG, &printable_name(&file.display().to_string())));
         // The same order has the same key, whichever others are carried out with it.
         let key = args
             .key
             .as_ref()
             .map(|key| format!("{key}, order {}", read.order.hash));
-        let row = one(
-            file,
-            read,
-            tree,
-            &Setting {
-                key: key.as_deref(),
-                ..*setting
-            },
-        );
+        let row = match order(read, tree, setting, args, key) {
+            Ok(done) => Row::of(file, done.as_ref()),
+            Err(failure) => Row::stopped(file, &failure, output),
+        };
         let exit = row.exit;
         rows.push(row);
         let is_final = matches!(exit, Exit::Interrupted | Exit::TreeNotRestored);
@@ -184,52 +170,17 @@ fn all(
     rows
 }
 
-fn one(file: &Path, read: Read, tree: &WorkTree, setting: &Setting<'_>) -> Row {
-    setting.host.output.report(
-        &setting
-            .host
-            .output
-            .paint(STRONG, &printable_name(&file.display().to_string())),
-    );
-    let failure = match order(read, setting) {
-        Ok(done) => return Row::of(file, done.as_ref()),
-        Err(failure) => failure,
-    };
-    let exit = failure.tell(setting.host.output);
-    let (stage, attempts) = if exit == Exit::Refused {
-        ("not begun", 0)
-    } else {
-        let stage = if exit == Exit::Interrupted {
-            "interrupted"
-        } else {
-            "stopped"
-        };
-        (stage, attempts_of_newest(tree))
-    };
-    Row {
-        file: file.to_owned(),
-        exit,
-        verdict: "FAIL",
-        stage: stage.to_owned(),
-        attempts,
-    }
-}
-
-/// The number of model calls of the run that was just stopped.
-fn attempts_of_newest(tree: &WorkTree) -> usize {
-    let newest = Registry::of(tree)
-        .all()
-        .ok()
-        .and_then(|all| all.into_iter().next());
-    let past = newest
-        .and_then(|run| Past::read(&run.path(tree.root())).ok())
-        .unwrap_or_default();
-    past.steps().rounds_asked() as usize
+struct Row {
+    file: PathBuf,
+    exit: Exit,
+    verdict: &'static str,
+    stage: String,
+    attempts: usize,
 }
 
 impl Row {
     /// `None` stands for a dry run.
-    fn of(file: &Path, done: Option<&Finished<Ended>>) -> Self {
+    fn of(file: &Path, done: Option<&Report<Ended>>) -> Self {
         let exit = done.map_or(Exit::Done, |done| done.exit);
         let verdict = done.map_or("FAIL", |done| done.ended.summary.verdict.as_str());
         let (stage, attempts) = match done {
@@ -246,6 +197,31 @@ impl Row {
             verdict,
             stage: stage.to_owned(),
             attempts,
+        }
+    }
+
+    /// Tells why; counts the model calls that there were.
+    fn stopped(file: &Path, failure: &Failure, output: &Output) -> Self {
+        let exit = failure.tell(output);
+        let stage = if exit == Exit::Refused {
+            "not begun"
+        } else if exit == Exit::Interrupted {
+            "interrupted"
+        } else {
+            "stopped"
+        };
+        let past = failure
+            .stopped
+            .as_ref()
+            .and_then(|run| Past::read(&run.folder).ok())
+            .filter(|_| exit != Exit::Refused)
+            .unwrap_or_default();
+        Self {
+            file: file.to_owned(),
+            exit,
+            verdict: "FAIL",
+            stage: stage.to_owned(),
+            attempts: past.steps().rounds_asked() as usize,
         }
     }
 }

@@ -1,19 +1,34 @@
-//! What a run of an order is to do, as `run.json` and `inputs.json` hold it.
+//! What a run of an order is to do, as its folder holds it: written when the run begins, trusted later only if unchanged.
 
-use code_commit_engine::Stored;
-use code_commit_loop_order::{Inputs, config_hash, run_id};
+use std::path::Path;
+
+use anyhow::anyhow;
+use code_commit_engine::{Kept, Line, Outcome, Stored};
+use code_commit_logging::RunFolder;
+use code_commit_loop_order::{
+    Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, config_hash, run_id,
+};
+use code_commit_perform::Past;
 use code_commit_prompt::edits::Form;
 use code_commit_prompt::order::{Allowed, Context};
-use code_commit_runner::Rung;
+use code_commit_runner::Backend;
 use code_commit_settings::Settings;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::life::Facts;
+use crate::driver::Ending;
+use crate::exit::Exit;
+use crate::order::preflight::Read;
+use crate::records;
+use crate::registry::{Known, RUN_JSON};
 use crate::trusted::Base;
 
+/// Name of the order's file in the run folder.
+const WORK_ORDER: &str = "work_order.json";
+/// Name of the file with what the first prompt shows of the tree.
+const INPUTS: &str = "inputs.json";
+
 /// The flags that a run depends on and that are no settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Terms {
     /// The model as it was named; so it counts in the configuration's hash.
@@ -40,31 +55,13 @@ impl Terms {
     }
 }
 
-/// The loop as data.
-pub(super) const FACTS: Facts = Facts {
-    kind: "order",
-    step: "attempt",
-    work: "order",
-    by_content: true,
-    own_summary: true,
-    ..Facts::PLAIN
-};
-
-/// Which loop the run folder is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Kind {
-    /// S2.
-    Order,
-}
-
 /// What a run is to do.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OrderPlan {
     /// Which loop.
     #[serde(rename = "loop")]
-    pub kind: Kind,
+    pub kind: String,
     /// The format of the record.
     pub record_format: u32,
     /// The version that began the run.
@@ -84,153 +81,185 @@ pub(crate) struct OrderPlan {
     /// The flags.
     pub terms: Terms,
     /// Everything that the flags and the configuration say, each with its origin.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub settings: Settings,
     /// The supervisor's own name for this work; null if it gave none.
     pub key: Option<String>,
     /// The sandbox that is in force around the commands.
-    #[schemars(with = "code_commit_settings::Sandbox")]
-    pub sandbox: Rung,
+    pub sandbox: Backend,
     /// The file with what the prompts show of the tree.
-    #[schemars(with = "StoredFile")]
     pub inputs: Stored,
     /// What was trusted: not changed by what the commands did.
     pub trusted: Base,
 }
 
-impl OrderPlan {
-    /// Whether it is the plan of a run of this work order with these terms.
-    pub(crate) fn is_of(&self, work_order_hash: &str, terms: &Terms) -> bool {
-        self.work_order_hash == work_order_hash
-            && self.config_hash == terms.hash()
-            && self.terms.commit == terms.commit
-    }
+/// What the prompts show of the tree, as `inputs.json` has it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Shown {
+    /// The files that may be written.
+    pub allowed: Vec<Allowed>,
+    /// The files whose content is shown.
+    pub context: Vec<Context>,
+    /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
+    /// must not.
+    pub edits: bool,
+}
 
+impl OrderPlan {
     /// The name of the run (S2 §5).
-    pub(crate) fn run_id(&self) -> String {
+    pub(super) fn run_id(&self) -> String {
         run_id(
             &self.work_order_hash,
             &self.repo_tree_hash_before,
             &self.config_hash,
         )
     }
-}
 
-/// A file of the run folder.
-#[derive(JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of `Stored`, which knows no schemas")]
-struct StoredFile {
-    /// Its name.
-    file: String,
-    /// Its length.
-    bytes: u64,
-    /// Its hash.
-    sha256: String,
-}
+    /// The last line of its commit's message, by which the commit is found again.
+    pub(super) fn last_line(&self) -> String {
+        format!("Run: {}", self.run_id())
+    }
 
-/// What the prompts show of the tree, as `inputs.json` has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Shown {
-    /// The files that may be written.
-    pub allowed: Vec<ShownHash>,
-    /// The files whose content is shown.
-    pub context: Vec<ShownText>,
-    /// Whether the prompts teach edits, too. The setting may change before the run is resumed; its prompts
-    /// must not.
-    pub edits: bool,
-}
-
-/// A file that may be written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ShownHash {
-    /// Relative to the root.
-    pub path: String,
-    /// SHA-256 of its content; null where it is not there.
-    pub sha256: Option<String>,
-}
-
-/// A file whose content is shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ShownText {
-    /// Relative to the root.
-    pub path: String,
-    /// As much of its content as is shown; null where it is not there.
-    pub text: Option<String>,
-    /// How many bytes at its end are not shown.
-    pub left_out_bytes: usize,
-}
-
-impl Shown {
-    /// What a loop was given.
-    pub(crate) fn of(inputs: &Inputs) -> Self {
-        let hash = |file: &Allowed| ShownHash {
-            path: file.path.clone(),
-            sha256: file.sha256.clone(),
-        };
-        let text = |file: &Context| ShownText {
-            path: file.path.clone(),
-            text: file.text.clone(),
-            left_out_bytes: file.left_out_bytes,
-        };
-        Self {
-            allowed: inputs.allowed.iter().map(hash).collect(),
-            context: inputs.context.iter().map(text).collect(),
-            edits: inputs.form == Form::Edits,
+    /// The loop's inputs, for the repository in `root`.
+    pub(super) fn inputs(&self, read: &Read, root: &Path, shown: Shown) -> Inputs {
+        Inputs {
+            order: read.order.clone(),
+            work_order_path: read.path.display().to_string(),
+            repo_path: root.display().to_string(),
+            baseline_commit: self.repo_baseline_commit.clone(),
+            tree_hash_before: self.repo_tree_hash_before.clone(),
+            run_id: self.run_id(),
+            max_attempts: self.terms.max_attempts,
+            commit: self.terms.commit,
+            allowed: shown.allowed,
+            context: shown.context,
+            form: if shown.edits {
+                Form::Edits
+            } else {
+                Form::Files
+            },
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use schemars::generate::SchemaSettings;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    /// What is written always has all of its keys, those that may be null too.
-    fn published<T: JsonSchema>(title: &str) -> Value {
-        let generator = SchemaSettings::draft2020_12()
-            .for_serialize()
-            .into_generator();
-        let mut schema = generator.into_root_schema_for::<T>().to_value();
-        schema["title"] = json!(title);
-        schema
+    /// The loop's inputs when the run began, for a repository that is now in `root`. Where the summary of the run holds
+    /// the two paths (S2 §4.6), they are those: nothing else of the record names a place.
+    pub(super) fn recorded_inputs(
+        &self,
+        read: &Read,
+        root: &Path,
+        folder: &RunFolder,
+        past: &Past,
+    ) -> anyhow::Result<Inputs> {
+        let shown = serde_json::from_str(&folder.recall(&self.inputs)?)?;
+        let mut inputs = self.inputs(read, root, shown);
+        if let Some(summary) = summarized(folder, past) {
+            (inputs.repo_path, inputs.work_order_path) =
+                (summary.repo_path, summary.work_order_path);
+        }
+        Ok(inputs)
     }
 
-    /// `SCHEMAS_UPDATE=1` writes them.
-    #[test]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is what publishes the schemas"
-    )]
-    fn the_published_schemas_of_plans_are_those_of_their_types() {
-        for (name, schema) in [
+    /// Stores plan, order and inputs in the run folder; gives the stored plan, for the list of runs.
+    pub(super) fn store(
+        &self,
+        run: &RunFolder,
+        read: &Read,
+        inputs: &Inputs,
+    ) -> anyhow::Result<Stored> {
+        run.store(WORK_ORDER, &String::from_utf8_lossy(&read.bytes))?;
+        let shown = Shown {
+            allowed: inputs.allowed.clone(),
+            context: inputs.context.clone(),
+            edits: inputs.form == Form::Edits,
+        };
+        let inputs = run.store_json(INPUTS, &shown)?;
+        Ok(run.store_json(
+            RUN_JSON,
+            &Self {
+                inputs,
+                ..self.clone()
+            },
+        )?)
+    }
+}
+
+/// The plan of a recorded run, and its order. Refuses those that were changed since the run began.
+pub(super) fn load(known: &Known, folder: &RunFolder) -> anyhow::Result<(OrderPlan, Read)> {
+    let plan: OrderPlan = known.plan(folder)?;
+    let bytes = folder.read(WORK_ORDER)?.into_bytes();
+    let order = WorkOrder::parse(&bytes)
+        .ok()
+        .filter(|order| order.hash == plan.work_order_hash)
+        .ok_or_else(|| {
+            let name = records::name(folder.path());
+            anyhow!("{WORK_ORDER} of {name} has changed since the run began")
+        })?;
+    let path = folder.path().join(WORK_ORDER);
+    Ok((plan, Read { path, order, bytes }))
+}
+
+/// Whether the run is over. One that ended because the model gave no answer can be resumed.
+pub(super) fn is_over(past: &Past) -> bool {
+    let unanswered = || past.answers.iter().any(|entry| entry.answers("unanswered"));
+    match past.outcome() {
+        None => false,
+        Some(Outcome::ModelUnavailable { .. }) => !unanswered(),
+        Some(_) => true,
+    }
+}
+
+/// The summary of a run that is over. `None` if the file is not the one that the journal names: whoever can write
+/// into the folder could turn a FAIL into a PASS.
+pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
+    past.outcome().and_then(|_| summarized(folder, past))
+}
+
+/// The summary of a run that may still have to commit.
+fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
+    let kept = |line| {
+        if let Line::Kept(Kept { stored }) = line {
+            Some(stored)
+        } else {
+            None
+        }
+    };
+    let stored = past
+        .holding()
+        .filter_map(kept)
+        .filter(|stored| stored.file == SUMMARY)
+        .last()?;
+    serde_json::from_str(&folder.recall(&stored).ok()?).ok()
+}
+
+impl Ending for Finished {
+    fn recorded(folder: &RunFolder, past: &Past) -> Option<Self> {
+        let (outcome, summary) = (past.outcome()?.clone(), summarized(folder, past)?);
+        let failed_stage = Stage::named(&summary.ended_stage);
+        Some(Self {
+            outcome,
+            summary,
+            failed_stage,
+            not_committed: None,
+        })
+    }
+
+    fn exit(&self) -> Exit {
+        match (self.failed_stage, &self.outcome) {
+            (None, _) => Exit::Done,
+            (Some(_), Outcome::ModelUnavailable { .. }) => Exit::ModelUnavailable,
+            (Some(Stage::Preflight), _) => Exit::Refused,
+            (Some(Stage::Exception), _) => Exit::Fault,
             (
-                "run",
-                published::<OrderPlan>("run.json: what a run was to do"),
-            ),
-            (
-                "inputs",
-                published::<Shown>("inputs.json: what the prompts show of the tree"),
-            ),
-        ] {
-            let file = format!(
-                "{}/../docs/schemas/order/{name}.schema.json",
-                env!("CARGO_MANIFEST_DIR")
-            );
-            let now = format!("{schema:#}\n");
-            if std::env::var_os("SCHEMAS_UPDATE").is_some() {
-                std::fs::write(&file, &now).unwrap();
-            }
-            let stale = "write it anew: SCHEMAS_UPDATE=1 cargo test -p code-commit-runs schemas";
-            assert!(
-                std::fs::read_to_string(&file).unwrap_or_default() == now,
-                "{name}: {stale}"
-            );
+                Some(
+                    Stage::LlmOutputInvalid
+                    | Stage::WriteScopeViolation
+                    | Stage::StaleContext
+                    | Stage::WriteFailed
+                    | Stage::VerifyFailed
+                    | Stage::AcceptanceFailed,
+                ),
+                _,
+            ) => Exit::Failed,
         }
     }
 }

@@ -148,10 +148,10 @@ fn known(git: &Git) -> Result<(), Failure> {
         return Ok(());
     }
     let names = phrases::first(&assumed, NAMED_FILES);
-    let error = anyhow!("git was told to take for unchanged, whatever they hold: {names}");
+    let error = anyhow!("git is told to treat these files as unchanged: {names}");
     Err(Failure::refused(
         error,
-        "git update-index --no-assume-unchanged FILE, then commit or stash what it holds",
+        "git update-index --no-assume-unchanged FILE, then commit or stash the changes",
     ))
 }
 
@@ -185,12 +185,12 @@ pub(crate) fn unlocked(git: &Git) -> Result<(), Failure> {
     let lock = git.index_lock()?;
     let Some(lock) = lock else { return Ok(()) };
     let error = anyhow!(
-        "{} is there: another git is at work here, or one was killed",
+        "{} exists: another git process is running here, or one was killed",
         lock.display()
     );
     Err(Failure::refused(
         error,
-        "wait until it has ended; if no git is at work here, remove that file",
+        "wait until it ends; if no git process is running here, remove that file",
     ))
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn identity(git: &Git) -> Result<(), Failure> {
     if known {
         return Ok(());
     }
-    let error = anyhow!("--commit: git does not know in whose name to commit");
+    let error = anyhow!("--commit: git has no identity to commit with");
     Err(Failure::refused(
         error,
         "git config user.name NAME; git config user.email ADDRESS",
@@ -238,7 +238,7 @@ pub fn out(folder: &Path, root: &Path) -> Result<PathBuf, Failure> {
             Ok(path) if path.is_dir() => resolved = path,
             Ok(_) => {
                 let error = anyhow!(
-                    "--out {}: {} is no folder",
+                    "--out {}: {} is not a folder",
                     folder.display(),
                     resolved.display()
                 );
@@ -273,9 +273,9 @@ pub fn guard(trusted: &Trusted, read: &Read, settings: &Settings) -> Result<Guar
 pub fn open(trusted: &Trusted, order: &WorkOrder, settings: &Settings) -> Result<Guard, Failure> {
     let scoped = Policy::scoped(order.allowed_files.iter().cloned());
     let policy = settings
-        .protect
+        .protect_lists()
         .iter()
-        .fold(scoped, |policy, list| policy.protect(&list.value));
+        .fold(scoped, Policy::protect);
     trusted.guard(policy)
 }
 
@@ -315,7 +315,7 @@ fn the_same(guard: &Guard, order: &WorkOrder) -> Vec<FieldProblem> {
         Verdict::Refused(refusal) if refusal.code() == Code::Duplicate => Some(FieldProblem {
             field: format!("allowed_files[{at}]"),
             message:
-                "is the same as another one where case or Unicode form does not count; name each file once"
+                "is the same as another one where case or Unicode form is ignored; name each file once"
                     .to_owned(),
         }),
         Verdict::Refused(_) | Verdict::Admitted(_) => None,

@@ -1,4 +1,4 @@
-//! A work order as a loop of the one life: its plan, its world and its words.
+//! A work order as a loop of the driver: what is checked and opened before its run, its world and its words.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -7,40 +7,74 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::Lock;
 use code_commit_changes::{ChangeEngine, Scope};
-use code_commit_dir::Interrupt;
+use code_commit_dir::{Interrupt, NEVER};
 use code_commit_engine::{
-    HoldsFor, Journaled, Keep, Outcome, Recorded as Answered, Request as _, Stop, Stored,
+    HoldsFor, Journaled, Keep, Line, Outcome, Recorded, Request as _, Stop, Stored,
 };
 use code_commit_guard::{Guard, Policy};
-use code_commit_logging::RunFolder;
+use code_commit_llm::Model;
+use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_order::{
     Finished as Ended, Inputs, SUMMARY, VERIFY_SCRIPT, Verdict, proposal_schema, still_holds,
 };
 use code_commit_names::Binds;
 use code_commit_perform::{Asking, CommandSettings, Fault, Observer, OrderWorld, Past, Rules};
-use code_commit_repo::WorkTree;
-use code_commit_report::{BAD, Counts, GOOD, printable, printable_name};
-use code_commit_runner::Confinement;
-use code_commit_settings::{Byproducts, Settings};
+use code_commit_repo::{Git, WorkTree};
+use code_commit_report::{Counts, LastWords, phrases};
+use code_commit_runner::{Cancel, Confinement};
+use code_commit_settings::{Byproducts, Keys, Origin, Settings};
 use serde_json::{Map, Value, json};
 
 use crate::commit::commits::not_committed;
+use crate::driver::{Context, Driver, Loop, LoopKind, Report, Resumed};
 use crate::exit::{Exit, Failure};
-use crate::life::{Facts, Ground, Life, Loop, Over};
+use crate::host::Host;
+use crate::kind::Resumption;
 use crate::model::asking;
-use crate::order::access;
-use crate::order::folder;
-use crate::order::plan::{FACTS, Kind, OrderPlan};
-use crate::order::preflight::{self, Read};
-use crate::order::prepare;
-use crate::order::recorded::{self, Recorded};
-use crate::order::setting::{Order, Setting, not_restored, spending_of};
-use crate::order::settle;
-use crate::order::unfinished::{Unfinished, baseline, branch};
+use crate::order::plan::{self, OrderPlan, Terms, is_over};
+use crate::order::preflight::Read;
+use crate::order::prepare::{first, git, spending_of};
+use crate::order::unfinished::{
+    Unfinished, baseline, branch, clear_up, has_committed, not_restored,
+};
+use crate::order::{access, folder, preflight, unfinished};
+use crate::project::Project;
 use crate::records::{self, NewRun, cannot_begin};
 use crate::registry::Known;
-use crate::site::Site;
-use crate::{config, observer, sandbox, verdict};
+
+use crate::{observer, sandbox, verdict};
+
+/// What all orders of one call share.
+pub(super) struct Setting<'s> {
+    pub host: Host<'s>,
+    /// Where run folders are made.
+    pub out: &'s Path,
+    pub terms: &'s Terms,
+    pub settings: &'s Settings,
+    pub model: &'s Rc<dyn Model>,
+    pub redactor: &'s Redactor,
+    pub cancel: &'s Cancel,
+}
+
+/// A work order, with what its run needs.
+pub(crate) struct Order<'s> {
+    pub(super) setting: &'s Setting<'s>,
+    pub(super) project: &'s Project<'s>,
+    pub(super) read: Read,
+    /// The supervisor's name for this work.
+    pub(super) key: Option<String>,
+    /// Begin a new run, whatever is recorded.
+    pub(super) is_new: bool,
+    /// Whether one run was asked for by its name.
+    pub(super) is_named: bool,
+    pub(super) git: Git,
+    /// The harness's own folder.
+    pub(super) state: PathBuf,
+    /// For run folders.
+    pub(super) out: PathBuf,
+    /// The run that the tree was in the middle of; since then it was restored.
+    pub(super) restored: Option<PathBuf>,
+}
 
 /// What is opened before the first step.
 pub(crate) struct Opened {
@@ -55,45 +89,34 @@ impl<'s> Order<'s> {
     pub(super) fn open(
         read: Read,
         setting: &'s Setting<'s>,
-        site: &'s Site<'s>,
+        project: &'s Project<'s>,
         lock: &Lock,
     ) -> Result<Self, Failure> {
-        let (tree, state) = (site.tree()?, site.state()?);
-        let git = site.trusted.under(setting.settings).git(tree.top())?;
-        let restored = folder::clear_up(&state, tree, &git, lock, setting.host.output)?;
-        let out = if setting.goes_on {
-            // It is where the record is.
-            setting.out.to_owned()
-        } else {
-            preflight::out(setting.out, tree.root())?
-        };
+        let git = git(project, setting.settings)?;
         Ok(Self {
+            restored: clear_up(project, &git, lock)?,
+            out: setting.out.to_owned(),
+            state: project.state()?,
+            key: None,
+            is_new: false,
+            is_named: false,
             setting,
-            site,
+            project,
             read,
             git,
-            state,
-            out,
-            restored,
         })
     }
 
     /// At work under this lock.
-    pub(super) fn live(&self, lock: Lock) -> Life<'_, Self> {
-        let (cancel, redactor) = (self.setting.cancel.clone(), self.setting.redactor.clone());
-        Life {
-            of: self,
-            site: self.site,
-            lock: lock.into(),
-            cancel,
-            redactor,
-        }
+    pub(super) fn live(&self, lock: Lock) -> Driver<'_, Self> {
+        Driver::new(self, lock, self.setting.cancel.clone())
     }
 
+    /// The plan of a new run, but for what is looked up when it begins.
     pub(super) fn plan(&self) -> OrderPlan {
         let setting = self.setting;
         OrderPlan {
-            kind: Kind::Order,
+            kind: Self::KIND.name.to_owned(),
             record_format: code_commit_perform::RECORD_FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             begun_utc: code_commit_logging::Stamp::now().rfc3339(),
@@ -103,21 +126,56 @@ impl<'s> Order<'s> {
             repo_tree_hash_before: String::new(),
             config_hash: setting.terms.hash(),
             terms: setting.terms.clone(),
-            settings: config::carried(setting.settings, &self.site.root, setting.host.environment),
-            key: setting.key.map(str::to_owned),
-            sandbox: code_commit_runner::Rung::Off,
+            settings: setting.settings.carried(&self.project.bases()),
+            key: self.key.clone(),
+            sandbox: code_commit_runner::Backend::Off,
             inputs: Stored {
                 file: String::new(),
                 bytes: 0,
                 sha256: String::new(),
             },
-            trusted: self.site.trusted.base(),
+            trusted: self.project.trusted.base(),
         }
     }
 }
 
+/// Continues a run under its name, with the order and the settings that it began with, and with other limits if given.
+fn resume(known: &Known, args: &Resumption, project: &Project<'_>) -> Result<Exit, Failure> {
+    let (host, root) = (project.host, &project.root);
+    let keys = Keys::find(host.environment, root);
+    let redactor = &host.output.strike_out(keys.exposed());
+    let folder = RunFolder::open(known.path(root), redactor.clone());
+    let (plan, read) = plan::load(known, &folder)
+        .map_err(|error| Failure::refused(error, "begin a new run: code-commit order run"))?;
+    let mut settings = plan.settings.unpacked(&project.bases());
+    settings.put(&args.limits, &Origin::Flag);
+    let setting = Setting {
+        host,
+        out: folder.path().parent().unwrap_or(folder.path()),
+        terms: &plan.terms,
+        settings: &settings,
+        model: &preflight::model(&settings, &keys, host)?.into(),
+        redactor,
+        cancel: &crate::interrupt::watched(host.cancel)?,
+    };
+    let lock = project.lock()?;
+    let order = Order {
+        key: plan.key.clone(),
+        is_named: true,
+        ..Order::open(read, &setting, project, &lock)?
+    };
+    order.live(lock).go_on(known).map(|done| done.exit)
+}
+
 impl Loop for Order<'_> {
-    const FACTS: Facts = FACTS;
+    const KIND: LoopKind = LoopKind {
+        step: "attempt",
+        work: "order",
+        by_content: true,
+        own_summary: Some(SUMMARY),
+        in_tree: unfinished::in_tree,
+        ..LoopKind::of::<Self>("order", resume)
+    };
     type Plan = OrderPlan;
     type Ready = Opened;
     type Fault = Fault;
@@ -127,20 +185,36 @@ impl Loop for Order<'_> {
         Self: 'w;
     type Ended = Ended;
 
-    fn trusted(&self) -> &crate::trusted::Trusted {
-        &self.site.trusted
+    fn project(&self) -> &Project<'_> {
+        self.project
+    }
+
+    fn redactor(&self) -> &Redactor {
+        self.setting.redactor
     }
 
     fn is_same(&self, asked: &OrderPlan, recorded: &OrderPlan) -> bool {
-        recorded.is_of(&asked.work_order_hash, &asked.terms)
+        recorded.work_order_hash == asked.work_order_hash
+            && recorded.terms.hash() == asked.terms.hash()
+            && recorded.terms.commit == asked.terms.commit
     }
 
     fn kept(past: &Past) -> Option<usize> {
-        (!folder::is_over(past)).then(|| still_holds(&past.answers))
+        (!is_over(past)).then(|| still_holds(&past.answers))
     }
 
     fn load(&self, run: &RunFolder, known: &Known) -> anyhow::Result<OrderPlan> {
-        Ok(Recorded::load(known, run.clone())?.plan)
+        Ok(plan::load(known, run)?.0)
+    }
+
+    /// Of one that passed and made its commit, all.
+    fn held(&self, plan: &OrderPlan, past: &Past) -> Result<usize, Failure> {
+        let all = past.answers.len();
+        let has_ended = past.outcome().is_some();
+        if !has_ended && has_committed(plan, &self.git)? {
+            return Ok(all);
+        }
+        Ok(Self::kept(past).unwrap_or(all))
     }
 
     /// What it shows and the tree that it restores are those of its beginning.
@@ -150,6 +224,9 @@ impl Loop for Order<'_> {
         if run.path().parent() != Some(&*self.out) {
             let error = anyhow!("{name} is in another folder than --out");
             return Err(Failure::refused(error, help));
+        }
+        if has_committed(plan, &self.git)? {
+            return Ok(());
         }
         let is_checked_out =
             self.git.commit_of("HEAD")?.as_deref() == Some(&plan.repo_baseline_commit);
@@ -161,33 +238,60 @@ impl Loop for Order<'_> {
         Err(Failure::refused(error, help))
     }
 
+    /// Whether it committed what it was to commit, and that commit is in the history, or the tree is as the run left it.
     fn still_holds(&self, _: &OrderPlan, run: &RunFolder, past: &Past) -> Result<bool, Failure> {
-        settle::still_holds(self, run, past)
+        let not_committed = |line: &Line| matches!(line, Line::NotCommitted(_));
+        let Some(summary) = plan::summary(run, past).filter(|_| is_over(past)) else {
+            return Ok(false);
+        };
+        if past.lines.iter().any(not_committed) {
+            return Ok(false);
+        }
+        let commit = past.lines.iter().find_map(commit_of);
+        if commit.map_or(Ok(false), |commit| self.git.has_in_history(commit))? {
+            return Ok(true);
+        }
+        let after = summary
+            .repo_tree_hash_after
+            .unwrap_or(summary.repo_tree_hash_before);
+        // It leaves out modes and symlinks.
+        let now = verdict::of_order(
+            &self.project.root,
+            None,
+            run.path(),
+            &self.read.order,
+            NEVER,
+        );
+        Ok(past.end().is_some_and(|(_, then)| *then == now) && self.tree_hash()? == after)
     }
 
-    fn ready(&self, plan: &mut OrderPlan, run: Option<&RunFolder>) -> Result<Opened, Failure> {
-        let (tree, setting) = (self.site.tree()?, self.setting);
+    fn ready(
+        &self,
+        plan: &mut OrderPlan,
+        recorded: Option<Resumed<'_>>,
+    ) -> Result<Opened, Failure> {
+        let (tree, setting) = (self.project.tree()?, self.setting);
         let model = &**setting.model;
-        let (guard, at) = prepare::check(self)?;
-        let inputs = if let Some(run) = run {
-            if setting.goes_on {
+        let (guard, head) = self.check()?;
+        let inputs = if let Some((run, past)) = recorded {
+            if self.is_named {
                 self.may_go_on(plan, run)?;
             }
-            plan.branch = branch(at.1);
-            let past = Past::read_if_begun(run.path()).map_err(anyhow::Error::from)?;
+            plan.branch = branch(head);
             records::pass_over(&past.lines, model);
-            recorded::inputs((run, &past), plan, &self.read, tree.root())
-                .map_err(|error| Failure::refused(error, self.unlike_recorded(run)))?
+            let inputs = plan
+                .recorded_inputs(&self.read, tree.root(), run, past)
+                .map_err(|error| Failure::refused(error, self.unlike_recorded(run)))?;
+            self.holds_no_key(&inputs)?;
+            inputs
         } else {
-            prepare::anew(self, plan, at)?
+            let inputs = self.anew(plan, head)?;
+            first(&inputs).check(model, setting.settings)?;
+            inputs
         };
-        prepare::holds_no_key(&inputs, setting.redactor)?;
-        if run.is_none() {
-            prepare::first(&inputs).check(model, setting.settings)?;
-        }
         let sealed = access::sealed(tree, &guard, setting.settings)?;
         let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
-        plan.sandbox = confinement.rung;
+        plan.sandbox = confinement.backend;
         Ok(Opened {
             inputs,
             guard: guard.into(),
@@ -197,30 +301,24 @@ impl Loop for Order<'_> {
     }
 
     fn new_run(&self, plan: &OrderPlan) -> Result<NewRun, Failure> {
-        folder::new_run(
-            &self.out.join(plan.run_id()),
-            self.site.tree()?,
-            self.setting,
-        )
+        folder::new_run(self, plan)
     }
 
     fn store(&self, plan: &OrderPlan, ready: &Opened, new: &NewRun) -> Result<Stored, Failure> {
-        recorded::store(new.folder(), plan, &self.read, &ready.inputs).map_err(cannot_begin)
+        plan.store(&new.made(), &self.read, &ready.inputs)
+            .map_err(cannot_begin)
     }
 
     fn observer(&self, _: &OrderPlan, run: &RunFolder) -> Box<dyn Observer> {
         let Setting {
             terms, host, model, ..
         } = self.setting;
-        let (counts, log) = (
-            Counts::Attempts(terms.max_attempts),
-            run.path().display().to_string(),
-        );
-        observer::observer(host.output, model.id(), counts, run, log)
+        let counts = Counts::Attempts(terms.max_attempts);
+        observer::observer(host.output, model.id(), counts, run)
     }
 
     /// The artifacts of attempts that are made again go.
-    fn dropped(&self, run: &RunFolder, answers: &[Answered]) -> Result<(), Failure> {
+    fn dropped(&self, run: &RunFolder, answers: &[Recorded]) -> Result<(), Failure> {
         for artifact in answers.iter().filter(|entry| entry.kind == Keep::KIND) {
             let file = artifact
                 .request
@@ -237,29 +335,29 @@ impl Loop for Order<'_> {
         &'w self,
         plan: &'w OrderPlan,
         ready: &'w Opened,
-        ground: Ground<'w>,
+        context: Context<'w>,
     ) -> Result<OrderWorld<'w>, Failure> {
-        let Self { setting, site, .. } = self;
+        let (setting, project) = (self.setting, self.project);
         let Setting {
             settings,
             host,
             terms,
             ..
-        } = **setting;
+        } = *setting;
         let Opened {
             inputs,
             guard,
             confinement,
             sealed,
         } = ready;
-        let Ground {
+        let Context {
             record,
             past,
             lock,
             cancel,
             holds_for,
-        } = ground;
-        let (tree, run) = (site.tree()?, record.folder().path());
+        } = context;
+        let (tree, run) = (project.tree()?, record.folder().path());
         // The order's own cost limit applies if it is lower than that of the settings.
         let asking = Asking {
             spending: spending_of(self.read.order.max_cost, settings),
@@ -267,7 +365,7 @@ impl Loop for Order<'_> {
         };
         asking
             .spending
-            .count(&past.lines, settings.model.value.first());
+            .count(&past.lines, settings.models().first());
         let account = account(inputs, settings, own(tree, run)).of(tree);
         let account = sandbox::in_overlay(account, tree, confinement)?;
         let (git, commit) = (self.git.clone(), &plan.repo_baseline_commit);
@@ -294,7 +392,7 @@ impl Loop for Order<'_> {
             schema: proposal_schema(inputs.form),
             commands: CommandSettings {
                 env: sandbox::build_env(settings, host.environment),
-                timeout: Duration::from_secs(terms.timeout_seconds),
+                timeout: Some(Duration::from_secs(terms.timeout_seconds)),
                 limits: sandbox::limits(settings),
                 confinement: confinement.clone(),
                 sealed: sealed.clone(),
@@ -346,9 +444,9 @@ impl Loop for Order<'_> {
         _: &Outcome,
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
-        let around = self.site.trusted.surroundings().ok();
+        let around = self.project.trusted.surroundings().ok();
         verdict::of_order(
-            &self.site.root,
+            &self.project.root,
             around,
             run.path(),
             &self.read.order,
@@ -367,76 +465,73 @@ impl Loop for Order<'_> {
         };
         let (name, run) = (records::name(run.path()), run.path().display());
         let help = format!(
-            "the tree is as it was; code-commit resume {name} goes on with {run}, and so does the same command"
+            "the tree is restored; continue {run} with code-commit resume {name}, or with the same command"
         );
         Failure::new(exit, fault).help(help)
     }
 
-    /// Prints the verdict and the path of the summary (S2 §3).
-    fn tell(&self, _: &OrderPlan, over: &Over<'_, Ended>) -> Result<Map<String, Value>, Failure> {
-        let (output, path) = (over.output, over.run.path().join(SUMMARY));
-        let summary = &over.ended.summary;
-        let style = if summary.verdict == Verdict::Pass {
-            GOOD
-        } else {
-            BAD
-        };
-        let tries = if summary.attempts.len() == 1 {
-            "attempt"
-        } else {
-            "attempts"
-        };
-        let verdict = output.paint(style, summary.verdict.as_str());
-        let attempts = summary.attempts.len();
+    /// The verdict (S2 §3).
+    fn last_words(&self, _: &OrderPlan, report: &Report<Ended>) -> LastWords {
+        let summary = &report.ended.summary;
+        let attempts = phrases::count(summary.attempts.len() as u64, Self::KIND.step);
         let brief = summary
             .attempts
             .last()
             .and_then(|last| last.failure_brief.as_ref());
         let failed = brief.and_then(|brief| {
-            let command = printable_name(brief.command.as_ref()?);
-            Some(format!(": `{command}` failed with {}", brief.exit_code?))
+            let (command, code) = (brief.command.as_ref()?, brief.exit_code?);
+            Some(format!(": `{command}` exited with {code}"))
         });
-        output.report(&format!(
-            "{verdict} ({}) after {attempts} {tries}{}",
-            summary.ended_stage,
-            failed.unwrap_or_default()
-        ));
-        for change in over.changes {
-            output.report(&code_commit_report::file_line(&change.stat(), output));
+        LastWords {
+            is_good: summary.verdict == Verdict::Pass,
+            verdict: format!(
+                "{} ({}) after {attempts}{}",
+                summary.verdict.as_str(),
+                summary.ended_stage,
+                failed.unwrap_or_default()
+            ),
+            next: help(report),
+            ..LastWords::default()
         }
-        output.report(&path.display().to_string());
-        if let Some(help) = help(over) {
-            output.note(&format!("help: {}", printable(&help)));
-        }
+    }
+
+    fn members(&self, _: &OrderPlan, report: &Report<Ended>) -> Map<String, Value> {
+        let path = report.run.path().join(SUMMARY);
         let members = [
             ("path", json!(path.to_string_lossy())),
-            ("summary", json!(summary)),
+            ("summary", json!(report.ended.summary)),
         ];
-        Ok(members
+        members
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
-            .collect())
+            .collect()
     }
 }
 
-/// The hint if the model gave no answer.
-fn help(over: &Over<'_, Ended>) -> Option<String> {
-    let Outcome::ModelUnavailable { cause, .. } = &over.ended.outcome else {
-        return None;
+fn commit_of(line: &Line) -> Option<&str> {
+    if let Line::Committed(committed) = line {
+        committed.commit.as_deref()
+    } else {
+        None
+    }
+}
+
+/// What to do if the model gave no answer.
+fn help(report: &Report<Ended>) -> Vec<String> {
+    let Outcome::ModelUnavailable { cause, .. } = &report.ended.outcome else {
+        return Vec::new();
     };
-    let name = records::name(over.run.path());
-    let again =
-        (!folder::is_over(over.past)).then(|| format!("code-commit resume {name} asks again"));
-    let parts: Vec<String> = cause.remedy.clone().into_iter().chain(again).collect();
-    Some(parts.join("; ")).filter(|help| !help.is_empty())
+    let name = records::name(report.run.path());
+    let again = (!is_over(&report.past)).then(|| format!("code-commit resume {name}"));
+    cause.remedy.clone().into_iter().chain(again).collect()
 }
 
 /// Restores what commands change besides the order's files when it passes, unless the configuration keeps it.
 fn account(inputs: &Inputs, settings: &Settings, own: Vec<PathBuf>) -> ChangeEngine {
-    let may_change = match settings.byproducts.value {
+    let may_change = match settings.byproducts() {
         Byproducts::Restore => Policy::scoped(inputs.order.allowed_files.iter().cloned()),
         Byproducts::Keep => Policy::build(Binds::Always)
-            .may_write(settings.may_write.iter().map(|pattern| &pattern.value)),
+            .may_write(settings.build.may_write.iter().map(|pattern| &pattern.0)),
     };
     ChangeEngine::new(Scope {
         who: "a command".into(),

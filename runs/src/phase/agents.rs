@@ -1,15 +1,18 @@
-//! The CLI for a model, and its key.
+//! The agents of a role: a CLI, a model and a key each.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_agent::{Installed, Key, Kind};
+use code_commit_agent::{Key, Kind};
 use code_commit_engine::Agents;
-use code_commit_settings::Environment;
+use code_commit_perform::Worker;
+use code_commit_report::Output;
 use code_commit_settings::keys::DOT_ENV;
+use code_commit_settings::{Address, Environment, Settings};
 
-use crate::agents::numbers;
+use crate::agents::{address, can_be_told, can_keep, numbers};
 use crate::exit::Failure;
 use crate::phase::folders::read;
 use crate::trusted::Trusted;
@@ -24,106 +27,101 @@ const PASSED: [&str; 5] = [
     "NODE_EXTRA_CA_CERTS",
 ];
 
-#[derive(Debug, Clone)]
-pub(crate) struct Chosen {
-    pub cli: Installed,
-    /// The model's name as the program expects it.
-    pub model: String,
-    pub key: Key,
+/// The agents of a role: the first one, then those that work where it cannot, then those for repairs.
+pub(super) struct RoleAgents {
+    pub(super) first: Worker,
+    pub(super) others: Vec<Worker>,
+    pub(super) numbers: Agents,
 }
 
-/// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other names go to
-/// Gemini CLI.
-pub(crate) fn kind_of(model: &str) -> (Kind, &str) {
-    let kinds = [
-        ("gemini", Kind::Gemini),
-        ("claude", Kind::Claude),
-        ("codex", Kind::Codex),
-    ];
-    if let Some((prefix, name)) = model.split_once('/')
-        && let Some((_, kind)) = kinds.iter().find(|(own, _)| *own == prefix)
-    {
-        return (*kind, name);
-    }
-    let begins = |names: &[&str]| names.iter().any(|name| model.starts_with(name));
-    match model {
-        _ if begins(&["claude", "opus", "sonnet", "haiku"]) => (Kind::Claude, model),
-        _ if begins(&["gpt-", "codex"]) => (Kind::Codex, model),
-        _ => (Kind::Gemini, model),
+impl RoleAgents {
+    /// The name of the first one's model.
+    pub(super) fn model(&self) -> String {
+        self.first.model.clone().unwrap_or_default()
     }
 }
 
-/// Finds program and key, or reports what is missing.
-pub(crate) fn choose(model: &str, secrets: &Secrets, trusted: &Trusted) -> Result<Chosen, Failure> {
-    let (kind, name) = kind_of(model);
-    if name.is_empty() {
-        return Err(Failure::refused(
-            anyhow!("a model has no name"),
-            "name them with commas between: -b NAME,NAME",
-        ));
-    }
-    let cli = trusted.agent(kind)?;
-    let variable = kind.key_variable();
-    // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
-    // prompts.
-    let key = trusted
-        .environment()
-        .text(variable)
-        .or_else(|| secrets.get(variable))
-        .ok_or_else(|| {
-            Failure::refused(
-                anyhow!("there is no key for {}", kind.name()),
-                format!("put a line {variable}=… into {DOT_ENV}"),
-            )
-        })?;
-    Ok(Chosen {
-        cli,
-        model: name.to_owned(),
-        key: Key::new(variable, key),
-    })
+/// Finds agents: with their programs, keys and limits.
+pub(super) struct AgentFinder<'f> {
+    pub(super) secrets: &'f Secrets,
+    pub(super) trusted: &'f Trusted,
+    pub(super) settings: &'f Settings,
+    pub(super) base_url: Option<&'f Address>,
+    pub(super) output: &'f Output,
 }
 
-/// Those who work in a role: the first one, then the others and those for repairs.
-pub(crate) struct Crew {
-    pub first: Chosen,
-    pub others: Vec<Chosen>,
-    pub numbers: Agents,
-}
-
-impl Crew {
+impl AgentFinder<'_> {
     /// From lists of models with commas between.
-    pub(crate) fn choose(
-        models: &str,
-        stronger: Option<&str>,
-        secrets: &Secrets,
-        trusted: &Trusted,
-    ) -> Result<Self, Failure> {
-        let all = |models: &str| {
+    pub(super) fn find(&self, models: &str, stronger: Option<&str>) -> Result<RoleAgents, Failure> {
+        let all = |models: &str| -> Result<Vec<_>, _> {
             models
                 .split(',')
-                .map(|model| choose(model.trim(), secrets, trusted))
-                .collect::<Result<Vec<_>, _>>()
+                .map(|model| self.worker(model.trim()))
+                .collect()
         };
-        let (mut others, stronger) = (
-            all(models)?,
-            stronger.map(all).transpose()?.unwrap_or_default(),
-        );
+        let stronger = stronger.map(all).transpose()?.unwrap_or_default();
+        let mut others = all(models)?;
         let first = others.remove(0);
         let numbers = numbers(&others, stronger.len());
         others.extend(stronger);
-        Ok(Self {
+        Ok(RoleAgents {
             first,
             others,
             numbers,
         })
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Chosen> {
-        [&self.first].into_iter().chain(&self.others)
+    /// Finds program and key, or reports what is missing.
+    fn worker(&self, model: &str) -> Result<Worker, Failure> {
+        let (kind, name) = kind_of(model);
+        if name.is_empty() {
+            return Err(Failure::refused(
+                anyhow!("a model has no name"),
+                "name them with commas between: -b NAME,NAME",
+            ));
+        }
+        let cli = self.trusted.agent(kind)?;
+        let (variable, environment) = (kind.key_variable(), self.trusted.environment());
+        // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
+        // prompts.
+        let key = environment
+            .text(variable)
+            .or_else(|| self.secrets.0.get(variable).map(String::as_str))
+            .ok_or_else(|| {
+                Failure::refused(
+                    anyhow!("there is no key for {}", kind.name()),
+                    format!("put a line {variable}=… into {DOT_ENV}"),
+                )
+            })?;
+        can_keep(kind, self.settings)?;
+        can_be_told(kind, self.base_url, self.output)?;
+        Ok(Worker {
+            cli,
+            model: Some(name.to_owned()),
+            extra_env: passed(environment)
+                .into_iter()
+                .chain(address(kind, self.base_url))
+                .collect(),
+            key: Some(Key::new(variable, key)),
+        })
     }
 }
 
-pub(crate) fn passed(environment: &Environment) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+/// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other names go to
+/// Gemini CLI.
+fn kind_of(model: &str) -> (Kind, &str) {
+    let begins = |names: &[&str]| names.iter().any(|name| model.starts_with(name));
+    match model.split_once('/') {
+        Some(("gemini", name)) => (Kind::Gemini, name),
+        Some(("claude", name)) => (Kind::Claude, name),
+        Some(("codex", name)) => (Kind::Codex, name),
+        _ if begins(&["claude", "opus", "sonnet", "haiku"]) => (Kind::Claude, model),
+        _ if begins(&["gpt-", "codex"]) => (Kind::Codex, model),
+        _ => (Kind::Gemini, model),
+    }
+}
+
+pub(crate) fn passed(environment: &Environment) -> Vec<(OsString, OsString)> {
     let value = |name: &str| {
         environment
             .text(name)
@@ -139,39 +137,29 @@ fn passed_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// `.env` of a project. Only a CLI's own key is passed on.
-#[derive(Default)]
-pub(crate) struct Secrets(BTreeMap<String, String>);
+pub(super) struct Secrets(BTreeMap<String, String>);
 
 impl Secrets {
     /// Reads the file; empty if there is none.
-    pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
+    pub(super) fn read(root: &Path) -> Result<Self, Failure> {
         Ok(Self(parse(&read(&root.join(DOT_ENV))?.unwrap_or_default())))
     }
 
-    fn get(&self, name: &str) -> Option<&str> {
-        self.0
-            .get(name)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
-    }
-
     /// Every value whose name marks it as secret, for the redactor.
-    pub(crate) fn exposed(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn exposed(&self) -> impl Iterator<Item = &str> {
         let is_secret = |name: &str| {
-            ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"]
-                .iter()
-                .any(|word| name.to_uppercase().contains(word))
+            let marks = ["KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL"];
+            marks.iter().any(|word| name.to_uppercase().contains(word))
         };
-        self.0
-            .iter()
-            .filter(move |(name, _)| is_secret(name))
-            .map(|(_, value)| value.as_str())
+        let secrets = self.0.iter().filter(move |(name, _)| is_secret(name));
+        secrets.map(|(_, value)| value.as_str())
     }
 }
 
-/// A line that is no setting is left out.
+/// A line that is no setting is left out, and so is one without a value.
 fn parse(text: &str) -> BTreeMap<String, String> {
-    dotenvy::from_read_iter(text.as_bytes()).flatten().collect()
+    let lines = dotenvy::from_read_iter(text.as_bytes()).flatten();
+    lines.filter(|(_, value)| !value.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -40,39 +40,26 @@ pub fn read(path: &Path) -> Result<Option<String>, Failure> {
 
 /// Where the roles work: one real folder below the root for each role, neither of them the harness's. They
 /// need not exist yet.
-#[derive(Debug, Clone)]
 pub(super) struct Folders {
-    src: PathBuf,
-    tests: PathBuf,
+    pub(super) src: PathBuf,
+    pub(super) tests: PathBuf,
 }
 
 impl Folders {
     /// Refuses folders outside the project, through symlinks, in the harness's own, or the same one for both.
     /// `root` has no symlinks.
     pub(super) fn find(root: &Path, config: &Config) -> Result<Self, Failure> {
-        let (src, tests) = (
-            place(root, "src", &config.src)?,
-            place(root, "tests", &config.tests)?,
-        );
+        let src = place(root, "src", &config.src)?;
+        let tests = place(root, "tests", &config.tests)?;
         if src == tests {
-            return Err(refused(
-                "directories.src and directories.tests are the same folder",
-            ));
+            let why = "directories.src and directories.tests are the same folder";
+            return Err(refused(why));
         }
         if tests == root {
-            return Err(refused(
-                "directories.tests is the project itself, and the source with it",
-            ));
+            let why = "directories.tests is the project itself, and the source with it";
+            return Err(refused(why));
         }
         Ok(Self { src, tests })
-    }
-
-    pub(super) fn src(&self) -> &Path {
-        &self.src
-    }
-
-    pub(super) fn tests(&self) -> &Path {
-        &self.tests
     }
 }
 
@@ -80,31 +67,20 @@ impl Folders {
 /// pointed up, a role would see hidden files along with the specs; if one pointed outside, records would be
 /// written there.
 pub fn refuse_links(root: &Path) -> Result<(), Failure> {
-    let own = [
-        SPECS.to_owned(),
-        format!("{ABL}/logs"),
-        format!("{ABL}/prompts"),
-    ];
-    match own
-        .iter()
-        .find_map(|folder| link_on_the_way(root, Path::new(folder)))
-    {
-        None => Ok(()),
-        Some(link) => {
+    let mut own = [SPECS, ".abl/logs", ".abl/prompts"].into_iter();
+    own.find_map(|folder| link_on_the_way(root, Path::new(folder)))
+        .map_or(Ok(()), |link| {
             let why = anyhow!("{} is a link", link.display());
-            Err(Failure::refused(
-                why,
-                "put a folder there: specs and records are kept inside of the project",
-            ))
-        }
-    }
+            let help = "put a folder there: specs and records are kept inside of the project";
+            Err(Failure::refused(why, help))
+        })
 }
 
 fn place(root: &Path, key: &str, folder: &str) -> Result<PathBuf, Failure> {
     let no = |why: &str| refused(&format!("directories.{key} is {folder:?}, which {why}"));
     let path = plain(Path::new(folder)).ok_or_else(|| no("is not a folder below the project"))?;
     if is_no_roles(&path) {
-        return Err(no("is no role's"));
+        return Err(no("belongs to no role"));
     }
     if let Some(link) = link_on_the_way(root, &path) {
         return Err(no(&format!("leads through the link {}", link.display())));
@@ -138,12 +114,9 @@ fn is_no_roles(path: &Path) -> bool {
 
 /// The first symlink on the way from the root to the path, relative to the root.
 fn link_on_the_way<'p>(root: &Path, path: &'p Path) -> Option<&'p Path> {
-    let mut ways: Vec<&Path> = path
-        .ancestors()
-        .filter(|way| !way.as_os_str().is_empty())
-        .collect();
-    ways.reverse();
-    ways.into_iter().find(|way| root.join(way).is_symlink())
+    let ways: Vec<&Path> = path.ancestors().collect();
+    let mut below = ways.into_iter().rev().skip(1);
+    below.find(|way| root.join(way).is_symlink())
 }
 
 fn refused(message: &str) -> Failure {
@@ -164,7 +137,7 @@ mod tests {
         let config = Config::parse(Some(&text)).unwrap();
         let found = Folders::find(root, &config).map_err(|failure| format!("{failure:?}"))?;
         let below = |path: &Path| path.strip_prefix(root).unwrap().to_owned();
-        Ok((below(found.src()), below(found.tests())))
+        Ok((below(&found.src), below(&found.tests)))
     }
 
     /// A project with some symlinks.

@@ -1,13 +1,18 @@
-//! Live output of a phase, for people and programs.
+//! Live output of a phase, and its last words, for people and programs.
 
 use code_commit_agent::Event;
-use code_commit_engine::{Committed, Line, Turned};
-use code_commit_perform::{AgentWatch, Observer};
-use code_commit_report::{DIM, Output, phrases, printable, whole_lines};
+use code_commit_engine::{Committed, Line, Outcome, Text, Turned, WasRead};
+use code_commit_logging::RunFolder;
+use code_commit_loop_phase::FAILED_SPECS;
+use code_commit_loop_phase::failed::is_failure;
+use code_commit_perform::{AgentWatch, Observer, output_text};
+use code_commit_report::{BAD, DIM, LastWords, Output, phrases, printable, whole_lines};
+use code_commit_timeline::Reason;
 use serde_json::json;
 
 use crate::agents::{as_changed, worth_a_look};
 
+/// What the agents do.
 #[derive(Debug)]
 pub(super) struct Lines {
     output: Output,
@@ -16,12 +21,9 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// To standard error, or as JSON to standard output.
     pub(super) fn new(output: Output) -> Self {
-        Self {
-            output,
-            open: String::new(),
-        }
+        let open = String::new();
+        Self { output, open }
     }
 
     fn line(&self, role: &str, text: &str) {
@@ -29,19 +31,9 @@ impl Lines {
         self.output.note(&format!("{head} {}", printable(text)));
     }
 
-    fn end_of_text(&mut self, role: &str) {
-        let text = std::mem::take(&mut self.open);
-        text.lines()
-            .filter(|line| !line.trim().is_empty())
-            .for_each(|line| self.line(role, line));
-    }
-
-    fn text(&mut self, role: &str, text: &str) {
-        let lines = whole_lines(&mut self.open, text);
-        lines
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .for_each(|line| self.line(role, line));
+    fn lines(&self, role: &str, text: &str) {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines.for_each(|line| self.line(role, line));
     }
 }
 
@@ -62,9 +54,11 @@ impl AgentWatch for Lines {
         self.output
             .object(&json!({ "event": "agent", "role": role, "what": event }));
         if let Event::Text(text) = event {
-            return self.text(role, text);
+            let lines = whole_lines(&mut self.open, text);
+            return self.lines(role, &lines);
         }
-        self.end_of_text(role);
+        let open = std::mem::take(&mut self.open);
+        self.lines(role, &open);
         if let Event::ToolCall { name, argument, .. } = event {
             self.line(
                 role,
@@ -75,13 +69,8 @@ impl AgentWatch for Lines {
             ok: false, message, ..
         } = event
         {
-            self.line(
-                role,
-                &format!(
-                    "failed: {}",
-                    message.as_deref().unwrap_or("the tool does not say why")
-                ),
-            );
+            let why = message.as_deref().unwrap_or("the tool does not say why");
+            self.line(role, &format!("failed: {why}"));
         }
         if let Event::Retry { reason, .. } = event {
             self.line(role, &format!("tries again: {reason}"));
@@ -89,49 +78,60 @@ impl AgentWatch for Lines {
     }
 }
 
+/// Lines of the failing contracts that are shown after a verification.
+const MOST_LINES: usize = 12;
+
+/// What is recorded.
 #[derive(Debug)]
 pub(super) struct Facts {
-    output: Output,
+    pub(super) output: Output,
+    pub(super) run: RunFolder,
 }
 
 impl Facts {
-    /// To standard error, or as JSON to standard output.
-    pub(super) fn new(output: Output) -> Self {
-        Self { output }
+    /// What the verifier has found (S3 §Communication Channel).
+    fn contracts(&self, text: &Text) {
+        let text = output_text(&self.run, &text.stored.file);
+        let Some(text) = text.ok().filter(|text| is_failure(text.as_str())) else {
+            return;
+        };
+        let head = self.output.paint_note(BAD, "contracts fail:");
+        self.output.note(&head);
+        let lines = text.as_str().lines();
+        let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+        phrases::first_lines(&lines.join("\n"), MOST_LINES, FAILED_SPECS)
+            .iter()
+            .for_each(|line| self.output.note(&format!("  {line}")));
     }
 }
 
 impl Observer for Facts {
     fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+        let output = &self.output;
         if let code_commit_perform::Event::Warning(problem) = event {
-            self.output.warn(&problem.message);
+            output.warn(&problem.message);
         }
         let code_commit_perform::Event::Line { line, json } = event else {
             return;
         };
-        self.output
-            .object(&json!({ "event": "fact", "fact": json }));
+        output.object(&json!({ "event": "fact", "fact": json }));
         if let Line::Turned(turned) = line {
-            self.output.note(&said(turned));
-            for path in &turned.put_back {
-                let path = printable(path);
-                self.output.warn(&format!(
-                    "{path} may not be changed by the {}: it was restored",
-                    turned.role
-                ));
-            }
-            if !turned.put_back.is_empty() {
-                self.output.note(&as_changed(turned.number));
-            }
-            worth_a_look(&turned.changed)
-                .iter()
-                .for_each(|warning| self.output.warn(warning));
+            turned_out(turned, output);
+        }
+        if let Line::WasRead(WasRead {
+            place,
+            text: Some(text),
+            ..
+        }) = line
+            && place.file == FAILED_SPECS
+        {
+            self.contracts(text);
         }
         if let Line::Announced(announced) = line
             && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)
         {
             let phases: Vec<String> = phases.iter().map(u64::to_string).collect();
-            self.output.warn(&format!(
+            output.warn(&format!(
                 "the specs of phase {} changed: what was built and verified for the old ones does not count",
                 phases.join(", ")
             ));
@@ -142,24 +142,49 @@ impl Observer for Facts {
             ..
         }) = line
         {
-            self.output
-                .note(&format!("committed in {repository}: {message}"));
+            output.note(&format!("committed in {repository}: {message}"));
         }
     }
 }
 
-/// How a turn ended, how long it took and what it used.
-fn said(turned: &Turned) -> String {
+/// How a turn ended, how long it took, what it used, and what a person should look at.
+fn turned_out(turned: &Turned, output: &Output) {
+    let role = &turned.role;
     let seconds = turned.elapsed_ms.div_ceil(1000);
     let each = turned.usage.iter().map(|used| used.usage.total());
-    let sum = each.reduce(|sum, one| Some(sum?.saturating_add(one?)));
-    let tokens: Option<u64> = sum.flatten();
-    let tokens = tokens.map_or("tokens unknown".to_owned(), |count| {
-        phrases::count(count, "token")
+    let sum = each
+        .reduce(|sum, one| Some(sum?.saturating_add(one?)))
+        .flatten();
+    let tokens = sum.map_or("tokens unknown".to_owned(), |sum| {
+        phrases::count(sum, "token")
     });
-    format!(
-        "the {} {} ({seconds} s, {tokens})",
-        turned.role,
-        printable(&turned.end.to_string())
-    )
+    let end = turned.end.to_string();
+    let end = printable(&end);
+    output.note(&format!("the {role} {end} ({seconds} s, {tokens})"));
+    for path in &turned.put_back {
+        let path = printable(path);
+        output.warn(&format!(
+            "{path} may not be changed by the {role}: it was restored"
+        ));
+    }
+    if !turned.put_back.is_empty() {
+        output.note(&as_changed(turned.number));
+    }
+    worth_a_look(&turned.changed)
+        .iter()
+        .for_each(|warning| output.warn(warning));
+}
+
+/// How a phase ended, and why.
+pub(super) fn last_words(phase: u32, outcome: &Outcome, reason: Option<Reason>) -> LastWords {
+    let words = LastWords::of(outcome, reason, "iteration", "");
+    let verdict = match outcome {
+        Outcome::Done { rounds } => format!("Phase {phase} passed in iteration {rounds}"),
+        Outcome::NeedsPerson { cause, .. } => format!("Phase {phase} is stuck: {}", cause.message),
+        Outcome::ModelUnavailable { cause, .. } | Outcome::Unfit { cause, .. } => {
+            format!("Phase {phase} stopped: {}", cause.message)
+        }
+        Outcome::AttemptsUsedUp { .. } => words.verdict,
+    };
+    LastWords { verdict, ..words }
 }

@@ -36,7 +36,7 @@ impl Known {
     }
 
     /// The loop that its plan names; `apply` without a plan.
-    pub fn kind(&self, root: &Path) -> String {
+    pub fn loop_name(&self, root: &Path) -> String {
         Head::of(&records::open(&self.path(root)))
             .map_or_else(|| "apply".to_owned(), |head| head.kind)
     }
@@ -63,7 +63,7 @@ impl Known {
             != Some(code_commit_logging::sha256_hex(plan.as_bytes()).as_str())
         {
             return Err(anyhow!(
-                "{RUN_JSON} of {} is not what it was when the run began",
+                "{RUN_JSON} of {} has changed since the run began",
                 self.folder.display()
             ));
         }

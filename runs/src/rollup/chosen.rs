@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use code_commit_prompt::rollup::Builder;
+use code_commit_prompt::select::{File, Form, Past, Selection, bytes, listed, select, tokens};
 use code_commit_report::phrases;
-use code_commit_select::{File, Form, LISTED_PART, Past, Selection, bytes, select, tokens};
 use serde::{Deserialize, Serialize};
 
 use super::Sources;
@@ -17,7 +17,7 @@ const LINE: usize = 24;
 /// Bytes of the list besides its lines, rather too many than too few.
 const FRAME: usize = 150;
 /// Bytes of a file's header and of the line behind it, besides its path and dashes.
-const HEADER: usize = 14;
+pub(super) const HEADER: usize = 14;
 
 /// A file that is shown, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +35,8 @@ pub struct Chosen {
 
 impl Chosen {
     /// A file of a roll-up that shows all of them.
-    pub fn without_budget(path: &str, text: &str) -> Self {
-        let (path, why) = (path.to_owned(), "there is no budget".to_owned());
+    pub fn of_all(path: &str, text: &str) -> Self {
+        let (path, why) = (path.to_owned(), "all files fit the budget".to_owned());
         Self {
             path,
             form: whole(),
@@ -59,7 +59,7 @@ pub(super) fn add(
         .map(|(path, _)| tokens(path.len() + LINE))
         .sum::<u64>()
         + tokens(FRAME);
-    let for_list = everything.min(budget / LISTED_PART);
+    let for_list = everything.min(listed(budget));
     let candidates: Vec<File<'_>> = files
         .iter()
         .map(|(path, text)| File { path, text })

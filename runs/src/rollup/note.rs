@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use code_commit_logging::sha256_hex;
-use code_commit_settings::{Setting, Settings};
+use code_commit_settings::{Pattern, Settings};
 use serde::{Deserialize, Serialize};
 
 use super::RollUp;
@@ -31,13 +31,11 @@ pub struct Options {
 impl Options {
     /// Those of the configuration.
     pub fn of(settings: &Settings) -> Self {
-        let all = |lists: &[Setting<Vec<String>>]| {
-            lists.iter().flat_map(|list| list.value.clone()).collect()
-        };
+        let all = |patterns: &[Pattern]| patterns.iter().map(|one| one.0.clone()).collect();
         Self {
-            include: all(&settings.rollup_include),
-            exclude: all(&settings.rollup_exclude),
-            budget: settings.rollup_budget.value,
+            include: all(&settings.rollup.include),
+            exclude: all(&settings.rollup.exclude),
+            budget: settings.rollup.budget.map(u64::from),
         }
     }
 }

@@ -1,176 +1,104 @@
 //! Everything that the agents of a project need: found, checked and put together once.
 
-mod access;
-mod watched;
-
-pub(super) use access::{Ground, Mailboxes};
-pub(super) use watched::put_back;
-
-use std::io;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use code_commit_agent::{Installed, Key, Kind};
+use code_commit_agent::{Key, Kind};
 use code_commit_apply::{Lock, LockError};
+use code_commit_dir::FileType;
 use code_commit_engine::{Agents, HoldsFor, Named as _};
 use code_commit_logging::Redactor;
 use code_commit_loop_spec::{Files, Inputs, Place, Repository as Where, Role, STORE, Specs, WIP};
+use code_commit_names::ours::{SPEC_CONFIG, STATE};
 use code_commit_perform::{
-    AgentLimits, AgentUsage, AgentWatch, AgentWorld, Cast, Copies, Counted, Record, Repository,
-    ShellSettings, Watched, Worker,
+    AgentLimits, AgentUsage, AgentWatch, AgentWorld, BuildCommand, Cast, CommandSettings, Copies,
+    Counted, Record, Repository, ShellSettings, Watched, Worker,
 };
-use code_commit_repo::Git;
+use code_commit_repo::{Git, WorkTree};
 use code_commit_report::printable;
-use code_commit_runner::{Access, Cancel, Env, Probed, Rung, probe};
-use code_commit_settings::spec::Config;
-use code_commit_settings::{Environment, Keys, Layer, Settings, keys};
+use code_commit_runner::{Access, Cancel, Env, Probed, probe};
+use code_commit_settings::spec::{Agent, Config, Options, Permissions};
+use code_commit_settings::{self as settings, Keys, Settings};
 
 use crate::agents;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::phase::agents::passed;
+use crate::project::Project;
 use crate::sandbox;
-use crate::site::Site;
-use crate::spec::options::{Agent, AgentOptions, Permissions};
-use crate::spec::{failures, project};
-use crate::trusted::Trusted;
-use crate::verdict;
+use crate::spec::observers::Lines;
+use crate::spec::store::{Store, visible};
+use crate::{text, verdict};
 
 /// As the help of the flags has them.
 const TURN_TIMEOUT: Duration = Duration::from_hours(2);
 const IDLE_TIMEOUT: Duration = Duration::from_mins(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
+/// Whoever runs all of this in a sandbox of their own says so, and root may then skip permissions.
 const IN_SANDBOX: &str = "IS_SANDBOX";
 /// A spec of more bytes is not empty.
 const LONGEST_EMPTY: u64 = 1 << 20;
-pub(super) const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
+/// Where git, the loop and the harness keep their own files.
+pub const TAKEN: [&str; 3] = [".git", STORE, STATE];
 
+/// What `.cuggino.json` says. One that is not there gives the defaults; one with an error is a refusal.
+pub fn config(root: &Path) -> Result<Config, Failure> {
+    let text = text::read(&root.join(SPEC_CONFIG))?.unwrap_or_default();
+    Config::parse(&text, &TAKEN).map_err(|why| {
+        Failure::refused(
+            anyhow!("{SPEC_CONFIG}: {why}"),
+            "fix the file, or answer the questions of: code-commit spec setup",
+        )
+    })
+}
+
+/// A project of specs and its sandbox, whoever works there.
 #[derive(Debug)]
 pub(super) struct Workspace<'b> {
-    pub root: PathBuf,
-    pub config: Config,
-    pub settings: Settings,
-    pub args: &'b AgentOptions,
-    pub host: Host<'b>,
-    pub redactor: Redactor,
-    pub runs: PathBuf,
-    pub cancel: Cancel,
-    state: PathBuf,
-    /// Who works, with its model: the first one, the others, and those for repairs.
-    workers: (Worker, Vec<Worker>),
-    agents: Agents,
-    /// How long a turn may wait for a quota.
-    pub patience: Duration,
-    pub trusted: Trusted,
-    git: Git,
-    probed: Probed,
+    pub(super) project: Project<'b>,
+    pub(super) config: Config,
+    pub(super) settings: Settings,
+    pub(super) store: Store,
+    pub(super) env: Env,
+    pub(super) probed: Probed,
     /// What leads git into the repositories inside of the project.
-    dot_gits: Vec<PathBuf>,
+    pub(super) dot_gits: Vec<PathBuf>,
 }
 
 impl<'b> Workspace<'b> {
-    /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
-    pub(super) fn open(
-        site: &Site<'b>,
-        args: &'b AgentOptions,
-        limits: Layer,
-    ) -> Result<Self, Failure> {
-        let workspace = Self::prepare(site, args, args.layer(limits))?;
-        workspace.need_specs()?;
-        crate::interrupt::watch(&workspace.cancel)?;
-        Ok(workspace)
-    }
-
-    /// Opens the workspace for an agent that gets the terminal and handles Ctrl-C itself.
-    pub(super) fn open_for_a_talk(
-        site: &Site<'b>,
-        args: &'b AgentOptions,
-    ) -> Result<Self, Failure> {
-        let workspace = Self::prepare(site, args, args.layer(Layer::default()))?;
-        crate::interrupt::watch_but_the_keys(&workspace.cancel)?;
-        Ok(workspace)
-    }
-
-    fn prepare(site: &Site<'b>, args: &'b AgentOptions, flags: Layer) -> Result<Self, Failure> {
-        let (root, host) = (&site.root, site.host);
-        let Host {
-            environment,
-            output,
-            ..
-        } = host;
-        let config = crate::spec::config::read(root)?;
-        let settings = crate::config::load(root, flags, host)?;
-        let redactor = output.strike_out(Keys::find(environment, root).exposed());
-        let trusted = site.trusted.under(&settings);
-        let worker = |(agent, model): (Agent, Option<&str>)| {
-            let cli = trusted.agent(kind(agent))?;
-            agents::can_be_told(cli.kind, args.base_url.as_ref(), output)?;
-            agents::can_keep(cli.kind, &settings)?;
-            Ok::<_, Failure>(worker(cli, model, args, environment))
-        };
-        let mut workers = args
-            .agents()?
-            .into_iter()
-            .map(worker)
-            .collect::<Result<Vec<_>, _>>()?;
-        let first = workers.remove(0);
-        let stronger = args
-            .escalate
-            .iter()
-            .map(|model| worker((args.first(), Some(model))));
-        let agents = agents::numbers(&workers, args.escalate.len());
-        workers.extend(stronger.collect::<Result<Vec<_>, _>>()?);
-        let git = trusted.git(root)?;
-        agents::warn_of_calls(&settings, output);
-        let probed = probe(
-            sandbox::mode(settings.sandbox.value),
-            environment.docker_host(),
-        )
-        .map_err(|reason| {
-            sandbox::no_sandbox(reason, "--sandbox off lets the agent do whatever you can")
-        })?;
-        output.note(&format!("sandbox: {}", probed.why));
-        project::make_folders(root)?;
-        let (state, runs) = project::state(root, site.trusted.tree())?;
-        let cancel = Cancel::new().map_err(anyhow::Error::from)?;
-        let dot_gits = site
-            .trusted
-            .tree()
-            .map_or(Ok(Vec::new()), sandbox::dot_gits)?;
-        let root = root.clone();
+    /// `without` is the hint for running without a sandbox.
+    fn open(project: Project<'b>, settings: Settings, without: &str) -> Result<Self, Failure> {
+        let environment = project.host.environment;
+        let mode = sandbox::mode(settings.sandbox());
+        let probed = probe(mode, environment.docker_host())
+            .map_err(|reason| sandbox::no_sandbox(reason, without))?;
+        let tree = project.trusted.tree();
         Ok(Self {
-            patience: settings.wait.value.unwrap_or(agents::PATIENCE),
-            root,
-            config,
-            settings,
-            args,
-            host,
-            redactor,
-            runs,
-            cancel,
-            state,
-            workers: (first, workers),
-            agents,
-            trusted,
-            git,
+            config: config(&project.root)?,
+            store: Store::of(&project)?,
+            env: sandbox::build_env(&settings, environment),
             probed,
-            dot_gits,
+            dot_gits: tree.map_or(Ok(Vec::new()), sandbox::dot_gits)?,
+            settings,
+            project,
         })
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.project.root
     }
 
     /// Without specs every turn would be paid for in vain. A talk about a plan may write the first ones.
     fn need_specs(&self) -> Result<(), Failure> {
-        let folder = self.root.join(&self.config.specs);
-        let specs = printable(&self.config.specs);
-        let mut files = Vec::new();
-        // A folder that cannot be listed has none.
-        let _ = files_below(&folder, &mut files);
-        files.sort_unstable();
+        let (folder, specs) = (self.specs(), printable(&self.config.specs));
+        let files = files_below(&folder);
         let empty = files.iter().find(|file| is_empty(file));
         let what = match empty {
             _ if !folder.is_dir() => anyhow!("there is no folder {specs}, so there are no specs"),
             Some(file) => {
-                let file = file.strip_prefix(&self.root).unwrap_or(file).display();
+                let file = file.strip_prefix(self.root()).unwrap_or(file).display();
                 anyhow!("the spec {} is empty", printable(&file.to_string()))
             }
             None if files.is_empty() => anyhow!("there are no specs in {specs}"),
@@ -181,181 +109,25 @@ impl<'b> Workspace<'b> {
         Err(Failure::refused(what, help))
     }
 
-    /// Whether anything holds what an agent may not touch while it runs.
-    pub(super) fn has_wall(&self) -> bool {
-        self.probed.rung != Rung::Off
-    }
-
-    /// The project, with the same trusted base.
-    pub(super) fn site(&self) -> Site<'b> {
-        Site {
-            root: self.root.clone(),
-            trusted: self.trusted.clone(),
-            host: self.host,
-        }
-    }
-
-    /// No other watch works on this project; runs and talks may.
-    pub(super) fn lock_watch(&self) -> Result<Lock, Failure> {
-        Lock::acquire(&self.state.join(failures::WATCH), "code-commit spec watch").map_err(
-            |error| {
-                let help = if matches!(error, LockError::Held { .. }) {
-                    "one watch is enough: leave it, or end that process"
-                } else {
-                    error.hint()
-                };
-                Failure::refused(error, help)
-            },
-        )
-    }
-
-    /// One role for each agent.
-    pub(super) fn team(&self, focus: &str, files: &Files) -> Team {
-        let role = |role| {
-            self.role(
-                self.watched(role, focus, files),
-                self.access_of(role, focus),
-            )
-        };
-        let git = self.git.clone();
-        let exclude = vec![self.config.specs.clone(), format!("{STORE}/{WIP}")];
-        Team {
-            roles: Role::ALL.map(|one| (one, role(one))),
-            root: self.root.clone(),
-            specs: self.root.join(&self.config.specs),
-            repository: Repository { git, exclude },
-        }
-    }
-
-    /// The world of a run, which may use anything yet.
-    pub(super) fn world<'w>(
-        &self,
-        record: Record,
-        cast: Team,
-        watch: Box<dyn AgentWatch + 'w>,
-        cancel: &Cancel,
-    ) -> AgentWorld<'w, Team> {
-        let limits = sandbox::limits(&self.settings);
-        AgentWorld {
-            record,
-            cast,
-            shell: ShellSettings {
-                cwd: self.root.clone(),
-                env: self.env(),
-                confinement: self.probed.confine(self.shell_access()),
-                timeout: Some(self.args.command_timeout.unwrap_or(COMMAND_TIMEOUT)),
-                limits,
-                hidden: self.hidden(),
-            },
-            watch,
-            around: Box::new(|_| Ok(Box::new(()))),
-            cancel: cancel.clone(),
-            copies: Copies::default(),
-            limits: AgentLimits::default(),
-            used: AgentUsage::default(),
-            holds_for: Box::new(|_, _| HoldsFor::default()),
-            patience: self.patience,
-            waited: Duration::ZERO,
-            session: None,
-        }
-    }
-
-    /// Who else works where the first agent cannot.
-    pub(super) fn agents(&self) -> Agents {
-        self.agents
-    }
-
-    /// What a verdict given now holds for.
-    pub(super) fn holds_for(&self, inputs: &Inputs) -> HoldsFor {
-        let specs =
-            code_commit_repo::stable_hash(&self.root.join(&inputs.specs), code_commit_dir::NEVER)
-                .unwrap_or_default();
-        let words = (
-            &inputs.check,
-            self.args.first(),
-            self.args.agent_model.first(),
-        );
-        HoldsFor {
-            tree: self.tree(),
-            specification: Some(code_commit_logging::sha256_hex(
-                format!("{}\0{specs}", inputs.focus).as_bytes(),
-            )),
-            decider: Some(verdict::decider(&self.root, &words, std::iter::empty())),
-        }
-    }
-
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
-        let around = self.trusted.surroundings().ok();
-        verdict::tree(
-            &self.root,
-            around,
-            &[STORE.to_owned()],
-            code_commit_dir::NEVER,
-        )
-    }
-
-    /// What the sandbox hides from agents: they can read the copies in the record of their run.
-    fn hidden(&self) -> Vec<String> {
-        let hidden = keys::hidden_from_agents(&self.root).into_iter();
-        let below = |path: PathBuf| {
-            Some(format!(
-                "/{}",
-                path.strip_prefix(&self.root).ok()?.to_str()?
-            ))
-        };
-        hidden
-            .filter(|_| self.probed.rung != Rung::Off)
-            .filter_map(below)
-            .collect()
-    }
-
-    /// An agent that works on what is `watched`, behind these walls.
-    pub(super) fn role(&self, watched: Watched, access: Access) -> code_commit_perform::Role {
-        let turn_timeout = self.args.turn_timeout.unwrap_or(TURN_TIMEOUT);
-        code_commit_perform::Role {
-            worker: self.workers.0.clone(),
-            others: self.workers.1.clone(),
-            cwd: self.root.clone(),
-            confinement: self.probed.confine(access),
-            env: self.env(),
-            home: None,
-            permissions: match self.args.permissions.unwrap_or_default() {
-                Permissions::Skip => code_commit_agent::Permissions::Skip,
-                Permissions::Ask => code_commit_agent::Permissions::Ask,
-            },
-            timeout: self
-                .settings
-                .max_time
-                .value
-                .into_iter()
-                .chain([turn_timeout])
-                .min(),
-            idle_timeout: Some(self.args.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
-            watched,
-            log: None,
-        }
-    }
-
-    fn env(&self) -> Env {
-        sandbox::build_env(&self.settings, self.host.environment)
+        let around = self.project.trusted.surroundings().ok();
+        let own = [STORE.to_owned()];
+        verdict::tree(self.root(), around, &own, code_commit_dir::NEVER)
     }
 }
 
-/// Adds the files below a folder, without those whose name begins with a dot.
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in code_commit_dir::list(folder)? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b".") {
-            continue;
-        }
-        if entry.file_type()?.is_dir() {
-            files_below(&entry.path(), found)?;
+/// The files below a folder, without those whose name begins with a dot.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in visible(folder) {
+        if entry.file_type().is_ok_and(FileType::is_dir) {
+            found.extend(files_below(&entry.path()));
         } else {
             found.push(entry.path());
         }
     }
-    Ok(())
+    found
 }
 
 fn is_empty(file: &Path) -> bool {
@@ -363,55 +135,284 @@ fn is_empty(file: &Path) -> bool {
     read.is_ok_and(|bytes| bytes.is_some_and(|bytes| bytes.trim_ascii().is_empty()))
 }
 
-/// An agent of this program. What its own configuration is overruled with ends with the flag; whoever runs all of this in a
-/// sandbox of their own says so, and root may then skip permissions.
-fn worker(
-    cli: Installed,
-    model: Option<&str>,
-    args: &AgentOptions,
-    environment: &Environment,
-) -> Worker {
-    let address = agents::address(cli.kind, args.base_url.as_ref());
-    let in_sandbox = environment
-        .text(IN_SANDBOX)
-        .map(|value| (IN_SANDBOX.into(), value.into()));
-    let key = cli.kind.key_variable();
-    Worker {
-        model: model.map(str::to_owned),
-        extra_env: passed(environment)
-            .into_iter()
-            .chain(in_sandbox)
-            .chain(address)
-            .collect(),
-        key: environment.text(key).map(|value| Key::new(key, value)),
-        cli,
+/// The check command of `code-commit check --spec` with its line, in the sandbox of a run. No agent is needed.
+pub(crate) fn check_command(
+    tree: &WorkTree,
+    settings: &Settings,
+    host: Host<'_>,
+) -> Result<(String, BuildCommand), Failure> {
+    let line = config(tree.root())?.check.ok_or_else(|| {
+        Failure::refused(
+            anyhow!("the specs have no check command"),
+            "give one with code-commit spec setup",
+        )
+    })?;
+    let without = "--sandbox off runs it with all of your rights";
+    let workspace = Workspace::open(Project::of(tree, host), settings.clone(), without)?;
+    let command = BuildCommand {
+        argv: ["sh", "-c", &line].map(OsString::from).into(),
+        settings: CommandSettings {
+            timeout: Some(COMMAND_TIMEOUT),
+            limits: sandbox::limits(settings),
+            confinement: workspace.probed.confine(workspace.shell_access()),
+            sealed: Vec::new(),
+            env: workspace.env,
+        },
+    };
+    Ok((line, command))
+}
+
+/// The spec loop in a project, with what its runs share.
+#[derive(Debug)]
+pub(crate) struct Spec<'b> {
+    pub(super) workspace: Workspace<'b>,
+    pub(super) options: Options,
+    pub(super) lines: Lines,
+    pub(super) redactor: Redactor,
+    /// Raised by Ctrl-C.
+    pub(super) cancel: Cancel,
+    /// How long a turn may wait for a quota.
+    pub(super) patience: Duration,
+    /// Who else works where the first agent cannot.
+    pub(super) agents: Agents,
+    worker: Worker,
+    others: Vec<Worker>,
+    git: Git,
+}
+
+impl<'b> Spec<'b> {
+    /// Finds configuration, agent and sandbox, or says what is missing. From now on Ctrl-C is heard.
+    pub(super) fn open(
+        project: Project<'b>,
+        options: Options,
+        limits: &settings::Options,
+    ) -> Result<Self, Failure> {
+        let spec = Self::prepare(project, options, limits)?;
+        spec.workspace.need_specs()?;
+        crate::interrupt::watch(&spec.cancel)?;
+        Ok(spec)
+    }
+
+    /// Specs may be missing, and Ctrl-C is not heard.
+    pub(super) fn prepare(
+        mut project: Project<'b>,
+        options: Options,
+        limits: &settings::Options,
+    ) -> Result<Self, Failure> {
+        let mut flags = limits.clone();
+        flags.sandbox.mode = options.sandbox;
+        let settings = crate::config::load(&project.root, &flags, project.host)?;
+        let output = project.host.output;
+        let redactor =
+            output.strike_out(Keys::find(project.host.environment, &project.root).exposed());
+        project.trusted = project.trusted.under(&settings);
+        let without = "--sandbox off lets the agent do whatever you can";
+        let workspace = Workspace::open(project, settings, without)?;
+        let mut others = workspace.workers(&options)?;
+        let worker = others.remove(0);
+        let agents = agents::numbers(&others, options.escalate.len());
+        for model in &options.escalate {
+            others.push(workspace.worker(options.first(), Some(model), &options)?);
+        }
+        let git = workspace.project.trusted.git(workspace.root())?;
+        agents::warn_of_calls(&workspace.settings, output);
+        sandbox::say(&workspace.probed, output);
+        workspace.store.make_folders()?;
+        let patience = workspace.settings.model.wait.map(Duration::from);
+        Ok(Self {
+            lines: Lines::new(output, &workspace.config.specs),
+            redactor,
+            cancel: Cancel::new().map_err(anyhow::Error::from)?,
+            patience: patience.unwrap_or(agents::PATIENCE),
+            agents,
+            worker,
+            others,
+            git,
+            workspace,
+            options,
+        })
+    }
+
+    /// No other watch works on this project; runs and talks may.
+    pub(super) fn lock_watch(&self) -> Result<Lock, Failure> {
+        let lock = Lock::acquire(&self.workspace.store.watch, "code-commit spec watch");
+        lock.map_err(|error| {
+            let help = if matches!(error, LockError::Held { .. }) {
+                "a watch is already running: use it, or stop that process"
+            } else {
+                error.hint()
+            };
+            Failure::refused(error, help)
+        })
+    }
+
+    /// The world of a session, which may use anything yet.
+    pub(super) fn world_of<'w>(
+        &'w self,
+        record: Record,
+        session: &str,
+        focus: &str,
+        watch: impl AgentWatch + 'w,
+    ) -> AgentWorld<'w, Roles> {
+        let workspace = &self.workspace;
+        let timeout = self.options.command_timeout.unwrap_or(COMMAND_TIMEOUT);
+        AgentWorld {
+            record,
+            cast: self.roles(focus, &Files::of(session)),
+            shell: ShellSettings {
+                cwd: workspace.root().to_owned(),
+                env: workspace.env.clone(),
+                confinement: workspace.probed.confine(workspace.shell_access()),
+                timeout: Some(timeout),
+                limits: sandbox::limits(&workspace.settings),
+                hidden: workspace.hidden(),
+            },
+            watch: Box::new(watch),
+            around: Box::new(|_| Ok(Box::new(()))),
+            cancel: self.cancel.clone(),
+            copies: Copies::default(),
+            limits: AgentLimits::default(),
+            used: AgentUsage::default(),
+            holds_for: Box::new(|_, _| HoldsFor::default()),
+            patience: self.patience,
+            waited: Duration::ZERO,
+            session: Some(session.to_owned()),
+        }
+    }
+
+    /// What a verdict given now holds for.
+    pub(super) fn verdict_holds_for(&self, inputs: &Inputs) -> HoldsFor {
+        let root = self.workspace.root();
+        let specs =
+            code_commit_repo::stable_hash(&root.join(&inputs.specs), code_commit_dir::NEVER);
+        let specification = format!("{}\0{}", inputs.focus, specs.unwrap_or_default());
+        let model = self.options.agent_model.first();
+        let words = (&inputs.check, self.options.first(), model);
+        HoldsFor {
+            tree: self.workspace.tree(),
+            specification: Some(code_commit_logging::sha256_hex(specification.as_bytes())),
+            decider: Some(verdict::decider(root, &words, std::iter::empty())),
+        }
+    }
+
+    fn roles(&self, focus: &str, files: &Files) -> Roles {
+        let workspace = &self.workspace;
+        let role = |role| {
+            let watched = workspace.watched(role, focus, files);
+            (role, self.role(watched, workspace.access_of(role, focus)))
+        };
+        Roles {
+            each: Role::ALL.map(role),
+            store: workspace.store.clone(),
+            specs: workspace.specs(),
+            repository: Repository {
+                git: self.git.clone(),
+                exclude: vec![workspace.config.specs.clone(), format!("{STORE}/{WIP}")],
+            },
+        }
+    }
+
+    /// An agent that works on what is `watched`, behind these walls.
+    pub(super) fn role(&self, watched: Watched, access: Access) -> code_commit_perform::Role {
+        let turn_timeout = self.options.turn_timeout.unwrap_or(TURN_TIMEOUT);
+        let max_time = self.workspace.settings.limits.max_time.map(Duration::from);
+        code_commit_perform::Role {
+            worker: self.worker.clone(),
+            others: self.others.clone(),
+            cwd: self.workspace.root().to_owned(),
+            confinement: self.workspace.probed.confine(access),
+            env: self.workspace.env.clone(),
+            home: None,
+            permissions: match self.options.permissions.unwrap_or_default() {
+                Permissions::Skip => code_commit_agent::Permissions::Skip,
+                Permissions::Ask => code_commit_agent::Permissions::Ask,
+            },
+            timeout: max_time.into_iter().chain([turn_timeout]).min(),
+            idle_timeout: Some(self.options.idle_timeout.unwrap_or(IDLE_TIMEOUT)),
+            watched,
+            log: None,
+        }
+    }
+}
+
+impl Workspace<'_> {
+    /// The agents in the order in which they are tried: of several agents each with its model, of one agent all models.
+    fn workers(&self, options: &Options) -> Result<Vec<Worker>, Failure> {
+        let models = &options.agent_model;
+        if models.iter().chain(&options.escalate).any(String::is_empty) {
+            return Err(Failure::refused(
+                anyhow!("a model has no name"),
+                "name them with commas between: --model NAME,NAME",
+            ));
+        }
+        let (agents, named) = (options.agent.len().max(1), models.len());
+        if agents > 1 && named > 0 && named != agents {
+            return Err(Failure::refused(
+                anyhow!("--agent names {agents} agents, and --model {named} models"),
+                "name a model for each agent, in the same order, or none",
+            ));
+        }
+        let worker = |number: usize| {
+            let agent = options.agent.get(number).copied();
+            let model = models.get(number).map(String::as_str);
+            self.worker(agent.unwrap_or(options.first()), model, options)
+        };
+        (0..agents.max(named)).map(worker).collect()
+    }
+
+    /// An agent of this program. What its own configuration is overruled with ends with the flag.
+    fn worker(
+        &self,
+        agent: Agent,
+        model: Option<&str>,
+        options: &Options,
+    ) -> Result<Worker, Failure> {
+        let kind = match agent {
+            Agent::Claude => Kind::Claude,
+            Agent::Gemini => Kind::Gemini,
+            Agent::Codex => Kind::Codex,
+        };
+        let (host, base_url) = (self.project.host, options.base_url.as_ref());
+        let cli = self.project.trusted.agent(kind)?;
+        agents::can_be_told(kind, base_url, host.output)?;
+        agents::can_keep(kind, &self.settings)?;
+        let mut extra_env = passed(host.environment);
+        let in_sandbox = host.environment.text(IN_SANDBOX);
+        extra_env.extend(in_sandbox.map(|value| (IN_SANDBOX.into(), value.into())));
+        extra_env.extend(agents::address(kind, base_url));
+        let (variable, model) = (kind.key_variable(), model.map(str::to_owned));
+        let key = host.environment.text(variable);
+        let key = key.map(|value| Key::new(variable, value));
+        Ok(Worker {
+            cli,
+            model,
+            extra_env,
+            key,
+        })
     }
 }
 
 /// The agents of a run, its folders and its repository.
 #[derive(Debug)]
-pub(crate) struct Team {
-    roles: [(Role, code_commit_perform::Role); 4],
-    root: PathBuf,
+pub(crate) struct Roles {
+    each: [(Role, code_commit_perform::Role); 4],
+    store: Store,
     specs: PathBuf,
     repository: Repository,
 }
 
-impl Cast<Specs> for Team {
+impl Cast<Specs> for Roles {
     fn role(&self, role: Role) -> &code_commit_perform::Role {
-        let [first, others @ ..] = &self.roles;
-        &others
-            .iter()
-            .find(|(one, _)| *one == role)
-            .unwrap_or(first)
-            .1
+        let [first, others @ ..] = &self.each;
+        let found = others.iter().find(|(one, _)| *one == role);
+        &found.unwrap_or(first).1
     }
 
     fn folder(&self, place: Place) -> PathBuf {
         match place {
-            Place::Wip | Place::SpecIssues => project::folder(&self.root, place.name()),
+            Place::Wip | Place::SpecIssues => self.store.folder(place.name()),
             Place::Specs => self.specs.clone(),
-            Place::Project => self.root.clone(),
+            Place::Project => self.store.root.clone(),
         }
     }
 
@@ -427,13 +428,5 @@ impl Cast<Specs> for Team {
                 without: vec![STORE.to_owned()],
             },
         }
-    }
-}
-
-fn kind(which: Agent) -> Kind {
-    match which {
-        Agent::Claude => Kind::Claude,
-        Agent::Gemini => Kind::Gemini,
-        Agent::Codex => Kind::Codex,
     }
 }

@@ -4,84 +4,67 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use code_commit_changes::ChangeEngine;
 use code_commit_engine::{Apply, Ask, AskAnswer, Harness as _, Journaled, Outcome, Stop};
 use code_commit_guard::{Guard, Policy};
 use code_commit_llm::Model;
-use code_commit_logging::{Layout, Redactor, RunFolder};
-use code_commit_perform::{
-    Asking, BuildCommand, CommitWorld, Fault, Observer, Past, Rules, Silent,
-};
-use code_commit_runner::{Cancel, Confinement, Env, Limits};
-use code_commit_runs::life::{Asked, Facts, Finished, Ground, Life, Loop, NewRun, Over, Row};
+use code_commit_logging::Redactor;
+use code_commit_perform::{CommitWorld, Fault, Rules};
+use code_commit_runner::Cancel;
+use code_commit_runs::driver::{Asked, Context, Driver, Loop, LoopKind, Report, Resumed};
 use code_commit_runs::registry::Known;
-use code_commit_runs::trusted::Trusted;
-use code_commit_runs::{Exit, Failure, Site, records, resume};
+use code_commit_runs::{Exit, Failure, Project, records, resume};
 use code_commit_settings::{Keys, Settings};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// Writes a poem of two verses, one question each.
 pub(crate) struct Haiku<'h> {
-    site: &'h Site<'h>,
+    project: &'h Project<'h>,
     /// What happens after the next verse.
     pub(crate) then: Cell<Option<fn(&Cancel)>>,
     cancel: Cancel,
+    redactor: Redactor,
 }
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Theme {
-    #[serde(rename = "loop")]
-    kind: String,
-    version: String,
     key: Option<String>,
     about: String,
 }
 
 impl<'h> Haiku<'h> {
-    pub(crate) fn of(site: &'h Site<'h>) -> Self {
+    pub(crate) fn of(project: &'h Project<'h>) -> Self {
         Self {
-            site,
+            project,
             then: Cell::default(),
             cancel: Cancel::new().unwrap(),
-        }
-    }
-
-    fn live(&self) -> Life<'_, Self> {
-        let (lock, cancel) = (self.site.lock().unwrap().into(), self.cancel.clone());
-        Life {
-            of: self,
-            site: self.site,
-            lock,
-            cancel,
             redactor: Redactor::default(),
         }
     }
 
-    pub(crate) fn start(&self, key: Option<&str>) -> Result<Finished, Failure> {
-        let [kind, version, about] = ["haiku", "1", "snow"].map(str::to_owned);
+    fn live(&self) -> Driver<'_, Self> {
+        Driver::new(self, self.project.lock().unwrap(), self.cancel.clone())
+    }
+
+    pub(crate) fn start(&self, key: Option<&str>) -> Result<Report, Failure> {
         let plan = Theme {
-            kind,
-            version,
             key: key.map(str::to_owned),
-            about,
+            about: "snow".to_owned(),
         };
         self.live().start(plan, Asked { key, new: false })
     }
 }
 
-fn go_on(known: &Known, _: &resume::Request, site: &Site<'_>) -> Result<Exit, Failure> {
-    Haiku::of(site).live().go_on(known).map(|done| done.exit)
+fn go_on(known: &Known, _: &resume::Request, project: &Project<'_>) -> Result<Exit, Failure> {
+    Haiku::of(project).live().go_on(known).map(|done| done.exit)
 }
 
-pub(crate) const ROWS: &[Row] = &[Row::of::<Haiku<'_>>(go_on)];
+pub(crate) const LOOPS: &[LoopKind] = &[Haiku::KIND];
 
 impl Loop for Haiku<'_> {
-    const FACTS: Facts = Facts {
-        kind: "haiku",
+    const KIND: LoopKind = LoopKind {
         step: "verse",
         work: "theme",
-        ..Facts::PLAIN
+        ..LoopKind::of::<Self>("haiku", go_on)
     };
     type Plan = Theme;
     type Ready = Rc<dyn Model>;
@@ -92,78 +75,43 @@ impl Loop for Haiku<'_> {
         Self: 'w;
     type Ended = Outcome;
 
-    fn trusted(&self) -> &Trusted {
-        &self.site.trusted
+    fn project(&self) -> &Project<'_> {
+        self.project
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     fn is_same(&self, asked: &Theme, recorded: &Theme) -> bool {
         asked.about == recorded.about
     }
 
-    fn ready(&self, _: &mut Theme, run: Option<&RunFolder>) -> Result<Rc<dyn Model>, Failure> {
-        let (settings, keys, host) = (Settings::default(), Keys::default(), self.site.host);
+    fn ready(
+        &self,
+        _: &mut Theme,
+        recorded: Option<Resumed<'_>>,
+    ) -> Result<Rc<dyn Model>, Failure> {
+        let (settings, keys, host) = (Settings::default(), Keys::default(), self.project.host);
         let model = host.models.open(&settings, &keys, host)?;
-        let past = run
-            .map(|run| Past::read(run.path()).unwrap())
-            .unwrap_or_default();
-        records::pass_over(&past.lines, &*model);
+        if let Some((_, past)) = recorded {
+            records::pass_over(&past.lines, &*model);
+        }
         Ok(model.into())
-    }
-
-    fn new_run(&self, _: &Theme) -> Result<NewRun, Failure> {
-        NewRun::create(
-            &self.site.root.join("haikus"),
-            "haiku",
-            Redactor::default(),
-            "make room",
-        )
-    }
-
-    fn observer(&self, _: &Theme, _: &RunFolder) -> Box<dyn Observer> {
-        Box::new(Silent)
     }
 
     fn world<'w>(
         &'w self,
         _: &'w Theme,
         model: &'w Rc<dyn Model>,
-        Ground {
-            record,
-            lock,
-            cancel,
-            holds_for,
-            ..
-        }: Ground<'w>,
+        of: Context<'w>,
     ) -> Result<CommitWorld<'w>, Failure> {
-        let root = self.site.root.clone();
-        let guard = Guard::open(&root, Policy::commit()).unwrap();
-        let (argv, sealed, env, limits) =
-            (Vec::new(), Vec::new(), Env::default(), Limits::default());
-        let build = BuildCommand {
-            argv,
-            env,
-            timeout: None,
-            limits,
-            confinement: Confinement::off(),
-            sealed,
-        };
+        let (root, lock) = (self.project.root.clone(), of.lock);
+        let guard = Guard::open(&root, Policy::commit()).unwrap().into();
+        let rules = Rules { root, guard, lock };
         Ok(CommitWorld {
-            record,
-            rules: Rules {
-                root,
-                guard: guard.into(),
-                lock,
-            },
-            model: Rc::clone(model),
-            asking: Asking::default(),
-            build,
-            account: ChangeEngine::default(),
-            codebase: "".into(),
-            layout: Layout::NumberFirst,
-            said_log: None,
-            commits: None,
-            holds_for,
-            cancel,
+            holds_for: of.holds_for,
+            ..CommitWorld::new(of.record, rules, Rc::clone(model), of.cancel)
         })
     }
 
@@ -185,15 +133,17 @@ impl Loop for Haiku<'_> {
                 return Ok(Outcome::AttemptsUsedUp { rounds: round });
             };
             let (reply, seen) = (answered.reply(), BTreeMap::new());
-            harness.perform(Apply { round, reply, seen })?;
+            let need_bytes = 0;
+            harness.perform(Apply {
+                round,
+                reply,
+                seen,
+                need_bytes,
+            })?;
             if let Some(then) = self.then.take() {
                 then(&self.cancel);
             }
         }
         Ok(Outcome::Done { rounds: 2 })
-    }
-
-    fn tell(&self, _: &Theme, _: &Over<'_>) -> Result<Map<String, Value>, Failure> {
-        Ok(Map::new())
     }
 }

@@ -13,20 +13,20 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use code_commit_engine::Line;
-use code_commit_fixtures::project::Project;
+use code_commit_fixtures::project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_logging::Redactor;
 use code_commit_perform::Past;
 use code_commit_report::{Output, Stream};
 use code_commit_runner::Cancel;
+use code_commit_runs::driver::forecast;
 use code_commit_runs::host::OpenModel;
-use code_commit_runs::life::forecast;
 use code_commit_runs::undo;
-use code_commit_runs::{Exit, Failure, Host, Site, chronicle, clean, resume};
+use code_commit_runs::{Exit, Failure, Host, Project, chronicle, clean, resume};
 use code_commit_settings::{Environment, Keys, Settings};
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::haiku::{Haiku, ROWS};
+use crate::haiku::{Haiku, LOOPS};
 
 /// The first two answers write a verse each.
 struct Poet;
@@ -61,7 +61,7 @@ impl Write for Page {
 struct Scene {
     root: PathBuf,
     /// Removes the folder in the end.
-    _project: Option<Project>,
+    _project: Option<project::Project>,
     environment: Environment,
     page: Page,
     output: Output,
@@ -69,7 +69,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let project = Project::with(&[("README.md", "a poem\n")]).unwrap();
+        let project = project::Project::with(&[("README.md", "a poem\n")]).unwrap();
         let root = project.root().to_owned();
         Self {
             _project: Some(project),
@@ -108,8 +108,9 @@ impl Scene {
             folder: Ok(root),
             environment,
             output,
-            loops: ROWS,
+            loops: LOOPS,
             models: &Poet,
+            cancel: None,
         }
     }
 
@@ -123,9 +124,9 @@ impl Scene {
     }
 
     fn runs(&self) -> Vec<PathBuf> {
-        let site = Site::here(self.host()).unwrap();
-        let all = site.registry().all().unwrap();
-        all.iter().map(|known| known.path(&site.root)).collect()
+        let project = Project::here(self.host()).unwrap();
+        let all = project.registry().all().unwrap();
+        all.iter().map(|known| known.path(&project.root)).collect()
     }
 
     /// How often the model was asked, in the only run.
@@ -153,12 +154,12 @@ impl Scene {
 #[test]
 fn ctrl_c_names_the_way_on_and_resume_asks_no_question_twice() {
     let scene = Scene::new();
-    let site = Site::here(scene.host()).unwrap();
-    let haiku = Haiku::of(&site);
+    let project = Project::here(scene.host()).unwrap();
+    let haiku = Haiku::of(&project);
     haiku.then.set(Some(Cancel::set));
     let stopped = haiku.start(None).unwrap_err();
     assert!(
-        stopped.help.contains("code-commit resume haiku"),
+        stopped.help.contains("code-commit resume ") && stopped.help.ends_with("-haiku"),
         "{}",
         stopped.help
     );
@@ -190,8 +191,8 @@ const KILLED_IN: &str = "HAIKU_KILLED_IN";
 fn after_a_kill_resume_asks_no_question_twice() {
     if let Some(folder) = std::env::var_os(KILLED_IN) {
         let scene = Scene::at(folder.into());
-        let site = Site::here(scene.host()).unwrap();
-        let haiku = Haiku::of(&site);
+        let project = Project::here(scene.host()).unwrap();
+        let haiku = Haiku::of(&project);
         haiku
             .then
             .set(Some(|_| kill_process(getpid(), Signal::KILL).unwrap()));
@@ -222,17 +223,17 @@ fn after_a_kill_resume_asks_no_question_twice() {
 #[test]
 fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key() {
     let scene = Scene::new();
-    let site = Site::here(scene.host()).unwrap();
-    let haiku = Haiku::of(&site);
+    let project = Project::here(scene.host()).unwrap();
+    let haiku = Haiku::of(&project);
     haiku.then.set(Some(Cancel::set));
     haiku.start(Some("snow")).unwrap_err();
-    let done = Haiku::of(&site).start(Some("snow")).unwrap();
+    let done = Haiku::of(&project).start(Some("snow")).unwrap();
     assert_eq!(
         (done.exit, done.from_record, scene.asked()),
         (Exit::Done, false, 2)
     );
     assert!(scene.summary().contains("\"outcome\":\"done\""));
-    let again = Haiku::of(&site).start(Some("snow")).unwrap();
+    let again = Haiku::of(&project).start(Some("snow")).unwrap();
     assert_eq!(
         (again.exit, again.from_record, scene.asked()),
         (Exit::Done, true, 2)
@@ -244,16 +245,14 @@ fn the_same_work_goes_on_with_its_unfinished_run_and_is_answered_under_its_key()
 #[test]
 fn a_finished_run_is_found_shown_as_a_page_undone_and_removed() {
     let scene = Scene::new();
-    let site = Site::here(scene.host()).unwrap();
-    Haiku::of(&site).start(None).unwrap();
+    let project = Project::here(scene.host()).unwrap();
+    Haiku::of(&project).start(None).unwrap();
     let found = chronicle::find(None, scene.host()).unwrap().facts();
-    assert_eq!(
-        (&*found.name, &*found.kind, &*found.verdict),
-        ("haiku", "haiku", "done")
-    );
+    assert!(found.name.ends_with("-haiku"), "{}", found.name);
+    assert_eq!((&*found.kind, &*found.verdict), ("haiku", "done"));
     let run = chronicle::find(None, scene.host())
         .unwrap()
-        .whole(&site.root, &Redactor::default())
+        .whole(&project.root, &Redactor::default())
         .unwrap();
     let page = code_commit_page::run(&run, &|_, _| None);
     assert!(

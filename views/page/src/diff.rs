@@ -1,4 +1,4 @@
-//! Diffs, inline and side by side.
+//! Diffs.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,6 +12,8 @@ use crate::text::plain;
 const LONGEST: usize = 1 << 20;
 /// Lines of a diff that are shown.
 const MOST_ROWS: usize = 2_000;
+/// Longer diffs are folded.
+const LONG: usize = 40;
 /// Unchanged lines around a change.
 const AROUND: usize = 3;
 /// After this time, a diff may be longer than it needs to be.
@@ -27,11 +29,8 @@ pub(crate) struct Diff {
     /// Why it is not shown, or not all of it.
     pub(crate) note: Option<String>,
     pub(crate) rows: Vec<Row>,
-    /// The rows of the side-by-side view: old and new beside each other.
-    pub(crate) pairs: Vec<Pair>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// ` `, `+`, `−`, or `…` for lines that are left out.
     pub(crate) sign: char,
@@ -41,17 +40,10 @@ pub(crate) struct Row {
     pub(crate) pieces: Vec<Piece>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// Whether it is what differs.
     pub(crate) is_strong: bool,
     pub(crate) text: String,
-}
-
-/// Old and new beside each other.
-pub(crate) struct Pair {
-    pub(crate) old: Option<Row>,
-    pub(crate) new: Option<Row>,
 }
 
 impl Diff {
@@ -64,10 +56,9 @@ impl Diff {
             removed: String::new(),
             note: None,
             rows: Vec::new(),
-            pairs: Vec::new(),
         };
         let Some((before, after)) = contents.both(edit.before, edit.after) else {
-            diff.note = Some("the record does not hold its content".to_owned());
+            diff.note = Some("its content is not in the record".to_owned());
             return diff;
         };
         let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after))
@@ -99,28 +90,27 @@ impl Diff {
         self.removed = format!("−{}", lines(DiffOp::old_range, DiffTag::Delete));
         for (number, group) in compared.grouped_ops(AROUND).iter().enumerate() {
             if number > 0 && self.rows.len() < MOST_ROWS {
-                self.push(vec![Row::gap()]);
+                self.rows.push(Row::gap());
             }
             for op in group {
                 // One more than fits, to see whether there are more.
                 let room = MOST_ROWS + 1 - self.rows.len();
-                let rows = compared
-                    .iter_inline_changes(op)
-                    .take(room)
-                    .map(|change| Row {
-                        sign: sign(change.tag()),
-                        class: class(change.tag()),
+                let rows = compared.iter_inline_changes(op).take(room).map(|change| {
+                    let (sign, class) = sign_and_class(change.tag());
+                    let pieces = change.iter_strings_lossy();
+                    Row {
+                        sign,
+                        class,
                         old: change.old_index().map(|index| index + 1),
                         new: change.new_index().map(|index| index + 1),
-                        pieces: change
-                            .iter_strings_lossy()
+                        pieces: pieces
                             .map(|(strong, text)| Piece::new(strong, &text))
                             .collect(),
-                    });
-                self.push(rows.collect());
+                    }
+                });
+                self.rows.extend(rows);
                 if self.rows.len() > MOST_ROWS {
                     self.rows.truncate(MOST_ROWS);
-                    self.pairs.truncate(MOST_ROWS);
                     self.note = Some(format!(
                         "only the first {MOST_ROWS} lines of the diff are shown"
                     ));
@@ -130,26 +120,9 @@ impl Diff {
         }
     }
 
-    /// Adds the rows of one operation. In a replacement, the old lines come first.
-    fn push(&mut self, rows: Vec<Row>) {
-        let is = |sign: char| rows.iter().filter(move |row| row.sign == sign).cloned();
-        let (mut old, mut new) = (is('−'), is('+'));
-        loop {
-            let pair = Pair {
-                old: old.next(),
-                new: new.next(),
-            };
-            if pair.old.is_none() && pair.new.is_none() {
-                break;
-            }
-            self.pairs.push(pair);
-        }
-        let both = rows.iter().filter(|row| !matches!(row.sign, '+' | '−'));
-        self.pairs.extend(both.map(|row| Pair {
-            old: Some(row.clone()),
-            new: Some(row.clone()),
-        }));
-        self.rows.extend(rows);
+    /// Whether it is so long that it is folded.
+    pub(crate) fn is_long(&self) -> bool {
+        self.rows.len() > LONG
     }
 }
 
@@ -174,18 +147,10 @@ impl Piece {
     }
 }
 
-fn sign(tag: ChangeTag) -> char {
+fn sign_and_class(tag: ChangeTag) -> (char, &'static str) {
     match tag {
-        ChangeTag::Equal => ' ',
-        ChangeTag::Delete => '−',
-        ChangeTag::Insert => '+',
-    }
-}
-
-fn class(tag: ChangeTag) -> &'static str {
-    match tag {
-        ChangeTag::Equal => "same",
-        ChangeTag::Delete => "del",
-        ChangeTag::Insert => "ins",
+        ChangeTag::Equal => (' ', "same"),
+        ChangeTag::Delete => ('−', "del"),
+        ChangeTag::Insert => ('+', "ins"),
     }
 }

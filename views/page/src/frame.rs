@@ -7,8 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The style of all pages.
 pub const STYLE: &str = include_str!("../templates/page.css");
-/// Sorts and filters a table `list`: its second column has the kinds and its third one the verdicts that can be chosen, counted
-/// from 0.
+/// Sorts and filters a table `list`, whose second column has the loops and whose third one has the verdicts.
 pub const SCRIPT: &str = include_str!("../templates/all.js");
 
 /// The policy of a page: nothing is loaded from anywhere, and only the page's own style and script count, by their

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod all;
-mod ansi;
 mod diff;
 mod frame;
 mod markdown;
@@ -13,7 +12,7 @@ pub use all::all;
 pub use frame::{SCRIPT, STYLE, policy};
 pub use markdown::markdown;
 pub use run::run;
-pub use text::{Excerpt, Read, plain};
+pub use text::{Excerpt, Read};
 
 #[cfg(test)]
 mod tests;

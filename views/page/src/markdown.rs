@@ -4,7 +4,7 @@ use code_commit_report::{phrases, printable_name};
 use code_commit_timeline::{FileEdit, Run};
 use similar::TextDiff;
 
-use crate::run::{failed, took};
+use crate::run::{took, verdict};
 use crate::text::plain;
 
 /// Bytes of all diffs together: forges take comments of at most 65,536.
@@ -13,17 +13,10 @@ const MOST: usize = 48 << 10;
 /// The run: what was asked, how it ended, what it changed. Whatever it brings stays text.
 pub fn markdown(run: &Run) -> String {
     let steps = &run.steps;
-    let title = run.title().unwrap_or_else(|| run.name.clone());
-    let failed = failed(run).map_or_else(String::new, |failed| format!(": {}", escaped(&failed)));
-    let remark = run
-        .remark
-        .as_ref()
-        .map_or_else(String::new, |remark| format!(": {}", escaped(remark)));
-    let rounds = phrases::count(u64::from(steps.rounds_asked()), "round");
     let mut text = format!(
-        "### {}\n\n**{}**{failed}{remark}\n\n{} ({}), {rounds}, {}, {}\n",
-        escaped(&title),
-        escaped(run.stands()),
+        "### {}\n\n**{}**\n\n{} ({}), {}, {}\n",
+        escaped(run.headline()),
+        escaped(&verdict(run)),
         code(&run.name),
         escaped(&run.kind),
         phrases::cost(steps.cost_usd()),

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use askama::Template;
+use code_commit_engine::{Outcome, Usage};
 use code_commit_report::phrases;
-use code_commit_timeline::{Call, Run, Step, What, total};
+use code_commit_timeline::{Run, Step, total};
 
 use crate::diff::Diff;
 use crate::frame::{Bar, STYLE, moment, policy};
@@ -14,7 +15,7 @@ use crate::text::{Read, Texts, plain};
 
 #[derive(Template)]
 #[template(path = "run.html")]
-struct Page {
+struct Page<'p> {
     policy: String,
     style: &'static str,
     title: String,
@@ -22,22 +23,13 @@ struct Page {
     kind: String,
     verdict: String,
     class: &'static str,
-    remark: Option<String>,
-    /// What decided against it.
-    failed: Option<String>,
-    facts: Vec<Fact>,
-    provenance: Vec<Fact>,
-    query: Option<String>,
-    rounds: Vec<Round>,
+    why: Vec<&'p StepView>,
+    facts: Vec<(&'static str, String)>,
+    /// Empty if the title is all of it.
+    query: String,
+    rounds: &'p [Round],
     unit: &'static str,
     edits: Vec<Diff>,
-}
-
-/// One thing to know about the run.
-struct Fact {
-    label: &'static str,
-    text: String,
-    is_hash: bool,
 }
 
 /// A round: one row of the timeline, and one section.
@@ -57,32 +49,27 @@ struct Round {
 /// The page of a run. `read` gives the files of its record.
 pub fn run(run: &Run, read: &Read<'_>) -> String {
     let texts = Texts::new(read);
-    let query = plain(run.query.trim_end()).into_owned();
-    let query = Some(query).filter(|query| !query.is_empty() && texts.take(query));
+    let query = run.query.trim();
+    let has_section = query != run.headline() && texts.take(query);
+    let (rounds, cause) = (rounds(run, &texts), cause(run));
     let edits = run.edits();
-    let rounds = rounds(run, &texts);
-    let (provenance, facts) = facts(run)
-        .into_iter()
-        .partition(|fact| PROVENANCE.contains(&fact.label));
     let page = Page {
-        title: plain(&run.title().unwrap_or_else(|| run.name.clone())).into_owned(),
         policy: policy(None),
         style: STYLE,
+        title: plain(run.headline()).into_owned(),
         name: plain(&run.name).into_owned(),
         kind: plain(&run.kind).into_owned(),
-        verdict: plain(run.stands()).into_owned(),
+        verdict: plain(&verdict(run)).into_owned(),
         class: tone(run),
-        remark: run.remark.as_deref().map(|text| plain(text).into_owned()),
-        failed: failed(run),
-        facts,
-        provenance,
-        query,
-        rounds,
+        why: why(run, cause.as_ref(), &rounds),
+        facts: facts(run),
+        query: plain(if has_section { query } else { "" }).into_owned(),
         unit: unit(&run.kind),
         edits: edits
             .iter()
             .map(|edit| Diff::of(edit, &run.contents))
             .collect(),
+        rounds: &rounds,
     };
     // Rendering into a string fails only if a template's own expression does, and none of ours can.
     page.render().unwrap_or_default()
@@ -97,18 +84,19 @@ pub(crate) fn tone(run: &Run) -> &'static str {
     }
 }
 
-/// What decided against a run that did not reach its goal.
-pub(crate) fn failed(run: &Run) -> Option<String> {
-    let last = run.steps.rounds();
-    let steps: Vec<(u64, &Step)> = run
-        .steps
-        .all
-        .iter()
-        .filter(|step| step.round == last)
-        .map(|step| (0, step))
-        .collect();
-    let (class, result) = result(&steps);
-    (run.is_good == Some(false) && class == "bad").then_some(result)
+/// `attempts used up after 4 rounds`, `FAIL after 2 attempts: acceptance commands`.
+pub(crate) fn verdict(run: &Run) -> String {
+    let count = run.steps.rounds_asked();
+    let rounds = phrases::count(count.into(), &unit(&run.kind).to_lowercase());
+    let after = if run.undone || count == 0 {
+        String::new()
+    } else {
+        format!(" after {rounds}")
+    };
+    // What a person has to know is said below.
+    let remark = run.remark.as_deref().filter(|_| cause(run).is_none());
+    let remark = remark.map_or_else(String::new, |remark| format!(": {remark}"));
+    format!("{}{after}{remark}", run.stands())
 }
 
 /// `12 s`.
@@ -124,16 +112,45 @@ fn unit(kind: &str) -> &'static str {
     }
 }
 
-fn facts(run: &Run) -> Vec<Fact> {
-    let (steps, holds_for) = (&run.steps, &run.steps.holds_for);
+/// What a person has to know, if that is how the run ended.
+fn cause(run: &Run) -> Option<StepView> {
+    let (Outcome::NeedsPerson { cause, .. }
+    | Outcome::Unfit { cause, .. }
+    | Outcome::ModelUnavailable { cause, .. }) = run.steps.outcome.as_ref()?
+    else {
+        return None;
+    };
+    let mut view = StepView::default();
+    view.cause(cause);
+    Some(view)
+}
+
+/// Why the run did not reach its goal: what a person has to know, and the steps that failed last.
+fn why<'v>(run: &Run, cause: Option<&'v StepView>, rounds: &'v [Round]) -> Vec<&'v StepView> {
+    if run.is_good != Some(false) {
+        return Vec::new();
+    }
+    let is_bad = |step: &&StepView| step.class == "bad";
+    let last = rounds.last().into_iter().flat_map(|round| &round.steps);
+    let failed = last
+        .rev()
+        .skip_while(|step| !is_bad(step))
+        .take_while(is_bad);
+    let says_more = |step: &&StepView| cause.is_none_or(|cause| !step.says_the_same(cause));
+    let mut why: Vec<&StepView> = failed.filter(says_more).collect();
+    why.extend(cause);
+    why.reverse();
+    why
+}
+
+fn facts(run: &Run) -> Vec<(&'static str, String)> {
+    let steps = &run.steps;
     let has_calls = steps.calls().next().is_some();
     let tokens = phrases::tokens(&steps.usage());
     let known = |is_known: bool, text: String| if is_known { text } else { String::new() };
+    let began = known(steps.from_ms > 0, format!("{} UTC", moment(steps.from_ms)));
     let facts = [
-        (
-            "Began",
-            known(steps.from_ms > 0, format!("{} UTC", moment(steps.from_ms))),
-        ),
+        ("Began", began),
         (
             "Took",
             known(steps.elapsed_ms() > 0, took(steps.elapsed_ms())),
@@ -145,36 +162,16 @@ fn facts(run: &Run) -> Vec<Fact> {
             "Before it was undone",
             known(run.undone, run.verdict.clone()),
         ),
-        ("Goes on from", run.parent.clone().unwrap_or_default()),
-        (VERSION, run.version.clone()),
-        (COMMIT, run.head.clone().unwrap_or_default()),
-        (TREE, holds_for.tree.clone().unwrap_or_default()),
-        (
-            SPECIFICATION,
-            holds_for.specification.clone().unwrap_or_default(),
-        ),
-        (DECIDER, holds_for.decider.clone().unwrap_or_default()),
+        ("Follows", run.parent.clone().unwrap_or_default()),
+        ("Began at commit", run.head.clone().unwrap_or_default()),
+        ("Version", run.version.clone()),
     ];
-    let fact = |(label, text): (&'static str, String)| Fact {
-        label,
-        text: plain(&text).into_owned(),
-        is_hash: HASHES.contains(&label),
-    };
     facts
         .into_iter()
         .filter(|(_, text)| !text.is_empty())
-        .map(fact)
+        .map(|(label, text)| (label, plain(&text).into_owned()))
         .collect()
 }
-
-const COMMIT: &str = "Began at commit";
-const TREE: &str = "Verdict is about the tree";
-const SPECIFICATION: &str = "… about the specification";
-const DECIDER: &str = "… decided by";
-const VERSION: &str = "Version";
-/// Folded at the end of the page.
-const PROVENANCE: [&str; 5] = [VERSION, COMMIT, TREE, SPECIFICATION, DECIDER];
-const HASHES: [&str; 4] = [COMMIT, TREE, SPECIFICATION, DECIDER];
 
 /// `$0.0123`, `unknown`.
 fn money(usd: Option<f64>) -> String {
@@ -182,129 +179,82 @@ fn money(usd: Option<f64>) -> String {
 }
 
 fn rounds(run: &Run, texts: &Texts<'_>) -> Vec<Round> {
-    let mut groups: BTreeMap<u32, Vec<(u64, &Step)>> = BTreeMap::new();
-    // Waiting is left out: a run may be resumed after days.
-    let mut busy = 0;
+    let mut groups: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
     for step in &run.steps.all {
-        groups.entry(step.round).or_default().push((busy, step));
-        busy += step.elapsed_ms();
+        groups.entry(step.round).or_default().push(step);
     }
+    // Waiting is left out: a run may be resumed after days.
+    let busy = run.steps.all.iter().map(Step::elapsed_ms).sum();
     let changing = run
         .steps
         .all
         .iter()
-        .filter(|step| !step.changes().is_empty())
-        .count();
-    // The diff of the only change is the diff of the run.
-    let has_own_diffs = changing > 1;
-    let groups = groups.into_iter();
+        .filter(|step| !step.changes().is_empty());
+    let mut rounds = Rounds {
+        run,
+        texts,
+        // The diff of the only change is the diff of the run.
+        has_own_diffs: changing.count() > 1,
+        busy,
+        begins: 0,
+    };
     groups
-        .map(|(number, steps)| round(run, number, &steps, busy, texts, has_own_diffs))
+        .into_iter()
+        .map(|(number, steps)| rounds.round(number, &steps))
         .collect()
 }
 
-fn round(
-    run: &Run,
-    number: u32,
-    steps: &[(u64, &Step)],
-    busy: u64,
-    texts: &Texts<'_>,
+struct Rounds<'r> {
+    run: &'r Run,
+    texts: &'r Texts<'r>,
     has_own_diffs: bool,
-) -> Round {
-    let unit = unit(&run.kind);
-    let title = if number == 0 {
-        "Before the first".to_owned()
-    } else {
-        format!("{unit} {number}")
-    };
-    let calls = || steps.iter().filter_map(|(_, step)| step.call());
-    let mut usage = code_commit_engine::Usage::default();
-    calls().for_each(|call| usage += call.tokens());
-    let cost = total(calls());
-    let elapsed = steps.iter().map(|(_, step)| step.elapsed_ms()).sum();
-    let (class, result) = result(steps);
-    let show = |step: &Step| {
-        let mut view = view(step, texts, &|edit| Diff::of(edit, &run.contents));
-        if !has_own_diffs {
+    /// The time of all steps, and of those that are done.
+    busy: u64,
+    begins: u64,
+}
+
+impl Rounds<'_> {
+    fn round(&mut self, number: u32, steps: &[&Step]) -> Round {
+        let calls = || steps.iter().filter_map(|step| step.call());
+        let mut usage = Usage::default();
+        calls().for_each(|call| usage += call.tokens());
+        let cost = calls().next().map(|_| money(total(calls())));
+        let tokens = phrases::tokens(&usage);
+        let (mut views, mut bars): (Vec<StepView>, _) = (Vec::new(), Vec::new());
+        for step in steps {
+            let view = self.view(step, views.last());
+            let ends = self.begins + step.elapsed_ms();
+            if !view.bar.is_empty() {
+                bars.push(Bar::new(self.begins, ends, self.busy, view.bar));
+            }
+            self.begins = ends;
+            views.push(view);
+        }
+        let decided = views.iter().rev().find(|view| view.result.is_some());
+        let result = decided.and_then(|view| view.result.as_deref());
+        Round {
+            number,
+            title: match number {
+                0 => "Before the first".to_owned(),
+                _ => format!("{} {number}", unit(&self.run.kind)),
+            },
+            class: decided.map_or("plain", |view| view.class),
+            result: plain(result.unwrap_or_default()).into_owned(),
+            tokens: tokens.trim_start_matches(", ").replace(" tokens", ""),
+            cost: cost.unwrap_or_default(),
+            took: took(steps.iter().map(|step| step.elapsed_ms()).sum()),
+            bars,
+            steps: views,
+        }
+    }
+
+    fn view(&self, step: &Step, before: Option<&StepView>) -> StepView {
+        let mut view = view(step, before, self.texts, &|edit| {
+            Diff::of(edit, &self.run.contents)
+        });
+        if !self.has_own_diffs {
             view.diffs.clear();
         }
         view
-    };
-    Round {
-        number,
-        title,
-        class,
-        result,
-        tokens: phrases::tokens(&usage)
-            .trim_start_matches(", ")
-            .replace(" tokens", ""),
-        cost: if calls().next().is_some() {
-            money(cost)
-        } else {
-            String::new()
-        },
-        took: took(elapsed),
-        bars: steps
-            .iter()
-            .filter_map(|(begins, step)| bar(*begins, step, busy))
-            .collect(),
-        steps: steps.iter().map(|(_, step)| show(step)).collect(),
     }
-}
-
-fn bar(begins: u64, step: &Step, busy: u64) -> Option<Bar> {
-    let class = match &step.what {
-        What::Call(call) if call.failed.is_some() => "bad",
-        What::Call(_) => "call",
-        What::Command(command) if command.is_good || !command.decides() => "good",
-        What::Command(_) => "bad",
-        What::Change(change) if change.is_refused => "bad",
-        What::Change(_) | What::Event(_) => return None,
-    };
-    Some(Bar::new(begins, begins + step.elapsed_ms(), busy, class))
-}
-
-/// What decided the round: the last judged answer, command or failed call.
-fn result(steps: &[(u64, &Step)]) -> (&'static str, String) {
-    let decided = steps.iter().rev().find_map(|(_, step)| match &step.what {
-        What::Command(command) if !command.decides() => None,
-        What::Command(command) => {
-            let (class, word) = if command.is_good {
-                ("good", "passed")
-            } else {
-                ("bad", "failed")
-            };
-            Some((class, format!("{} {word}", shortened(&command.name))))
-        }
-        What::Change(change) if change.is_refused => Some(("bad", "reply refused".to_owned())),
-        What::Change(_) => Some(("plain", "reply written".to_owned())),
-        What::Call(call) => match (&call.failed, &call.role) {
-            (Some(cause), _) => Some(("bad", cause.code.clone())),
-            (None, Some(role)) => Some((
-                "plain",
-                said(call).unwrap_or_else(|| format!("{role} worked")),
-            )),
-            (None, None) => None,
-        },
-        What::Event(_) => None,
-    });
-    decided.map_or_else(
-        || ("plain", String::new()),
-        |(class, text)| (class, plain(&text).into_owned()),
-    )
-}
-
-/// `request changes`: the last marker of an agent.
-fn said(call: &Call) -> Option<String> {
-    call.markers
-        .last()
-        .map(|marker| marker.name.to_lowercase().replace('_', " "))
-}
-
-fn shortened(name: &str) -> String {
-    let mut short: String = name.chars().take(40).collect();
-    if short.len() < name.len() {
-        short.push('…');
-    }
-    short
 }

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 
-use code_commit_report::phrases;
-
-use crate::ansi::{Span, spans};
+use code_commit_report::{phrases, printable};
+use code_commit_timeline::names_failure;
 
 /// The beginning and the end of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +25,12 @@ pub type Read<'r> = dyn Fn(&str, u64) -> Option<Excerpt> + 'r;
 const MOST: u64 = 64 << 10;
 /// The most that one page shows of all texts together.
 const BUDGET: usize = 8 << 20;
+/// Of a failed command, the page shows first this many lines at the end of its output.
+const LAST_LINES: usize = 12;
+/// Of the lines above them, it shows this many that name a failure: a test runner's end is only a count.
+const NAMED_LINES: usize = 3;
+/// Lines of a reply without files.
+const REPLY_LINES: usize = 10;
 
 /// Reads texts as long as the page has room.
 pub(crate) struct Texts<'r> {
@@ -34,15 +39,16 @@ pub(crate) struct Texts<'r> {
 }
 
 /// A text under its name, folded.
+#[derive(Default)]
 pub(crate) struct Folded {
-    pub(crate) label: String,
+    pub(crate) label: &'static str,
     /// Its file and its length.
     pub(crate) about: String,
     pub(crate) is_open: bool,
-    pub(crate) head: Vec<Span>,
+    pub(crate) head: String,
     /// How much is left out between the beginning and the end, and where all of it is.
     pub(crate) gap: Option<String>,
-    pub(crate) tail: Vec<Span>,
+    pub(crate) tail: String,
 }
 
 impl<'r> Texts<'r> {
@@ -54,42 +60,36 @@ impl<'r> Texts<'r> {
     }
 
     /// A file of the record; `None` if it is empty.
-    pub(crate) fn folded(&self, label: &str, file: &str, is_open: bool) -> Option<Folded> {
+    pub(crate) fn folded(&self, label: &'static str, file: &str, is_open: bool) -> Option<Folded> {
+        let name = plain(file);
+        let folded = |about, gap| Folded {
+            label,
+            about,
+            gap,
+            ..Folded::default()
+        };
         let Some(excerpt) = (self.read)(file, MOST) else {
-            let about = format!("{}: not in this record", plain(file));
-            return Some(Folded {
-                about,
-                ..Folded::empty(label)
-            });
+            return Some(folded(format!("{name}: not in this record"), None));
         };
         if excerpt.bytes == 0 {
             return None;
         }
-        let file = plain(file);
-        let about = format!("{file}, {}", phrases::bytes(excerpt.bytes));
-        let wanted = excerpt.head.len() + excerpt.tail.len();
-        let Some(left) = self.left.get().checked_sub(wanted) else {
-            let gap = Some("not shown: this page is full; read the file".to_owned());
-            return Some(Folded {
-                about,
-                gap,
-                ..Folded::empty(label)
-            });
+        let about = format!("{name}, {}", phrases::bytes(excerpt.bytes));
+        let shown = excerpt.head.len() + excerpt.tail.len();
+        let Some(left) = self.left.get().checked_sub(shown) else {
+            let gap = "not shown: this page is full; read the file".to_owned();
+            return Some(folded(about, Some(gap)));
         };
         self.left.set(left);
-        let shown = wanted as u64;
         let gap = (!excerpt.tail.is_empty()).then(|| {
-            let left_out = phrases::bytes(excerpt.bytes.saturating_sub(shown));
-            format!("{left_out} left out here; all of it is in {file}")
+            let left_out = phrases::bytes(excerpt.bytes.saturating_sub(shown as u64));
+            format!("{left_out} left out here; all of it is in {name}")
         });
-        let (head, tail) = (spans(&excerpt.head), spans(&excerpt.tail));
         Some(Folded {
-            label: label.to_owned(),
-            about,
             is_open,
-            head,
-            gap,
-            tail,
+            head: on_a_terminal(&excerpt.head),
+            tail: on_a_terminal(&excerpt.tail),
+            ..folded(about, gap)
         })
     }
 
@@ -101,22 +101,44 @@ impl<'r> Texts<'r> {
 }
 
 impl Folded {
-    fn empty(label: &str) -> Self {
-        let (head, tail) = (Vec::new(), Vec::new());
-        Self {
-            label: label.to_owned(),
-            about: String::new(),
-            is_open: false,
-            head,
-            gap: None,
-            tail,
-        }
+    fn lines(&self) -> Vec<&str> {
+        let both = self.head.lines().chain(self.tail.lines());
+        both.filter(|line| !line.trim().is_empty()).collect()
     }
+
+    /// The lines of an output that say why the command failed: its last ones, and above them the first that name a failure.
+    pub(crate) fn why(&self) -> String {
+        let lines = self.lines();
+        let (above, last) = lines.split_at(lines.len().saturating_sub(LAST_LINES));
+        let named = above.iter().filter(|line| names_failure(line));
+        let mut shown: Vec<&str> = named.take(NAMED_LINES).copied().collect();
+        if above.len() > shown.len() {
+            shown.push("…");
+        }
+        shown.extend(last);
+        shown.join("\n")
+    }
+
+    /// Its first lines.
+    pub(crate) fn beginning(&self) -> String {
+        let lines = self.lines();
+        lines.get(..REPLY_LINES).unwrap_or(&lines).join("\n")
+    }
+}
+
+/// As a terminal shows it in the end: a carriage return begins its line again, so that a progress bar shows its last
+/// state. Colours and other sequences are left out.
+fn on_a_terminal(text: &str) -> String {
+    let last = |line: &str| {
+        let line = line.trim_end_matches(['\r', '\n']);
+        line.rsplit('\r').next().unwrap_or_default().to_owned() + "\n"
+    };
+    printable(&text.split_inclusive('\n').map(last).collect::<String>())
 }
 
 /// Shows as escapes what nobody would see: control characters, invisible ones, and those that turn the direction of
 /// writing, with which a file name could pass for another.
-pub fn plain(text: &str) -> Cow<'_, str> {
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || code_commit_names::is_bidi(c)
@@ -125,13 +147,12 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
+    let shown = |c: char| {
         if is_odd(c) {
-            shown.extend(c.escape_unicode());
+            c.escape_unicode().to_string()
         } else {
-            shown.push(c);
+            c.to_string()
         }
-    }
-    Cow::Owned(shown)
+    };
+    text.chars().map(shown).collect()
 }

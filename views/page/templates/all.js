@@ -11,8 +11,8 @@ function filter() {
   let count = 0;
   rows.forEach((row, at) => {
     const fits = texts[at].includes(wanted)
-      && (!kind.value || row.cells[2].textContent === kind.value)
-      && (!verdict.value || row.cells[3].textContent === verdict.value);
+      && (!kind.value || row.cells[1].textContent === kind.value)
+      && (!verdict.value || row.cells[2].textContent === verdict.value);
     row.hidden = !fits;
     count += fits ? 1 : 0;
   });
@@ -20,10 +20,8 @@ function filter() {
 }
 
 function key(row, column) {
-  const cell = row.cells[column];
-  if (!cell.classList.contains("num")) return cell.textContent;
-  const text = cell.dataset.key ?? cell.textContent;
-  return text === "" ? -1 : Number(text);
+  const { dataset, textContent } = row.cells[column];
+  return dataset.key === undefined ? textContent : Number(dataset.key);
 }
 
 function sort(column) {

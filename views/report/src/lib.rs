@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod last_words;
 pub mod live;
 mod ndjson;
 mod output;
@@ -9,11 +10,12 @@ mod stream;
 mod summary;
 mod terminal;
 
+pub use last_words::{AGAIN, LastWords};
 pub use ndjson::Ndjson;
 pub use output::{
     BAD, DIM, GOOD, Output, STRONG, Style, Volume, WARN, printable, printable_name, whole_lines,
 };
 pub use show::steps;
 pub use stream::Stream;
-pub use summary::{FileStat, SUMMARY, Summary, file_line};
+pub use summary::{FileStat, SUMMARY, Summary, figures, file_line};
 pub use terminal::{Counts, Printout, ReadPrintout, Terminal};

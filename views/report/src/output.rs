@@ -83,6 +83,17 @@ impl Output {
         }
     }
 
+    /// One that prints to these streams, and redacts the same keys.
+    #[must_use]
+    pub fn onto(&self, out: Stream, err: Stream) -> Self {
+        Self {
+            out,
+            err,
+            lost: Arc::default(),
+            ..self.clone()
+        }
+    }
+
     /// From now on, redacts these keys and no others in everything that is printed. Returns the
     /// redactor, for use elsewhere.
     pub fn strike_out<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Redactor {
@@ -167,6 +178,13 @@ impl Output {
     pub fn note_block(&self, text: &str) {
         if self.volume > Volume::Quiet {
             self.write_note(text);
+        }
+    }
+
+    /// Prints a line on standard error with `--verbose` only.
+    pub fn detail(&self, text: &str) {
+        if self.volume == Volume::Verbose {
+            self.note(text);
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use code_commit_engine::{Action, Changed, Ended, Usage};
 use code_commit_timeline::Lost;
 
-use crate::output::printable_name;
+use crate::output::{printable, printable_name};
 
 /// `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(duration: Duration) -> String {
@@ -97,6 +97,17 @@ pub fn rest(all: usize, most: usize) -> Option<String> {
     (all > most).then(|| format!("and {} more", all - most))
 }
 
+/// The first `most` lines of a text that comes from outside, and how many more are in `place`.
+pub fn first_lines(text: &str, most: usize, place: &str) -> Vec<String> {
+    let lines = text.trim().lines();
+    let mut shown: Vec<String> = lines.clone().take(most).map(printable).collect();
+    let more = lines.skip(most).count() as u64;
+    if more > 0 {
+        shown.push(format!("… {} in {place}", count(more, "more line")));
+    }
+    shown
+}
+
 /// `, 1,200 tokens in (900 cached), 340 out`, as far as the service reported them.
 pub fn tokens(usage: &Usage) -> String {
     let cached = usage.cache_read_tokens.filter(|cached| *cached > 0);
@@ -123,17 +134,14 @@ pub fn change(change: &Changed) -> String {
         (Action::Write, true) => "created",
         (Action::Write, false) => "wrote",
         (Action::Delete, _) => "deleted",
-        (Action::None, _) => "left as it is:",
+        (Action::None, _) => "unchanged:",
     };
     format!("{verb} {}", printable_name(&change.path))
 }
 
-/// `cost $0.0123`, `cost $0.0123 and at most $0.2560 for 1 lost call`.
+/// `$0.0123`, `$0.0123 and at most $0.2560 for 1 lost call`.
 pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
-    let known = answers_usd.map_or_else(
-        || "cost unknown".to_owned(),
-        |usd| format!("cost ${usd:.4}"),
-    );
+    let known = cost(answers_usd);
     let Some(Lost { calls, at_most_usd }) = lost else {
         return known;
     };
@@ -149,13 +157,22 @@ pub fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("${usd:.4}"))
 }
 
-/// `1 file is as it was`, `2 files are as they were`.
-pub fn files_as_they_were(count: usize) -> String {
+/// `restored 1 file to its state`, `restored 2 files to their state`.
+pub fn restored(count: usize) -> String {
     if count == 1 {
-        "1 file is as it was".to_owned()
+        "restored 1 file to its state".to_owned()
     } else {
-        format!("{count} files are as they were")
+        format!("restored {count} files to their state")
     }
+}
+
+/// `wrote src/a.rs, created README.md`: what became of the first of these files.
+pub(crate) fn changes(changes: &[Changed]) -> Option<String> {
+    const NAMED: usize = 6;
+    let told: Vec<String> = changes.iter().map(change).collect();
+    let more = rest(told.len(), NAMED).map(|more| format!(" {more}"));
+    let first = told.get(..told.len().min(NAMED)).unwrap_or_default();
+    (!told.is_empty()).then(|| first.join(", ") + &more.unwrap_or_default())
 }
 
 /// `exit code 1`, `it ran out of time and was killed`.
@@ -169,7 +186,7 @@ pub fn ended(ended: Ended) -> String {
 /// The setting for a build that exceeded one of its limits.
 pub fn hint(ended: Ended) -> Option<&'static str> {
     match ended {
-        Ended::TimedOut => Some("--build-timeout gives it more time, --max-time the whole run"),
+        Ended::TimedOut => Some("--build-timeout allows more time, --max-time for the whole run"),
         Ended::TooMuchOutput => Some("`output_limit` of `[build]` lets it print more"),
         Ended::TooMuchMemory => Some("`memory` of `[build]` gives it more"),
         Ended::TooManyProcesses => Some("`processes` of `[build]` lets it start more"),

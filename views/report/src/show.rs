@@ -72,7 +72,7 @@ fn call(of: &Call) -> Told {
             )
         }
         (None, None, why) => {
-            let why = why.as_ref().map_or("it is not over", |why| &why.message);
+            let why = why.as_ref().map_or("it is unfinished", |why| &why.message);
             (BAD, format!("no reply: {why}"))
         }
     });

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use code_commit_engine::{GRADER, HoldsFor, Line, Outcome, Problem, Usage};
-use code_commit_logging::millis;
+use code_commit_engine::{GRADER, HoldsFor, Outcome, Problem, Usage};
 use code_commit_timeline::{Lost, Steps, What};
 use serde::Serialize;
 
-use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable, printable_name};
+use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable_name};
 use crate::phrases;
 
 /// Its file in the run folder.
@@ -16,6 +15,9 @@ pub const SUMMARY: &str = "summary.json";
 
 /// This many warnings are repeated on the terminal; the record has all of them.
 const MOST_WARNINGS: usize = 5;
+
+/// Files that fit into this many columns are named on one line.
+const WIDTH: usize = 80;
 
 /// A file in the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -58,9 +60,6 @@ pub struct Summary {
     /// Calls that may have been paid for, but whose answers are not on record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Lost>,
-    /// The cost of the answers.
-    #[serde(skip)]
-    answers_usd: Option<f64>,
     /// From start to end.
     pub elapsed_ms: u64,
     /// The commit that holds these files, in hex.
@@ -71,23 +70,21 @@ pub struct Summary {
     pub holds_for: HoldsFor,
     /// The run folder, relative to the root if it is below it.
     pub log: String,
-    /// Whether any reply could be used.
+    /// What it used, on one line.
     #[serde(skip)]
-    has_built: bool,
+    figures: String,
 }
 
 impl Summary {
-    /// Sums up the record of a run.
+    /// Sums up a run of a loop whose word for a round is `step`.
     pub fn of(
-        lines: &[Line],
+        steps: &Steps,
+        step: &'static str,
         outcome: Outcome,
         files: Vec<FileStat>,
-        elapsed: Duration,
         log: String,
     ) -> Self {
-        let steps = Steps::untimed(lines);
-        let lost = Some(steps.lost()).filter(|lost| lost.calls > 0);
-        let answers_usd = steps.answers_usd();
+        let figures = figures(steps, step, &log);
         let mut summary = Self {
             outcome,
             rounds: steps.rounds_asked(),
@@ -95,13 +92,12 @@ impl Summary {
             warnings: Vec::new(),
             usage: steps.usage(),
             cost_usd: steps.cost_usd(),
-            lost,
-            answers_usd,
-            elapsed_ms: millis(elapsed),
+            lost: lost(steps),
+            elapsed_ms: steps.elapsed_ms(),
             commit: steps.commit().map(str::to_owned),
             holds_for: steps.holds_for.clone(),
             log,
-            has_built: false,
+            figures,
         };
         let (mut by_reply, mut by_build, mut others) =
             (BTreeSet::new(), BTreeSet::new(), Vec::new());
@@ -117,7 +113,6 @@ impl Summary {
                 }
                 What::Command(command) if command.is_build() => {
                     by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
-                    summary.has_built = true;
                 }
                 What::Event(event) if event.is_restore => summary.warnings.clear(),
                 // A build that fails again for the same reason repeats its warning.
@@ -163,15 +158,17 @@ impl Summary {
         self.warnings.extend_from_slice(more);
     }
 
-    /// Prints the summary on standard output, for a person.
-    pub fn print(&self, output: &Output) {
-        output.report(&self.headline(output));
-        for file in &self.files {
-            output.report(&file_line(file, output));
-        }
-        if self.files.is_empty() {
-            output.report("  no file was changed");
-        }
+    /// Prints what the run changed and used, on standard output.
+    pub(crate) fn print(&self, output: &Output) {
+        let files: Vec<String> = self
+            .files
+            .iter()
+            .map(|file| file_line(file, output))
+            .collect();
+        let line = files.join(" ");
+        let fits = !files.is_empty() && textwrap::core::display_width(&line) <= WIDTH;
+        let lines = if fits { vec![line] } else { files };
+        lines.iter().for_each(|line| output.report(line));
         for warning in self.warnings.iter().take(MOST_WARNINGS) {
             let head = output.paint(WARN, "  warning:");
             output.report_prose(&format!("{head} {}", printable_name(&warning.message)));
@@ -180,80 +177,52 @@ impl Summary {
             output.report(&format!("  {more}: code-commit show"));
         }
         if let Some(commit) = &self.commit {
-            output.report(&format!("committed as {commit}"));
+            output.report(&format!("  committed as {commit}"));
         }
-        output.report(&self.figures());
-        output.report(&format!("log: {}", printable_name(&self.log)));
+        output.report(&format!("  {}", self.figures));
     }
+}
 
-    fn headline(&self, output: &Output) -> String {
-        let rounds = |count: u32| phrases::count(count.into(), "round");
-        match &self.outcome {
-            Outcome::Done { rounds: took } => output.paint(
-                GOOD,
-                &format!("Done after {}: the build passes.", rounds(*took)),
-            ),
-            Outcome::AttemptsUsedUp { rounds: took } if !self.has_built => {
-                let text = format!(
-                    "Failed: no reply could be used in {}, so nothing was built.",
-                    rounds(*took)
-                );
-                output.paint(BAD, &text)
-            }
-            Outcome::AttemptsUsedUp { rounds: took } => output.paint(
-                BAD,
-                &format!("Failed: the build does not pass after {}.", rounds(*took)),
-            ),
-            Outcome::Unfit { cause, .. } => {
-                let text = format!("Unfit: {}", printable(&cause.message));
-                let remedy = cause
-                    .remedy
-                    .as_deref()
-                    .map(|r| format!("\nhelp: {}", printable(r)));
-                format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
-            }
-            Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => {
-                let text = format!("Failed in round {round}: {}", printable(&cause.message));
-                let remedy = cause
-                    .remedy
-                    .as_deref()
-                    .map(|r| format!("\nhelp: {}", printable(r)));
-                format!("{}{}", output.paint(BAD, &text), remedy.unwrap_or_default())
-            }
-        }
-    }
+/// Calls that may have been paid for, if there are any.
+fn lost(steps: &Steps) -> Option<Lost> {
+    Some(steps.lost()).filter(|lost| lost.calls > 0)
+}
 
-    fn figures(&self) -> String {
-        let cost = phrases::cost_and_lost(self.answers_usd, self.lost);
-        let took = phrases::seconds(Duration::from_millis(self.elapsed_ms));
-        format!(
-            "rounds {}{}, {cost}, {took}",
-            self.rounds,
-            phrases::tokens(&self.usage)
-        )
-    }
+/// `4 rounds · 2,710 tokens in, 175 out · $0.0042 · 12 s · agent-config/logs/a-run`: what a run used that is recorded in
+/// `log`. `step` is its loop's word for a round.
+pub fn figures(steps: &Steps, step: &str, log: &str) -> String {
+    let tokens = phrases::tokens(&steps.usage());
+    let parts = [
+        phrases::count(steps.rounds_asked().into(), step),
+        tokens.trim_start_matches(", ").to_owned(),
+        phrases::cost_and_lost(steps.answers_usd(), lost(steps)),
+        phrases::seconds(Duration::from_millis(steps.elapsed_ms())),
+        printable_name(log),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(" · ")
 }
 
 fn is_grader(warning: &Problem) -> bool {
     warning.code == GRADER
 }
 
-/// `  M src/a.rs  +3 −1`.
+/// `  M src/a.rs +3 −1`, `  A README.md +3`.
 pub fn file_line(file: &FileStat, output: &Output) -> String {
-    let counts = match (file.added, file.removed) {
-        (Some(added), Some(removed)) => {
-            let added = output.paint(GOOD, &format!("+{added}"));
-            format!("{added} {}", output.paint(BAD, &format!("−{removed}")))
-        }
-        _ => "binary".to_owned(),
-    };
+    let some = |count: usize| Some(count).filter(|count| *count > 0);
+    let added = file.added.and_then(some);
+    let added = added.map(|added| output.paint(GOOD, &format!(" +{added}")));
+    let removed = file.removed.and_then(some);
+    let removed = removed.map(|removed| output.paint(BAD, &format!(" −{removed}")));
+    let binary = file.added.is_none().then(|| " binary".to_owned());
+    let counts: String = [added, removed, binary].into_iter().flatten().collect();
     let by = match (file.by_build, file.named_by_build) {
-        (true, _) => "  (by the build)",
-        (false, true) => "  (named by the build)",
+        (true, _) => " (by the build)",
+        (false, true) => " (named by the build)",
         (false, false) => "",
     };
     format!(
-        "  {} {}  {counts}{by}",
+        "  {} {}{counts}{by}",
         output.paint(STRONG, &file.status.to_string()),
         printable_name(&file.path)
     )

@@ -11,7 +11,7 @@ use code_commit_engine::{
     Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Line, Observer,
     Problem, Ran, Stored, Written,
 };
-use code_commit_parser::ErrorCode;
+use code_commit_timeline::names_failure;
 
 use crate::live::LiveLine;
 use crate::output::{BAD, DIM, GOOD, Output, Volume, WARN, printable, printable_name};
@@ -25,8 +25,8 @@ use progress::Progress;
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
 const SHOWN_LINES: usize = 12;
-/// At most this many lines of a reply without files are shown.
-const ANSWER_LINES: usize = 10;
+/// At most this many lines above them.
+const SHOWN_FAILURES: usize = 3;
 
 /// Renders the events of one run on standard error.
 pub struct Terminal {
@@ -35,24 +35,13 @@ pub struct Terminal {
     counts: Counts,
     now: u32,
     read: ReadPrintout,
-    /// The path of the record, for messages.
-    log: String,
-    /// The file with the last reply.
-    answer: String,
     progress: Progress,
     printed: Printed,
 }
 
 impl Terminal {
-    /// For a run with `model`. `log` is the path of its record in messages; `read` reads from the
-    /// record.
-    pub fn new(
-        output: Output,
-        model: String,
-        counts: Counts,
-        log: String,
-        read: ReadPrintout,
-    ) -> Self {
+    /// For a run with `model`. `read` reads from the record.
+    pub fn new(output: Output, model: String, counts: Counts, read: ReadPrintout) -> Self {
         let progress = Progress::new(LiveLine::new(output.live));
         Self {
             output,
@@ -60,8 +49,6 @@ impl Terminal {
             counts,
             now: 0,
             read,
-            log,
-            answer: String::new(),
             progress,
             printed: Printed::default(),
         }
@@ -119,10 +106,7 @@ impl Terminal {
             Line::Rejected(rejected) => self.refused("reply", &rejected.problems),
             Line::Built(built) => self.built(built),
             Line::Restored(restored) => {
-                let text = format!(
-                    "{} before the run",
-                    phrases::files_as_they_were(restored.paths.len())
-                );
+                let text = format!("{} before the run", phrases::restored(restored.paths.len()));
                 self.progress.above(|| self.output.note(&text));
             }
             Line::Written(Written {
@@ -145,7 +129,7 @@ impl Terminal {
                 } else {
                     "what git does not ignore"
                 };
-                self.line(&format!("rolled back: {what} is as it was"));
+                self.line(&format!("rolled back: {what} is restored"));
                 rolled_back
                     .warnings
                     .iter()
@@ -164,23 +148,19 @@ impl Terminal {
     fn lacking(&self, failed: &[Condition]) {
         let wanted = failed.iter().map(code_commit_timeline::condition);
         wanted.for_each(|one| {
-            self.bad(&format!(
-                "not as the order wants it: {}",
-                printable_name(&one)
-            ));
+            self.bad(&format!("condition not met: {}", printable_name(&one)));
         });
     }
 
     fn changed<'p>(&self, changes: &[Changed], warnings: impl IntoIterator<Item = &'p Problem>) {
-        changes
+        phrases::changes(changes)
             .iter()
-            .for_each(|change| self.line(&phrases::change(change)));
+            .for_each(|text| self.line(text));
         warnings.into_iter().for_each(|warning| self.warn(warning));
     }
 
     fn answered(&mut self, answered: &Answered) {
         self.progress.clear();
-        self.answer.clone_from(&answered.reply.stored.file);
         let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
         let size = phrases::bytes(answered.reply.stored.bytes);
         self.line(&format!(
@@ -199,7 +179,7 @@ impl Terminal {
         if let Some(other) =
             served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
-            let text = format!("{other} replied in the place of {asked}; its price counts");
+            let text = format!("{other} replied instead of {asked}; its price applies");
             self.progress.above(|| self.output.warn(&text));
         }
     }
@@ -213,26 +193,6 @@ impl Terminal {
         problems
             .iter()
             .for_each(|problem| self.under(&printable_name(&problem.message)));
-        // If the model writes text instead of files, the user needs to read it.
-        let nothing_in_it = ErrorCode::NothingActionable.as_str();
-        if problems.iter().any(|problem| problem.code == nothing_in_it) {
-            self.first_lines_of_answer();
-        }
-    }
-
-    fn first_lines_of_answer(&self) {
-        let Some(answer) = (self.read)(&self.answer) else {
-            return;
-        };
-        let lines = || answer.text.lines().filter(|line| !line.trim().is_empty());
-        lines()
-            .take(ANSWER_LINES)
-            .for_each(|line| self.under(&printable(line)));
-        if let Some(more) = lines().count().checked_sub(ANSWER_LINES + 1) {
-            let more = phrases::count(more as u64 + 1, "more line");
-            let place = printable_name(&format!("{}/{}", self.log, self.answer));
-            self.under(&self.output.paint_note(DIM, &format!("… {more} in {place}")));
-        }
     }
 
     fn built(&mut self, built: &Built) {
@@ -245,11 +205,11 @@ impl Terminal {
             return self.line(
                 &self
                     .output
-                    .paint_note(GOOD, &format!("the build passes ({took})")),
+                    .paint_note(GOOD, &format!("build passed ({took})")),
             );
         }
         self.bad(&format!(
-            "the build fails: {} ({took})",
+            "build failed: {} ({took})",
             phrases::ended(built.ended)
         ));
         if let Some(hint) = phrases::hint(built.ended) {
@@ -299,14 +259,20 @@ impl Terminal {
         }
     }
 
-    /// The end of a command's output, unless `--verbose` has already shown all of it. Lines that
-    /// are left out are counted if the log has them.
+    /// The end of a command's output, and above it the first lines that name a failure: the end of a test runner's says
+    /// how many failed and not which. Nothing if `--verbose` has already shown all of it. Lines that are left out are
+    /// counted if the log has them.
     fn last_lines(&self, text: &str, is_whole: Option<bool>) {
         if self.output.volume == Volume::Verbose {
             return;
         }
         let lines = || text.trim_end().lines();
         let skipped = lines().count().saturating_sub(SHOWN_LINES);
+        lines()
+            .take(skipped)
+            .filter(|line| names_failure(line))
+            .take(SHOWN_FAILURES)
+            .for_each(|line| self.under(&printable(line)));
         if let Some(is_whole) = is_whole.filter(|_| skipped > 0) {
             let more = if is_whole {
                 phrases::count(skipped as u64, "more line")

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use code_commit_engine::{Event, Line, Observer, Outcome, Problem};
 use code_commit_report::{
-    Counts, FileStat, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, steps,
+    Counts, FileStat, LastWords, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, steps,
 };
 use code_commit_timeline::Steps;
 use serde_json::{Value, json};
@@ -134,13 +134,7 @@ fn a_scripted_run_is_told_line_by_line() {
         })
     };
     let model = "gemini/a-model".to_owned();
-    let mut terminal = Terminal::new(
-        output,
-        model,
-        Counts::Rounds(4),
-        "logs/a-run".to_owned(),
-        Box::new(read),
-    );
+    let mut terminal = Terminal::new(output, model, Counts::Rounds(4), Box::new(read));
     let warning = problem("runs-later", "git runs this\u{1b}[2K later");
     for json in journal() {
         let line = line(json.clone());
@@ -172,21 +166,10 @@ fn a_scripted_run_is_told_line_by_line() {
     round 1/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 1/4  reply refused, nothing was written:
                the reply holds no file
-               I would change it: 1
-               I would change it: 2
-               I would change it: 3
-               I would change it: 4
-               I would change it: 5
-               I would change it: 6
-               I would change it: 7
-               I would change it: 8
-               I would change it: 9
-               I would change it: 10
-               … 4 more lines in logs/a-run/1-response.txt
     round 2/4  asking gemini/a-model (12.3 kB)
     round 2/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 2/4  created src/a.rs
-    round 2/4  the build fails: exit code 1 (2.5 s)
+    round 2/4  build failed: exit code 1 (2.5 s)
                … 2 more lines in the log
                line 3
                line 4
@@ -203,7 +186,7 @@ fn a_scripted_run_is_told_line_by_line() {
     round 3/4  asking gemini/a-model (12.3 kB)
     round 3/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
     round 3/4  created src/a.rs
-    round 3/4  the build passes (2.5 s)
+    round 3/4  build passed (2.5 s)
     round 3/4  the service is busy; trying again in 12 s
     warning: git runs this\u{1b}[2K later
     ");
@@ -216,8 +199,8 @@ fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
     for volume in [Volume::Normal, Volume::Verbose] {
         let (mut output, _, err) = output();
         output.volume = volume;
-        let (model, log) = ("gemini/a-model".to_owned(), "logs/a-run".to_owned());
-        let mut terminal = Terminal::new(output, model, Counts::Rounds(4), log, Box::new(|_| None));
+        let model = "gemini/a-model".to_owned();
+        let mut terminal = Terminal::new(output, model, Counts::Rounds(4), Box::new(|_| None));
         terminal.see(&Event::BuildBegins { round: 1 });
         terminal.see(&Event::BuildPrints { bytes: b"one\ntw" });
         terminal.see(&Event::BuildPrints { bytes: b"o\nthree" });
@@ -320,12 +303,14 @@ fn a_run_is_summed_up_from_its_record() {
     };
     let outcome = Outcome::Done { rounds: 3 };
     let log = "logs/a-run".to_owned();
-    Summary::of(&recorded, outcome, vec![file], Duration::from_secs(75), log).print(&output);
+    let words = LastWords::of(&outcome, None, "round", "the build passes");
+    let steps = Steps::untimed(&recorded);
+    let summary = Summary::of(&steps, "round", outcome, vec![file], log);
+    words.print(Some(&summary), &output);
     insta::assert_snapshot!(out.text(), @"
-    Done after 3 rounds: the build passes.
-      A src/a.rs  +3 −1
-    rounds 3, 12,000 tokens in, 600 out, cost $0.0369, 1 min 15 s
-    log: logs/a-run
+    ✓ done after 3 rounds: the build passes
+      A src/a.rs +3 −1
+      3 rounds · 12,000 tokens in, 600 out · $0.0369 · 0.0 s · logs/a-run
     ");
 }
 
@@ -349,7 +334,6 @@ fn a_line_break_in_a_name_begins_no_line() {
         output.clone(),
         "gemini/a-model".to_owned(),
         Counts::Rounds(4),
-        "logs".to_owned(),
         Box::new(|_| None),
     );
     for line in &lines {
@@ -369,14 +353,10 @@ fn a_line_break_in_a_name_begins_no_line() {
         by_build: true,
     };
     let outcome = Outcome::Done { rounds: 1 };
-    Summary::of(
-        &lines,
-        outcome,
-        vec![file],
-        Duration::ZERO,
-        "logs".to_owned(),
-    )
-    .print(&output);
+    let log = "logs".to_owned();
+    let steps = Steps::untimed(&lines);
+    let summary = Summary::of(&steps, "round", outcome, vec![file], log);
+    LastWords::default().print(Some(&summary), &output);
     let all = format!("{}{}", out.text(), err.text());
     assert!(all.contains("A a\\u{a}forged: the build passes"), "{all}");
     assert!(

@@ -52,7 +52,7 @@ impl Call {
     }
 
     pub(crate) fn cut_off(self) -> Self {
-        let message = "the record holds no answer to it".to_owned();
+        let message = "its answer is not on record".to_owned();
         Self {
             failed: Some(Cause {
                 code: "cut-off".to_owned(),

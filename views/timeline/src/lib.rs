@@ -4,11 +4,13 @@ mod call;
 mod command;
 mod lost;
 mod read;
+mod reason;
 mod run;
 mod step;
 
 pub use lost::Lost;
 pub use read::condition;
+pub use reason::{ReadFile, Reason, names_failure};
 pub use run::{Contents, FileEdit, Run, title};
 pub use step::{
     Call, Change, Command, Event, Problems, Purpose, Step, Steps, Tone, What, day, total,

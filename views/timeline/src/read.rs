@@ -2,7 +2,7 @@
 
 use code_commit_engine::{
     Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Line, Looked,
-    Problem, TurnBegins,
+    Problem, TurnBegins, WasRead,
 };
 use jiff::Timestamp;
 use serde_json::Value;
@@ -33,6 +33,9 @@ impl Steps {
         Self::of(lines.into_iter().map(|line| ("", line)))
     }
 }
+
+/// The verifier's list of failed contracts (S3 §Communication Channel).
+const FAILED_SPECS: &str = "failed_specs.md";
 
 #[derive(Default)]
 struct Reader {
@@ -78,6 +81,7 @@ impl Reader {
             Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
             Line::Committed(of) => self.committed(of),
+            Line::WasRead(of) if of.place.file == FAILED_SPECS => self.failed_specs(of),
             other => self.other(other),
         }
     }
@@ -110,7 +114,7 @@ impl Reader {
                 for condition in failed {
                     self.event(
                         Tone::Bad,
-                        &format!("not as the order wants it: {}", self::condition(condition)),
+                        &format!("condition not met: {}", self::condition(condition)),
                     );
                 }
             }
@@ -127,7 +131,9 @@ impl Reader {
             }
             Line::Restored(_) => self.restored("every file of the run was restored"),
             Line::RolledBack(of) => {
-                self.restored("rolled back: the tree is as it was before the first attempt");
+                self.restored(
+                    "rolled back: the tree is restored to its state before the first attempt",
+                );
                 of.warnings
                     .iter()
                     .for_each(|warning| self.event(Tone::Warning, &warning.message));
@@ -234,6 +240,18 @@ impl Reader {
 
     fn command(&mut self, took_ms: u64, command: Command) {
         self.push(took_ms, What::Command(command));
+    }
+
+    /// Belongs to the turn before it.
+    fn failed_specs(&mut self, of: &WasRead) {
+        let calls = self.steps.all.iter_mut().rev().map(|step| &mut step.what);
+        let mut call = calls.filter_map(|what| match what {
+            What::Call(call) => Some(call),
+            What::Change(_) | What::Command(_) | What::Event(_) => None,
+        });
+        if let Some(call) = call.next() {
+            call.failed_specs = of.text.as_ref().map(|text| text.stored.clone());
+        }
     }
 
     fn committed(&mut self, of: &Committed) {

@@ -23,12 +23,16 @@ pub struct Run {
     pub model: String,
     /// What was asked for.
     pub query: String,
+    /// What a person said to the finished run that it goes on from.
+    pub words: Option<String>,
     /// How it ended, in a word: a verdict, an outcome, or that it has not.
     pub verdict: String,
     /// Whether it reached its goal; `None` if it has not ended.
     pub is_good: Option<bool>,
     /// What else was said about its end.
     pub remark: Option<String>,
+    /// The name that its caller gave the work.
+    pub key: Option<String>,
     /// The finished run that it goes on from.
     pub parent: Option<String>,
     /// Whether it was undone since.
@@ -82,12 +86,13 @@ impl Run {
             "order" => "/terms/llm_model",
             "phase" => "/builder_model",
             "spec" => "/agent/agent_model",
-            _ => "/settings/model/value",
+            _ => "/settings/options/model/name",
         };
         Self {
             name: name.to_owned(),
             model: word(model).unwrap_or_default(),
             version: word("/version").unwrap_or_default(),
+            key: word("/key"),
             parent: word("/parent"),
             head: word("/head").or_else(|| word("/repo_baseline_commit")),
             kind,
@@ -97,7 +102,17 @@ impl Run {
 
     /// The beginning of what was asked for, on one line; `None` if that is not known.
     pub fn title(&self) -> Option<String> {
-        title(&self.query)
+        title(self.asked())
+    }
+
+    /// What this run was asked for beyond the one that it goes on from.
+    pub fn asked(&self) -> &str {
+        self.words.as_deref().unwrap_or(&self.query)
+    }
+
+    /// The first line of what was asked for, or the run's name.
+    pub fn headline(&self) -> &str {
+        first_line(self.asked()).unwrap_or(&self.name)
     }
 
     /// How it stands: what was undone has no other verdict any more.
@@ -140,15 +155,18 @@ impl Run {
 
 /// The beginning of the first line of a text that is not blank.
 pub fn title(text: &str) -> Option<String> {
-    let line = text
-        .lines()
-        .map(|line| line.trim_matches(['#', ' ']))
-        .find(|line| !line.is_empty())?;
+    let line = first_line(text)?;
     let mut title: String = line.chars().take(TITLE).collect();
     if title.len() < line.len() {
         title.push('…');
     }
     Some(title)
+}
+
+fn first_line(text: &str) -> Option<&str> {
+    text.lines()
+        .map(|line| line.trim_matches(['#', ' ']))
+        .find(|line| !line.is_empty())
 }
 
 fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {

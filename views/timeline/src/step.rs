@@ -82,6 +82,8 @@ pub struct Call {
     pub finish: Option<String>,
     /// The markers in an agent's text.
     pub markers: Vec<Marked>,
+    /// The list of failed contracts that a verifier left.
+    pub failed_specs: Option<Stored>,
     /// Tools that the agent was not allowed to use.
     pub denials: Vec<Denial>,
     /// Files that the agent changed.

@@ -388,7 +388,7 @@ impl Case {
             ..Access::new(&root, &env)
         };
         let confinement = Confinement {
-            rung: code_commit_runner::Rung::Namespaces,
+            backend: code_commit_runner::Backend::Namespaces,
             access,
         };
         let script = format!("umask 022\n{}:\n", script(&self.command));

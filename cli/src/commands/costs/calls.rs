@@ -61,7 +61,7 @@ impl Today {
     /// US dollars; `None` if no price is known.
     pub fn cost(&self, model: &str, usage: Usage) -> Option<f64> {
         self.prices
-            .of_name(model, self.day.as_ref()?)?
+            .of_name(model, self.day?)?
             .cost(&usage)
             .map(Money::as_usd)
     }
@@ -109,32 +109,21 @@ fn phases(root: &Path, today: &Today, found: &mut Found) -> Result<(), Failure> 
     let said = said_of_turns(root, found);
     let is_of_one_turn = |one: &Row, other: &Row| turn_of(one) == turn_of(other);
     for (number, rows) in rows.chunk_by(is_of_one_turn).enumerate() {
-        let turn = Some(number.to_string());
-        let mut calls: Vec<Call> = rows
-            .iter()
-            .map(|row| Call {
-                turn: turn.clone(),
+        let said = rows.first().and_then(|row| said.get(&turn_of(row)));
+        let (usage, whole) = said.cloned().unwrap_or_default();
+        let call = |row: &Row| {
+            let of_model = usage.iter().find(|of| of.model == row.model);
+            Call {
+                turn: Some(number.to_string()),
+                cost_usd: of_model.and_then(|of| of.cost_usd),
                 ..of_row(row)
-            })
-            .collect();
-        let (usage, whole) = rows
-            .first()
-            .and_then(|row| said.get(&turn_of(row)))
-            .cloned()
-            .unwrap_or_default();
-        for call in &mut calls {
-            call.cost_usd = usage
-                .iter()
-                .find(|of| of.model == call.model)
-                .and_then(|of| of.cost_usd);
-        }
-        let base = calls.first().map(|call| Call {
-            usage: Usage::default(),
-            ..call.clone()
-        });
+            }
+        };
+        let mut calls: Vec<Call> = rows.iter().map(call).collect();
         let base = Call {
             model: UNNAMED.to_owned(),
-            ..base.unwrap_or_default()
+            usage: Usage::default(),
+            ..calls.first().cloned().unwrap_or_default()
         };
         journal::price(&mut calls, whole, base, today);
         found.calls.extend(calls);
@@ -198,20 +187,13 @@ fn folders(root: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
     let mut state = root.join(STATE);
     if let Ok(tree) = WorkTree::at(root) {
         // Phases are counted in their own table.
-        let is_counted = |run: &&Known| run.kind(tree.root()) != "phase";
-        let all = Registry::of(&tree).all()?;
-        own.extend(
-            all.iter()
-                .filter(is_counted)
-                .map(|run| run.path(tree.root())),
-        );
+        let all = Registry::of(&tree).all()?.into_iter();
+        let counted = all.filter(|run: &Known| run.loop_name(tree.root()) != PHASE);
+        own.extend(counted.map(|run| run.path(tree.root())));
         state = tree.state_of_root()?;
     }
-    own.extend(
-        [records::RUNS, spec::RUNS]
-            .iter()
-            .flat_map(|name| folders_in(&state.join(name))),
-    );
+    let places = [records::RUNS, spec::RUNS].map(|name| state.join(name));
+    own.extend(places.iter().flat_map(|place| folders_in(place)));
     own.retain(|folder| folder.join(code_commit_perform::JOURNAL).is_file());
     Ok(own)
 }
@@ -219,13 +201,10 @@ fn folders(root: &Path) -> Result<BTreeSet<PathBuf>, Failure> {
 /// Folders with a journal; follows no symlink.
 fn folders_in(place: &Path) -> Vec<PathBuf> {
     let entries = code_commit_dir::list(place).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| {
-        entry
-            .file_type()
-            .is_ok_and(code_commit_dir::FileType::is_dir)
-    });
-    folders
-        .map(|entry| entry.path())
+    let is_folder = |kind: code_commit_dir::FileType| kind.is_dir();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(is_folder));
+    let paths = folders.map(|entry| entry.path());
+    paths
         .filter(|path| path.join(code_commit_perform::JOURNAL).is_file())
         .collect()
 }

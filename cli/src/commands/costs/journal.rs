@@ -74,7 +74,7 @@ impl<'t> Run<'t> {
         let text = fs::read_to_string(folder.join(RUN_JSON)).unwrap_or_default();
         let run: Value = serde_json::from_str(&text).unwrap_or_default();
         let word = |at: &str| run.pointer(at).and_then(Value::as_str).map(str::to_owned);
-        let model = word("/settings/model/value")
+        let model = word("/settings/options/model/name")
             .or_else(|| word("/model"))
             .unwrap_or_else(|| UNNAMED.to_owned());
         let model = bare(model.split(',').next().unwrap_or_default());
@@ -92,16 +92,13 @@ impl<'t> Run<'t> {
     }
 
     fn call(&self, role: Option<String>) -> Call {
-        let model = if role.is_some() {
-            UNNAMED.to_owned()
-        } else {
-            self.model.clone()
-        };
+        let is_turn = role.is_some();
+        let model = if is_turn { UNNAMED } else { &self.model };
         Call {
             origin: self.origin.clone(),
-            requests: role.is_none().into(),
+            requests: u64::from(!is_turn),
             role,
-            model,
+            model: model.to_owned(),
             ..Call::default()
         }
     }
@@ -127,39 +124,23 @@ impl<'t> Run<'t> {
         if is_turn {
             return self.turned(call, of.usage.clone(), of.cost_usd);
         }
-        let call = Call {
-            model: of.asked_model.as_deref().map_or(call.model.clone(), bare),
-            ..call
-        };
+        let model = of.asked_model.as_deref().map(bare);
+        let model = model.unwrap_or_else(|| call.model.clone());
+        let call = Call { model, ..call };
         let lost = of.attempts.iter().filter(|attempt| attempt.is_lost());
         let mut calls: Vec<Call> = lost.map(|_| call.clone()).collect();
+        let answers = of.attempts.iter().filter(|attempt| attempt.is_answer());
         if of.answer.is_some() {
             // Its usage is that of all attempts.
-            let answers = of
-                .attempts
-                .iter()
-                .filter(|attempt| attempt.is_answer())
-                .count();
-            let call = Call {
-                requests: answers.max(1) as u64,
-                ..call
-            };
+            let requests = answers.count().max(1) as u64;
+            let call = Call { requests, ..call };
             calls.push(self.answered(call, of.tokens(), of.served_model.clone(), of.cost_usd));
             return calls;
         }
-        calls.extend(
-            of.attempts
-                .iter()
-                .filter(|attempt| attempt.is_answer())
-                .map(|attempt| {
-                    self.answered(
-                        call.clone(),
-                        attempt.usage,
-                        attempt.served_model.clone(),
-                        None,
-                    )
-                }),
-        );
+        calls.extend(answers.map(|attempt| {
+            let served = attempt.served_model.clone();
+            self.answered(call.clone(), attempt.usage, served, None)
+        }));
         // What is still open was paid for, or may have been.
         calls.extend((of.is_in_flight() || of.role.is_some()).then_some(call));
         calls

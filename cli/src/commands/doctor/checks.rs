@@ -5,7 +5,7 @@ use std::path::Path;
 
 use code_commit_llm::{Blind, Model};
 use code_commit_repo::{Asked, WorkTree};
-use code_commit_runner::Rung;
+use code_commit_runner::Backend;
 use code_commit_runs::commit::rollup::Rollup;
 use code_commit_runs::gitignore::hides_agent_config;
 use code_commit_runs::preflight::{self, CODE_ROLLUP, Missing, QUERY};
@@ -19,11 +19,7 @@ use crate::args::DoctorArgs;
 
 /// Every check, in the order in which a user would fix problems.
 pub(super) fn all(args: &DoctorArgs, host: Host<'_>) -> Result<Vec<Check>, Failure> {
-    let Host {
-        environment,
-        output,
-        ..
-    } = host;
+    let (environment, output) = (host.environment, host.output);
     let root = host.root()?;
     let keys = Keys::find(environment, &root);
     output.strike_out(keys.exposed());
@@ -61,14 +57,14 @@ fn configuration(
     let files = match Files::read(root, environment) {
         Ok(files) => files,
         Err(failure) => {
-            let settings = Settings::of_flags(args.settings.layer.clone());
+            let settings = Settings::of_flags(&args.settings.layer);
             return (
                 settings,
                 vec![Check::failed("configuration", failure.into())],
             );
         }
     };
-    let loaded = files.settings(environment, args.settings.layer.clone());
+    let loaded = files.settings(environment, &args.settings.layer);
     let mut checks = Vec::new();
     if let Some(file) = &files.user {
         checks.push(Check::good("configuration", shown(&file.path)));
@@ -84,7 +80,7 @@ fn configuration(
                 loaded
                     .ignored
                     .iter()
-                    .map(|what| format!("not in force: {what}")),
+                    .map(|what| format!("has no effect: {what}")),
             )
             .collect();
         checks.push(Check::good("configuration", lines.join("\n")));
@@ -98,34 +94,29 @@ fn configuration(
 /// The configured sandbox must work; for the others it reports why they do not.
 fn sandbox(settings: &Settings, environment: &Environment) -> Vec<Check> {
     let docker_host = environment.docker_host();
-    let wanted = match code_commit_runner::probe(sandbox::mode(settings.sandbox.value), docker_host)
-    {
+    let wanted = match code_commit_runner::probe(sandbox::mode(settings.sandbox()), docker_host) {
         Ok(probed) => Check::good("sandbox", probed.why),
         Err(reason) => Check::failed(
             "sandbox",
             sandbox::no_sandbox(reason, "or, with all of your rights: --sandbox off"),
         ),
     };
-    let rungs = code_commit_runner::survey(docker_host)
+    let backends = code_commit_runner::survey(docker_host)
         .into_iter()
-        .map(|(rung, outcome)| {
-            let name = format!("  {rung}");
+        .map(|(backend, outcome)| {
+            let name = format!("  {backend}");
             match outcome {
                 Ok(()) => Check::good(name, "works"),
                 Err(why) => {
-                    let help = if rung == Rung::Namespaces {
-                        code_commit_runner::how_to_get_namespaces()
-                    } else {
-                        String::new()
-                    };
-                    Check {
-                        help,
-                        ..Check::absent(name, why)
+                    let check = Check::absent(name, why);
+                    if backend == Backend::Namespaces {
+                        return check.help(code_commit_runner::how_to_get_namespaces());
                     }
+                    check
                 }
             }
         });
-    std::iter::once(wanted).chain(rungs).collect()
+    std::iter::once(wanted).chain(backends).collect()
 }
 
 fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
@@ -144,8 +135,9 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
     );
     if checks.is_empty() {
         let remedy = settings
-            .provider_of(settings.model.value.first())
-            .or(providers.first().copied())
+            .provider_of(settings.models().first())
+            .or_else(|| providers.first().cloned())
+            .as_ref()
             .map(keys::remedy);
         checks.push(Check::absent(
             "key",
@@ -156,16 +148,16 @@ fn keys_found(settings: &Settings, keys: &Keys) -> Vec<Check> {
 }
 
 fn model(args: &DoctorArgs, settings: &Settings, keys: &Keys, host: Host<'_>) -> Vec<Check> {
-    let name = settings.model.value.to_string();
+    let name = settings.models().to_string();
     let client = match host.models.open(settings, keys, host) {
         Ok(client) => client,
         Err(failure) => return vec![Check::failed("model", failure)],
     };
     let at = settings
+        .model
         .base_url
-        .value
         .as_ref()
-        .map(|url| format!(" at {url}"))
+        .map(|url| format!(" at {}", url.0))
         .unwrap_or_default();
     let mut checks = vec![Check::good("model", format!("{name}{at}"))];
     if args.online {
@@ -233,7 +225,7 @@ fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check
         Err(missing) => from(name, missing),
     };
     let write = preflight::query_hint(QUERY);
-    let build = &settings.build.value;
+    let build = &settings.build_command();
     // An unreadable index is reported by the run that reads it.
     let tracked: Vec<String> = tree
         .tracked()
@@ -274,7 +266,7 @@ fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check
 /// run.
 fn roll_up(tree: &WorkTree, text: &str, trusted: &Trusted) -> String {
     if Stored::ours(tree.root()).is_some() {
-        return format!("{CODE_ROLLUP}, made anew when a run begins");
+        return format!("{CODE_ROLLUP}, rewritten when a run begins");
     }
     let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
     let look = tree.look(&Asked {

@@ -23,127 +23,91 @@ pub(super) type Text<'t> = &'t dyn Fn(&str) -> Option<String>;
 
 /// The first tool that is found. A task runner comes first: whoever has one says there how to test.
 pub(super) fn script(text: Text<'_>) -> Option<Script> {
-    let finders = [just, cargo, go, node, python, maven, gradle, cmake, make];
-    finders.into_iter().find_map(|find| find(text))
-}
-
-/// Only with a recipe for tests: the others could be anything.
-fn just(text: Text<'_>) -> Option<Script> {
-    let recipes = text("justfile").or_else(|| text("Justfile"))?;
-    let is_test =
-        |line: &str| line.split([' ', ':']).next() == Some("test") && !line.contains(":=");
-    let has_test = recipes
-        .lines()
-        .any(|line| is_test(line) && line.contains(':'));
-    has_test.then(|| Script::of("just", "just test"))
-}
-
-fn cargo(text: Text<'_>) -> Option<Script> {
-    text("Cargo.toml").map(|_| Script::of("cargo", "cargo build --all-targets\ncargo test"))
-}
-
-fn go(text: Text<'_>) -> Option<Script> {
-    text("go.mod").map(|_| Script::of("go", "go vet ./...\ngo test ./..."))
-}
-
-/// The first of these scripts that `package.json` has.
-fn node(text: Text<'_>) -> Option<Script> {
-    let package: serde_json::Value = serde_json::from_str(&text("package.json")?).ok()?;
-    let manager = if text("pnpm-lock.yaml").is_some() {
-        "pnpm"
-    } else {
-        "npm"
+    let has = |name: &str| text(name).is_some();
+    let any = |names: &[&str]| names.iter().any(|name| has(name));
+    let wrapped = |wrapper: &'static str, program: &'static str| {
+        if has(wrapper.trim_start_matches("./")) {
+            wrapper
+        } else {
+            program
+        }
     };
-    let has = |name: &&str| {
-        package
-            .get("scripts")
-            .is_some_and(|scripts| scripts.get(name).is_some())
-    };
-    let scripts: Vec<String> = ["build", "test"]
-        .iter()
-        .filter(|name| has(name))
-        .map(|name| format!("{manager} run {name}"))
-        .collect();
-    (!scripts.is_empty()).then(|| Script::of(manager, scripts.join("\n")))
-}
-
-fn python(text: Text<'_>) -> Option<Script> {
-    let manifests = [
+    let first = |names: &[&str]| names.iter().find_map(|name| text(name));
+    let recipes = first(&["justfile", "Justfile"]).filter(|recipes| tests_by_recipe(recipes));
+    let scripts = text("package.json")
+        .map(|package| scripts_of(&package))
+        .unwrap_or_default();
+    Some(if recipes.is_some() {
+        Script::of("just", "just test")
+    } else if has("Cargo.toml") {
+        Script::of("cargo", "cargo build --all-targets\ncargo test")
+    } else if has("go.mod") {
+        Script::of("go", "go vet ./...\ngo test ./...")
+    } else if !scripts.is_empty() {
+        let manager = if has("pnpm-lock.yaml") { "pnpm" } else { "npm" };
+        let lines = scripts.iter().map(|name| format!("{manager} run {name}"));
+        Script::of(manager, lines.collect::<Vec<_>>().join("\n"))
+    } else if any(&[
         "pyproject.toml",
         "setup.py",
         "setup.cfg",
         "requirements.txt",
-    ];
-    manifests.iter().find_map(|name| text(name))?;
-    Some(if text("uv.lock").is_some() {
-        Script::of("uv", "uv run --frozen python -m pytest -q")
-    } else if text(".venv/pyvenv.cfg").is_some() {
-        Script::of("pytest", ".venv/bin/python -m pytest -q")
+    ]) {
+        if has("uv.lock") {
+            Script::of("uv", "uv run --frozen python -m pytest -q")
+        } else if has(".venv/pyvenv.cfg") {
+            Script::of("pytest", ".venv/bin/python -m pytest -q")
+        } else {
+            Script::of("pytest", "python3 -m pytest -q")
+        }
+    } else if has("pom.xml") {
+        let program = wrapped("./mvnw", "mvn");
+        Script::of("Maven", format!("{program} --batch-mode --quiet test"))
+    } else if any(&["build.gradle", "build.gradle.kts"]) {
+        let program = wrapped("./gradlew", "gradle");
+        Script::of("Gradle", format!("{program} --no-daemon --quiet build"))
+    } else if has("CMakeLists.txt") {
+        cmake(&text(".gitignore").unwrap_or_default())
     } else {
-        Script::of("pytest", "python3 -m pytest -q")
+        make(&first(&["Makefile", "makefile", "GNUmakefile"])?)
     })
 }
 
-fn maven(text: Text<'_>) -> Option<Script> {
-    text("pom.xml")?;
-    let program = if text("mvnw").is_some() {
-        "./mvnw"
-    } else {
-        "mvn"
-    };
-    Some(Script::of(
-        "Maven",
-        format!("{program} --batch-mode --quiet test"),
-    ))
+/// Only with a recipe for tests: the others could be anything.
+fn tests_by_recipe(recipes: &str) -> bool {
+    let is_test = |line: &str| line.split([' ', ':']).next() == Some("test");
+    let mut lines = recipes.lines();
+    lines.any(|line| is_test(line) && line.contains(':') && !line.contains(":="))
 }
 
-fn gradle(text: Text<'_>) -> Option<Script> {
-    text("build.gradle").or_else(|| text("build.gradle.kts"))?;
-    let program = if text("gradlew").is_some() {
-        "./gradlew"
-    } else {
-        "gradle"
-    };
-    Some(Script::of(
-        "Gradle",
-        format!("{program} --no-daemon --quiet build"),
-    ))
+/// The first of these scripts that `package.json` has.
+fn scripts_of(package: &str) -> Vec<&'static str> {
+    let package: serde_json::Value = serde_json::from_str(package).unwrap_or_default();
+    let has = |name: &&str| package.pointer(&format!("/scripts/{name}")).is_some();
+    ["build", "test"].into_iter().filter(has).collect()
 }
 
 /// In `build/` if git ignores that: otherwise all that is made there would be changes of the build.
-fn cmake(text: Text<'_>) -> Option<Script> {
-    text("CMakeLists.txt")?;
-    let rules = text(".gitignore").unwrap_or_default();
-    let is_ignored = rules
-        .lines()
-        .any(|rule| ["build", "build/", "/build", "/build/"].contains(&rule.trim()));
-    let folder = if is_ignored {
+fn cmake(rules: &str) -> Script {
+    let is_build = |rule: &str| rule.trim().trim_matches('/') == "build";
+    let folder = if rules.lines().any(is_build) {
         "build"
     } else {
         "${TMPDIR:-/tmp}/build"
     };
-    Some(Script::of(
-        "CMake",
-        format!(
-            "build=\"{folder}\"\ncmake -S . -B \"$build\"\ncmake --build \"$build\"\ncd \"$build\"\nctest --output-on-failure"
-        ),
-    ))
+    let lines = "cmake -S . -B \"$build\"\ncmake --build \"$build\"\ncd \"$build\"\nctest --output-on-failure";
+    Script::of("CMake", format!("build=\"{folder}\"\n{lines}"))
 }
 
-fn make(text: Text<'_>) -> Option<Script> {
-    let rules = text("Makefile")
-        .or_else(|| text("makefile"))
-        .or_else(|| text("GNUmakefile"))?;
-    let has = |target: &&str| {
-        rules
-            .lines()
-            .any(|line| line.split(':').next() == Some(*target) && line.contains(':'))
-    };
-    let tests = ["test", "check"].into_iter().find(has);
-    Some(Script::of(
+fn make(rules: &str) -> Script {
+    let is_rule =
+        |line: &str, target: &str| line.split_once(':').is_some_and(|(name, _)| name == target);
+    let has = |target: &&str| rules.lines().any(|line| is_rule(line, target));
+    let test = ["test", "check"].into_iter().find(has);
+    Script::of(
         "make",
-        tests.map_or("make".to_owned(), |target| format!("make\nmake {target}")),
-    ))
+        test.map_or("make".to_owned(), |target| format!("make\nmake {target}")),
+    )
 }
 
 #[cfg(test)]

@@ -1,27 +1,25 @@
 //! `spec setup`: asks for the settings in `.cuggino.json`, with the current values as defaults.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
-use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use code_commit_names::ours::SPEC_CONFIG;
-use code_commit_report::Output;
-use code_commit_runs::spec::{config, project};
-use code_commit_runs::{Exit, Failure};
-use code_commit_settings::spec::Config;
+use code_commit_runs::spec::{self, Store};
+use code_commit_runs::{Exit, Failure, Project};
+use code_commit_settings::spec::{Config, folder};
 
 /// The answer that clears a value.
 const CLEAR: &str = "-";
 
 /// Asks, writes, and reports what was saved. Requires a terminal.
-pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
+pub fn run(project: &Project<'_>) -> Result<Exit, Failure> {
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         return Err(Failure::refused(
             anyhow!("spec setup needs a terminal"),
-            format!("write {SPEC_CONFIG} yourself: every key of it may be left out"),
+            format!("write {SPEC_CONFIG} yourself: every key is optional"),
         ));
     }
-    let present = code_commit_runs::spec::config::read(root)?;
+    let present = spec::config(&project.root)?;
     let config =
         ask(present, &mut io::stdin().lock(), &mut io::stdout().lock()).context("cannot ask")?;
     let Some(config) = config else {
@@ -30,12 +28,15 @@ pub fn run(root: &Path, output: &Output) -> Result<Exit, Failure> {
                 .help("answer all of the questions: code-commit spec setup"),
         );
     };
-    project::make_folders(root)?;
+    Store::of(project)?.make_folders()?;
     let text = config.to_json();
-    project::write(&root.join(SPEC_CONFIG), &text)
+    code_commit_dir::replace(&project.root.join(SPEC_CONFIG), text.as_bytes())
         .with_context(|| format!("cannot write {SPEC_CONFIG}"))
-        .map_err(|error| Failure::refused(error, "see who may write there"))?;
-    output.report(&format!("Saved to {SPEC_CONFIG}:\n{}", text.trim_end()));
+        .map_err(|error| Failure::refused(error, "check who may write there"))?;
+    project
+        .host
+        .output
+        .report(&format!("Saved to {SPEC_CONFIG}:\n{}", text.trim_end()));
     Ok(Exit::Done)
 }
 
@@ -52,7 +53,7 @@ fn ask(
         "Enter keeps the value in brackets, {CLEAR} takes it away."
     )?;
     let answered = asking.answer("Specs path", &config.specs.clone(), |text| {
-        code_commit_settings::spec::folder(text, &config::TAKEN).map(|path| config.specs = path)
+        folder(text, &spec::TAKEN).map(|path| config.specs = path)
     })? && asking.answer(
         "Maximum iterations",
         &config.max_iterations.to_string(),

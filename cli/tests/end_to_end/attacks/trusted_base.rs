@@ -1,4 +1,4 @@
-//! What a command may plant for the programs that the harness starts itself, and for the sandbox of the next command: on every rung, as
+//! What a command may plant for the programs that the harness starts itself, and for the sandbox of the next command: on every backend, as
 //! root and as another user, the harness starts nothing of it, and nothing more of the machine is shown.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
-use super::{NOBODY, RUNGS, give, is_skipped};
+use super::{BACKENDS, NOBODY, give, is_skipped};
 use crate::scenes::order::{self, FILES, GOOD, greet, proposal};
 use crate::scenes::program::{Ran, in_reach, search_path};
 
@@ -80,7 +80,7 @@ fn scene() -> order::Scene {
     scene
 }
 
-fn nothing_planted_counts(rung: &str, user: u32) {
+fn nothing_planted_counts(backend: &str, user: u32) {
     let scene = scene();
     give(scene.project.beside(), user);
     let planted = scene.root().join(".venv/bin");
@@ -104,12 +104,12 @@ fn nothing_planted_counts(rung: &str, user: u32) {
         "1",
         "--commit",
         "--sandbox",
-        rung,
+        backend,
     ]));
-    if is_skipped(&done, rung) {
+    if is_skipped(&done, backend) {
         return;
     }
-    let case = format!("{rung} as {user}: {done}");
+    let case = format!("{backend} as {user}: {done}");
     assert!(
         planted.join("git").exists(),
         "the attack planted nothing: {case}"
@@ -119,15 +119,15 @@ fn nothing_planted_counts(rung: &str, user: u32) {
         "a planted program was started: {case}"
     );
     // Without a sandbox the next command may read everything.
-    assert_eq!(done.code, Some(i32::from(rung == "off")), "{case}");
+    assert_eq!(done.code, Some(i32::from(backend == "off")), "{case}");
 }
 
 #[test]
 fn no_program_that_a_command_planted_is_started_and_nothing_it_planted_is_shown() {
     let user = rustix::process::geteuid().as_raw();
-    RUNGS
+    BACKENDS
         .into_iter()
-        .for_each(|rung| nothing_planted_counts(rung, user));
+        .for_each(|backend| nothing_planted_counts(backend, user));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn no_program_that_a_command_of_another_user_planted_is_started() {
             "SKIPPED: planted programs as another user, because only root can become one"
         );
     }
-    RUNGS
+    BACKENDS
         .into_iter()
-        .for_each(|rung| nothing_planted_counts(rung, NOBODY));
+        .for_each(|backend| nothing_planted_counts(backend, NOBODY));
 }

@@ -148,6 +148,6 @@ fn every_public_error_but_stop_is_non_exhaustive() {
             }
         }
     }
-    assert!(all > 40, "{all} errors were found");
+    assert!(all > 30, "{all} errors were found");
     assert_eq!(exhaustive, ["pub enum Stop<F> {"]);
 }

@@ -168,16 +168,18 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
 }
 
 #[test]
-fn something_else_in_the_place_of_the_run_folder_is_not_removed() {
-    let scene = Scene::with(&["no"]);
+fn something_else_in_the_place_of_the_run_folder_stays_there() {
+    let scene = Scene::with(&["no", "no"]);
     scene.run(&["--max-attempts", "1"]);
     let run = scene.runs()[0].clone();
     fs::remove_dir_all(&run).unwrap();
     fs::create_dir(&run).unwrap();
     fs::File::create(run.join("thesis.txt")).unwrap();
     let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert!(run.join("thesis.txt").exists());
+    let name = run.file_name().unwrap().to_str().unwrap();
+    assert!(run.with_file_name(format!("{name}-2")).is_dir());
 }
 
 /// The rules of S2 §5 once more, in the words of a shell: `find`, `sort`, `sha256sum`.

@@ -54,7 +54,7 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
     }
     let folder = left[0].strip_prefix(scene.beside("out")).unwrap();
     let named = format!(
-        "new.txt, src/greet.sh, src/other.txt; what was there is in {}",
+        "new.txt, src/greet.sh, src/other.txt; the old content is in {}",
         folder.display()
     );
     assert!(ran.err.contains(&named), "{}", ran.err);
@@ -178,7 +178,7 @@ fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
     let ran = failed(&scene, "rm .env.local");
     assert_eq!(scene.state(), before);
     assert!(
-        ran.err.contains("rolled back: the tree is as it was"),
+        ran.err.contains("rolled back: the tree is restored"),
         "{}",
         ran.err
     );
@@ -205,7 +205,7 @@ fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tr
     );
     assert!(
         ran.err
-            .contains("rolled back: what git does not ignore is as it was"),
+            .contains("rolled back: what git does not ignore is restored"),
         "{}",
         ran.err
     );
@@ -304,7 +304,7 @@ fn a_commit_that_somebody_makes_meanwhile_is_named() {
     let made = fs::read_to_string(scene.beside("made")).unwrap();
     assert!(
         ran.err
-            .contains(&format!("git show {} has it", made.trim())),
+            .contains(&format!("git show {} shows it", made.trim())),
         "{}",
         ran.err
     );

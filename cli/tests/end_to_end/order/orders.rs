@@ -243,12 +243,12 @@ fn the_verification_is_named_and_that_it_cannot_pass_without_a_python_file() {
         let (first, last) = if has_script {
             (
                 "verification: bash scripts/verify.sh",
-                "PASS (success) after 1 attempt",
+                "✓ PASS (success) after 1 attempt",
             )
         } else {
             (
                 "verification: python -m compileall -q ., python -m pip --version, python -m pytest -q (there is no scripts/verify.sh)",
-                "FAIL (verify_failed) after 1 attempt: `python -m pytest -q` failed with 1",
+                "✗ FAIL (verify_failed) after 1 attempt: `python -m pytest -q` exited with 1",
             )
         };
         assert!(run.err.lines().any(|line| line == first), "{run}");
@@ -428,7 +428,7 @@ fn a_file_that_was_shown_in_part_may_not_be_replaced() {
     let told = brief["primary_error_excerpt"].as_str().unwrap();
     assert_eq!(
         told,
-        "`src/greet.sh` was shown in part only, so it may not be replaced; leave it as it is."
+        "`src/greet.sh` was shown in part only, so it may not be replaced; leave it unchanged."
     );
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), large);
 }

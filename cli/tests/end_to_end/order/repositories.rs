@@ -46,7 +46,7 @@ fn what_git_was_told_not_to_look_at_is_refused_and_stays_as_it_is() {
     check_refused(
         &scene,
         &[],
-        "was told to take for unchanged, whatever they hold: src/greet.sh",
+        "is told to treat these files as unchanged: src/greet.sh",
     );
 }
 
@@ -229,7 +229,7 @@ fn an_out_folder_that_is_a_file_is_refused_and_said_to_be_none() {
     let file = scene.beside("taken").display().to_string();
     let ran = scene.run(&["--out", &file]);
     assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
-    assert!(ran.err.contains("taken is no folder"), "{}", ran.err);
+    assert!(ran.err.contains("taken is not a folder"), "{}", ran.err);
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn a_lock_of_another_git_is_refused_before_anything_is_begun_and_left_alone() {
     let ran = scene.run(&[]);
     assert_eq!(ran.code, Some(3), "{}", ran.err);
     assert!(
-        ran.err.contains(".git/index.lock is there") && ran.err.contains("remove that file"),
+        ran.err.contains(".git/index.lock exists") && ran.err.contains("remove that file"),
         "{}",
         ran.err
     );

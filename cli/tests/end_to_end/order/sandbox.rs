@@ -12,7 +12,7 @@ use crate::scenes::program::Ran;
 const DOCKER: &str = "CODE_COMMIT_TEST_DOCKER_HOST";
 
 /// Commands can write the tree, but neither git's data nor the verification script, and see no network and no home.
-fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
+fn check_sandbox(backend: &str, docker_host: Option<&OsStr>) {
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.protect_tests();
     scene.hide_key();
@@ -37,11 +37,11 @@ fn check_sandbox(rung: &str, docker_host: Option<&OsStr>) {
             .write(&format!("logs/{file}"), text.as_bytes())
             .unwrap();
     }
-    let mut command = scene.command(&["--sandbox", rung, "--max-attempts", "1"]);
+    let mut command = scene.command(&["--sandbox", backend, "--max-attempts", "1"]);
     let ran = Ran::of(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
     if ran.code == Some(3) && scene.runs().is_empty() {
         eprintln!(
-            "SKIPPED: the {rung} sandbox, which does not work here: {}",
+            "SKIPPED: the {backend} sandbox, which does not work here: {}",
             ran.err.trim()
         );
         return;

@@ -1,4 +1,5 @@
-//! Debian's Chromium, driven by Playwright, with axe: all three are installed by `.ci/run`.
+//! Debian's Chromium, driven by Playwright, with axe: all three are installed by `.ci/run`. `CODE_COMMIT_TEST_SCREENSHOTS` names
+//! a folder for what it shows first; some of that is in `screenshots/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub(super) struct Seen {
     pub(super) findings: Vec<String>,
     /// What is wider than the window, for each way to look at the page.
     pub(super) too_wide: BTreeMap<String, Vec<String>>,
+    /// Where the list of files begins, in pixels, for each way to look at the page.
+    pub(super) files_at: BTreeMap<String, f64>,
     /// Folds that stay shut on paper.
     pub(super) folded: Vec<String>,
     pub(super) text: String,

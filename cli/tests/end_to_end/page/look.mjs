@@ -24,7 +24,7 @@ const context = await chromium.launchPersistentContext(profile, {
 
 // How a page is looked at: a phone, a desk, a wide screen, in the dark, on paper (A4 at 96 dots per inch, without margins).
 const LOOKS = [
-  { name: "narrow", width: 360 },
+  { name: "narrow", width: 400 },
   { name: "narrow-dark", width: 360, colorScheme: "dark" },
   { name: "light", width: 1280 },
   { name: "dark", width: 1280, colorScheme: "dark" },
@@ -36,7 +36,7 @@ const LOOKS = [
 function tooWide() {
   const { scrollWidth, clientWidth } = document.documentElement;
   if (scrollWidth <= clientWidth) return [];
-  const isOut = (one) => one.getBoundingClientRect().right > clientWidth && !one.closest(".wide");
+  const isOut = (one) => one.getBoundingClientRect().right > clientWidth ;
   return [scrollWidth + " of " + clientWidth, ...[...document.querySelectorAll("main *, header *")].filter(isOut).slice(0, 3).map(({ outerHTML }) => outerHTML.slice(0, 80))];
 }
 
@@ -65,40 +65,36 @@ async function look(file) {
   found.cpu_seconds = measured.find(({ name }) => name === "TaskDuration").value;
   found.scripts = await page.evaluate(() => document.scripts.length);
   found.text = await page.evaluate(() => document.body.innerText);
-  found.keyboard = await keyboard(page);
   found.too_wide = {};
+  found.files_at = {};
   for (const { name, width, ...media } of LOOKS) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ media: "screen", colorScheme: "light", ...media });
     found.too_wide[name] = await page.evaluate(tooWide);
+    found.files_at[name] = await page.evaluate(() => document.getElementById("files")?.getBoundingClientRect().top ?? 0);
     if (media.media) found.folded = await page.evaluate(folded);
     if (shots === "-") continue;
-    const fullPage = await page.evaluate(() => document.body.scrollHeight < 10_000);
-    await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + name + ".png"), fullPage });
+    // The first screen is what has to tell.
+    await page.screenshot({ path: join(shots, found.file.replace(/html$/, "") + name + ".png") });
   }
+  await page.emulateMedia({ media: "screen", colorScheme: "light" });
+  found.keyboard = await keyboard(page);
   await page.close();
   return found;
 }
 
-// What keys alone reach: the first stop, the other view of diffs, a fold, a sorted column, a filter.
+// What keys alone reach: the first stop, a fold, a sorted column, a filter.
 async function keyboard(page) {
   const reached = {};
   await page.keyboard.press("Tab");
   reached.first = await page.evaluate(() => document.activeElement.textContent);
-  if (await page.locator("#side").count() && await page.locator("#side").isVisible()) {
-    await page.locator("#inline").focus();
-    await page.keyboard.press("ArrowRight");
-    reached.side = await page.locator("table.side").first().isVisible();
-    reached.inline = await page.locator("table.inline").first().isVisible();
-    await page.keyboard.press("ArrowLeft");
-  }
   const fold = await page.$("details:not([open]) > summary");
   if (fold) {
     await fold.focus();
     await page.keyboard.press("Enter");
     reached.unfolded = await fold.evaluate((summary) => summary.parentElement.open);
   }
-  const head = page.locator("#list thead button").nth(1);
+  const head = page.locator("#list thead button").first();
   if (await head.count()) {
     await head.focus();
     await page.keyboard.press("Enter");

@@ -70,7 +70,7 @@ fn a_run_whose_journal_cannot_be_read_stays() {
     scene.write(&format!(".abl/logs/{newest}/events.jsonl"), "junk\n");
     let done = scene.code_commit(&["clean", "--keep", "0"], &[]);
     assert!(
-        done.out.contains("cannot tell whether it is over"),
+        done.out.contains("cannot tell whether it has ended"),
         "{done:?}"
     );
     assert_eq!(runs(&scene), [newest]);

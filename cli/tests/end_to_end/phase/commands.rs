@@ -4,6 +4,7 @@ use crate::scenes::phase::{KEY, Scene};
 
 /// Whether namespaces work here; says so loudly if not.
 fn is_possible(what: &str) -> bool {
+    code_commit_runner::helper_is(env!("CARGO_BIN_EXE_code-commit"));
     let works = code_commit_runner::probe(code_commit_runner::Mode::Namespaces, None).is_ok();
     if !works {
         eprintln!("SKIPPED: {what}, because namespaces do not work here");
@@ -108,7 +109,30 @@ fn a_server_of_the_verifier_lives_in_a_view_of_the_source_until_the_turn_is_over
         !crate::phase::happy::is_running("serve.py"),
         "the server ends with the turn"
     );
-    assert!(!scene.project(".code-commit/desk-view").exists());
+    assert!(!scene.project(".code-commit/command-view").exists());
+}
+
+#[test]
+fn what_a_command_left_running_ends_with_the_harness_that_is_killed() {
+    for sandbox in ["off", "namespaces"] {
+        if sandbox == "namespaces" && !is_possible("a kill while a command runs") {
+            continue;
+        }
+        let scene = Scene::new(&[("builder-1", "abl-cmd linger; say begun; sleep 20")]);
+        configured(
+            &scene,
+            "builder_commands:\n  linger: {command: 'sleep 4244 &'}\n",
+        );
+        let (_, is_killed) = scene.killed(&["run", "--sandbox", sandbox], &[], |line| {
+            line.contains("begun")
+        });
+        assert!(is_killed, "{sandbox}");
+        let killed = std::time::Instant::now();
+        while crate::phase::happy::is_running("sleep\u{0}4244") {
+            assert!(killed.elapsed().as_secs() < 15, "{sandbox}: it still runs");
+        }
+        assert_eq!(scene.run(&["run"]).code, Some(0), "{sandbox}");
+    }
 }
 
 /// The machine's loopback is out of reach for what the builder wrote.
@@ -144,8 +168,8 @@ fn what_a_command_runs_cannot_take_the_place_of_what_the_role_uses() {
     }
     let uses = "abl-cmd evil >/dev/null 2>&1; abl-cmd get-spec 1 > spec; command -v abl-cmd > way; abl-cmd evil > again 2>&1; true";
     let scene = Scene::new(&[("verifier-1", uses)]);
-    // The desk beside it is within reach of the builder's code; what the verifier calls and reads is not.
-    let evil = "for folder in /tmp/* /tmp/*/*; do rm -rf $folder/desk $folder/abl-cmd; ln -s /dev/null $folder/desk; done";
+    // The process beside it is within reach of the builder's code; what the verifier calls and reads is not.
+    let evil = "for folder in /tmp/* /tmp/*/*; do rm -rf $folder/socket $folder/abl-cmd; ln -s /dev/null $folder/socket; done";
     configured(
         &scene,
         &format!("verifier_commands:\n  evil: {{command: '{evil}'}}\n"),
@@ -166,7 +190,7 @@ fn what_a_command_runs_cannot_take_the_place_of_what_the_role_uses() {
     let again = scene.read(".abl/tests/again");
     assert!(
         again.contains("no answer"),
-        "only the desk beside it was in reach: {again}"
+        "only the process beside it was in reach: {again}"
     );
 }
 

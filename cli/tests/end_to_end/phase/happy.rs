@@ -70,7 +70,7 @@ fn a_phase_that_fails_once_passes_in_its_second_iteration() {
     let (first, second) = (query("1-builder-query.txt"), query("3-builder-query.txt"));
     assert!(
         second.contains("\napp\n") && !first.contains("\napp\n"),
-        "made anew before each turn: {second}"
+        "rewritten before each turn: {second}"
     );
 }
 
@@ -167,10 +167,7 @@ fn a_commit_that_says_so_is_no_pass_until_a_person_trusts_it() {
     let trusted = scene.run(&["trust", "1"]);
     assert_eq!(
         (trusted.code, trusted.out.trim()),
-        (
-            Some(0),
-            "Phase 1 counts as passed, for the specs as they are now."
-        )
+        (Some(0), "Phase 1 counts as passed for the current specs.")
     );
     assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
     assert_eq!(scene.run(&["reopen", "1"]).code, Some(0));
@@ -211,7 +208,7 @@ fn run_goes_on_with_the_next_phase_and_the_verifier_gets_all_specs() {
         .unwrap_or_default();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>().join(" "),
-        "verifier unknown 2 20 10 4 30 unknown",
+        "verifier ? 2 20 10 4 30 ?",
         "{}",
         costs.out
     );

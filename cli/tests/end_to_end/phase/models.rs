@@ -119,25 +119,31 @@ fn a_call_without_usage_is_a_row_that_says_so() {
     );
     let costs = scene.code_commit(&["costs"], &[]);
     insta::assert_snapshot!(crate::costs::timeless(&costs.out), @"
-    loop                       calls   turns        input       output       cached        total        US$
-    phase                    unknown       2           10            5            2           15    unknown  (1 without usage)
+    loop              calls turns     input   output    cached      total       US$
+    phase                 ?     2        10        5         2         15         ?
+      (1 without usage)
 
-    phase                      calls   turns        input       output       cached        total        US$
-    1                        unknown       2           10            5            2           15    unknown  (1 without usage)
+    phase             calls turns     input   output    cached      total       US$
+    1                     ?     2        10        5         2         15         ?
+      (1 without usage)
 
-    role                       calls   turns        input       output       cached        total        US$
-    builder                  unknown       1      unknown      unknown      unknown      unknown    unknown  (1 without usage)
-    verifier                 unknown       1           10            5            2           15    unknown
+    role              calls turns     input   output    cached      total       US$
+    builder               ?     1         ?        ?         ?          ?         ?
+      (1 without usage)
+    verifier              ?     1        10        5         2         15         ?
 
-    model                      calls   turns        input       output       cached        total        US$
-    gemini-one               unknown       1      unknown      unknown      unknown      unknown    unknown  (1 without usage)
-    gemini-test              unknown       1           10            5            2           15    unknown
+    model             calls turns     input   output    cached      total       US$
+    gemini-one            ?     1         ?        ?         ?          ?         ?
+      (1 without usage)
+    gemini-test           ?     1        10        5         2         15         ?
 
-    day                        calls   turns        input       output       cached        total        US$
-    [TODAY...]               unknown       2           10            5            2           15    unknown  (1 without usage)
+    day               calls turns     input   output    cached      total       US$
+    [TODAY...]            ?     2        10        5         2         15         ?
+      (1 without usage)
 
-                               calls   turns        input       output       cached        total        US$
-    all                      unknown       2           10            5            2           15    unknown  (1 without usage)
+                      calls turns     input   output    cached      total       US$
+    all                   ?     2        10        5         2         15         ?
+      (1 without usage)
     ");
     assert_eq!(costs.err, "");
 }

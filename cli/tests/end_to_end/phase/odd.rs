@@ -308,7 +308,7 @@ fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
     );
     let ran = scene.run(&["run"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.err.contains("no regular file"), "{}", ran.err);
+    assert!(ran.err.contains("not a regular file"), "{}", ran.err);
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn what_was_not_committed_is_kept_where_a_role_has_changed_or_removed_it() {
     scene.write("src/person.txt", "precious\n");
     scene.write("src/notes", "mine\n");
     let ran = scene.run(&["run"]);
-    let warning = "the builder agent changed or removed notes, person.txt, not committed before; what was there is in ";
+    let warning = "the builder agent changed or removed notes, person.txt, not committed before; the old content is in ";
     let (_, place) = ran
         .err
         .split_once(warning)

@@ -39,7 +39,7 @@ fn probes(scene: &Scene, other: &str) -> String {
         project.display()
     ));
     lines.push_str(
-        "abl-cmd get-spec 1 > desk-seen\nenv | grep -v '^GEMINI_API_KEY=' > env-seen\necho done >> probes\n",
+        "abl-cmd get-spec 1 > command-seen\nenv | grep -v '^GEMINI_API_KEY=' > env-seen\necho done >> probes\n",
     );
     lines
 }
@@ -86,7 +86,7 @@ fn check(sandbox: &str, environment: &[(&str, &str)]) {
         );
         assert!(
             scene
-                .read(&format!("{folder}/desk-seen"))
+                .read(&format!("{folder}/command-seen"))
                 .contains("# Phase 1"),
             "{sandbox}"
         );

@@ -31,7 +31,7 @@ fn what_the_configuration_protects_no_role_changes() {
     );
     assert!(
         ran.err
-            .contains("it lies as it was changed in backup/left-by-turn-1 of the run's folder"),
+            .contains("the changed version is in backup/left-by-turn-1 of the run's folder"),
         "{}",
         ran.err
     );
@@ -103,14 +103,13 @@ fn limits_of_the_configuration_and_of_flags_end_a_run_and_the_next_one_goes_on()
         "{ran:?}"
     );
     assert!(
-        ran.out
-            .contains("the run has used 15 tokens, and may use 10"),
+        ran.out.contains("used 15 of at most 10 tokens"),
         "{}",
         ran.out
     );
     assert_eq!(
         ran.err
-            .matches("limits.max_calls does not hold here")
+            .matches("limits.max_calls has no effect here")
             .count(),
         1,
         "{}",
@@ -131,7 +130,7 @@ fn a_limit_that_nobody_can_keep_and_an_unknown_key_are_refused_before_anybody_is
     let cost = scene.run(&["run", "--max-cost", "1"]);
     assert!(
         cost.err
-            .contains("Gemini CLI does not say what its turns cost"),
+            .contains("Gemini CLI does not report what its turns cost"),
         "{}",
         cost.err
     );

@@ -176,7 +176,7 @@ impl Scene {
         let uuid = r"[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}";
         let steady = [
             (r"(?m)(\[Commit\] )[[:xdigit:]]{7}", "$1[HASH]"),
-            ("(?m)^log: .*", "log: [RUN]"),
+            (r"(?m)^  \d+ iterations? · .*", "  [USED]"),
             (uuid, "[UUID]"),
         ];
         steady.iter().fold(text, |text, (from, to)| {

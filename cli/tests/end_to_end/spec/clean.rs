@@ -71,8 +71,7 @@ fn what_is_no_audit_and_no_talk_stays() {
     scene.write(".git/code-commit/spec/plan-audit-mine/events.jsonl", "");
     let done = clean(&scene, &["--keep", "0"]);
     assert!(
-        done.out.contains("a symlink leads there")
-            && done.out.contains("it does not hold the record of a run"),
+        done.out.contains("a symlink leads there") && done.out.contains("it is not a run folder"),
         "{done}"
     );
     assert!(

@@ -33,9 +33,9 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
         ]);
         assert_eq!((begun.code, scene.calls()), (Some(4), 2), "{}", begun.err);
         assert!(
-            begun.out.contains(
-                "help: mend what stands in the way, then: code-commit spec run --resume\n"
-            )
+            begun
+                .out
+                .contains("  next: fix the cause, then: code-commit spec run --resume\n")
         );
         let done = scene.command(args, &[]).output().unwrap();
         let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
@@ -158,8 +158,9 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
     );
     let ran = scene.run();
     assert!(
-        ran.out
-            .contains("[Loop] Maximum of 1 iteration reached\nthe colour is wrong\n"),
+        ran.out.contains(
+            "✗ failed after 1 iteration: the review requests changes\n  the colour is wrong\n"
+        ),
         "{}",
         ran.out
     );

@@ -47,7 +47,7 @@ fn an_empty_marker_says_that_nothing_was_said() {
     ));
     assert_eq!(
         issue,
-        "The planning agent found the specs wanting and did not say where.\n"
+        "The planning agent found a problem in the specs and did not say where.\n"
     );
     let scene = Scene::new(&[PLAN, "echo new > src.txt; say '<DONE></DONE>'", APPROVE]);
     scene.configure(&json!({ "commit": true }));
@@ -105,8 +105,8 @@ fn files_of_the_backlog_that_are_no_tasks_are_named_and_passed_over() {
     let wanted = json!([
         ["a.md", "is empty"],
         ["b.md", "is not UTF-8"],
-        ["c.md", "is no file"],
-        ["d.md", "is no file"]
+        ["c.md", "is not a file"],
+        ["d.md", "is not a file"]
     ]);
     assert_eq!(json!(parked), wanted);
 }
@@ -130,7 +130,11 @@ fn a_second_watch_is_refused() {
     assert!(line.contains("ProcessingItem"), "{line}");
     let second = scene.spec(&["watch"]);
     assert_eq!(second.code, Some(3));
-    assert!(second.err.contains("one watch is enough"), "{}", second.err);
+    assert!(
+        second.err.contains("a watch is already running"),
+        "{}",
+        second.err
+    );
     interrupt(&first);
     assert_eq!(first.wait().unwrap().code(), Some(130));
 }
@@ -150,7 +154,7 @@ fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
         let done = scene.spec(args);
         assert_eq!(done.code, Some(3), "{}", done.err);
         assert!(
-            done.err.contains("see what it is and move it away"),
+            done.err.contains("inspect it and move it away"),
             "{}",
             done.err
         );
@@ -281,7 +285,7 @@ fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
         .unwrap();
     let err = String::from_utf8_lossy(&done.stderr);
     assert_eq!((done.status.code(), scene.calls()), (Some(7), 1), "{err}");
-    assert!(err.contains("there is no run to go on with"), "{err}");
+    assert!(err.contains("there is no run to continue"), "{err}");
 }
 
 #[test]
@@ -303,7 +307,7 @@ fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
     for args in [&["run", "--resume"][..], &["run", "--focus", "x"]] {
         let ran = scene.spec(args);
         assert_eq!((ran.code, scene.calls()), (Some(3), 2), "{}", ran.err);
-        assert!(ran.err.contains("then begin anew"), "{}", ran.err);
+        assert!(ran.err.contains("then start a new run"), "{}", ran.err);
     }
 }
 
@@ -528,7 +532,7 @@ fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
     }
     let ran = scene.spec(&["run", "--focus", "X"]);
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let warning = "the implementing agent changed or removed person.txt, src.txt, not committed before; what was there is in ";
+    let warning = "the implementing agent changed or removed person.txt, src.txt, not committed before; the old content is in ";
     assert!(ran.err.contains(warning), "{}", ran.err);
     let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
         .unwrap()

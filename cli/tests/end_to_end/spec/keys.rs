@@ -14,7 +14,7 @@ fn a_finished_run_of_a_key_is_told_again_as_long_as_its_verdict_holds() {
     let (code, calls, out, err) = run(&["Add X"]);
     assert_eq!((code, calls), (Some(0), 3), "{err}");
     assert!(
-        err.contains("is already finished; no model was called") && out.contains("log: [RUN]"),
+        err.contains("is already finished; no model was called") && out.contains("  [USED]"),
         "{out}{err}"
     );
     let json = scene

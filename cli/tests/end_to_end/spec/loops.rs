@@ -53,7 +53,8 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     [Reviewing] Starting...
     ▶ Read: .specs/a.md
     [Loop] Approved
-    log: [RUN]
+    ✓ done after 2 iterations: the review approves
+      [USED]
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     ");
@@ -270,9 +271,9 @@ fn a_turn_without_a_terminal_marker_ends_the_run_which_can_be_resumed() {
     [Loop] === Iteration 1/10 ===
     [Planning] Starting...
     [Implementing] Starting...
-    [Loop] Stopped: implementing: the turn ended without a marker that says how it stands
-    help: mend what stands in the way, then: code-commit spec run --resume
-    log: [RUN]
+    ✗ failed in iteration 1: implementing: the turn ended without a marker that says where the work stands
+      [USED]
+      next: fix the cause, then: code-commit spec run --resume
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     ");
@@ -361,7 +362,7 @@ fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
         quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."),
         "{quietly}"
     );
-    assert!(!quietly.out.contains('✓'), "{quietly}");
+    assert!(!quietly.out.contains("  ✓ "), "{quietly}");
     let scene = Scene::new(&turns);
     let ran = scene.spec(&["run", "--focus", "X", "--verbose"]);
     assert!(

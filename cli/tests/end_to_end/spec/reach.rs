@@ -52,7 +52,7 @@ fn setup_and_check_run_in_the_agents_sandbox() {
 
 #[test]
 fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let look = "(ls .git; grep -rs token-of-the-setup . ) > seen.txt; true";
         let scene = Scene::new(&[&format!("{look}; {BY_PROMPT}")]);
         scene.write(".gitignore", "/seen.txt\n");
@@ -61,8 +61,8 @@ fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
         scene.configure(
             &json!({ "setupCommand": "echo $((6 * 7))-token-of-the-setup", "checkCommand": look }),
         );
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
-        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend, "--verbose"]);
+        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
         assert!(
             ran.out.contains("\n42-token-of-the-setup\n"),
             "the person sees it: {}",
@@ -71,23 +71,23 @@ fn what_the_setup_command_prints_is_nowhere_an_agent_can_read() {
         let seen = scene.read("seen.txt");
         assert!(
             seen.contains("HEAD\n") && !seen.contains("42-token"),
-            "{rung}: {seen}"
+            "{backend}: {seen}"
         );
     }
 }
 
 #[test]
 fn setup_and_check_cannot_change_the_specs_in_the_sandbox() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let scene = Scene::new(&[BY_PROMPT]);
         let change = "echo x >> .specs/a.md; echo x > .specs/new.md; true";
         scene.configure(&json!({ "setupCommand": change, "checkCommand": change }));
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
-        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
-        assert_eq!(scene.read(".specs/a.md"), "# A\n", "{rung}");
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend]);
+        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
+        assert_eq!(scene.read(".specs/a.md"), "# A\n", "{backend}");
         assert!(
             !crate::scenes::spec::is_there(&scene.root().join(".specs/new.md")),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -117,15 +117,15 @@ fn beside_a_person(scene: &Scene, args: &[&str], saves: [&str; 2]) -> Vec<String
 
 #[test]
 fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_meanwhile() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let tries = "for file in src.txt new .specs/a.md .cuggino/wip/x .git/x; do echo agent > $file; done 2>/dev/null; \
             mkdir made 2>/dev/null; mv src.txt moved 2>/dev/null; rm -f src.txt 2>/dev/null";
         // Until the person has saved their file.
         let waits = "say waiting; until grep -q person .specs/a.md; do sleep 0.05; done; say '<TO_BE_DISCUSSED>one</TO_BE_DISCUSSED>'";
         let scene = Scene::new(&[&format!("{tries}; {waits}")]);
-        let args = ["spec", "audit", "--json", "--sandbox", rung];
+        let args = ["spec", "audit", "--json", "--sandbox", backend];
         let events = beside_a_person(&scene, &args, [".specs/a.md", "mine.txt"]);
-        assert_eq!(scene.stored("tbd").len(), 1, "{rung}: {events:?}");
+        assert_eq!(scene.stored("tbd").len(), 1, "{backend}: {events:?}");
         let mut left: Vec<String> = std::fs::read_dir(scene.root())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -134,7 +134,7 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
         assert_eq!(
             left,
             [".cuggino", ".git", ".specs", "mine.txt", "src.txt"],
-            "{rung}"
+            "{backend}"
         );
         let files = [
             "src.txt",
@@ -146,35 +146,43 @@ fn an_audit_in_the_sandbox_changes_nothing_and_leaves_alone_what_a_person_does_m
         assert_eq!(
             files.map(|file| scene.read(file)),
             ["old\n", "person\n", "person\n", "", ""],
-            "{rung}"
+            "{backend}"
         );
     }
 }
 
 #[test]
 fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person_does_meanwhile() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let tries = "case \"$prompt\" in *.plan.md*) echo agent > src.txt; echo agent > new; \
             say waiting; until grep -q person src.txt; do sleep 0.05; done;; esac 2>/dev/null";
         let scene = Scene::new(&[&format!("{tries}; {BY_PROMPT}")]);
-        let args = ["spec", "run", "--focus", "X", "--json", "--sandbox", rung];
+        let args = [
+            "spec",
+            "run",
+            "--focus",
+            "X",
+            "--json",
+            "--sandbox",
+            backend,
+        ];
         let events = beside_a_person(&scene, &args, ["mine.txt", "src.txt"]);
         assert!(
             !events.concat().contains("ChangesPutBack"),
-            "{rung}: {events:#?}"
+            "{backend}: {events:#?}"
         );
         let files = ["src.txt", "mine.txt", "new"];
         assert_eq!(
             files.map(|file| scene.read(file)),
             ["person\n", "person\n", ""],
-            "{rung}"
+            "{backend}"
         );
     }
 }
 
 #[test]
 fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
-    for rung in ["namespaces", "landlock"] {
+    for backend in ["namespaces", "landlock"] {
         let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \
             echo '[core]' > nested/.git/config; true";
         let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
@@ -196,12 +204,12 @@ fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
         scene.git(&["init", "-q", "nested"]);
         let files = ["sub/.git", "nested/.git/config"];
         let before = files.map(|file| scene.read(file));
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung]);
-        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
-        assert_eq!(files.map(|file| scene.read(file)), before, "{rung}");
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend]);
+        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
+        assert_eq!(files.map(|file| scene.read(file)), before, "{backend}");
         assert!(
             !crate::scenes::spec::is_there(&scene.root().join("empty/.git")),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -228,27 +236,27 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
         "/logs\n/agent-config\n/*-key.txt\n/.env\n/seen.txt\n",
     );
     scene.configure(&json!({ "checkCommand": look }));
-    for rung in ["namespaces", "landlock"] {
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", rung, "--verbose"]);
-        assert_eq!(ran.code, Some(0), "{rung}: {}{}", ran.out, ran.err);
+    for backend in ["namespaces", "landlock"] {
+        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend, "--verbose"]);
+        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
         let seen = scene.read("seen.txt");
         assert!(
             !seen.is_empty() && !format!("{seen}{}", ran.out).contains("fake-key"),
-            "{rung}: {seen}"
+            "{backend}: {seen}"
         );
         assert!(
             !format!("{seen}{}", ran.out).contains("a hint"),
-            "{rung}: {seen}"
+            "{backend}: {seen}"
         );
         assert!(
             files
                 .iter()
                 .all(|file| scene.read(file) == "fake-key-of-the-project-1234\n"),
-            "{rung}"
+            "{backend}"
         );
         assert!(
             !crate::scenes::spec::is_there(&scene.root().join("agent-config/new")),
-            "{rung}"
+            "{backend}"
         );
     }
 }
@@ -262,7 +270,7 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
     assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{}", ran.err);
     assert!(
         ran.out
-            .contains("[Loop] Stopped: the run has cost $0.60, and may cost $0.50\n"),
+            .contains("✗ failed in iteration 1: spent $0.60 of at most $0.50\n"),
         "{ran}"
     );
     assert_eq!(scene.read("src.txt"), "new\n");
@@ -271,7 +279,7 @@ fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
     assert!(
         ran.out
-            .contains("an agent did not say how many its turn has"),
+            .contains("an agent did not report the tokens of its turn"),
         "{ran}"
     );
 }
@@ -283,7 +291,7 @@ fn a_turn_that_the_time_of_the_run_cuts_off_is_told_as_the_limit() {
     assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
     assert!(
         ran.out
-            .contains("[Loop] Stopped: the run has taken 1 seconds, and may take 1\n"),
+            .contains("✗ failed in iteration 1: the run took 1 of at most 1 seconds\n"),
         "{ran}"
     );
     assert!(!ran.out.contains("Retry"), "{ran}");
@@ -292,8 +300,7 @@ fn a_turn_that_the_time_of_the_run_cuts_off_is_told_as_the_limit() {
     let ran = scene.spec(&["audit"]);
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     assert!(
-        ran.err
-            .contains("the run has taken 1 seconds, and may take 1"),
+        ran.err.contains("the run took 1 of at most 1 seconds"),
         "{}",
         ran.err
     );
@@ -348,7 +355,7 @@ fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
             ran.err
         );
         assert!(
-            ran.out.contains(") counts as all that was left"),
+            ran.out.contains(") counts as everything that was left"),
             "{}",
             ran.out
         );
@@ -392,7 +399,7 @@ fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
     ];
     for (args, why) in [
         (&address[..], "where its service is"),
-        (&cost[..], "limits.max_cost cannot be kept"),
+        (&cost[..], "limits.max_cost cannot be enforced"),
     ] {
         let ran = scene.spec(args);
         assert_eq!((ran.code, scene.calls()), (Some(3), 0));

@@ -328,7 +328,7 @@ fn what_an_interrupted_audit_changed_is_put_back_aloud() {
             .any(|fact| fact == "turned")
     );
     assert!(
-        said.contains("it lies as it was changed in backup/left-by-turn-1 of the run's folder"),
+        said.contains("the changed version is in backup/left-by-turn-1 of the run's folder"),
         "{said}"
     );
     let folder = said
@@ -419,7 +419,7 @@ fn runs_show_and_undo_know_runs_of_specs() {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");
     }
     assert!(
-        all(&["resume"]).contains(" is over\n"),
+        all(&["resume"]).contains(" is finished\n"),
         "{}",
         all(&["resume"])
     );

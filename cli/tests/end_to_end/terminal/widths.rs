@@ -55,17 +55,22 @@ fn a_run_without_colour_has_the_same_words_and_no_style() {
 }
 
 #[test]
-fn a_page_of_html_is_not_written_onto_a_terminal() {
+fn a_page_of_html_goes_to_a_file_that_the_terminal_names() {
     let scene = refused_broken_mended();
     scene.commit(&[]);
-    for args in [&["page"][..], &["page", "--all"]] {
+    let log = scene.runs().remove(0);
+    let files = [log.join("page.html"), log.with_file_name("runs.html")];
+    for (args, file) in [&["page"][..], &["page", "--all"]].into_iter().zip(files) {
         let mut terminal = Terminal::start(scene.keyed(args, &[]), 80).unwrap();
-        assert_eq!(terminal.finish().unwrap(), Some(3), "{args:?}");
+        assert_eq!(terminal.finish().unwrap(), Some(0), "{args:?}");
         let shown = terminal.lines().join(" ");
+        let name = file.strip_prefix(scene.project.root()).unwrap();
         assert!(
-            shown.contains("which a terminal does not show") && !shown.contains("<html"),
+            shown.starts_with(&format!("{}: ", name.display())) && !shown.contains("<html"),
             "{shown}"
         );
+        let html = std::fs::read_to_string(file).unwrap();
+        assert!(html.starts_with("<!doctype html>"));
     }
     let args = ["page", "--format", "markdown"];
     let mut terminal = Terminal::start(scene.keyed(&args, &[]), 80).unwrap();

@@ -153,7 +153,7 @@ fn base(dice: &mut Dice, has_untracked: bool, limits: Limits) -> Base {
             &format!("key {}\n", dice.below(1000)),
         );
     }
-    // What is there already, a program may run later.
+    // What already exists, a program may run later.
     if dice.below(3) == 0 {
         tree.write(
             &join(pick(dice, &["", "d"]), pick(dice, &LATER)),
@@ -911,7 +911,7 @@ impl Deeds {
         }
     }
 
-    /// Makes git run a program in a repository that is there already. It does not stay, wherever that is.
+    /// Makes git run a program in a repository that already exists. It does not stay, wherever that is.
     fn in_nested(&mut self, dice: &mut Dice) {
         let Some(git) = self.nested.clone() else {
             return;

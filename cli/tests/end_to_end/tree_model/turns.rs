@@ -125,18 +125,20 @@ impl Scene {
         }
     }
 
-    pub fn run(&self, rung: &str) -> Command {
+    pub fn run(&self, backend: &str) -> Command {
         match self {
-            Self::Phase(_) => self.command(&["phase", "run", "--sandbox", rung]),
-            Self::Spec(_) => self.command(&["spec", "run", "--focus", "Add X", "--sandbox", rung]),
+            Self::Phase(_) => self.command(&["phase", "run", "--sandbox", backend]),
+            Self::Spec(_) => {
+                self.command(&["spec", "run", "--focus", "Add X", "--sandbox", backend])
+            }
         }
     }
 
     /// What goes on with a run that did not end.
-    fn goes_on(&self, rung: &str) -> Command {
+    fn goes_on(&self, backend: &str) -> Command {
         match self {
-            Self::Phase(_) => self.run(rung),
-            Self::Spec(_) => self.command(&["spec", "run", "--resume", "--sandbox", rung]),
+            Self::Phase(_) => self.run(backend),
+            Self::Spec(_) => self.command(&["spec", "run", "--resume", "--sandbox", backend]),
         }
     }
 
@@ -164,16 +166,16 @@ impl Case {
         let mut ended = ran.code;
         let mut is_whole = matches!(self.fault, Fault::None) && saved.is_empty();
         if !matches!(self.fault, Fault::None) && ran.code != Some(self.exit_code(turn)) {
-            let mut again = self.as_user(&scene.goes_on(self.rung), &[]);
+            let mut again = self.as_user(&scene.goes_on(self.backend), &[]);
             found.said.push_str(&format!("--- goes on\n{again}\n"));
             if again.code == Some(7) {
                 // It had not begun.
-                again = self.as_user(&scene.run(self.rung), &[]);
+                again = self.as_user(&scene.run(self.backend), &[]);
                 found.said.push_str(&format!("--- anew\n{again}\n"));
             }
             if again.code == Some(4) {
                 // It went on in its session, and said nothing: the turn is asked for once more.
-                again = self.as_user(&scene.goes_on(self.rung), &[]);
+                again = self.as_user(&scene.goes_on(self.backend), &[]);
                 found.said.push_str(&format!("--- once more\n{again}\n"));
             }
             ended = again.code;

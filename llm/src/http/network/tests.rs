@@ -10,7 +10,9 @@ fn way(env: &[(&str, &str)], url: &str) -> String {
     let map: BTreeMap<_, _> = env.iter().copied().collect();
     match Network::from_env(|name| map.get(name).copied()) {
         Err(error) => format!("error: {error}"),
-        Ok(network) => network.proxy_of(url).unwrap_or("direct".into()),
+        Ok(network) => network.proxy(url).map_or("direct".into(), |proxy| {
+            format!("{}:{}", proxy.host(), proxy.port())
+        }),
     }
 }
 

@@ -130,6 +130,7 @@ fn run(limits: Limits, answers: &[Says]) -> (Scripted, Option<Outcome>) {
         codebase: "C".into(),
         protected: Vec::new(),
         form: Form::Files,
+        need_bytes: 0,
     };
     let mut script = Scripted::default();
     for answer in answers.iter().cloned() {

@@ -268,7 +268,7 @@ fn conditions_are_named_in_the_brief() {
         Condition::FileAbsent("b".to_owned()),
     ];
     insta::assert_snapshot!(brief::conditions(Stage::Preflight, &failed, &order).primary_error_excerpt, @"
-    file_exists: a is no file
+    file_exists: a is not a file
     file_absent: b is there
     ");
 }

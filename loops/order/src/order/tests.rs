@@ -49,7 +49,7 @@ fn every_mistake_is_named_with_its_field() {
     allowed_files[2]: has a drive letter; give it relative to the repository
     allowed_files[3]: is a pattern; name each file
     allowed_files[4]: names a folder; name each file
-    allowed_files[6]: stands in the list twice
+    allowed_files[6]: is in the list twice
     context_files[0]: is not among the allowed_files
     "
     );
@@ -58,7 +58,7 @@ fn every_mistake_is_named_with_its_field() {
         @"
     id: must be a string
     forbidden[1]: must be a string
-    acceptance_commands[1]: has the shell operator `|`, but no shell runs it: give one command, or put the sign in single quotes
+    acceptance_commands[1]: needs a shell for `|`, but none runs it: put it in single quotes, or run the line with sh -c '…'
     max_cost: must be an amount of US dollars, 0 or more
     extra: is not a field of a work order
     "
@@ -71,9 +71,9 @@ fn an_acceptance_command_that_only_a_shell_would_expand_is_refused() {
     insta::assert_snapshot!(
         check(&json!({ "acceptance_commands": [r#"test -n "$(grep DONE a.txt)""#, r#"test -n "$DONE""#, "test -f [ab].txt"] })),
         @"
-    acceptance_commands[0]: has the shell operator `$`, but no shell runs it: give one command, or put the sign in single quotes
-    acceptance_commands[1]: has a variable, but no shell expands it: run the line with sh -c '…', or put the word in single quotes
-    acceptance_commands[2]: has an unquoted `[`, but no shell expands it: quote the word, or run the line with sh -c '…'
+    acceptance_commands[0]: needs a shell for `$`, but none runs it: put it in single quotes, or run the line with sh -c '…'
+    acceptance_commands[1]: needs a shell for `$`, but none runs it: put it in single quotes, or run the line with sh -c '…'
+    acceptance_commands[2]: needs a shell for `[ab].txt`, but none runs it: put it in single quotes, or run the line with sh -c '…'
     "
     );
     let spelled =
@@ -95,7 +95,7 @@ fn a_mistake_keeps_its_number_behind_another_one() {
     allowed_files[0]: must be a string
     allowed_files[1]: is an absolute path; give it relative to the repository
     acceptance_commands[0]: must be a string
-    acceptance_commands[1]: has the shell operator `;`, but no shell runs it: give one command, or put the sign in single quotes
+    acceptance_commands[1]: needs a shell for `;`, but none runs it: put it in single quotes, or run the line with sh -c '…'
     context_files[0]: must be a string
     context_files[1]: is not among the allowed_files
     "

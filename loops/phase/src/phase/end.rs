@@ -13,15 +13,13 @@ impl<H> Work<'_, H> {
                 1 => "contracts still fail after 1 verification".to_owned(),
                 times => format!("contracts still fail after {times} verifications"),
             },
-            remedy: Some(
-                "make the specs say what is meant, then: code-commit phase run".to_owned(),
-            ),
+            remedy: Some("clarify the specs, then: code-commit phase run".to_owned()),
         }
     }
 
     /// A phase whose work is not committed has not passed.
     pub(super) fn not_committed<S>(&self, message: String) -> Halt<S> {
-        let remedy = Some("make the commit possible, then: code-commit phase run".to_owned());
+        let remedy = Some("fix what prevents the commit, then: code-commit phase run".to_owned());
         let cause = Cause {
             code: "not-committed".to_owned(),
             message,
@@ -34,7 +32,7 @@ impl<H> Work<'_, H> {
     }
 
     pub(super) fn end_at<S>(&self, limit: Cause) -> Halt<S> {
-        let hint = "look at what is there, raise the limit, then: code-commit phase run";
+        let hint = "check the result, raise the limit, then: code-commit phase run";
         self.end(limit.code, limit.message, hint)
     }
 
@@ -47,7 +45,7 @@ impl<H> Work<'_, H> {
         self.end(
             code.to_owned(),
             message,
-            "mend what stands in the way, then: code-commit phase run",
+            "fix the cause, then: code-commit phase run",
         )
     }
 

@@ -44,6 +44,7 @@ impl<H> Work<'_, H> {
                 status,
                 builder_done: status != Status::Building,
                 verifier_done: !matches!(status, Status::Building | Status::Verifying),
+                specs: Some(self.specs_sha256(None)),
             },
             last_updated: self.at.clone(),
         }
@@ -51,15 +52,16 @@ impl<H> Work<'_, H> {
 
     /// What the last verification holds for.
     fn verified(&self) -> HoldsFor {
-        let specs = self
-            .specs
-            .iter()
-            .map(|spec| (spec.number, spec.text.as_str()));
-        let project = self.inputs.project.as_deref();
         HoldsFor {
             tree: self.src.clone(),
-            specification: Some(specs_sha256(specs, project, self.inputs.phase)),
+            specification: Some(self.specs_sha256(self.inputs.project.as_deref())),
             decider: Some(decider(&self.inputs.start.decider, self.tests.as_deref())),
         }
+    }
+
+    fn specs_sha256(&self, project: Option<&str>) -> String {
+        let specs = self.specs.iter();
+        let specs = specs.map(|spec| (spec.number, spec.text.as_str()));
+        specs_sha256(specs, project, self.inputs.phase)
     }
 }

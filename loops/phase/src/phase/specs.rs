@@ -50,7 +50,7 @@ where
         let (number, file) = (spec.number, format!("phase{}.md", spec.number));
         let read = Read(At::new(Place::Specs, file.as_str()));
         let Some(text) = self.harness.perform(read).map_err(Halt::Stop)?.text else {
-            let message = format!("the spec {file} is gone, or is not a regular file any more");
+            let message = format!("the spec {file} is gone, or is no longer a regular file");
             let remedy = Some(format!("restore {file}, then: code-commit phase run"));
             let cause = Cause {
                 code: "spec-gone".to_owned(),

@@ -379,7 +379,7 @@ fn a_turn_that_the_time_of_the_run_cut_off_ends_the_phase_at_its_limit() {
     write abl/project_map.txt
     turn builder
     append abl/logs/tokens.csv 1
-    ModelUnavailable { round: 1, cause: Cause { code: "limit-time", message: "the run has used what it may", remedy: Some("look at what is there, raise the limit, then: code-commit phase run") } }
+    ModelUnavailable { round: 1, cause: Cause { code: "limit-time", message: "the run has used what it may", remedy: Some("check the result, raise the limit, then: code-commit phase run") } }
     "#);
     let log = out_of_time(TurnAdvice::Stop);
     assert!(
@@ -442,7 +442,7 @@ fn a_turn_that_was_cut_off_leaves_its_row_also_where_a_limit_ends_the_run() {
     let (_, end) = log
         .split_once("append abl/logs/tokens.csv 1\nturn builder\n")
         .unwrap();
-    insta::assert_snapshot!(end, @r#"ModelUnavailable { round: 1, cause: Cause { code: "limit-tokens", message: "the run has used what it may", remedy: Some("look at what is there, raise the limit, then: code-commit phase run") } }"#);
+    insta::assert_snapshot!(end, @r#"ModelUnavailable { round: 1, cause: Cause { code: "limit-tokens", message: "the run has used what it may", remedy: Some("check the result, raise the limit, then: code-commit phase run") } }"#);
 }
 
 /// A verifier's turn that changed these files besides its report.

@@ -285,7 +285,7 @@ fn a_turn_that_ends_badly_or_without_a_marker_is_not_asked_for_again() {
     implementing
     (ReviewingStart)
     reviewing
-    = no-marker: reviewing: the turn ended without a marker that says how it stands
+    = no-marker: reviewing: the turn ended without a marker that says where the work stands
     ");
 }
 

@@ -112,7 +112,7 @@ where
     /// Keeps the session files: the turn can be asked for again.
     pub(super) fn stop(&self, role: Role, code: &str, why: &str) -> Halt<H::Stop> {
         let message = format!("{}: {why}", role.name());
-        let hint = "mend what stands in the way, then: code-commit spec run --resume";
+        let hint = "fix the cause, then: code-commit spec run --resume";
         self.unavailable(Cause {
             code: code.to_owned(),
             message,
@@ -122,7 +122,7 @@ where
 
     /// Keeps what was done so far.
     pub(super) fn stop_at(&self, limit: Cause) -> Halt<H::Stop> {
-        let hint = "look at what is there, raise the limit, then: code-commit spec run --resume";
+        let hint = "check the result, raise the limit, then: code-commit spec run --resume";
         self.unavailable(Cause {
             remedy: Some(hint.to_owned()),
             ..limit

@@ -1,11 +1,14 @@
 //! A turn that was cut off because its harness was killed.
 
+use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
 use code_commit_engine::{
-    Project, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
+    AgentLoop, Recorded, Request as _, Turn, TurnAdvice, TurnAnswer, TurnBegins, TurnEnd, Turned,
 };
+
+use serde_json::Value;
 
 use super::{file, taken};
 use crate::agents::fault::AgentFault;
@@ -17,7 +20,7 @@ impl<C> AgentWorld<'_, C> {
     /// Called before resuming a run whose harness was killed in a turn: restores what the role may not touch.
     /// Gives the restored paths and the answer that the turn was cut off; it is not recorded yet, so all of
     /// this can be repeated.
-    pub fn cut_off<P: Project>(
+    pub fn cut_off<P: AgentLoop>(
         &mut self,
         past: &Past,
         role_of: impl Fn(&str) -> Option<P::Role>,
@@ -28,27 +31,24 @@ impl<C> AgentWorld<'_, C> {
         let steps = past.steps();
         let open = steps.calls().last().filter(|call| call.turned.is_none());
         let begun = open.and_then(|call| call.begun.as_ref());
-        let Some(begun) = begun else {
-            return Ok((Vec::new(), None));
-        };
-        let Some(role) = role_of(&begun.role) else {
+        let Some((begun, role)) = begun.and_then(|begun| Some((begun, role_of(&begun.role)?)))
+        else {
             return Ok((Vec::new(), None));
         };
         let folder = self.record.folder().path().to_owned();
-        let watched = &self.cast.role(role).watched;
-        let worker = self.cast.role(role).worker(choice(begun));
-        let heard = folder.join(file(begun.number, &begun.role, "output.jsonl"));
-        let heard = std::fs::File::open(heard).ok();
-        let session = heard
-            .and_then(|file| code_commit_agent::session_in(worker.cli.kind, BufReader::new(file)));
-        let put_back = put_back_after(watched, taken(begun.number), &folder)?;
+        let role = self.cast.role(role);
+        let file = |what: &str| file(begun.number, &begun.role, what);
+        let heard = folder.join(file("output.jsonl"));
+        let output = File::open(&heard).ok().map(BufReader::new);
+        let kind = role.worker(choice(begun)).cli.kind;
+        let session = output.and_then(|output| code_commit_agent::session_in(kind, output));
+        let put_back = put_back_after(&role.watched, taken(begun.number), &folder)?;
         let end = TurnEnd {
             how: "lost".to_owned(),
-            said: "was cut off with the harness".to_owned(),
+            said: "was interrupted when the harness stopped".to_owned(),
             then: TurnAdvice::Repeat,
             asks_for_another: false,
         };
-        let file = |what: &str| file(begun.number, &begun.role, what);
         let turned = Turned {
             number: begun.number,
             role: begun.role.clone(),
@@ -63,10 +63,7 @@ impl<C> AgentWorld<'_, C> {
             gone: Vec::new(),
             put_back: put_back.clone(),
             went_on: false,
-            elapsed_ms: lasted(
-                &folder.join(file("query.txt")),
-                &folder.join(file("output.jsonl")),
-            ),
+            elapsed_ms: lasted(&folder.join(file("query.txt")), &heard),
             at: begun.at.clone(),
         };
         self.used.add(&turned, begun.remaining);
@@ -83,10 +80,7 @@ impl<C> AgentWorld<'_, C> {
 
 /// The agent that worked, by its number.
 pub(super) fn choice(begun: &TurnBegins) -> u32 {
-    let choice = begun
-        .request
-        .get("choice")
-        .and_then(serde_json::Value::as_u64);
+    let choice = begun.request.get("choice").and_then(Value::as_u64);
     choice
         .and_then(|choice| choice.try_into().ok())
         .unwrap_or_default()
@@ -96,11 +90,9 @@ pub(super) fn choice(begun: &TurnBegins) -> u32 {
 /// off with the harness.
 fn lasted(prompt: &Path, events: &Path) -> u64 {
     let modified = |file: &Path| file.metadata().and_then(|found| found.modified());
-    let lasted = modified(prompt)
-        .ok()
-        .zip(modified(events).ok())
-        .map(|(from, to)| to.duration_since(from));
-    lasted
-        .and_then(Result::ok)
+    let (Ok(from), Ok(to)) = (modified(prompt), modified(events)) else {
+        return 0;
+    };
+    to.duration_since(from)
         .map_or(0, code_commit_logging::millis)
 }

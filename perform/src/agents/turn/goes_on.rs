@@ -1,6 +1,6 @@
 //! A turn that goes on in the session in which it was cut off, or with another agent.
 
-use code_commit_engine::{Named as _, Problem, Project, Turn};
+use code_commit_engine::{AgentLoop, Named as _, Problem, Turn};
 
 use super::cut_off::choice;
 use super::file;
@@ -20,7 +20,7 @@ pub(super) const PROMPT: &str =
 
 impl<C> AgentWorld<'_, C> {
     /// The session that a turn goes on with. Who works instead of somebody else, and what is done anew, is said.
-    pub(super) fn goes_on<'t, P: Project>(
+    pub(super) fn goes_on<'t, P: AgentLoop>(
         &mut self,
         turn: &'t Turn<P>,
         role: &Role,
@@ -55,7 +55,7 @@ impl<C> AgentWorld<'_, C> {
             return Ok(Some(session));
         }
         let message = format!(
-            "{name}: the agent was cut off, and files were changed since: its turn is done anew, and what it has used is paid twice"
+            "{name}: the agent was cut off, and files were changed since: its turn starts over and is paid for twice"
         );
         self.record.warn(Problem::new(PAID_TWICE, message))?;
         Ok(None)

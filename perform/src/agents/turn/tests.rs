@@ -25,7 +25,7 @@ impl Named for Builder {
     }
 }
 
-impl Project for One {
+impl AgentLoop for One {
     type Role = Builder;
     type Place = Builder;
     type Repository = Builder;
@@ -208,9 +208,9 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
     let outcome = code_commit_agent::Outcome {
         end: End::Refused { message: key() },
         text: key(),
-        usage: vec![code_commit_agent::ModelUsage {
+        usage: vec![ModelUsage {
             model: key(),
-            ..code_commit_agent::ModelUsage::default()
+            ..ModelUsage::default()
         }],
         cost_usd: None,
         session: Some(key()),
@@ -240,6 +240,7 @@ fn a_key_in_anything_that_an_agent_says_is_struck_out_before_the_loop_hears_of_i
         prompt: "go",
         system: None,
         session,
+        used_before: None,
         choice: 0,
         request,
         remaining,

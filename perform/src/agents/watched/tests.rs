@@ -47,12 +47,11 @@ impl Scene {
 
     fn after(&self, turn: impl FnOnce()) -> Result<Changes, AgentFault> {
         let mut copies = self.copies.borrow_mut();
-        let who = ("the role", "left".to_owned());
-        let (before, warning) =
-            Before::take(&self.watched, who, self.folder.path(), &mut copies).unwrap();
+        let (left, run) = ("left".to_owned(), self.folder.path());
+        let warning = copies.open(&self.watched, "the role", left, run).unwrap();
         assert_eq!(warning, None);
         turn();
-        before.compare()
+        copies.close()
     }
 
     /// What was taken out of the tree.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use code_commit_engine::{
-    Append, At, Delete, Live, Named, Place, Project, Read, Replace, WasRead, Wrote,
+    AgentLoop, Append, At, Delete, Live, Named, Place, Read, Replace, WasRead, Wrote,
 };
 
 use super::{AgentWorld, Cast};
@@ -13,7 +13,7 @@ use crate::agents::fault::{AgentFault, fault};
 /// Larger files are not read.
 const LARGEST: u64 = 16 << 20;
 
-impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
     /// Reads only regular files: an agent could have left a symlink, a pipe, or a file that exhausts memory.
     fn perform(&mut self, Read(at): &Read<P>) -> Result<WasRead, AgentFault> {
         self.begin()?;
@@ -36,7 +36,7 @@ impl<P: Project, C: Cast<P>> Live<Read<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Replace { at, text }: &Replace<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
         self.change(at, "write", |path| {
@@ -45,7 +45,7 @@ impl<P: Project, C: Cast<P>> Live<Replace<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, C> {
     /// Also after Ctrl-C: the lines report what happened.
     fn perform(&mut self, Append { at, head, text }: &Append<P>) -> Result<Wrote, AgentFault> {
         self.change(at, "write", |path| {
@@ -54,7 +54,7 @@ impl<P: Project, C: Cast<P>> Live<Append<P>> for AgentWorld<'_, C> {
     }
 }
 
-impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, C> {
+impl<P: AgentLoop, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, C> {
     fn perform(&mut self, Delete(at): &Delete<P>) -> Result<Wrote, AgentFault> {
         self.begin()?;
         self.change(at, "remove", code_commit_dir::remove)
@@ -62,14 +62,14 @@ impl<P: Project, C: Cast<P>> Live<Delete<P>> for AgentWorld<'_, C> {
 }
 
 impl<C> AgentWorld<'_, C> {
-    fn path<P: Project>(&self, at: &At<P::Place>) -> PathBuf
+    fn path<P: AgentLoop>(&self, at: &At<P::Place>) -> PathBuf
     where
         C: Cast<P>,
     {
         self.cast.folder(at.place).join(&at.file)
     }
 
-    fn change<P: Project>(
+    fn change<P: AgentLoop>(
         &self,
         at: &At<P::Place>,
         doing: &'static str,

@@ -31,7 +31,7 @@ fn no_filter_of_the_repositorys_own_configuration_is_started() {
     ] {
         let said = refused.unwrap_err().to_string();
         assert!(
-            said.contains("no filter that the repository's own configuration names is run"),
+            said.contains("filters that the repository's own configuration names are not run"),
             "{said}"
         );
     }
@@ -64,7 +64,7 @@ fn a_filter_is_run_where_the_users_configuration_names_it_and_the_repositorys_do
     assert!(
         commit()
             .unwrap_err()
-            .ends_with("(git config --global) and not in the repository's")
+            .ends_with("(git config --global) instead")
     );
     scratch.git(&["config", "--remove-section", "filter.loud"]);
     of_user("false");
@@ -108,7 +108,7 @@ fn nothing_is_committed_without_a_filter_that_only_the_system_names() {
         .unwrap();
     let refused = git.commit_paths(&["new"], "m", ME).unwrap_err().to_string();
     assert!(
-        refused.contains("no filter that only the system's configuration names is run"),
+        refused.contains("filters that only the system's configuration names are not run"),
         "{refused}"
     );
     scratch.write(

@@ -127,6 +127,6 @@ fn text_of(file: &mut std::fs::File) -> String {
 fn first_line(text: &str) -> String {
     text.lines()
         .next()
-        .unwrap_or("docker failed and said nothing")
+        .unwrap_or("docker failed without a message")
         .to_owned()
 }

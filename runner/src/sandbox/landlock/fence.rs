@@ -7,7 +7,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 use seccompiler::BpfProgram;
 
 use crate::RunError;
-use crate::sandbox::access::Rung;
+use crate::sandbox::access::Backend;
 use crate::sandbox::seccomp;
 
 /// Restrictions for the thread that starts the command.
@@ -24,7 +24,7 @@ impl Fence {
         start: impl FnOnce() -> io::Result<std::process::Child> + Send,
     ) -> Result<io::Result<std::process::Child>, RunError> {
         let fault = |message| RunError::Sandbox {
-            rung: Rung::Landlock,
+            backend: Backend::Landlock,
             message,
         };
         let thread = || {

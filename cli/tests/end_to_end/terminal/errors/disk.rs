@@ -81,7 +81,7 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
         // A run that has begun can go on; of one that could not begin nothing is left.
         assert_eq!(
             code == 70,
-            words.contains("go on with: code-commit resume"),
+            words.contains("continue with: code-commit resume"),
             "{pages} pages: {words}"
         );
         if code == 3 {

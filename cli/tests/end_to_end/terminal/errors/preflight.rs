@@ -40,10 +40,8 @@ fn what_is_missing_before_a_run() {
             case("a file in the place of the logs", &["--sandbox", "off"])
                 .after(&write("agent-config/logs", b"")),
             case("logs that lead out", &["--sandbox", "off"]).after(&logs_lead_out),
-            case("an editor without a terminal", &["--edit"]),
             case("no system prompt", &["implement"]),
             case("a folder of the project", &["--model", "gemini-test"]).below("src"),
-            case("a folder of the project, to be edited there", &["--edit"]).below("src"),
             case("implement in a folder of the project", &["implement"]).below("src"),
             case("everything at once", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])

@@ -95,7 +95,7 @@ fn runs_that_cannot_be_gone_on_with() {
             case("a plan that was changed", &["resume"])
                 .model(two)
                 .after(&done)
-                .after(&forge("run.json", "\"stream\": {", "\"stream\":  {")),
+                .after(&forge("run.json", "\"stream\": true", "\"stream\":  true")),
             case("a first prompt that was changed", &["resume"])
                 .model(two)
                 .after(&done)

@@ -26,7 +26,7 @@ fn said(case: &str, scene: &Scene, more: &[&str], environment: &[(&str, &str)]) 
     proper(case, 4, &out);
     let lines: Vec<&str> = out
         .lines()
-        .filter(|line| line.starts_with("Failed") || line.starts_with("help:"))
+        .filter(|line| line.starts_with("✗ ") || line.starts_with("  next: "))
         .collect();
     assert!(
         lines.len() == 2,

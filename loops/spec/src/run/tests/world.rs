@@ -99,7 +99,7 @@ fn ended(how: &str) -> TurnEnd {
             TurnAdvice::WaitUntil(TOO_LONG),
         ),
         "overloaded" => (how, "found its service overloaded", TurnAdvice::Stop),
-        "lost-session" => (how, "does not know the session any more", TurnAdvice::Renew),
+        "lost-session" => (how, "no longer knows the session", TurnAdvice::Renew),
         "no-result" => (how, "ended without a result", TurnAdvice::Stop),
         "interrupted" => (how, "was interrupted", TurnAdvice::Repeat),
         "permission-denied" => (how, "was denied tools that it needed", TurnAdvice::Stop),

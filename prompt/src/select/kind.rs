@@ -1,0 +1,150 @@
+//! What kind of file a path names: a test, prose, data; and what a test is named after.
+
+use super::words::parts;
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Source,
+    Test,
+    Prose,
+    /// What tools read: configuration, fixtures, translations.
+    Data,
+    /// What is written at each release.
+    News,
+}
+
+const PROSE: [&str; 8] = ["md", "markdown", "rst", "txt", "adoc", "html", "css", "tex"];
+const DATA: [&str; 17] = [
+    "json",
+    "yml",
+    "yaml",
+    "toml",
+    "xml",
+    "csv",
+    "lock",
+    "cfg",
+    "ini",
+    "po",
+    "pot",
+    "svg",
+    "properties",
+    "in",
+    "out",
+    "snap",
+    "",
+];
+const NEWS: [&str; 8] = [
+    "changelog",
+    "changes",
+    "history",
+    "news",
+    "releases",
+    "release_notes",
+    "release-notes",
+    "authors",
+];
+const TEST_FOLDERS: [&str; 8] = [
+    "test",
+    "tests",
+    "spec",
+    "specs",
+    "__tests__",
+    "testing",
+    "testdata",
+    "t",
+];
+
+/// The name of a file without its folder and its ending.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+fn ending(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
+/// As its path says.
+pub(crate) fn of(path: &str) -> Kind {
+    let is_test = path
+        .rsplit('/')
+        .skip(1)
+        .any(|folder| TEST_FOLDERS.contains(&folder));
+    let is_test = is_test || subject(path) != words(path).concat();
+    let (stem, ending) = (
+        stem(path).to_ascii_lowercase(),
+        ending(path).to_ascii_lowercase(),
+    );
+    if NEWS.contains(&stem.as_str()) {
+        Kind::News
+    } else if PROSE.contains(&ending.as_str()) {
+        Kind::Prose
+    } else if DATA.contains(&ending.as_str()) && (!ending.is_empty() || !is_test) {
+        Kind::Data
+    } else if is_test {
+        Kind::Test
+    } else {
+        Kind::Source
+    }
+}
+
+/// What a test is named after: `scan` for `test_scan`, `scan.spec` and `ScanTest`. For another file, its own name.
+pub(crate) fn subject(path: &str) -> String {
+    let words = words(path);
+    let is_test = |word: &str| ["test", "tests", "spec", "specs"].contains(&word);
+    match words.as_slice() {
+        [rest @ .., word] | [word, rest @ ..] if !rest.is_empty() && is_test(word) => rest.concat(),
+        _ => words.concat(),
+    }
+}
+
+/// The words of a file's name, in lower case.
+fn words(path: &str) -> Vec<String> {
+    let words = stem(path).split(['-', '.']).flat_map(parts);
+    words.map(str::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, of, subject};
+
+    #[test]
+    fn a_kind_is_told_by_the_path() {
+        for (path, kind) in [
+            ("src/a.rs", Kind::Source),
+            ("src/a_test.go", Kind::Test),
+            ("src/ATest.java", Kind::Test),
+            ("spec/a.rb", Kind::Test),
+            ("src/a.spec.ts", Kind::Test),
+            ("docs/a.md", Kind::Prose),
+            ("CHANGES.md", Kind::News),
+            ("package.json", Kind::Data),
+            ("src/latest.rs", Kind::Source),
+        ] {
+            assert_eq!(of(path), kind, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_test_is_named_after_what_it_tests() {
+        for name in [
+            "test_scan.py",
+            "a/scan_test.go",
+            "scan.spec.ts",
+            "scan-tests.js",
+            "ScanTest.java",
+            "TestScan",
+        ] {
+            assert_eq!(
+                (subject(name), of(name)),
+                ("scan".to_owned(), Kind::Test),
+                "{name}"
+            );
+        }
+        for name in ["scan", "contest", "latest", "testament", "inspect", "test"] {
+            assert_eq!(subject(name), name);
+        }
+    }
+}

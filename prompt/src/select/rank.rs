@@ -1,0 +1,324 @@
+//! How much each file matters for a query.
+
+use std::collections::HashMap;
+
+use super::bm25::{Document, as_f64, rarity, scores};
+use super::given::{File, Past};
+use super::kind::{self, Kind};
+use super::named::{Named, named};
+use super::outline::{Definition, WIDEST, definitions, outline};
+use super::relatives::{self, Places};
+use super::words::Words;
+
+/// The words of a path count as much as this many in the text.
+const PATH: f64 = 8.0;
+/// Bytes of a word of code, with what separates it.
+const BYTES_A_WORD: f64 = 6.0;
+/// The best files, by everything but symbols, are parsed: more cost time and change nothing (`DECISIONS.md`).
+const PARSED: usize = 60;
+/// The best files whose relatives count.
+const SEEDS: usize = 10;
+/// Bytes of an outline. A longer one has what the query speaks of, and names of the rest while there is room.
+const LONGEST_OUTLINE: usize = 600;
+/// Bytes of a definition in an outline besides its name or line.
+const NUMBER: usize = 7;
+
+/// The signals of a file, each between 0 and 1, with measured weights (`DECISIONS.md`).
+const WORDS: f64 = 0.80;
+const SYMBOLS: f64 = 0.84;
+const LIKE: f64 = 0.71;
+const OFTEN: f64 = 0.26;
+const LATELY: f64 = 0.11;
+const PAIR: f64 = 0.08;
+const FOLDER: f64 = 0.12;
+
+/// Why a file is shown before others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// The query names it.
+    Named,
+    /// Its names, its symbols or its text are most of why.
+    Words,
+    /// Commits with messages like the query changed it.
+    History,
+    /// It tests better files, or is beside them.
+    Related,
+    /// It changes often, or was changed lately.
+    Recent,
+}
+
+impl Why {
+    /// The reason for a person.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Named => "named by the query",
+            Self::Words => "contains the query's words",
+            Self::History => "changed by commits like the query",
+            Self::Related => "related to files above",
+            Self::Recent => "changed lately",
+        }
+    }
+}
+
+/// The files in the order of how much they matter.
+#[derive(Debug)]
+pub(crate) struct Ranking<'f> {
+    pub files: &'f [File<'f>],
+    /// The best first.
+    pub order: Vec<usize>,
+    pub scores: Vec<f64>,
+    pub why: Vec<Why>,
+    pub named: Vec<Option<Named>>,
+    definitions: HashMap<usize, Vec<Definition>>,
+    words: Words,
+    /// How much each of the words says.
+    weights: Vec<f64>,
+}
+
+/// What is known of each file, one list for each signal.
+struct Signals {
+    named: Vec<Option<Named>>,
+    /// What the kind of a file leaves of its score.
+    parts: Vec<f64>,
+    words: Vec<f64>,
+    history: relatives::History,
+    symbols: Vec<f64>,
+    pairs: Vec<f64>,
+    folders: Vec<f64>,
+}
+
+pub(crate) fn rank<'f>(files: &'f [File<'f>], past: &[Past], query: &str) -> Ranking<'f> {
+    let words = Words::of(query);
+    let weights: Vec<f64> = words.words().iter().map(|word| word.weight).collect();
+    let documents: Vec<Document> = files.iter().map(|file| document(file, &words)).collect();
+    let weights: Vec<f64> = rarity(&documents, weights.len())
+        .iter()
+        .zip(&weights)
+        .map(|(rare, weight)| rare * weight)
+        .collect();
+    let places: Places<'_> = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| (file.path, at))
+        .collect();
+    let none = vec![0.0; files.len()];
+    let mut signals = Signals {
+        named: named(files, query),
+        parts: parts(files, query),
+        words: relative(scores(&documents, &weights)),
+        history: relatives::history(past, &words, &places),
+        symbols: none.clone(),
+        pairs: none.clone(),
+        folders: none,
+    };
+    let (_, order) = signals.sorted();
+    let defined = |at: &usize| {
+        files
+            .get(*at)
+            .map(|file| (*at, definitions(file.path, file.text)))
+    };
+    let definitions: HashMap<usize, Vec<Definition>> =
+        order.iter().take(PARSED).filter_map(defined).collect();
+    signals.symbols = symbols(&definitions, &words, &weights, files.len());
+    let (scores, order) = signals.sorted();
+    let seeds = order
+        .into_iter()
+        .take(SEEDS)
+        .map(|at| (at, at_of(&scores, at)))
+        .collect();
+    signals.pairs = relatives::pairs(files, &scores);
+    signals.folders = relatives::folders(files, &seeds);
+    let (scores, order) = signals.sorted();
+    let why = (0..files.len()).map(|at| signals.why(at)).collect();
+    Ranking {
+        files,
+        order,
+        scores,
+        why,
+        named: signals.named,
+        definitions,
+        words,
+        weights,
+    }
+}
+
+fn document(file: &File<'_>, words: &Words) -> Document {
+    let mut document = Document::default();
+    document.add(
+        &words.count(file.text),
+        as_f64(file.text.len()) / BYTES_A_WORD,
+        1.0,
+    );
+    let names = file.path.split(['/', '_', '.', '-']).count();
+    document.add(&words.count(file.path), as_f64(names), PATH);
+    document
+}
+
+/// What is left of a score for each file's kind, unless the query speaks of that kind.
+fn parts(files: &[File<'_>], query: &str) -> Vec<f64> {
+    let query = query.to_lowercase();
+    let says = |all: &[&str]| all.iter().any(|word| query.contains(word));
+    let of_prose = says(&[
+        "doc",
+        "readme",
+        "typo",
+        "changelog",
+        "comment",
+        "example",
+        "guide",
+        "website",
+        "link",
+    ]);
+    let of_tests = says(&["test", "spec"]);
+    let part = |file: &File<'_>| match kind::of(file.path) {
+        Kind::Source => 1.0,
+        Kind::Test if of_tests => 1.0,
+        Kind::Prose if of_prose => 1.0,
+        Kind::Test => 0.95,
+        Kind::Prose => 0.53,
+        Kind::Data => 0.69,
+        Kind::News => 0.1,
+    };
+    files.iter().map(part).collect()
+}
+
+/// How well the names of what the files define fit.
+fn symbols(
+    definitions: &HashMap<usize, Vec<Definition>>,
+    words: &Words,
+    weights: &[f64],
+    files: usize,
+) -> Vec<f64> {
+    let mut places: Vec<usize> = definitions.keys().copied().collect();
+    places.sort_unstable();
+    let names = |at: &usize| -> Vec<&str> {
+        definitions
+            .get(at)
+            .into_iter()
+            .flatten()
+            .map(|one| one.name.as_str())
+            .collect()
+    };
+    let document = |at: &usize| {
+        let (names, mut document) = (names(at), Document::default());
+        document.add(&words.count(&names.join("\n")), as_f64(names.len()), 1.0);
+        document
+    };
+    let documents: Vec<Document> = places.iter().map(document).collect();
+    let mut symbols = vec![0.0; files];
+    for (at, score) in places
+        .into_iter()
+        .zip(relative(scores(&documents, weights)))
+    {
+        add(&mut symbols, at, score);
+    }
+    symbols
+}
+
+impl Signals {
+    /// What speaks for a file: its words, its history, its relatives, its age.
+    fn of(&self, at: usize) -> [(f64, Why); 4] {
+        let one = |signal: &[f64]| at_of(signal, at);
+        let is_named = self.named.get(at).is_some_and(Option::is_some);
+        let words = WORDS * (one(&self.words) + f64::from(u8::from(is_named)))
+            + SYMBOLS * one(&self.symbols);
+        let related = PAIR * one(&self.pairs) + FOLDER * one(&self.folders);
+        let recent = OFTEN * one(&self.history.often) + LATELY * one(&self.history.lately);
+        [
+            (words, Why::Words),
+            (LIKE * one(&self.history.like), Why::History),
+            (related, Why::Related),
+            (recent, Why::Recent),
+        ]
+    }
+
+    /// The score of each file, and their order, the best first.
+    fn sorted(&self) -> (Vec<f64>, Vec<usize>) {
+        let score = |at: usize| {
+            at_of(&self.parts, at) * self.of(at).iter().map(|(part, _)| part).sum::<f64>()
+        };
+        let scores: Vec<f64> = (0..self.parts.len()).map(score).collect();
+        let named = |at: usize| self.named.get(at).copied().flatten();
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_by(|one, other| {
+            let by_score = || at_of(&scores, *other).total_cmp(&at_of(&scores, *one));
+            named(*other)
+                .cmp(&named(*one))
+                .then_with(by_score)
+                .then(one.cmp(other))
+        });
+        (scores, order)
+    }
+
+    fn why(&self, at: usize) -> Why {
+        if self.named.get(at).is_some_and(Option::is_some) {
+            return Why::Named;
+        }
+        let most = self
+            .of(at)
+            .into_iter()
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        most.map_or(Why::Words, |(_, why)| why)
+    }
+}
+
+impl Ranking<'_> {
+    /// The outline of a file. Of a test, whose signatures say nothing, it has only the names.
+    pub(crate) fn outline(&self, at: usize) -> String {
+        let Some(file) = self.files.get(at) else {
+            return String::new();
+        };
+        let known = self.definitions.get(&at).cloned();
+        let all = known.unwrap_or_else(|| definitions(file.path, file.text));
+        let is_test = kind::of(file.path) == Kind::Test;
+        let whole = outline(&all, file.text, |_| is_test);
+        if whole.len() <= LONGEST_OUTLINE {
+            return whole;
+        }
+        let lines: Vec<&str> = file.text.lines().collect();
+        let line = |one: &Definition| lines.get(one.row).copied().unwrap_or_default().trim();
+        let worth = |one: &Definition| self.said(&one.name) + self.said(line(one));
+        let mut best: Vec<(f64, &Definition)> = all.iter().map(|one| (worth(one), one)).collect();
+        best.sort_by(|one, other| other.0.total_cmp(&one.0));
+        let mut bytes = 0;
+        best.retain(|(worth, one)| {
+            let is_terse = is_test || *worth == 0.0;
+            let shown = if is_terse { &one.name } else { line(one) };
+            bytes += shown.len().min(WIDEST) + one.depth + NUMBER;
+            bytes <= LONGEST_OUTLINE
+        });
+        best.sort_by_key(|(_, one)| one.row);
+        let best: Vec<Definition> = best.into_iter().map(|(_, one)| one.clone()).collect();
+        outline(&best, file.text, |one| is_test || worth(one) == 0.0)
+    }
+
+    /// How much a text says of what the query speaks of.
+    fn said(&self, text: &str) -> f64 {
+        let counts = self.words.count(text);
+        let held = counts.iter().zip(&self.weights);
+        held.filter(|(count, _)| **count > 0)
+            .map(|(_, weight)| weight)
+            .sum()
+    }
+}
+
+/// Scores as parts of the highest one.
+pub(crate) fn relative(mut scores: Vec<f64>) -> Vec<f64> {
+    let most = scores.iter().copied().fold(0.0, f64::max);
+    if most > 0.0 {
+        scores.iter_mut().for_each(|score| *score /= most);
+    }
+    scores
+}
+
+/// The number at a place; 0 for none.
+pub(crate) fn at_of(all: &[f64], at: usize) -> f64 {
+    all.get(at).copied().unwrap_or_default()
+}
+
+pub(crate) fn add(sums: &mut [f64], at: usize, more: f64) {
+    if let Some(sum) = sums.get_mut(at) {
+        *sum += more;
+    }
+}

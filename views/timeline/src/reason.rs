@@ -1,0 +1,216 @@
+//! Why a run ended as it did.
+
+use code_commit_engine::{Outcome, Problem};
+
+use crate::step::{Call, Change, Command, Steps, Tone, What};
+
+/// The markers with which an agent ends a run that has not reached its goal, and what they say (S4 §Markers).
+const MARKERS: [(&str, &str); 2] = [
+    ("REQUEST_CHANGES", "the review requests changes"),
+    ("SPEC_ISSUE", "the specs need a decision"),
+];
+/// The code of a reply without a file: words for a person, or a question.
+const ONLY_WORDS: &str = "nothing-actionable";
+/// What stands around words for a person (S1 §Response).
+const USER: &str = "&&&";
+/// Words by which a line of a build's output names a failure.
+const FAILURES: &str = "assertion error errors exception expected fail failed failing fails failure fatal panicked traceback";
+
+/// Why a run did not reach its goal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reason {
+    /// In one line: `the build exited with 1 (FAILED: nobody is the world)`.
+    pub text: String,
+    /// What was said about it: a contract that fails, a review, the words of a model.
+    pub detail: String,
+    /// Whether a model asks a person.
+    pub is_question: bool,
+}
+
+/// Reads a file of the record.
+pub type ReadFile<'r> = dyn Fn(&str) -> Option<String> + 'r;
+
+impl Steps {
+    /// Why the run did not reach its goal; `None` if it did, or has not ended.
+    pub fn reason(&self, read: &ReadFile<'_>) -> Option<Reason> {
+        match self.outcome.as_ref()? {
+            Outcome::Done { .. } => None,
+            Outcome::AttemptsUsedUp { .. } => self.last_failure(read),
+            Outcome::NeedsPerson { cause, .. } => Some(Reason {
+                text: cause.message.clone(),
+                detail: self.last_written(read),
+                is_question: false,
+            }),
+            Outcome::Unfit { cause, .. } | Outcome::ModelUnavailable { cause, .. } => {
+                Some(Reason {
+                    text: cause.message.clone(),
+                    ..Reason::default()
+                })
+            }
+        }
+    }
+
+    fn last_failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
+        self.all
+            .iter()
+            .enumerate()
+            .rev()
+            .find_map(|(at, step)| match &step.what {
+                What::Command(command) => command.failure(read),
+                What::Change(change) => change.refusal(|| self.words_before(at, read)),
+                What::Call(call) => call.marked(),
+                What::Event(event) => (event.tone == Tone::Bad).then(|| Reason {
+                    text: event.text.clone(),
+                    ..Reason::default()
+                }),
+            })
+    }
+
+    /// The reply that the step at this place judges.
+    fn words_before(&self, at: usize, read: &ReadFile<'_>) -> Option<String> {
+        let mut before = self.all.get(..at)?.iter().rev();
+        let answer = before.find_map(|step| step.call())?.answer.as_ref()?;
+        let text = read(&answer.file)?;
+        let lines = text.lines().filter(|line| !line.starts_with(USER));
+        Some(lines.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// What an agent wrote or marked last about a failure.
+    fn last_written(&self, read: &ReadFile<'_>) -> String {
+        let calls: Vec<&Call> = self.calls().collect();
+        let written = calls.iter().rev().find_map(|call| {
+            let contracts = call.failed_specs.as_ref().and_then(|of| read(&of.file));
+            contracts.or_else(|| Some(call.marked()?.detail))
+        });
+        written.unwrap_or_default()
+    }
+}
+
+impl Command {
+    fn failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
+        let ended = self.ended.filter(|_| !self.is_good)?;
+        let name = if self.is_build() {
+            "the build".to_owned()
+        } else {
+            format!("`{}`", self.name)
+        };
+        let how = ended
+            .exit_code()
+            .map_or_else(|| ended.to_string(), |code| format!("exited with {code}"));
+        let named = self.output.iter().find_map(|file| {
+            let text = read(file)?;
+            let line = text.lines().find(|line| names_failure(line))?;
+            Some(format!(" ({})", line.trim()))
+        });
+        Some(Reason {
+            text: format!("{name} {how}{}", named.unwrap_or_default()),
+            ..Reason::default()
+        })
+    }
+}
+
+impl Change {
+    fn refusal(&self, words: impl FnOnce() -> Option<String>) -> Option<Reason> {
+        let first = self.problems.first().filter(|_| self.is_refused)?;
+        let only_words = |problem: &Problem| problem.code == ONLY_WORDS;
+        if self.problems.iter().any(only_words) {
+            return Some(Reason {
+                text: "the model replied with words alone".to_owned(),
+                detail: words().unwrap_or_default(),
+                is_question: true,
+            });
+        }
+        Some(Reason {
+            text: format!("the reply was refused: {}", first.message),
+            ..Reason::default()
+        })
+    }
+}
+
+impl Call {
+    fn marked(&self) -> Option<Reason> {
+        let (text, marker) = self.markers.iter().rev().find_map(|marker| {
+            let (_, text) = MARKERS.iter().find(|(name, _)| *name == marker.name)?;
+            Some((*text, marker))
+        })?;
+        Some(Reason {
+            text: text.to_owned(),
+            detail: marker.content.clone(),
+            is_question: false,
+        })
+    }
+}
+
+/// Whether a line of a build's output names a failure. One that counts none (`0 failed`) does not, nor one that is a heading
+/// alone.
+pub fn names_failure(line: &str) -> bool {
+    if line.trim_start().starts_with(['✗', '✖', '✘', '×']) {
+        return true;
+    }
+    let words: Vec<String> = line
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    let is_failure = |word: &str| {
+        let is_listed = FAILURES.split(' ').any(|failure| failure == word);
+        is_listed || word.ends_with("error") || word.ends_with("exception")
+    };
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    let names = |at: usize| {
+        let counts_none = |word: &str| matches!(word, "0" | "no" | "without");
+        let before = at.checked_sub(1);
+        is_failure(word(Some(at))) && !counts_none(word(before)) && word(Some(at + 1)) != "0"
+    };
+    let is_tap = words.first().is_some_and(|first| first == "not") && word(Some(1)) == "ok";
+    words.len() > 1 && (is_tap || (0..words.len()).any(names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_name_a_failure_are_found_among_those_that_count_none() {
+        let output = "\
+            Running 31 tests\n\
+            ==== FAILURES ====\n\
+            test result: ok. 3 passed; 0 failed\n\
+            Tests run: 3, Failures: 0, Errors: 0\n\
+            no errors were found\n\
+            warning: unused variable\n\
+            not ok 4 - greets the world\n\
+            ✗ greets nobody\n\
+            error[E0308]: mismatched types\n\
+            --- FAIL: TestGreet (0.00s)\n\
+            TypeError: greet is not a function\n\
+            thread 'main' panicked at src/main.rs:3\n\
+            # fail 29\n";
+        let found: Vec<&str> = output.lines().filter(|line| names_failure(line)).collect();
+        insta::assert_snapshot!(found.join("\n"), @"
+        not ok 4 - greets the world
+        ✗ greets nobody
+        error[E0308]: mismatched types
+        --- FAIL: TestGreet (0.00s)
+        TypeError: greet is not a function
+        thread 'main' panicked at src/main.rs:3
+        # fail 29
+        ");
+    }
+
+    /// The code is the parser's, which this crate does not know.
+    #[test]
+    fn a_reply_of_words_alone_is_a_question_without_its_marks() {
+        let json = [
+            r#"{"what":"answered","round":1,"reply":{"file":"a","bytes":1,"sha256":""},"raw":{"file":"r","bytes":1,"sha256":""},"finish":"complete","usage":{},"served_model":null,"cost_usd":null,"elapsed_ms":1}"#,
+            r#"{"what":"rejected","round":1,"problems":[{"code":"nothing-actionable","message":"m"}],"report":{"file":"b","bytes":1,"sha256":""}}"#,
+            r#"{"what":"ended","outcome":"attempts-used-up","rounds":1}"#,
+        ];
+        let lines = json.map(|line| serde_json::from_str(line).unwrap());
+        let read =
+            |file: &str| (file == "a").then(|| "&&&start\nEnglish or French?\n&&&end\n".to_owned());
+        let reason = Steps::untimed(&lines).reason(&read).unwrap();
+        assert!(reason.is_question, "{reason:?}");
+        assert_eq!(reason.detail, "English or French?");
+    }
+}
