@@ -9,6 +9,7 @@ mod interrupt;
 mod list;
 pub mod obstacle;
 mod open;
+mod own;
 pub mod reach;
 mod replace;
 mod twin;
@@ -19,6 +20,7 @@ pub use folder::Folder;
 pub use found::{Found, Inode};
 pub use interrupt::{Interrupt, Interruptible, NEVER};
 pub use list::{Entry, List, list};
+pub use own::{OwnChild, own_children};
 pub use replace::{remove, replace, replace_with, sweep};
 /// The type of an [`Entry`].
 pub use rustix::fs::FileType;

@@ -3,8 +3,9 @@
 //! This process is a child subreaper: a process that loses its parent becomes our child, however
 //! often it forks or calls `setsid`. So a command's processes are all children that were not there
 //! before, with all their descendants, except for those of another command that runs at the same time
-//! (which carry its marker) and for children that another thread started in the meantime (which share our
-//! process group and session, and do not carry the run's marker).
+//! (which carry its marker) and for children that another thread started in the meantime: those that we
+//! started for our own work, and those that share our process group and session and do not carry the run's
+//! marker.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
@@ -16,6 +17,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid, waitpid,
 };
+
+use code_commit_dir::own_children;
 
 use crate::Leftovers;
 use crate::command::Group;
@@ -161,8 +164,10 @@ impl Mark {
             .copied()
             .filter(|pid| is_dead_child(*pid))
             .collect();
+        let own = own_children();
         let mut children = children_of(own_pid());
-        children.retain(|pid| !dead.contains(pid));
+        children.retain(|pid| !dead.contains(pid) && !own.contains(&pid.cast_unsigned()));
+        drop(own);
         let Some(harness) = Process::read(own_pid()) else {
             return Vec::new();
         };

@@ -14,9 +14,11 @@
 
 mod support;
 
+use std::os::unix::process::CommandExt as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use code_commit_dir::OwnChild;
 use code_commit_runner::{Backend, Cancel, Confinement, Ended, Leftovers, run, sweep};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use support::{Scratch, backends, processes_with};
@@ -139,6 +141,29 @@ fn a_child_of_another_thread_is_not_taken_for_a_leftover() {
     assert_eq!(bystander.try_wait().unwrap(), None);
     bystander.kill().and_then(|()| bystander.wait()).unwrap();
     output.unwrap();
+}
+
+#[test]
+fn a_child_of_our_own_is_spared_in_a_process_group_of_its_own() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let (input, keep) = std::io::pipe().unwrap();
+    let mut bystander = std::process::Command::new("sh");
+    bystander
+        .args(["-c", "read forever; echo spared"])
+        .stdin(input)
+        .stdout(std::process::Stdio::piped())
+        .process_group(0);
+    let mut own = None;
+    let command = scratch.command(&["sh", "-c", "echo ready; read forever"]);
+    let cancel = Cancel::new().unwrap();
+    let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
+        own = Some(OwnChild::start(&mut bystander).unwrap());
+        cancel.set();
+    });
+    output.unwrap();
+    drop((bystander, keep));
+    assert_eq!(own.unwrap().wait().unwrap().stdout, b"spared\n");
 }
 
 #[test]

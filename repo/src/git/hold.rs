@@ -14,6 +14,8 @@ use std::process::{Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use code_commit_dir::OwnChild;
+
 use super::{Git, GitError};
 
 /// The content of a lock of ours, followed by the process ID of the git that works for it.
@@ -64,11 +66,11 @@ impl Git {
         git.env("GIT_INDEX_FILE", held.copy())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let child = git.spawn().map_err(start)?;
+        let child = OwnChild::start(&mut git).map_err(start)?;
         // Without the record, nobody waits for a git that outlives us, but its work is repeated
         // anyway.
         let _ = held.note(child.id());
-        child.wait_with_output().map_err(start)
+        child.wait().map_err(start)
     }
 
     /// The lock that another git process holds on the index, if it is still there after a few

@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use code_commit_dir::OwnChild;
 use gix::bstr::BString;
 
 use super::{Git, GitError, text};
@@ -123,7 +124,7 @@ impl Git {
             folder: self.folder.clone(),
             source,
         };
-        self.command(words)?.output().map_err(start)
+        output(&mut self.command(words)?).map_err(start)
     }
 
     /// Passes the paths in a file: with a pipe, git could block while we wait for it to read.
@@ -137,7 +138,7 @@ impl Git {
             source,
         };
         let input = nul_ended(paths).map_err(start)?;
-        self.command(words)?.stdin(input).output().map_err(start)
+        output(self.command(words)?.stdin(input)).map_err(start)
     }
 
     /// The work tree, of the repository that every git is pinned to and of no other.
@@ -270,10 +271,7 @@ impl Git {
             "--get-regexp",
             r"^filter\.",
         ];
-        let listed = self
-            .bare()
-            .args(asked)
-            .output()
+        let listed = output(self.bare().args(asked))
             .map(|done| done.stdout)
             .unwrap_or_default();
         listed
@@ -281,6 +279,10 @@ impl Git {
             .filter_map(filter_of)
             .collect()
     }
+}
+
+fn output(git: &mut Command) -> io::Result<Output> {
+    OwnChild::start(git.stdout(Stdio::piped()).stderr(Stdio::piped()))?.wait()
 }
 
 fn canonical(path: PathBuf) -> PathBuf {
