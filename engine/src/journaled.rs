@@ -10,7 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Answer, Digest, Harness, Line, Outcome, Request, Stops, Text};
+use crate::{Answer, Digest, Event, Harness, Outcome, Request, Stops, Text};
 
 /// A request and its answer, as the journal has them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl Recorded {
     }
 
     /// The answer as a line of the journal; `None` if another version wrote it.
-    pub fn line(&self) -> Option<Line> {
+    pub fn line(&self) -> Option<Event> {
         serde_json::from_value(self.answer.clone()).ok()
     }
 

@@ -2,8 +2,8 @@
 
 mod agent;
 mod commit;
+mod event;
 mod journaled;
-mod line;
 mod model;
 mod observe;
 mod order;
@@ -22,10 +22,10 @@ pub use agent::{
 pub use code_commit_model::{Action, Attempt, Changed, Ended, Finish, ModelUsage, Stored, Usage};
 pub use commit::{Applied, Apply, ApplyAnswer, Build, Built, Present, Rejected, Restore, Restored};
 pub use commit::{GRADER, NEEDED, PLACEHOLDER};
+pub use event::Event;
 pub use journaled::{Difference, Journaled, Live, Recorded, Stop, World};
-pub use line::Line;
 pub use model::{Answered, Ask, AskAnswer, Asked, AtMost, Attempted, Reply, Unanswered};
-pub use observe::{Event, Observer, Silent};
+pub use observe::{Observer, Progress, Silent};
 pub use order::IGNORED_FILES;
 pub use order::{
     Broke, Commit, CommitAnswer, Committed, Condition, Keep, Kept, Look, Looked, Measure, Measured,

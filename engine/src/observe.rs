@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Line, Problem};
+use crate::{Event, Problem};
 
 /// Plain data; renderers find the words.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,7 +14,7 @@ use crate::{Line, Problem};
     missing_docs,
     reason = "`round` is that of the event, and each event says what the rest is"
 )]
-pub enum Event<'a> {
+pub enum Progress<'a> {
     /// A model call begins.
     AskBegins {
         round: u32,
@@ -57,8 +57,8 @@ pub enum Event<'a> {
     /// Something that a person should know. The run continues.
     Warning(&'a Problem),
     /// A line was written to the journal.
-    Line {
-        line: &'a Line,
+    Recorded {
+        line: &'a Event,
         /// The line as JSON.
         json: &'a Value,
     },
@@ -66,20 +66,20 @@ pub enum Event<'a> {
 
 /// An observer of a run: a terminal, a stream of JSON, a test.
 pub trait Observer {
-    /// Takes one event.
-    fn see(&mut self, event: &Event<'_>);
+    /// Takes one.
+    fn see(&mut self, progress: &Progress<'_>);
 }
 
 /// Shared by those who look at it afterwards.
 impl<O: Observer> Observer for Rc<RefCell<O>> {
-    fn see(&mut self, event: &Event<'_>) {
-        self.borrow_mut().see(event);
+    fn see(&mut self, progress: &Progress<'_>) {
+        self.borrow_mut().see(progress);
     }
 }
 
 impl Observer for Box<dyn Observer> {
-    fn see(&mut self, event: &Event<'_>) {
-        (**self).see(event);
+    fn see(&mut self, progress: &Progress<'_>) {
+        (**self).see(progress);
     }
 }
 
@@ -88,5 +88,5 @@ impl Observer for Box<dyn Observer> {
 pub struct Silent;
 
 impl Observer for Silent {
-    fn see(&mut self, _event: &Event<'_>) {}
+    fn see(&mut self, _progress: &Progress<'_>) {}
 }

@@ -9,12 +9,12 @@ pub(crate) use quota::flag_value;
 
 use std::time::Duration;
 
-use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Line, Problem, Stored, Unanswered};
+use code_commit_engine::{Answered, AskAnswer, Asked, Cause, Event, Problem, Stored, Unanswered};
 use code_commit_llm::{CallError, Model, ModelId, Reply, Request, Waited, Watch};
 use code_commit_logging::millis;
 use code_commit_runner::Cancel;
 
-use crate::Event;
+use crate::Progress;
 use crate::ask::quota::{NoAnswer, Patience, Quotas};
 use crate::ask::{arriving::Arriving, call::Call, partial::Partial};
 use crate::fault::{Fault, with_sources};
@@ -191,13 +191,13 @@ impl Asker<'_> {
         };
         let reserve = Reserve::hold(record.folder().path())?;
         let prompt_bytes = question.prompt.len() as u64;
-        record.tell(&Event::AskBegins {
+        record.tell(&Progress::AskBegins {
             round,
             prompt_bytes,
             model: model.id().to_string(),
         });
         let other = Some(model.id()).filter(|id| *id != self.model.id());
-        record.note(&Line::Asked(Asked {
+        record.note(&Event::Asked(Asked {
             round,
             model: other.map(ToString::to_string),
             prompt: prompt.clone(),

@@ -11,7 +11,7 @@ use code_commit_guard::Guard;
 use code_commit_logging::{RedactWriter, millis};
 use code_commit_runner::{Cancel, Captured, Command, Ended, Output};
 
-use crate::Event;
+use crate::Progress;
 use crate::fault::Fault;
 use crate::record::{Record, output_text};
 use crate::spending::Spending;
@@ -37,7 +37,7 @@ impl BuildCommand {
         spending: &Spending,
         record: &mut Record,
     ) -> Result<Built, Fault> {
-        record.tell(&Event::BuildBegins { round });
+        record.tell(&Progress::BuildBegins { round });
         let deadline = self.settings.deadline(spending);
         let (output, broken) = self.once(file, (guard, changes), (cancel, deadline), record)?;
         Ok(Built {
@@ -110,7 +110,7 @@ impl io::Write for Tee<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all(bytes)?;
         if !bytes.is_empty() {
-            self.record.tell(&Event::BuildPrints { bytes });
+            self.record.tell(&Progress::BuildPrints { bytes });
         }
         Ok(bytes.len())
     }

@@ -11,9 +11,9 @@ use std::time::SystemTime;
 use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
-    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest,
-    HoldsFor, Line, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Restore, Restored,
-    Text, World,
+    Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Event,
+    HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text,
+    World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -78,7 +78,7 @@ impl World for CommitWorld<'_> {
         self.settle()?;
         self.account.end(self.record.folder().path())?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Line::Ended {
+        Ok(self.record.note(&Event::Ended {
             outcome: outcome.clone(),
             holds_for,
         })?)

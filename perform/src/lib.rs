@@ -22,7 +22,7 @@ pub use agents::{
 };
 pub use ask::Asking;
 pub use build::BuildCommand;
-pub use code_commit_engine::{Event, Observer, Silent};
+pub use code_commit_engine::{Observer, Progress, Silent};
 pub use commit::CommitWorld;
 pub use commits::Commits;
 pub use fault::Fault;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use code_commit_changes::BACKUP;
 use code_commit_engine::{
-    Apply, Build, Line, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
+    Apply, Build, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::fault::with_sources;
 use crate::places::Places;
 use crate::reserve::Reserve;
-use crate::{Event, Observer};
+use crate::{Observer, Progress};
 
 pub use format::{JOURNAL, OtherFormat, RECORD_FORMAT, RUN_JSON, RecordError, same_format};
 use format::{SETS, other_version};
@@ -101,7 +101,7 @@ impl Record {
             observer,
         };
         if past.is_torn {
-            record.note(&Line::Resumed {
+            record.note(&Event::Resumed {
                 kept: past.answers.len(),
             })?;
         }
@@ -127,11 +127,11 @@ impl Record {
 
     /// Writes an intermediate event to the journal, then tells the observer. When the end is in the journal, what
     /// led to it is on disk.
-    pub fn note(&mut self, note: &Line) -> Result<(), RecordError> {
-        if matches!(note, Line::Ended { .. }) {
+    pub fn note(&mut self, note: &Event) -> Result<(), RecordError> {
+        if matches!(note, Event::Ended { .. }) {
             self.sync()?;
         }
-        if matches!(note, Line::Resumed { .. }) {
+        if matches!(note, Event::Resumed { .. }) {
             // Those of answers that do not hold any more are made again.
             self.sets.clear();
         }
@@ -180,7 +180,7 @@ impl Record {
         let path = self.folder().path().join(JOURNAL);
         let line = serde_json::from_value(json.clone())
             .map_err(|source| other_version(&path, 0, source))?;
-        self.observer.see(&Event::Line { line: &line, json });
+        self.observer.see(&Progress::Recorded { line: &line, json });
         Ok(())
     }
 
@@ -192,10 +192,10 @@ impl Record {
             return Ok(());
         }
         self.warned.push(warning.clone());
-        let noted = self.note(&Line::Warned {
+        let noted = self.note(&Event::Warned {
             warning: warning.clone(),
         });
-        self.tell(&Event::Warning(&warning));
+        self.tell(&Progress::Warning(&warning));
         noted
     }
 
@@ -223,8 +223,8 @@ impl Record {
     }
 
     /// Tells the observer something without recording it.
-    pub fn tell(&mut self, event: &Event<'_>) {
-        self.observer.see(event);
+    pub fn tell(&mut self, progress: &Progress<'_>) {
+        self.observer.see(progress);
     }
 
     pub(crate) fn texts(&self) -> &Texts {
@@ -269,7 +269,7 @@ mod tests {
         for path in ["a", "b", "c"] {
             record.answer(&restored(path), false).unwrap();
         }
-        record.note(&Line::Resumed { kept: 1 }).unwrap();
+        record.note(&Event::Resumed { kept: 1 }).unwrap();
         record.answer(&restored("d"), false).unwrap();
         let past = Past::read(folder.path()).unwrap();
         assert_eq!(past.answers, [restored("a"), restored("d")]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use code_commit_changes::BACKUP;
 use code_commit_engine::Action;
 use code_commit_logging::RunFolder;
-use code_commit_timeline::{Step, Steps, What};
+use code_commit_timeline::{RunView, Step, What};
 
 use crate::fault::Fault;
 use crate::record::{JOURNAL, Past};
@@ -119,17 +119,17 @@ pub fn is_recorded(run: &Path, set: &str) -> bool {
 }
 
 /// The rounds whose changes are in the tree, with their folder names.
-fn rounds_written(steps: &Steps) -> BTreeSet<(u32, String)> {
+fn rounds_written(steps: &RunView) -> BTreeSet<(u32, String)> {
     let mut rounds = BTreeSet::new();
     for step in &steps.all {
         let name = match &step.what {
-            What::Event(event) if event.is_restore => {
+            What::Remark(remark) if remark.is_restore => {
                 rounds.clear();
                 continue;
             }
             What::Change(_) => step.round.to_string(),
             What::Command(command) if command.is_build() => after_build(step.round),
-            What::Call(_) | What::Command(_) | What::Event(_) => continue,
+            What::Call(_) | What::Command(_) | What::Remark(_) => continue,
         };
         if step
             .changes()
@@ -144,7 +144,7 @@ fn rounds_written(steps: &Steps) -> BTreeSet<(u32, String)> {
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Changed, Line, RolledBack, Written};
+    use code_commit_engine::{Changed, Event, RolledBack, Written};
 
     use super::*;
 
@@ -168,7 +168,7 @@ mod tests {
                 after_mode: None,
             };
             let (touched, changes, warnings) = (Vec::new(), vec![change], Vec::new());
-            Line::Written(Written {
+            Event::Written(Written {
                 attempt,
                 touched,
                 changes,
@@ -177,15 +177,15 @@ mod tests {
             })
         };
         let (first, second) = (written(1, Action::Write), written(2, Action::Write));
-        let rounds = |answers: &[Line]| {
-            let written = rounds_written(&Steps::untimed(answers));
+        let rounds = |answers: &[Event]| {
+            let written = rounds_written(&RunView::untimed(answers));
             written
                 .into_iter()
                 .map(|(round, _)| round)
                 .collect::<Vec<_>>()
         };
         assert_eq!(rounds(&[first.clone(), second.clone()]), [1, 2]);
-        let rolled_back = Line::RolledBack(RolledBack {
+        let rolled_back = Event::RolledBack(RolledBack {
             warnings: Vec::new(),
         });
         assert_eq!(rounds(&[first, rolled_back, second]), [2]);

@@ -9,9 +9,9 @@ use code_commit_llm::{
     Spend, Spent, Usage, Watch,
 };
 
-use code_commit_engine::{AtMost, Cause, Line};
+use code_commit_engine::{AtMost, Cause, Event};
 use code_commit_runner::Cancel;
-use code_commit_timeline::{Call, Event, Steps, What};
+use code_commit_timeline::{Call, Remark, RunView, What};
 
 /// The code of the warning that another model is asked for the same answer.
 pub(crate) const OTHER_MODEL: &str = "other-model";
@@ -44,11 +44,11 @@ impl Spending {
 
     /// Counts the earlier usage of a resumed run, whose first model is `first`. A call without an answer counts as the
     /// most it can have used, plus the time of its attempts.
-    pub fn count(&self, lines: &[Line], first: &ModelId) {
+    pub fn count(&self, lines: &[Event], first: &ModelId) {
         let mut attempts = Attempts::default();
         // Another call is for the same answer: of another model, or after a wait.
         let mut goes_on = false;
-        for step in Steps::untimed(lines).all {
+        for step in RunView::untimed(lines).all {
             match &step.what {
                 What::Call(call) => {
                     self.count_call(call, first, &mut attempts);
@@ -58,13 +58,13 @@ impl Spending {
                     }
                 }
                 What::Command(_) => self.take_time(step.elapsed_ms()),
-                What::Event(Event {
+                What::Remark(Remark {
                     warning: Some(warning),
                     ..
                 }) => {
                     goes_on |= [OTHER_MODEL, OUT_OF_QUOTA].contains(&warning.code.as_str());
                 }
-                What::Change(_) | What::Event(_) => {}
+                What::Change(_) | What::Remark(_) => {}
             }
         }
         self.take_time(attempts.took_ms);

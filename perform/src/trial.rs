@@ -148,8 +148,8 @@ fn survivors(left: usize) -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Event, Observer, Past};
-    use code_commit_engine::Line;
+    use crate::{Observer, Past, Progress};
+    use code_commit_engine::Event;
     use code_commit_logging::{Redactor, RunFolder};
     use code_commit_runner::{Captured, Ended};
     use std::cell::RefCell;
@@ -159,8 +159,8 @@ mod tests {
     struct Warnings(Vec<String>);
 
     impl Observer for Warnings {
-        fn see(&mut self, event: &Event<'_>) {
-            if let Event::Warning(problem) = event {
+        fn see(&mut self, event: &Progress<'_>) {
+            if let Progress::Warning(problem) = event {
                 self.0
                     .push(format!("{}: {}", problem.code, problem.message));
             }
@@ -190,7 +190,10 @@ mod tests {
         drop(record);
         let noted = Past::read(run.path()).unwrap().lines;
         assert!(
-            matches!(noted.as_slice(), [Line::Warned { .. }, Line::Warned { .. }]),
+            matches!(
+                noted.as_slice(),
+                [Event::Warned { .. }, Event::Warned { .. }]
+            ),
             "{noted:?}"
         );
         let heard = &heard.borrow().0;

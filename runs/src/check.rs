@@ -9,7 +9,7 @@ use code_commit_engine::{Build, Built, Ended, Harness as _, Journaled};
 use code_commit_guard::Guard;
 use code_commit_logging::Stamp;
 use code_commit_loop_order::WorkOrder;
-use code_commit_perform::{BuildCommand, CommitWorld, Event, Observer, Rules};
+use code_commit_perform::{BuildCommand, CommitWorld, Observer, Progress, Rules};
 use code_commit_repo::WorkTree;
 use code_commit_report::{BAD, GOOD, Ndjson, Output, Volume, phrases, printable, printable_name};
 use code_commit_settings::{Keys, Options, Settings};
@@ -249,11 +249,11 @@ fn tell(built: &Built, printed: &str, subject: &Subject, of: Of<'_>, host: Host<
 struct Ears(Output);
 
 impl Observer for Ears {
-    fn see(&mut self, event: &Event<'_>) {
+    fn see(&mut self, progress: &Progress<'_>) {
         if self.0.json && self.0.volume == Volume::Verbose {
-            Ndjson::new(self.0.clone()).see(event);
+            Ndjson::new(self.0.clone()).see(progress);
         }
-        if let Event::Warning(problem) = event {
+        if let Progress::Warning(problem) = progress {
             self.0.warn(&problem.message);
         }
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use anyhow::Context as _;
 use code_commit_apply::Lock;
-use code_commit_engine::{Journaled, Line, Stop};
+use code_commit_engine::{Event, Journaled, Stop};
 use code_commit_logging::RunFolder;
 use code_commit_perform::{Past, Record};
 use code_commit_report::SUMMARY;
@@ -163,7 +163,7 @@ impl<'l, L: Loop> Driver<'l, L> {
         let kept = self.of.held(&plan, &past)?;
         if kept < past.answers.len() || past.outcome().is_some() {
             record
-                .note(&Line::Resumed { kept })
+                .note(&Event::Resumed { kept })
                 .map_err(anyhow::Error::from)?;
             let dropped = past.answers.split_off(kept);
             self.of.dropped(run, &dropped)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::anyhow;
-use code_commit_engine::{Line, Outcome, Stored};
+use code_commit_engine::{Event, Outcome, Stored};
 use code_commit_llm::{ErrorCode, Model};
 use code_commit_logging::{Redactor, RunFolder};
 use code_commit_names::ours::{AGENT_CONFIG, LOGS};
@@ -179,7 +179,7 @@ pub(crate) fn has_applied(run: &Path) -> bool {
 
 /// Refuses to do the work of a key again whose run cannot be read: it was paid for, unless nothing was asked.
 pub(crate) fn refuse_unread(run: &RunFolder, error: anyhow::Error) -> Result<(), Failure> {
-    let is_sent = |line: &Line| matches!(line, Line::Asked(_));
+    let is_sent = |line: &Event| matches!(line, Event::Asked(_));
     if Past::read_if_begun(run.path()).is_ok_and(|past| !past.lines.iter().any(is_sent)) {
         return Ok(());
     }
@@ -289,10 +289,10 @@ fn is_applied(run: &Path) -> bool {
 
 /// Tells each model which of its answers a resumed run has used: a file of answers continues after these. An attempt
 /// that found the end of the file used none.
-pub fn pass_over(lines: &[Line], model: &dyn Model) {
+pub fn pass_over(lines: &[Event], model: &dyn Model) {
     let models = code_commit_llm::all_of(model);
     for line in lines {
-        let Line::Attempted(attempted) = line else {
+        let Event::Attempted(attempted) = line else {
             continue;
         };
         let attempt = &attempted.attempt;

@@ -5,7 +5,7 @@ mod scenes;
 
 use std::fs;
 
-use code_commit_timeline::{Call, Run, Step, Steps, What};
+use code_commit_timeline::{Call, Run, RunView, Step, What};
 
 use crate::page::browser::{Seen, look};
 use crate::page::scenes::{Pages, failed_loops, five_loops};
@@ -281,11 +281,11 @@ fn invented(number: usize) -> Run {
         verdict: verdict.to_owned(),
         is_good,
         query: format!("Make the {number}th thing work, and say so in the changelog"),
-        steps: Steps {
+        steps: RunView {
             all: vec![step],
             from_ms,
             to_ms: from_ms + 4_000,
-            ..Steps::default()
+            ..RunView::default()
         },
         ..Run::default()
     }

@@ -1,8 +1,8 @@
 //! What a run may use, and has used: checked before each turn, using what the agents report.
 
-use code_commit_engine::{Amount, Cause, Line, ModelUsage, TurnAdvice, Turned};
+use code_commit_engine::{Amount, Cause, Event, ModelUsage, TurnAdvice, Turned};
 use code_commit_llm::Limit;
-use code_commit_timeline::{Steps, What};
+use code_commit_timeline::{RunView, What};
 use serde::{Deserialize, Serialize};
 
 /// Limits of a run; `None` is no limit.
@@ -44,9 +44,9 @@ impl Default for AgentUsage {
 
 impl AgentUsage {
     /// Usage so far according to the record, including work that was repeated.
-    pub fn of(lines: &[Line]) -> Self {
+    pub fn of(lines: &[Event]) -> Self {
         let mut used = Self::default();
-        for step in Steps::untimed(lines).all {
+        for step in RunView::untimed(lines).all {
             match &step.what {
                 What::Call(call) => {
                     let remaining = call.begun.as_ref().map(|begun| begun.remaining);
@@ -55,7 +55,7 @@ impl AgentUsage {
                     turned.for_each(|turned| used.add(turned, remaining));
                 }
                 What::Command(_) => used.add_time(step.elapsed_ms()),
-                What::Change(_) | What::Event(_) => {}
+                What::Change(_) | What::Remark(_) => {}
             }
         }
         used
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     /// A turn with this usage and this end.
-    fn turned(cost_usd: Option<f64>, tokens: Option<u64>, then: TurnAdvice) -> Line {
+    fn turned(cost_usd: Option<f64>, tokens: Option<u64>, then: TurnAdvice) -> Event {
         let usage = Usage {
             input_tokens: tokens,
             output_tokens: Some(0),
@@ -196,7 +196,7 @@ mod tests {
             usage,
             cost_usd: None,
         };
-        Line::Turned(Box::new(Turned {
+        Event::Turned(Box::new(Turned {
             number: 1,
             role: "planning".into(),
             end: TurnEnd {
@@ -220,7 +220,7 @@ mod tests {
         }))
     }
 
-    fn passed(lines: &[Line], limits: &AgentLimits) -> Option<String> {
+    fn passed(lines: &[Event], limits: &AgentLimits) -> Option<String> {
         AgentUsage::of(lines)
             .passed(limits)
             .map(|cause| format!("{}: {}", cause.code, cause.message))
@@ -274,7 +274,7 @@ mod tests {
     }
 
     /// A turn is about to begin with this many tokens left.
-    fn begins(tokens: u64) -> Line {
+    fn begins(tokens: u64) -> Event {
         let remaining = Amount {
             tokens: Some(tokens),
             cost_usd: None,
@@ -288,7 +288,7 @@ mod tests {
             "planning".into(),
         );
         let request = serde_json::Value::Null;
-        Line::TurnBegins(TurnBegins {
+        Event::TurnBegins(TurnBegins {
             number: 1,
             role,
             prompt,

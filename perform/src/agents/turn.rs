@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use code_commit_agent::{End, Home, Kind, Session, Spawn};
 use code_commit_engine::{
-    AgentLoop, Amount, Denial, LimitReached, Line, Marked, ModelUsage, Named as _, Turn,
+    AgentLoop, Amount, Denial, Event, LimitReached, Marked, ModelUsage, Named as _, Turn,
     TurnAdvice, TurnAnswer, TurnBegins, Turned, Usage,
 };
 use code_commit_logging::Stamp;
@@ -109,7 +109,7 @@ impl<C> AgentWorld<'_, C> {
             });
         }
         let prompt = self.store(&asked.file("query.txt"), asked.prompt)?;
-        self.record.note(&Line::TurnBegins(TurnBegins {
+        self.record.note(&Event::TurnBegins(TurnBegins {
             number: asked.number,
             role: asked.role.to_owned(),
             prompt: prompt.stored,

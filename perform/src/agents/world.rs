@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use code_commit_changes::{BACKUP, put_back_warning};
 use code_commit_engine::{
     AgentLoop, Announce, Announced, Checkpoint, CheckpointResult, Checkpointed, CommitAll,
-    CommitAnswer, Committed, Digest, Identified, Identify, Line, List, Listed, Live, Named as _,
+    CommitAnswer, Committed, Digest, Event, Identified, Identify, List, Listed, Live, Named as _,
     Outcome, Problem, Recorded, Shell, ShellRan, Survey, Surveyed, Text, Turn, TurnAnswer, Wait,
     Waited, World,
 };
@@ -137,7 +137,7 @@ impl<C> World for AgentWorld<'_, C> {
     fn end(&mut self, outcome: &Outcome) -> Result<(), AgentFault> {
         let holds_for = (self.holds_for)(outcome, code_commit_dir::NEVER);
         let outcome = outcome.clone();
-        Ok(self.record.note(&Line::Ended { outcome, holds_for })?)
+        Ok(self.record.note(&Event::Ended { outcome, holds_for })?)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use code_commit_engine::{Attempted, Line};
-use code_commit_llm::{Attempt, ModelId, Progress, Waited, Watch};
+use code_commit_engine::{Attempted, Event};
+use code_commit_llm::{self as llm, Attempt, ModelId, Waited, Watch};
 use code_commit_runner::Cancel;
 
 use super::arriving::Arriving;
 use super::partial::Partial;
-use crate::Event;
+use crate::Progress;
 use crate::record::{Record, RecordError};
 use crate::reserve::Reserve;
 use crate::spending::CallSpending;
@@ -34,7 +34,7 @@ pub(super) struct Call<'c> {
 impl Call<'_> {
     fn tell_progress(&mut self) {
         let text_bytes = self.arriving.text_bytes();
-        self.record.tell(&Event::Receiving {
+        self.record.tell(&Progress::Receiving {
             round: self.round,
             elapsed: self.began.elapsed(),
             bytes: self.arriving.bytes,
@@ -46,30 +46,30 @@ impl Call<'_> {
 
     fn tell_cost(&mut self) {
         if let Some(usd) = self.bill.spending.known_cost_usd() {
-            self.record.tell(&Event::Spent { usd });
+            self.record.tell(&Progress::Spent { usd });
         }
     }
 }
 
 impl Watch for Call<'_> {
-    fn progress(&mut self, progress: Progress<'_>) {
+    fn progress(&mut self, progress: llm::Progress<'_>) {
         match progress {
-            Progress::Bytes(bytes) => {
+            llm::Progress::Bytes(bytes) => {
                 self.arriving.bytes = bytes;
                 self.tell_progress();
             }
-            Progress::Text(text) => {
+            llm::Progress::Text(text) => {
                 self.arriving.add(text, self.record.folder().redactor());
                 self.partial.add(text.as_bytes(), self.record.folder());
                 self.tell_progress();
             }
-            Progress::Body(bytes) => self.partial.add(bytes, self.record.folder()),
-            Progress::Restarted => {
+            llm::Progress::Body(bytes) => self.partial.add(bytes, self.record.folder()),
+            llm::Progress::Restarted => {
                 self.partial.end();
                 self.arriving = Arriving::default();
             }
             // Earlier parts of a resumed run have cost something, too.
-            Progress::Connected => self.tell_cost(),
+            llm::Progress::Connected => self.tell_cost(),
             _ => {}
         }
     }
@@ -89,7 +89,7 @@ impl Watch for Call<'_> {
         if let Some(wait) = attempt.wait_ms {
             let reason = attempt.message.clone().unwrap_or_default();
             let reason = self.record.folder().redactor().redact(&reason).into_owned();
-            self.record.tell(&Event::Waiting {
+            self.record.tell(&Progress::Waiting {
                 round: self.round,
                 wait: Duration::from_millis(wait),
                 reason,
@@ -98,7 +98,7 @@ impl Watch for Call<'_> {
         // After a failure nothing more is noted, so that a resumed run counts only what the record holds.
         if self.failed.is_none() {
             self.reserve.give_a_line();
-            let note = Line::Attempted(Attempted {
+            let note = Event::Attempted(Attempted {
                 round: self.round,
                 attempt: attempt.clone(),
             });

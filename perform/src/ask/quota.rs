@@ -7,7 +7,7 @@ use code_commit_llm::{BudgetError, CallError, Limit};
 use code_commit_logging::Stamp;
 use code_commit_runner::Cancel;
 
-use crate::Event;
+use crate::Progress;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::{OUT_OF_QUOTA, now};
@@ -126,7 +126,7 @@ impl Reset {
             if left.is_zero() {
                 return Ok(());
             }
-            record.tell(&Event::CountingDown { round, left });
+            record.tell(&Progress::CountingDown { round, left });
             if cancel.wait(left.min(Duration::from_secs(1))) {
                 return Err(Fault::Interrupted);
             }

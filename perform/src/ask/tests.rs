@@ -1,9 +1,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use code_commit_engine::Line;
+use code_commit_engine::Event;
 use code_commit_llm::scripted::Entry;
-use code_commit_llm::{Attempt, Progress, Retry};
+use code_commit_llm::{self as llm, Attempt, Retry};
 use code_commit_logging::{Redactor, RunFolder};
 
 use super::*;
@@ -59,7 +59,7 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
         assert!(call.failed.is_some());
     });
     let lines = Past::read(folder.path()).unwrap().lines;
-    let [Line::Attempted(only)] = lines.as_slice() else {
+    let [Event::Attempted(only)] = lines.as_slice() else {
         panic!("{lines:?}")
     };
     assert_eq!(only.attempt.number, 1);
@@ -70,8 +70,8 @@ fn nothing_is_noted_behind_an_attempt_that_could_not_be() {
 struct Shown(Vec<bool>);
 
 impl Observer for Shown {
-    fn see(&mut self, event: &Event<'_>) {
-        if let Event::Receiving { is_thinking, .. } = event {
+    fn see(&mut self, event: &Progress<'_>) {
+        if let Progress::Receiving { is_thinking, .. } = event {
             self.0.push(*is_thinking);
         }
     }
@@ -82,17 +82,17 @@ fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
     let shown = Rc::new(RefCell::new(Shown::default()));
     with_call(Rc::clone(&shown), |call| {
         for progress in [
-            Progress::Bytes(10),
-            Progress::Bytes(20),
-            Progress::Text("The"),
-            Progress::Bytes(30),
-            Progress::Restarted,
-            Progress::Bytes(10),
+            llm::Progress::Bytes(10),
+            llm::Progress::Bytes(20),
+            llm::Progress::Text("The"),
+            llm::Progress::Bytes(30),
+            llm::Progress::Restarted,
+            llm::Progress::Bytes(10),
         ] {
             call.progress(progress);
         }
         call.is_streamed = false;
-        call.progress(Progress::Bytes(20));
+        call.progress(llm::Progress::Bytes(20));
     });
     assert_eq!(shown.borrow().0, [true, true, false, false, true, false]);
 }
@@ -102,13 +102,13 @@ fn a_model_thinks_until_its_text_begins_and_again_when_it_begins_anew() {
 struct Countdown(bool);
 
 impl Observer for Countdown {
-    fn see(&mut self, event: &Event<'_>) {
-        self.0 |= matches!(event, Event::CountingDown { .. });
+    fn see(&mut self, event: &Progress<'_>) {
+        self.0 |= matches!(event, Progress::CountingDown { .. });
     }
 }
 
 /// Asks a model that is out of quota for 20 ms. Gives the answer, the journal, and whether a wait was shown.
-fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Line>, bool) {
+fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Event>, bool) {
     let quota = Entry {
         error: Some("rate-limited".to_owned()),
         retry_after_s: named,
@@ -164,7 +164,7 @@ fn a_quota_that_is_reset_soon_enough_is_waited_for_and_the_record_says_so() {
         "{answer:?}"
     );
     let warned =
-        |line: &Line| matches!(line, Line::Warned { warning } if warning.code == "out-of-quota");
+        |line: &Event| matches!(line, Event::Warned { warning } if warning.code == "out-of-quota");
     assert!(lines.iter().any(warned), "{lines:?}");
 }
 

@@ -8,7 +8,7 @@ use code_commit_logging::sha256_hex;
 use code_commit_prompt::rollup::{self, LARGEST_FILE};
 
 use super::CommitWorld;
-use crate::Event;
+use crate::Progress;
 use crate::fault::Fault;
 use crate::record::store;
 use crate::sets::folders_of_replies;
@@ -89,7 +89,7 @@ impl CommitWorld<'_> {
     ) -> Result<(), Fault> {
         let mut lines = String::new();
         for text in said {
-            self.record.tell(&Event::Said { round, text });
+            self.record.tell(&Progress::Said { round, text });
             lines.push_str(text);
             lines.push_str(if text.is_empty() || text.ends_with('\n') {
                 ""

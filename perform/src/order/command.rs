@@ -12,7 +12,7 @@ use code_commit_runner::{Cancel, Command, Ended, Output, Stream, Streams};
 
 use code_commit_engine::{Ran, Tail};
 
-use crate::Event;
+use crate::Progress;
 use crate::fault::Fault;
 use crate::record::Record;
 use crate::spending::Spending;
@@ -182,7 +182,7 @@ struct Told<'c, 'r>(&'c RefCell<&'r mut Record>);
 
 impl io::Write for Told<'_, '_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().tell(&Event::BuildPrints { bytes });
+        self.0.borrow_mut().tell(&Progress::BuildPrints { bytes });
         Ok(bytes.len())
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use code_commit_changes::{Accounted, BACKUP, ChangeEngine};
 use code_commit_engine::{
-    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Keep, Kept, Line, Live, Look,
+    Ask, AskAnswer, Broke, Commit, CommitAnswer, Condition, Digest, Event, Keep, Kept, Live, Look,
     Looked, Measure, Measured, Outcome, Problem, Ran, Recorded, Refused, Request as _, RollBack,
     RolledBack, Run, Stamp, Stamped, Text, Tried, World, Write, WriteAnswer, Written,
 };
@@ -76,7 +76,7 @@ impl World for OrderWorld<'_> {
         self.account.end(run)?;
         self.baseline.end(run)?;
         let holds_for = (self.holds_for)(outcome, &self.asking.spending.interrupt(&self.cancel));
-        Ok(self.record.note(&Line::Ended {
+        Ok(self.record.note(&Event::Ended {
             outcome: outcome.clone(),
             holds_for,
         })?)

@@ -7,9 +7,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use code_commit_changes::BACKUP;
-use code_commit_engine::{Asked, HoldsFor, Line, Outcome, Recorded, Stored};
+use code_commit_engine::{Asked, Event, HoldsFor, Outcome, Recorded, Stored};
 use code_commit_logging::{Entry, FolderError, Journal, RunFolder};
-use code_commit_timeline::Steps;
+use code_commit_timeline::RunView;
 use serde_json::Value;
 
 use super::format::{JOURNAL, RecordError, SETS, other_version, same_format};
@@ -19,7 +19,7 @@ use super::texts::{Texts, visit_stored};
 #[derive(Debug, Default)]
 pub struct Past {
     /// Every line, in order.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Event>,
     /// The lines as JSON.
     pub json: Vec<Value>,
     /// The answers that are still valid: those that a resumed run repeated are left out.
@@ -70,8 +70,8 @@ impl Past {
     /// How many lines are certain to be on disk with their files, because a line follows that was written after
     /// a sync.
     fn synced_lines(&self) -> usize {
-        let is_followed = |(number, line): (usize, &Line)| {
-            if matches!(line, Line::Ended { .. }) {
+        let is_followed = |(number, line): (usize, &Event)| {
+            if matches!(line, Event::Ended { .. }) {
                 return Some(number);
             }
             (line.is_paid() && number + 1 < self.lines.len()).then_some(number + 1)
@@ -109,8 +109,8 @@ impl Past {
         visit_stored(&json, &mut |Stored { file, sha256, .. }| {
             drop(self.files.insert(sha256, file));
         });
-        let line: Line = serde_json::from_value(json.clone())?;
-        if let Line::Resumed { kept } = &line {
+        let line: Event = serde_json::from_value(json.clone())?;
+        if let Event::Resumed { kept } = &line {
             self.answers.truncate(*kept);
             self.ends.truncate(*kept);
         }
@@ -146,7 +146,7 @@ impl Past {
         }
         let synced = self.synced_lines();
         for (number, line) in self.lines.iter().enumerate() {
-            if let Line::Asked(Asked { prompt, .. }) = line
+            if let Event::Asked(Asked { prompt, .. }) = line
                 && (number < synced || !is_torn(folder.path(), prompt))
             {
                 named.insert(prompt.file.clone(), prompt.clone());
@@ -199,14 +199,14 @@ impl Past {
     }
 
     /// The journal as steps.
-    pub fn steps(&self) -> Steps {
-        Steps::of(self.at.iter().map(String::as_str).zip(&self.lines))
+    pub fn steps(&self) -> RunView {
+        RunView::of(self.at.iter().map(String::as_str).zip(&self.lines))
     }
 
     /// The steps that hold: those that a resumed run repeated are left out. Notes are no answers, so nothing is known of
     /// prompts and warnings.
-    pub fn steps_held(&self) -> Steps {
-        Steps::untimed(&self.holding().collect::<Vec<Line>>())
+    pub fn steps_held(&self) -> RunView {
+        RunView::untimed(&self.holding().collect::<Vec<Event>>())
     }
 
     pub(crate) fn texts(&self, folder: RunFolder) -> Texts {
@@ -217,7 +217,7 @@ impl Past {
     }
 
     /// The valid answers, as lines.
-    pub fn holding(&self) -> impl Iterator<Item = Line> + '_ {
+    pub fn holding(&self) -> impl Iterator<Item = Event> + '_ {
         self.answers.iter().filter_map(Recorded::line)
     }
 
@@ -230,7 +230,7 @@ impl Past {
     pub fn end(&self) -> Option<(&Outcome, &HoldsFor)> {
         let last = self.lines.last();
         last.and_then(|line| {
-            if let Line::Ended { outcome, holds_for } = line {
+            if let Event::Ended { outcome, holds_for } = line {
                 Some((outcome, holds_for))
             } else {
                 None

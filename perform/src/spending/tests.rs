@@ -275,7 +275,7 @@ fn a_run_that_goes_on_counts_what_it_used_before() {
         asked(1),
         attempted(&paid(1000, 500)),
         answered(2000),
-        Line::Built(Built {
+        Event::Built(Built {
             round: 1,
             ended: Ended::Exited(1),
             seal_broken: false,
@@ -339,8 +339,8 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
         message: String::new(),
         remedy: None,
     };
-    let unanswered = Line::Unanswered(Unanswered { round: 1, cause });
-    let count = |lines: &[Line]| {
+    let unanswered = Event::Unanswered(Unanswered { round: 1, cause });
+    let count = |lines: &[Event]| {
         let spending = Spending {
             since: None,
             ..spending(Budget::default())
@@ -348,7 +348,7 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
         spending.count(lines, &flash());
         spending.spent().time.as_millis()
     };
-    let resumed = Line::Resumed { kept: 0 };
+    let resumed = Event::Resumed { kept: 0 };
     let failed = [
         asked(1),
         tried(1000, Some(200)),
@@ -393,8 +393,8 @@ fn a_run_that_goes_on_counts_the_time_of_calls_without_an_answer_once() {
     assert_eq!(count(&fallback), 1600);
 }
 
-fn passed_over() -> Line {
-    Line::Warned {
+fn passed_over() -> Event {
+    Event::Warned {
         warning: Problem::new("other-model", String::new()),
     }
 }
@@ -407,12 +407,12 @@ fn stored(bytes: u64) -> Stored {
     }
 }
 
-fn asked(round: u32) -> Line {
+fn asked(round: u32) -> Event {
     let at_most = AtMost {
         tokens: 70_000,
         cost_usd: Some(0.25),
     };
-    Line::Asked(Asked {
+    Event::Asked(Asked {
         round,
         model: None,
         prompt: stored(10),
@@ -421,13 +421,13 @@ fn asked(round: u32) -> Line {
 }
 
 /// A request to this model that may cost this much.
-fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Line {
+fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Event {
     let at_most = AtMost {
         tokens: 70_000,
         cost_usd,
     };
     let (model, prompt) = (Some(model.to_string()), stored(10));
-    Line::Asked(Asked {
+    Event::Asked(Asked {
         round: 1,
         model,
         prompt,
@@ -435,15 +435,15 @@ fn asked_of(model: &ModelId, cost_usd: Option<f64>) -> Line {
     })
 }
 
-fn attempted(attempt: &Attempt) -> Line {
-    Line::Attempted(Attempted {
+fn attempted(attempt: &Attempt) -> Event {
+    Event::Attempted(Attempted {
         round: 1,
         attempt: attempt.clone(),
     })
 }
 
-fn answered(elapsed_ms: u64) -> Line {
-    Line::Answered(Answered {
+fn answered(elapsed_ms: u64) -> Event {
+    Event::Answered(Answered {
         round: 1,
         reply: Text::in_file("f", "r"),
         raw: stored(1),
@@ -460,7 +460,7 @@ fn answered(elapsed_ms: u64) -> Line {
 #[test]
 fn a_call_of_another_model_counts_at_its_price_and_a_lost_one_as_the_record_says() {
     let sonnet: ModelId = "claude-sonnet-4-6".parse().unwrap();
-    let spent = |lines: &[Line]| {
+    let spent = |lines: &[Event]| {
         let spending = spending(Budget::default());
         spending.count(lines, &flash());
         spending.spent()

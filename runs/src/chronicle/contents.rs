@@ -13,7 +13,7 @@ use code_commit_parser::proposal::{self, Edit, Limits, normalized_path};
 use code_commit_parser::{FileAction, edit};
 use code_commit_repo::{ChangedIn, WorkTree};
 use code_commit_settings::phase::Config;
-use code_commit_timeline::{Change, Contents, Run, Step, Steps, What};
+use code_commit_timeline::{Change, Contents, Run, RunView, Step, What};
 
 use crate::changes::{MOST_BYTES, on_disk};
 use crate::exit::Failure;
@@ -31,18 +31,18 @@ pub(super) fn add(
         redactor,
     };
     for step in &mut run.steps.all {
-        let What::Event(event) = &mut step.what else {
+        let What::Remark(remark) = &mut step.what else {
             continue;
         };
-        let Some(commit) = &event.commit else {
+        let Some(commit) = &remark.commit else {
             continue;
         };
-        let (place, prefix) = repository(event.repository.as_deref(), &run.kind, root);
+        let (place, prefix) = repository(remark.repository.as_deref(), &run.kind, root);
         // A commit may be gone since.
         let changed = WorkTree::at(&place)
             .ok()
             .and_then(|tree| tree.changed_in(commit).ok());
-        event.changes = changed
+        remark.changes = changed
             .unwrap_or_default()
             .into_iter()
             .map(|file| store.committed(file, &prefix))
@@ -163,7 +163,7 @@ impl Store<'_> {
     }
 
     /// Keeps what is on disk now, files that were made from edits, and what each reply makes of a file.
-    fn results(&mut self, steps: &Steps, folder: &Path, root: &Path) {
+    fn results(&mut self, steps: &RunView, folder: &Path, root: &Path) {
         let paths = steps
             .all
             .iter()
@@ -207,7 +207,7 @@ impl Store<'_> {
                         made.for_each(|content| drop(self.keep(content)));
                     }
                 }
-                What::Command(_) | What::Event(_) => {}
+                What::Command(_) | What::Remark(_) => {}
             }
         }
     }

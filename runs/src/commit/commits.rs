@@ -1,7 +1,7 @@
 //! The commit of a run: its message and what it needs.
 
 use anyhow::anyhow;
-use code_commit_engine::{Line, NotCommitted, Recorded};
+use code_commit_engine::{Event, NotCommitted, Recorded};
 use code_commit_logging::Redactor;
 use code_commit_perform::{Commits, Past};
 use code_commit_repo::Git;
@@ -95,7 +95,7 @@ pub(crate) fn not_committed(why: &NotCommitted, passed: &str, name: &str) -> Fai
 
 /// The error if git refused to commit a run that passed.
 pub(super) fn refusal(past: &Past, name: &str) -> Option<Failure> {
-    let Some(Line::NotCommitted(why)) = past.answers.last().and_then(Recorded::line) else {
+    let Some(Event::NotCommitted(why)) = past.answers.last().and_then(Recorded::line) else {
         return None;
     };
     Some(not_committed(&why, "the build passes", name))

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use code_commit_logging::RunFolder;
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_report::{SUMMARY, Summary};
-use code_commit_timeline::Steps;
+use code_commit_timeline::RunView;
 
 use crate::changes::{self, FileChange};
 use crate::kind::LoopKind;
@@ -19,7 +19,7 @@ pub(super) fn summary(
     root: &Path,
     run: &RunFolder,
     kind: &LoopKind,
-    steps: &Steps,
+    steps: &RunView,
     changes: &[FileChange],
 ) -> Option<Summary> {
     let files = changes.iter().map(FileChange::stat).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use code_commit_engine::{Kept, Line, Outcome, Stored};
+use code_commit_engine::{Event, Kept, Outcome, Stored};
 use code_commit_logging::RunFolder;
 use code_commit_loop_order::{
     Finished, Inputs, RunSummary, SUMMARY, Stage, WorkOrder, config_hash, run_id,
@@ -217,7 +217,7 @@ pub fn summary(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
 /// The summary of a run that may still have to commit.
 fn summarized(folder: &RunFolder, past: &Past) -> Option<RunSummary> {
     let kept = |line| {
-        if let Line::Kept(Kept { stored }) = line {
+        if let Event::Kept(Kept { stored }) = line {
             Some(stored)
         } else {
             None

@@ -9,7 +9,7 @@ use code_commit_apply::Lock;
 use code_commit_changes::{ChangeEngine, Scope};
 use code_commit_dir::{Interrupt, NEVER};
 use code_commit_engine::{
-    HoldsFor, Journaled, Keep, Line, Outcome, Recorded, Request as _, Stop, Stored,
+    Event, HoldsFor, Journaled, Keep, Outcome, Recorded, Request as _, Stop, Stored,
 };
 use code_commit_guard::{Guard, Policy};
 use code_commit_llm::Model;
@@ -240,7 +240,7 @@ impl Loop for Order<'_> {
 
     /// Whether it committed what it was to commit, and that commit is in the history, or the tree is as the run left it.
     fn still_holds(&self, _: &OrderPlan, run: &RunFolder, past: &Past) -> Result<bool, Failure> {
-        let not_committed = |line: &Line| matches!(line, Line::NotCommitted(_));
+        let not_committed = |line: &Event| matches!(line, Event::NotCommitted(_));
         let Some(summary) = plan::summary(run, past).filter(|_| is_over(past)) else {
             return Ok(false);
         };
@@ -508,8 +508,8 @@ impl Loop for Order<'_> {
     }
 }
 
-fn commit_of(line: &Line) -> Option<&str> {
-    if let Line::Committed(committed) = line {
+fn commit_of(line: &Event) -> Option<&str> {
+    if let Event::Committed(committed) = line {
         committed.commit.as_deref()
     } else {
         None

@@ -1,11 +1,11 @@
 //! Live output of a phase, and its last words, for people and programs.
 
-use code_commit_agent::Event;
-use code_commit_engine::{Committed, Line, Outcome, Text, Turned, WasRead};
+use code_commit_agent::Event as AgentEvent;
+use code_commit_engine::{Committed, Event, Outcome, Text, Turned, WasRead};
 use code_commit_logging::RunFolder;
 use code_commit_loop_phase::FAILED_SPECS;
 use code_commit_loop_phase::failed::is_failure;
-use code_commit_perform::{AgentWatch, Observer, output_text};
+use code_commit_perform::{AgentWatch, Observer, Progress, output_text};
 use code_commit_report::{BAD, DIM, LastWords, Output, phrases, printable, whole_lines};
 use code_commit_timeline::Reason;
 use serde_json::json;
@@ -50,29 +50,29 @@ impl AgentWatch for Lines {
         ));
     }
 
-    fn sees(&mut self, role: &str, event: &Event) {
+    fn sees(&mut self, role: &str, event: &AgentEvent) {
         self.output
             .object(&json!({ "event": "agent", "role": role, "what": event }));
-        if let Event::Text(text) = event {
+        if let AgentEvent::Text(text) = event {
             let lines = whole_lines(&mut self.open, text);
             return self.lines(role, &lines);
         }
         let open = std::mem::take(&mut self.open);
         self.lines(role, &open);
-        if let Event::ToolCall { name, argument, .. } = event {
+        if let AgentEvent::ToolCall { name, argument, .. } = event {
             self.line(
                 role,
                 &format!("{name} {}", argument.as_deref().unwrap_or_default()),
             );
         }
-        if let Event::ToolResult {
+        if let AgentEvent::ToolResult {
             ok: false, message, ..
         } = event
         {
             let why = message.as_deref().unwrap_or("the tool does not say why");
             self.line(role, &format!("failed: {why}"));
         }
-        if let Event::Retry { reason, .. } = event {
+        if let AgentEvent::Retry { reason, .. } = event {
             self.line(role, &format!("tries again: {reason}"));
         }
     }
@@ -106,19 +106,19 @@ impl Facts {
 }
 
 impl Observer for Facts {
-    fn see(&mut self, event: &code_commit_perform::Event<'_>) {
+    fn see(&mut self, progress: &Progress<'_>) {
         let output = &self.output;
-        if let code_commit_perform::Event::Warning(problem) = event {
+        if let Progress::Warning(problem) = progress {
             output.warn(&problem.message);
         }
-        let code_commit_perform::Event::Line { line, json } = event else {
+        let Progress::Recorded { line, json } = progress else {
             return;
         };
         output.object(&json!({ "event": "fact", "fact": json }));
-        if let Line::Turned(turned) = line {
+        if let Event::Turned(turned) = line {
             turned_out(turned, output);
         }
-        if let Line::WasRead(WasRead {
+        if let Event::WasRead(WasRead {
             place,
             text: Some(text),
             ..
@@ -127,7 +127,7 @@ impl Observer for Facts {
         {
             self.contracts(text);
         }
-        if let Line::Announced(announced) = line
+        if let Event::Announced(announced) = line
             && let Some(phases) = code_commit_loop_phase::specs_changed(&announced.event)
         {
             let phases: Vec<String> = phases.iter().map(u64::to_string).collect();
@@ -136,7 +136,7 @@ impl Observer for Facts {
                 phases.join(", ")
             ));
         }
-        if let Line::Committed(Committed {
+        if let Event::Committed(Committed {
             repository: Some(repository),
             message: Some(message),
             ..

@@ -7,17 +7,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use code_commit_agent::Event;
+use code_commit_agent::Event as AgentEvent;
 use code_commit_dir::Links;
 use code_commit_engine::{
-    At, CheckpointResult, Checkpointed, Line, Marked, Named as _, ShellRan, Text, Turned,
+    At, CheckpointResult, Checkpointed, Event, Marked, Named as _, ShellRan, Text, Turned,
 };
 use code_commit_logging::RunFolder;
 use code_commit_loop_spec::watch::WatchEvent;
 use code_commit_loop_spec::{
     Files, ISSUES, LOG, PhaseEvent, Place, Role, SETUP, SPEC_ISSUE, STORE, TBD,
 };
-use code_commit_perform::{AgentFault, AgentWatch, Event as Seen, Observer, output_text};
+use code_commit_perform::{AgentFault, AgentWatch, Observer, Progress, output_text};
 use code_commit_report::{
     BAD, DIM, GOOD, Output, STRONG, Style, Volume, WARN, live::LiveLine, phrases, printable,
     whole_lines,
@@ -220,21 +220,21 @@ impl Lines {
         clippy::wildcard_enum_match_arm,
         reason = "a sign of driver, and whatever agents will learn to say"
     )]
-    pub(super) fn event(&self, role: &str, event: &Event) {
-        if !matches!(event, Event::Text(_)) {
+    pub(super) fn event(&self, role: &str, event: &AgentEvent) {
+        if !matches!(event, AgentEvent::Text(_)) {
             self.end_of_text();
         }
         let object = |value: Value| self.output.object(&value);
         match event {
-            Event::Text(text) => {
+            AgentEvent::Text(text) => {
                 object(json!({ "event": "AgentMessage", "role": role, "text": text }));
                 let lines = whole_lines(&mut self.screen.borrow_mut().open, text);
                 self.verbose(PLAIN, &lines);
             }
-            Event::System { model, session } => object(json!({
+            AgentEvent::System { model, session } => object(json!({
                 "event": "SystemMessage", "role": role, "model": model, "session": session,
             })),
-            Event::ToolCall {
+            AgentEvent::ToolCall {
                 id, name, argument, ..
             } => {
                 object(json!({
@@ -244,7 +244,7 @@ impl Lines {
                 let argument = argument.as_deref().unwrap_or_default();
                 self.say(&printable(&format!("▶ {name}{colon}{argument}")));
             }
-            Event::ToolResult {
+            AgentEvent::ToolResult {
                 id, ok, message, ..
             } => {
                 object(json!({
@@ -258,11 +258,11 @@ impl Lines {
                 let text = message.as_deref().unwrap_or(silent);
                 self.verbose(style, &format!("  {sign} {text}"));
             }
-            Event::Retry { reason, .. } => {
+            AgentEvent::Retry { reason, .. } => {
                 object(json!({ "event": "SystemMessage", "role": role, "message": reason }));
                 self.verbose(PLAIN, &format!("the service failed: {reason}"));
             }
-            Event::Note(text) => {
+            AgentEvent::Note(text) => {
                 object(json!({ "event": "SystemMessage", "role": role, "message": text }));
                 self.verbose(PLAIN, text);
             }
@@ -319,22 +319,22 @@ impl Observer for Lines {
         clippy::wildcard_enum_match_arm,
         reason = "the seed has no events for other lines"
     )]
-    fn see(&mut self, event: &Seen<'_>) {
-        match event {
-            Seen::Warning(problem) => {
+    fn see(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Warning(problem) => {
                 let object = json!({ "event": "warning", "problem": problem });
                 self.output.object(&object);
                 self.output.warn(&problem.message);
             }
-            Seen::Line { line, .. } => match line {
-                Line::Announced(announced) => {
+            Progress::Recorded { line, .. } => match line {
+                Event::Announced(announced) => {
                     self.output.object(&announced.event);
                     let event = PhaseEvent::of_json(&announced.event);
                     event.iter().for_each(|event| self.phase(event));
                 }
-                Line::ShellRan(ran) => self.ran(ran),
-                Line::Checkpointed(point) => self.checkpoint(point),
-                Line::Turned(turned) => self.turn_is_over(turned),
+                Event::ShellRan(ran) => self.ran(ran),
+                Event::Checkpointed(point) => self.checkpoint(point),
+                Event::Turned(turned) => self.turn_is_over(turned),
                 _ => {}
             },
             _ => {}
@@ -439,7 +439,7 @@ impl AgentWatch for Watcher<'_> {
         self.spec.lines.turn_begins(role);
     }
 
-    fn sees(&mut self, role: &str, event: &Event) {
+    fn sees(&mut self, role: &str, event: &AgentEvent) {
         self.spec.lines.event(role, event);
     }
 

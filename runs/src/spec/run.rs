@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_dir::Interrupt;
-use code_commit_engine::{HoldsFor, Journaled, Line, Named as _, Outcome, Recorded, Stop};
+use code_commit_engine::{Event, HoldsFor, Journaled, Named as _, Outcome, Recorded, Stop};
 use code_commit_logging::{Redactor, RunFolder, Stamp};
 use code_commit_loop_spec::watch::Item;
 use code_commit_loop_spec::{
@@ -476,7 +476,7 @@ fn goes_on(outcome: Option<&Outcome>) -> bool {
 fn reviewed(folder: &RunFolder) -> Option<String> {
     let past = Past::read(folder.path()).ok()?;
     let of_project = past.holding().filter_map(|line| {
-        let Line::Identified(of) = line else {
+        let Event::Identified(of) = line else {
             return None;
         };
         (of.place == Place::Project.name()).then_some(of.sha256)
@@ -494,7 +494,7 @@ pub(super) fn is_about(folder: &RunFolder, item: &Item, tree: Option<&str>) -> b
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::Line;
+    use code_commit_engine::Event;
     use code_commit_logging::Redactor;
     use code_commit_perform::{Record, Silent};
 
@@ -526,7 +526,7 @@ mod tests {
             ..HoldsFor::default()
         };
         record
-            .note(&Line::Ended {
+            .note(&Event::Ended {
                 outcome: Outcome::Done { rounds: 1 },
                 holds_for,
             })

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use code_commit_engine::Line;
+use code_commit_engine::Event;
 use code_commit_fixtures::project;
 use code_commit_llm::{Model, Scripted, scripted::Entry};
 use code_commit_logging::Redactor;
@@ -137,7 +137,7 @@ impl Scene {
             .unwrap()
             .lines
             .iter()
-            .filter(|line| matches!(line, Line::Asked(_)))
+            .filter(|line| matches!(line, Event::Asked(_)))
             .count()
     }
 

@@ -3,7 +3,7 @@
 use code_commit_engine::{Cause, Changed, Ended, Problem, Stored};
 use code_commit_parser::ErrorCode;
 use code_commit_report::phrases;
-use code_commit_timeline::{Call, Change, Command, Event, FileEdit, Step, Tone, What};
+use code_commit_timeline::{Call, Change, Command, FileEdit, Remark, Step, Tone, What};
 
 use crate::diff::Diff;
 use crate::run::took;
@@ -78,7 +78,7 @@ pub(crate) fn view(
         What::Change(change) if change.is_refused => refused(change, before),
         What::Change(change) => written(change),
         What::Command(command) => of_command(command, texts),
-        What::Event(event) => of_event(event),
+        What::Remark(remark) => of_remark(remark),
     };
     let by_command = matches!(step.what, What::Command(_));
     let edits = step
@@ -311,14 +311,14 @@ fn of_command(command: &Command, texts: &Texts<'_>) -> StepView {
     view
 }
 
-fn of_event(event: &Event) -> StepView {
-    let class = match event.tone {
+fn of_remark(remark: &Remark) -> StepView {
+    let class = match remark.tone {
         Tone::Plain => "plain",
         Tone::Good => "good",
         Tone::Warning => "warn",
         Tone::Bad => "bad",
     };
-    let mut view = StepView::new(class, &event.text);
-    view.files("", &event.changes);
+    let mut view = StepView::new(class, &remark.text);
+    view.files("", &remark.changes);
     view
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use code_commit_engine::{Ended, Stored};
-use code_commit_timeline::{Call, Change, Command, Contents, FileEdit, Run, Step, Steps, What};
+use code_commit_timeline::{Call, Change, Command, Contents, FileEdit, Run, RunView, Step, What};
 
 use super::*;
 use crate::diff::Diff;
@@ -29,11 +29,11 @@ fn run_of(what: Vec<What>) -> Run {
             what,
         })
         .collect();
-    let steps = Steps {
+    let steps = RunView {
         all,
         from_ms: 1_000,
         to_ms: 3_000,
-        ..Steps::default()
+        ..RunView::default()
     };
     Run {
         kind: "commit".into(),

@@ -10,10 +10,10 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
-use code_commit_engine::Line;
+use code_commit_engine::Event;
 use code_commit_page::{Excerpt, markdown, run};
 use code_commit_report::{LastWords, Output, Stream, Summary, steps};
-use code_commit_timeline::{Run, Steps};
+use code_commit_timeline::{Run, RunView};
 use serde_json::{Value, json};
 
 const LOOPS: [(&str, &str); 5] = [
@@ -168,14 +168,14 @@ fn a_run_is_the_same_in_every_form() {
     for (of, step) in LOOPS {
         let mut shown = String::new();
         for end in ENDS {
-            let lines: Vec<Line> = journal(of, end)
+            let lines: Vec<Event> = journal(of, end)
                 .into_iter()
                 .map(|line| {
                     serde_json::from_value(line.clone())
                         .unwrap_or_else(|error| panic!("{error}: {line}"))
                 })
                 .collect();
-            let seen = Steps::untimed(&lines);
+            let seen = RunView::untimed(&lines);
             let view = Run {
                 name: "a-run".to_owned(),
                 kind: of.to_owned(),

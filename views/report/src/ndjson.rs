@@ -1,6 +1,6 @@
 //! A run for other programs: one JSON object per line.
 
-use code_commit_engine::{Event, Observer};
+use code_commit_engine::{Observer, Progress};
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -19,36 +19,38 @@ impl Ndjson {
 }
 
 impl Observer for Ndjson {
-    fn see(&mut self, event: &Event<'_>) {
-        if let Some(object) = object(event) {
+    fn see(&mut self, progress: &Progress<'_>) {
+        if let Some(object) = object(progress) {
             self.output.object(&object);
         }
     }
 }
 
-fn object(event: &Event<'_>) -> Option<Value> {
-    Some(match event {
-        Event::AskBegins {
+fn object(progress: &Progress<'_>) -> Option<Value> {
+    Some(match progress {
+        Progress::AskBegins {
             round,
             prompt_bytes,
             model,
         } => {
             json!({ "event": "ask-begins", "round": round, "prompt_bytes": prompt_bytes, "model": model })
         }
-        Event::Waiting {
+        Progress::Waiting {
             round,
             wait,
             reason,
         } => {
             json!({ "event": "waiting", "round": round, "wait_ms": wait.as_millis(), "reason": reason })
         }
-        Event::Said { round, text } => json!({ "event": "said", "round": round, "text": text }),
-        Event::BuildBegins { round } => json!({ "event": "build-begins", "round": round }),
-        Event::BuildPrints { bytes } => {
+        Progress::Said { round, text } => json!({ "event": "said", "round": round, "text": text }),
+        Progress::BuildBegins { round } => json!({ "event": "build-begins", "round": round }),
+        Progress::BuildPrints { bytes } => {
             json!({ "event": "build-prints", "text": String::from_utf8_lossy(bytes) })
         }
-        Event::Warning(problem) => json!({ "event": "warning", "problem": problem }),
-        Event::Line { json, .. } => json!({ "event": "fact", "fact": json }),
-        Event::Receiving { .. } | Event::CountingDown { .. } | Event::Spent { .. } => return None,
+        Progress::Warning(problem) => json!({ "event": "warning", "problem": problem }),
+        Progress::Recorded { json, .. } => json!({ "event": "fact", "fact": json }),
+        Progress::Receiving { .. } | Progress::CountingDown { .. } | Progress::Spent { .. } => {
+            return None;
+        }
     })
 }

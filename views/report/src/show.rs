@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use code_commit_engine::{Changed, GRADER, Problem};
-use code_commit_timeline::{Call, Change, Command, Event, Step, Steps, Tone, What};
+use code_commit_timeline::{Call, Change, Command, Remark, RunView, Step, Tone, What};
 
 use crate::output::{BAD, DIM, GOOD, Output, Style, WARN, printable, printable_name};
 use crate::phrases;
@@ -12,7 +12,7 @@ use crate::phrases;
 const NAMED: usize = 10;
 
 /// Prints what happened, each step with its round: `what` is the loop's word for one.
-pub fn steps(what: &str, steps: &Steps, output: &Output) {
+pub fn steps(what: &str, steps: &RunView, output: &Output) {
     for step in &steps.all {
         let head = if step.round == 0 {
             "preflight".to_owned()
@@ -36,7 +36,7 @@ fn told(step: &Step) -> Told {
         What::Call(of) => call(of),
         What::Change(of) => change(of),
         What::Command(of) => command(of),
-        What::Event(of) => event(of),
+        What::Remark(of) => remark(of),
     }
 }
 
@@ -124,7 +124,7 @@ fn command(of: &Command) -> Told {
     told
 }
 
-fn event(of: &Event) -> Told {
+fn remark(of: &Remark) -> Told {
     let style = match of.tone {
         Tone::Plain => Style::new(),
         Tone::Good => GOOD,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use code_commit_engine::{GRADER, HoldsFor, Outcome, Problem, Usage};
-use code_commit_timeline::{Lost, Steps, What};
+use code_commit_timeline::{Lost, RunView, What};
 use serde::Serialize;
 
 use crate::output::{BAD, GOOD, Output, STRONG, WARN, printable_name};
@@ -78,7 +78,7 @@ pub struct Summary {
 impl Summary {
     /// Sums up a run of a loop whose word for a round is `step`.
     pub fn of(
-        steps: &Steps,
+        steps: &RunView,
         step: &'static str,
         outcome: Outcome,
         files: Vec<FileStat>,
@@ -114,11 +114,11 @@ impl Summary {
                 What::Command(command) if command.is_build() => {
                     by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
                 }
-                What::Event(event) if event.is_restore => summary.warnings.clear(),
+                What::Remark(remark) if remark.is_restore => summary.warnings.clear(),
                 // A build that fails again for the same reason repeats its warning.
-                What::Event(event) => {
+                What::Remark(remark) => {
                     others.extend(
-                        event
+                        remark
                             .warning
                             .clone()
                             .filter(|warning| !others.contains(warning)),
@@ -184,13 +184,13 @@ impl Summary {
 }
 
 /// Calls that may have been paid for, if there are any.
-fn lost(steps: &Steps) -> Option<Lost> {
+fn lost(steps: &RunView) -> Option<Lost> {
     Some(steps.lost()).filter(|lost| lost.calls > 0)
 }
 
 /// `4 rounds · 2,710 tokens in, 175 out · $0.0042 · 12 s · agent-config/logs/a-run`: what a run used that is recorded in
 /// `log`. `step` is its loop's word for a round.
-pub fn figures(steps: &Steps, step: &str, log: &str) -> String {
+pub fn figures(steps: &RunView, step: &str, log: &str) -> String {
     let tokens = phrases::tokens(&steps.usage());
     let parts = [
         phrases::count(steps.rounds_asked().into(), step),

@@ -8,8 +8,8 @@ mod progress;
 use std::time::Duration;
 
 use code_commit_engine::{
-    Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Line, Observer,
-    Problem, Ran, Stored, Written,
+    Answered, Applied, Built, Changed, Condition, Event, GRADER, IGNORED_FILES, Observer, Problem,
+    Progress, Ran, Stored, Written,
 };
 use code_commit_timeline::names_failure;
 
@@ -20,7 +20,7 @@ use crate::show::by_command;
 pub use counts::Counts;
 use printed::Printed;
 pub use printed::{Printout, ReadPrintout};
-use progress::Progress;
+use progress::Status;
 
 /// At most this many lines of a failed command are repeated on the terminal; the record has all of
 /// them.
@@ -35,39 +35,39 @@ pub struct Terminal {
     counts: Counts,
     now: u32,
     read: ReadPrintout,
-    progress: Progress,
+    status: Status,
     printed: Printed,
 }
 
 impl Terminal {
     /// For a run with `model`. `read` reads from the record.
     pub fn new(output: Output, model: String, counts: Counts, read: ReadPrintout) -> Self {
-        let progress = Progress::new(LiveLine::new(output.live));
+        let status = Status::new(LiveLine::new(output.live));
         Self {
             output,
             model,
             counts,
             now: 0,
             read,
-            progress,
+            status,
             printed: Printed::default(),
         }
     }
 
     fn line(&self, text: &str) {
         let head = self.output.paint_note(DIM, &self.counts.head(self.now));
-        self.progress
+        self.status
             .above(|| self.output.note(&format!("{head}  {text}")));
     }
 
     fn under(&self, text: &str) {
         let indent = self.counts.indent();
-        self.progress
+        self.status
             .above(|| self.output.note(&format!("{:indent$}{text}", "")));
     }
 
     fn warn(&self, problem: &Problem) {
-        self.progress.above(|| self.output.warn(&problem.message));
+        self.status.above(|| self.output.warn(&problem.message));
     }
 
     fn bad(&self, text: &str) {
@@ -78,18 +78,18 @@ impl Terminal {
         clippy::wildcard_enum_match_arm,
         reason = "other lines of a journal are not for a person"
     )]
-    fn recorded(&mut self, line: &Line) {
+    fn recorded(&mut self, line: &Event) {
         // A resumed run does not begin with a request to the model.
         self.now = line.round().unwrap_or(self.now);
-        if matches!(line, Line::Unanswered(_)) {
-            self.progress.clear();
+        if matches!(line, Event::Unanswered(_)) {
+            self.status.clear();
         }
         match line {
-            Line::Answered(answered) => self.answered(answered),
-            Line::Unanswered(none) => {
+            Event::Answered(answered) => self.answered(answered),
+            Event::Unanswered(none) => {
                 self.bad(&format!("no reply: {}", printable(&none.cause.message)));
             }
-            Line::Applied(Applied {
+            Event::Applied(Applied {
                 no_change,
                 changes,
                 warnings,
@@ -101,25 +101,25 @@ impl Terminal {
                 let warnings = warnings.iter().filter(|warning| warning.code != GRADER);
                 self.changed(changes, warnings);
             }
-            Line::Looked(looked) => self.lacking(&looked.failed),
-            Line::Broke(broke) => self.bad(&printable_name(&broke.message)),
-            Line::Rejected(rejected) => self.refused("reply", &rejected.problems),
-            Line::Built(built) => self.built(built),
-            Line::Restored(restored) => {
+            Event::Looked(looked) => self.lacking(&looked.failed),
+            Event::Broke(broke) => self.bad(&printable_name(&broke.message)),
+            Event::Rejected(rejected) => self.refused("reply", &rejected.problems),
+            Event::Built(built) => self.built(built),
+            Event::Restored(restored) => {
                 let text = format!("{} before the run", phrases::restored(restored.paths.len()));
-                self.progress.above(|| self.output.note(&text));
+                self.status.above(|| self.output.note(&text));
             }
-            Line::Written(Written {
+            Event::Written(Written {
                 changes, warnings, ..
             }) => {
                 self.changed(changes, warnings);
-                self.progress
+                self.status
                     .begin(self.counts.head(self.now), "running commands");
             }
-            Line::Refused(refused) => self.refused("proposal", &refused.problems),
-            Line::Ran(ran) => self.ran(ran),
-            Line::RolledBack(rolled_back) => {
-                self.progress.clear();
+            Event::Refused(refused) => self.refused("proposal", &refused.problems),
+            Event::Ran(ran) => self.ran(ran),
+            Event::RolledBack(rolled_back) => {
+                self.status.clear();
                 let is_whole = rolled_back
                     .warnings
                     .iter()
@@ -136,10 +136,10 @@ impl Terminal {
                     .for_each(|warning| self.warn(warning));
             }
             // The number of the attempt is not known yet.
-            Line::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
+            Event::Resumed { .. } if matches!(self.counts, Counts::Attempts(_)) => {
                 self.output.note("continuing the run that was not finished");
             }
-            Line::Ended { .. } => self.progress.clear(),
+            Event::Ended { .. } => self.status.clear(),
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
@@ -160,7 +160,7 @@ impl Terminal {
     }
 
     fn answered(&mut self, answered: &Answered) {
-        self.progress.clear();
+        self.status.clear();
         let took = phrases::seconds(Duration::from_millis(answered.elapsed_ms));
         let size = phrases::bytes(answered.reply.stored.bytes);
         self.line(&format!(
@@ -180,7 +180,7 @@ impl Terminal {
             served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
             let text = format!("{other} replied instead of {asked}; its price applies");
-            self.progress.above(|| self.output.warn(&text));
+            self.status.above(|| self.output.warn(&text));
         }
     }
 
@@ -241,14 +241,14 @@ impl Terminal {
 
     /// Prints what follows the last complete line.
     fn rest(&mut self) {
-        self.progress.clear();
+        self.status.clear();
         let rest = self.printed.rest();
         self.print(rest.as_deref());
     }
 
     fn print(&self, lines: Option<&str>) {
         if let Some(lines) = lines {
-            self.progress.above(|| self.output.note_block(lines));
+            self.status.above(|| self.output.note_block(lines));
         }
     }
 
@@ -288,9 +288,9 @@ impl Terminal {
 }
 
 impl Observer for Terminal {
-    fn see(&mut self, event: &Event<'_>) {
-        match event {
-            Event::AskBegins {
+    fn see(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::AskBegins {
                 round,
                 prompt_bytes,
                 model,
@@ -299,21 +299,21 @@ impl Observer for Terminal {
                 self.model.clone_from(model);
                 let size = phrases::bytes(*prompt_bytes);
                 self.line(&format!("asking {} ({size})", printable(&self.model)));
-                self.progress
+                self.status
                     .begin(self.counts.head(self.now), "waiting for the model");
             }
-            Event::Receiving {
+            Progress::Receiving {
                 bytes,
                 is_thinking,
                 text_bytes,
                 files,
                 ..
             } => {
-                self.progress
+                self.status
                     .received(*bytes, *is_thinking, *text_bytes, files);
             }
-            Event::Spent { usd } => self.progress.spent(*usd),
-            Event::Waiting { wait, reason, .. } => {
+            Progress::Spent { usd } => self.status.spent(*usd),
+            Progress::Waiting { wait, reason, .. } => {
                 let text = format!(
                     "{}; trying again in {}",
                     printable(reason),
@@ -321,27 +321,27 @@ impl Observer for Terminal {
                 );
                 self.line(&self.output.paint_note(WARN, &text));
             }
-            Event::CountingDown { left, .. } => {
-                self.progress.now(format!(
+            Progress::CountingDown { left, .. } => {
+                self.status.now(format!(
                     "out of quota, asking again in {}",
                     phrases::countdown(*left)
                 ));
             }
-            Event::Said { text, .. } => {
-                self.progress
+            Progress::Said { text, .. } => {
+                self.status
                     .above(|| self.output.report_prose(&printable(text.trim_end())));
             }
-            Event::BuildBegins { round } => {
+            Progress::BuildBegins { round } => {
                 self.now = *round;
-                self.progress.begin(self.counts.head(self.now), "building");
+                self.status.begin(self.counts.head(self.now), "building");
             }
-            Event::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
+            Progress::BuildPrints { bytes } if self.output.volume == Volume::Verbose => {
                 let lines = self.printed.whole_lines(bytes);
                 self.print(lines.as_deref());
             }
-            Event::BuildPrints { bytes } => self.progress.printed(bytes),
-            Event::Warning(problem) => self.warn(problem),
-            Event::Line { line, .. } => self.recorded(line),
+            Progress::BuildPrints { bytes } => self.status.printed(bytes),
+            Progress::Warning(problem) => self.warn(problem),
+            Progress::Recorded { line, .. } => self.recorded(line),
         }
     }
 }

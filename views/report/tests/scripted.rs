@@ -10,11 +10,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use code_commit_engine::{Event, Line, Observer, Outcome, Problem};
+use code_commit_engine::{Event, Observer, Outcome, Problem, Progress};
 use code_commit_report::{
     Counts, FileStat, LastWords, Ndjson, Output, Printout, Stream, Summary, Terminal, Volume, steps,
 };
-use code_commit_timeline::Steps;
+use code_commit_timeline::RunView;
 use serde_json::{Value, json};
 
 /// The text written to a stream.
@@ -50,7 +50,7 @@ fn output() -> (Output, Page, Page) {
 }
 
 /// A line of a journal.
-fn line(json: Value) -> Line {
+fn line(json: Value) -> Event {
     serde_json::from_value(json).unwrap()
 }
 
@@ -138,29 +138,29 @@ fn a_scripted_run_is_told_line_by_line() {
     let warning = problem("runs-later", "git runs this\u{1b}[2K later");
     for json in journal() {
         let line = line(json.clone());
-        if let Line::Asked(asked) = &line {
-            terminal.see(&Event::AskBegins {
+        if let Event::Asked(asked) = &line {
+            terminal.see(&Progress::AskBegins {
                 round: asked.round,
                 prompt_bytes: 12_345,
                 model: "gemini/a-model".to_owned(),
             });
         }
-        terminal.see(&Event::Line {
+        terminal.see(&Progress::Recorded {
             line: &line,
             json: &json,
         });
     }
     let wait = Duration::from_secs(12);
-    terminal.see(&Event::Waiting {
+    terminal.see(&Progress::Waiting {
         round: 3,
         wait,
         reason: "the service is busy".to_owned(),
     });
-    terminal.see(&Event::Said {
+    terminal.see(&Progress::Said {
         round: 3,
         text: "Read the notes.\n",
     });
-    terminal.see(&Event::Warning(&warning));
+    terminal.see(&Progress::Warning(&warning));
     insta::assert_snapshot!(err.text(), @r"
     round 1/4  asking gemini/a-model (12.3 kB)
     round 1/4  replied in 1.2 s: 820 B, 4,000 tokens in, 200 out
@@ -201,9 +201,9 @@ fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
         output.volume = volume;
         let model = "gemini/a-model".to_owned();
         let mut terminal = Terminal::new(output, model, Counts::Rounds(4), Box::new(|_| None));
-        terminal.see(&Event::BuildBegins { round: 1 });
-        terminal.see(&Event::BuildPrints { bytes: b"one\ntw" });
-        terminal.see(&Event::BuildPrints { bytes: b"o\nthree" });
+        terminal.see(&Progress::BuildBegins { round: 1 });
+        terminal.see(&Progress::BuildPrints { bytes: b"one\ntw" });
+        terminal.see(&Progress::BuildPrints { bytes: b"o\nthree" });
         shown.push(err.text());
     }
     assert_eq!(shown, ["", "one\ntwo\n"]);
@@ -219,12 +219,12 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let warning = problem("runs-later", "git runs this later");
     let wait = Duration::from_millis(1500);
     let events = [
-        Event::AskBegins {
+        Progress::AskBegins {
             round: 1,
             prompt_bytes: 12_345,
             model: "gemini/a-model".to_owned(),
         },
-        Event::Receiving {
+        Progress::Receiving {
             round: 1,
             elapsed: wait,
             bytes: 10,
@@ -232,26 +232,26 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
             text_bytes: 0,
             files: &[],
         },
-        Event::Spent { usd: 0.5 },
-        Event::Waiting {
+        Progress::Spent { usd: 0.5 },
+        Progress::Waiting {
             round: 1,
             wait,
             reason: "busy".to_owned(),
         },
-        Event::CountingDown {
+        Progress::CountingDown {
             round: 1,
             left: wait,
         },
-        Event::Said {
+        Progress::Said {
             round: 1,
             text: "Read \u{202e}this.\n",
         },
-        Event::BuildBegins { round: 1 },
-        Event::BuildPrints {
+        Progress::BuildBegins { round: 1 },
+        Progress::BuildPrints {
             bytes: b"cargo \xff\n",
         },
-        Event::Warning(&warning),
-        Event::Line {
+        Progress::Warning(&warning),
+        Progress::Recorded {
             line: &ended,
             json: &json,
         },
@@ -272,8 +272,8 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
 #[test]
 fn a_record_is_read_line_by_line() {
     let (output, out, _) = output();
-    let recorded: Vec<Line> = journal().into_iter().map(line).collect();
-    steps("round", &Steps::untimed(&recorded), &output);
+    let recorded: Vec<Event> = journal().into_iter().map(line).collect();
+    steps("round", &RunView::untimed(&recorded), &output);
     insta::assert_snapshot!(out.text(), @"
     round 1  asked: 1-prompt.txt, 12.3 kB
     round 1  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
@@ -292,7 +292,7 @@ fn a_record_is_read_line_by_line() {
 #[test]
 fn a_run_is_summed_up_from_its_record() {
     let (output, out, _) = output();
-    let recorded: Vec<Line> = journal().into_iter().map(line).collect();
+    let recorded: Vec<Event> = journal().into_iter().map(line).collect();
     let file = FileStat {
         path: "src/a.rs".to_owned(),
         status: 'A',
@@ -304,7 +304,7 @@ fn a_run_is_summed_up_from_its_record() {
     let outcome = Outcome::Done { rounds: 3 };
     let log = "logs/a-run".to_owned();
     let words = LastWords::of(&outcome, None, "round", "the build passes");
-    let steps = Steps::untimed(&recorded);
+    let steps = RunView::untimed(&recorded);
     let summary = Summary::of(&steps, "round", outcome, vec![file], log);
     words.print(Some(&summary), &output);
     insta::assert_snapshot!(out.text(), @"
@@ -329,7 +329,7 @@ fn a_line_break_in_a_name_begins_no_line() {
     let mut rejected = rejected(1);
     rejected["problems"] = json!([problem("refused", &message)]);
     let warned = json!({"what": "warned", "warning": problem("put-back", &message)});
-    let lines: Vec<Line> = [rejected, applied, built, warned].map(line).into();
+    let lines: Vec<Event> = [rejected, applied, built, warned].map(line).into();
     let mut terminal = Terminal::new(
         output.clone(),
         "gemini/a-model".to_owned(),
@@ -337,13 +337,13 @@ fn a_line_break_in_a_name_begins_no_line() {
         Box::new(|_| None),
     );
     for line in &lines {
-        terminal.see(&Event::Line {
+        terminal.see(&Progress::Recorded {
             line,
             json: &json!({}),
         });
     }
-    terminal.see(&Event::Warning(&problem("put-back", &message)));
-    steps("round", &Steps::untimed(&lines), &output);
+    terminal.see(&Progress::Warning(&problem("put-back", &message)));
+    steps("round", &RunView::untimed(&lines), &output);
     let file = FileStat {
         path: name.to_owned(),
         status: 'A',
@@ -354,7 +354,7 @@ fn a_line_break_in_a_name_begins_no_line() {
     };
     let outcome = Outcome::Done { rounds: 1 };
     let log = "logs".to_owned();
-    let steps = Steps::untimed(&lines);
+    let steps = RunView::untimed(&lines);
     let summary = Summary::of(&steps, "round", outcome, vec![file], log);
     LastWords::default().print(Some(&summary), &output);
     let all = format!("{}{}", out.text(), err.text());

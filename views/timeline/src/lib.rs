@@ -13,7 +13,7 @@ pub use read::condition;
 pub use reason::{ReadFile, Reason, names_failure};
 pub use run::{Contents, FileEdit, Run, title};
 pub use step::{
-    Call, Change, Command, Event, Problems, Purpose, Step, Steps, Tone, What, day, total,
+    Call, Change, Command, Problems, Purpose, Remark, RunView, Step, Tone, What, day, total,
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::step::{Call, Steps};
+use crate::step::{Call, RunView};
 
 /// Their number, and the most that they can have cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -13,7 +13,7 @@ pub struct Lost {
     pub at_most_usd: Option<f64>,
 }
 
-impl Steps {
+impl RunView {
     /// Calls of models that may have been paid for. A run that is killed while a model answers loses one call; so does
     /// an attempt that broke off.
     pub fn lost(&self) -> Lost {
@@ -54,18 +54,18 @@ impl Lost {
 
 #[cfg(test)]
 mod tests {
-    use code_commit_engine::{Asked, AtMost, Attempt, Attempted, Cause, Line, Stored, Unanswered};
+    use code_commit_engine::{Asked, AtMost, Attempt, Attempted, Cause, Event, Stored, Unanswered};
     use serde_json::{Value, json};
 
     use super::*;
 
-    fn asked(cost_usd: Option<f64>) -> Line {
+    fn asked(cost_usd: Option<f64>) -> Event {
         let prompt = Stored {
             file: "p".to_owned(),
             bytes: 1,
             sha256: String::new(),
         };
-        Line::Asked(Asked {
+        Event::Asked(Asked {
             round: 1,
             model: None,
             prompt,
@@ -76,25 +76,25 @@ mod tests {
         })
     }
 
-    fn attempted(attempt: Value) -> Line {
-        Line::Attempted(Attempted {
+    fn attempted(attempt: Value) -> Event {
+        Event::Attempted(Attempted {
             round: 1,
             attempt: Attempt::recorded(attempt).unwrap(),
         })
     }
 
-    fn unanswered() -> Line {
+    fn unanswered() -> Event {
         let cause = Cause {
             code: "c".to_owned(),
             message: String::new(),
             remedy: None,
         };
-        Line::Unanswered(Unanswered { round: 1, cause })
+        Event::Unanswered(Unanswered { round: 1, cause })
     }
 
     #[track_caller]
-    fn check(lines: &[Line], calls: u64, at_most_usd: Option<f64>) {
-        assert_eq!(Steps::untimed(lines).lost(), Lost { calls, at_most_usd });
+    fn check(lines: &[Event], calls: u64, at_most_usd: Option<f64>) {
+        assert_eq!(RunView::untimed(lines).lost(), Lost { calls, at_most_usd });
     }
 
     /// Its word for what was spent is missing, or is none that is known here.

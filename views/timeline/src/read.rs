@@ -1,18 +1,18 @@
 //! Lines of a journal, read as steps.
 
 use code_commit_engine::{
-    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Line, Looked,
+    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Event, Looked,
     Problem, TurnBegins, WasRead,
 };
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::step::{Call, Change, Command, Event, Step, Steps, Tone, What};
+use crate::step::{Call, Change, Command, Remark, RunView, Step, Tone, What};
 
-impl Steps {
+impl RunView {
     /// Reads the lines of a journal, each with the time at which it was written (RFC 3339). Lines that say nothing to a
     /// person are left out.
-    pub fn of<'l>(lines: impl IntoIterator<Item = (&'l str, &'l Line)>) -> Self {
+    pub fn of<'l>(lines: impl IntoIterator<Item = (&'l str, &'l Event)>) -> Self {
         let mut reader = Reader::default();
         let mut ends = Vec::new();
         for (at, line) in lines {
@@ -29,7 +29,7 @@ impl Steps {
     }
 
     /// The steps of these lines, without times.
-    pub fn untimed<'l>(lines: impl IntoIterator<Item = &'l Line>) -> Self {
+    pub fn untimed<'l>(lines: impl IntoIterator<Item = &'l Event>) -> Self {
         Self::of(lines.into_iter().map(|line| ("", line)))
     }
 }
@@ -39,7 +39,7 @@ const FAILED_SPECS: &str = "failed_specs.md";
 
 #[derive(Default)]
 struct Reader {
-    steps: Steps,
+    steps: RunView,
     now: i64,
     round: u32,
     /// A call that has begun, and when.
@@ -55,43 +55,43 @@ impl Reader {
         clippy::wildcard_enum_match_arm,
         reason = "other lines of a journal are not for a person"
     )]
-    fn learn(&mut self, line: &Line) {
+    fn learn(&mut self, line: &Event) {
         // A resumed run records that a turn was cut off.
         let is_turn = self
             .open
             .as_ref()
             .is_some_and(|(_, call)| call.role.is_some());
-        let is_resumed = matches!(line, Line::Resumed { .. }) && !is_turn;
-        if is_resumed || matches!(line, Line::Asked(_) | Line::TurnBegins(_)) {
+        let is_resumed = matches!(line, Event::Resumed { .. }) && !is_turn;
+        if is_resumed || matches!(line, Event::Asked(_) | Event::TurnBegins(_)) {
             self.cut_off();
         }
         self.round = line.round().unwrap_or(self.round);
         match line {
-            Line::Asked(of) => self.begin(Call::asked(of)),
-            Line::Attempted(attempted) => self.attempted(attempted),
-            Line::Answered(of) => self.end(|call| call.answered(of)),
-            Line::Unanswered(of) => self.end(|call| call.unanswered(of)),
-            Line::TurnBegins(begins) => self.begins(begins),
-            Line::Turned(of) => self.end(|call| call.turned(of)),
-            Line::Applied(of) => self.change(&of.changes, &of.warnings, of.no_change.clone()),
-            Line::Written(of) => self.change(&of.changes, &of.warnings, None),
-            Line::Rejected(of) => self.refusal(&of.problems),
-            Line::Refused(of) => self.refusal(&of.problems),
-            Line::Built(built) => self.command(built.elapsed_ms, built.into()),
-            Line::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
-            Line::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
-            Line::Committed(of) => self.committed(of),
-            Line::WasRead(of) if of.place.file == FAILED_SPECS => self.failed_specs(of),
+            Event::Asked(of) => self.begin(Call::asked(of)),
+            Event::Attempted(attempted) => self.attempted(attempted),
+            Event::Answered(of) => self.end(|call| call.answered(of)),
+            Event::Unanswered(of) => self.end(|call| call.unanswered(of)),
+            Event::TurnBegins(begins) => self.begins(begins),
+            Event::Turned(of) => self.end(|call| call.turned(of)),
+            Event::Applied(of) => self.change(&of.changes, &of.warnings, of.no_change.clone()),
+            Event::Written(of) => self.change(&of.changes, &of.warnings, None),
+            Event::Rejected(of) => self.refusal(&of.problems),
+            Event::Refused(of) => self.refusal(&of.problems),
+            Event::Built(built) => self.command(built.elapsed_ms, built.into()),
+            Event::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
+            Event::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
+            Event::Committed(of) => self.committed(of),
+            Event::WasRead(of) if of.place.file == FAILED_SPECS => self.failed_specs(of),
             other => self.other(other),
         }
     }
 
     fn warned(&mut self, warning: &Problem) {
-        self.tell(Event {
+        self.tell(Remark {
             tone: Tone::Warning,
             text: warning.message.clone(),
             warning: Some(warning.clone()),
-            ..Event::default()
+            ..Remark::default()
         });
     }
 
@@ -100,43 +100,43 @@ impl Reader {
         clippy::wildcard_enum_match_arm,
         reason = "other lines of a journal are not for a person"
     )]
-    fn other(&mut self, line: &Line) {
+    fn other(&mut self, line: &Event) {
         match line {
-            Line::Checkpointed(of) => self.checkpointed(of),
-            Line::Announced(of) => self.announced(&of.event),
-            Line::NotCommitted(of) => {
-                self.event(Tone::Bad, &format!("not committed: {}", of.message));
+            Event::Checkpointed(of) => self.checkpointed(of),
+            Event::Announced(of) => self.announced(&of.event),
+            Event::NotCommitted(of) => {
+                self.remark(Tone::Bad, &format!("not committed: {}", of.message));
             }
-            Line::Broke(Broke { message }) => self.event(Tone::Bad, message),
-            Line::Warned { warning } => self.warned(warning),
-            Line::LimitReached(of) => self.event(Tone::Bad, &of.cause.message),
-            Line::Looked(Looked { failed }) => {
+            Event::Broke(Broke { message }) => self.remark(Tone::Bad, message),
+            Event::Warned { warning } => self.warned(warning),
+            Event::LimitReached(of) => self.remark(Tone::Bad, &of.cause.message),
+            Event::Looked(Looked { failed }) => {
                 for condition in failed {
-                    self.event(
+                    self.remark(
                         Tone::Bad,
                         &format!("condition not met: {}", self::condition(condition)),
                     );
                 }
             }
-            Line::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
+            Event::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
                 self.command(0, of.into());
             }
-            Line::Ended { outcome, holds_for } => {
+            Event::Ended { outcome, holds_for } => {
                 self.steps.outcome = Some(outcome.clone());
                 self.steps.holds_for = holds_for.clone();
             }
-            Line::Resumed { .. } => {
+            Event::Resumed { .. } => {
                 self.steps.outcome = None;
-                self.event(Tone::Warning, "the run was stopped, and continued here");
+                self.remark(Tone::Warning, "the run was stopped, and continued here");
             }
-            Line::Restored(_) => self.restored("every file of the run was restored"),
-            Line::RolledBack(of) => {
+            Event::Restored(_) => self.restored("every file of the run was restored"),
+            Event::RolledBack(of) => {
                 self.restored(
                     "rolled back: the tree is restored to its state before the first attempt",
                 );
                 of.warnings
                     .iter()
-                    .for_each(|warning| self.event(Tone::Warning, &warning.message));
+                    .for_each(|warning| self.remark(Tone::Warning, &warning.message));
             }
             _ => {}
         }
@@ -153,25 +153,25 @@ impl Reader {
         });
     }
 
-    fn event(&mut self, tone: Tone, text: &str) {
-        self.tell(Event {
+    fn remark(&mut self, tone: Tone, text: &str) {
+        self.tell(Remark {
             tone,
             text: text.to_owned(),
-            ..Event::default()
+            ..Remark::default()
         });
     }
 
-    fn tell(&mut self, event: Event) {
-        self.push(0, What::Event(event));
+    fn tell(&mut self, remark: Remark) {
+        self.push(0, What::Remark(remark));
     }
 
     fn restored(&mut self, text: &str) {
         let text = text.to_owned();
-        self.tell(Event {
+        self.tell(Remark {
             tone: Tone::Warning,
             text,
             is_restore: true,
-            ..Event::default()
+            ..Remark::default()
         });
     }
 
@@ -247,7 +247,7 @@ impl Reader {
         let calls = self.steps.all.iter_mut().rev().map(|step| &mut step.what);
         let mut call = calls.filter_map(|what| match what {
             What::Call(call) => Some(call),
-            What::Change(_) | What::Command(_) | What::Event(_) => None,
+            What::Change(_) | What::Command(_) | What::Remark(_) => None,
         });
         if let Some(call) = call.next() {
             call.failed_specs = of.text.as_ref().map(|text| text.stored.clone());
@@ -267,19 +267,19 @@ impl Reader {
             }
             CheckpointResult::Nothing => {}
             CheckpointResult::Failed { error } => {
-                self.event(Tone::Bad, &format!("not committed: {error}"));
+                self.remark(Tone::Bad, &format!("not committed: {error}"));
             }
         }
     }
 
     fn commit(&mut self, commit: &str, message: Option<&str>, repository: Option<&str>) {
         let message = message.map(|text| format!(": {text}")).unwrap_or_default();
-        self.tell(Event {
+        self.tell(Remark {
             tone: Tone::Good,
             text: format!("committed as {commit}{message}"),
             commit: Some(commit.to_owned()),
             repository: repository.map(str::to_owned),
-            ..Event::default()
+            ..Remark::default()
         });
     }
 
@@ -296,7 +296,7 @@ impl Reader {
         if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) =
             (text("event"), text("reason"))
         {
-            self.event(Tone::Warning, reason);
+            self.remark(Tone::Warning, reason);
         }
     }
 }

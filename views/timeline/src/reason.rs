@@ -2,7 +2,7 @@
 
 use code_commit_engine::{Outcome, Problem};
 
-use crate::step::{Call, Change, Command, Steps, Tone, What};
+use crate::step::{Call, Change, Command, RunView, Tone, What};
 
 /// The markers with which an agent ends a run that has not reached its goal, and what they say (S4 §Markers).
 const MARKERS: [(&str, &str); 2] = [
@@ -30,7 +30,7 @@ pub struct Reason {
 /// Reads a file of the record.
 pub type ReadFile<'r> = dyn Fn(&str) -> Option<String> + 'r;
 
-impl Steps {
+impl RunView {
     /// Why the run did not reach its goal; `None` if it did, or has not ended.
     pub fn reason(&self, read: &ReadFile<'_>) -> Option<Reason> {
         match self.outcome.as_ref()? {
@@ -59,8 +59,8 @@ impl Steps {
                 What::Command(command) => command.failure(read),
                 What::Change(change) => change.refusal(|| self.words_before(at, read)),
                 What::Call(call) => call.marked(),
-                What::Event(event) => (event.tone == Tone::Bad).then(|| Reason {
-                    text: event.text.clone(),
+                What::Remark(remark) => (remark.tone == Tone::Bad).then(|| Reason {
+                    text: remark.text.clone(),
                     ..Reason::default()
                 }),
             })
@@ -209,7 +209,7 @@ mod tests {
         let lines = json.map(|line| serde_json::from_str(line).unwrap());
         let read =
             |file: &str| (file == "a").then(|| "&&&start\nEnglish or French?\n&&&end\n".to_owned());
-        let reason = Steps::untimed(&lines).reason(&read).unwrap();
+        let reason = RunView::untimed(&lines).reason(&read).unwrap();
         assert!(reason.is_question, "{reason:?}");
         assert_eq!(reason.detail, "English or French?");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use code_commit_engine::{Changed, Outcome};
 use serde_json::Value;
 
-use crate::step::{Steps, What};
+use crate::step::{RunView, What};
 
 /// Characters of a title.
 const TITLE: usize = 60;
@@ -40,7 +40,7 @@ pub struct Run {
     /// The commit that was checked out when it began.
     pub head: Option<String>,
     /// What happened.
-    pub steps: Steps,
+    pub steps: RunView,
     /// The content of files that it read and wrote.
     pub contents: Contents,
 }
@@ -138,7 +138,7 @@ impl Run {
     pub fn edits(&self) -> Vec<FileEdit<'_>> {
         let mut edits: BTreeMap<&str, FileEdit<'_>> = BTreeMap::new();
         for step in &self.steps.all {
-            if matches!(&step.what, What::Event(event) if event.is_restore) {
+            if matches!(&step.what, What::Remark(remark) if remark.is_restore) {
                 edits.clear();
             }
             let by_command = matches!(step.what, What::Command(_));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 /// Everything that happened, in order.
 #[derive(Debug, Clone, Default)]
-pub struct Steps {
+pub struct RunView {
     /// The steps.
     pub all: Vec<Step>,
     /// How the run ended; `None` if it has not.
@@ -44,7 +44,7 @@ pub enum What {
     /// A command ran.
     Command(Command),
     /// Anything else that a person should know.
-    Event(Event),
+    Remark(Remark),
 }
 
 /// A call of a model, or a turn of an agent.
@@ -157,7 +157,7 @@ pub struct Command {
 
 /// Something else happened.
 #[derive(Debug, Clone, Default)]
-pub struct Event {
+pub struct Remark {
     /// Whether it is good or bad.
     pub tone: Tone,
     /// One sentence.
@@ -209,12 +209,12 @@ impl Step {
             What::Call(_) => &[],
             What::Change(change) => &change.changes,
             What::Command(command) => &command.changes,
-            What::Event(event) => &event.changes,
+            What::Remark(remark) => &remark.changes,
         }
     }
 }
 
-impl Steps {
+impl RunView {
     /// The calls of models and the turns of agents.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.all.iter().filter_map(Step::call)
@@ -261,10 +261,10 @@ impl Steps {
     /// The last commit that the run made, in hex; `None` for a loop that commits to several repositories.
     pub fn commit(&self) -> Option<&str> {
         self.all.iter().rev().find_map(|step| match &step.what {
-            What::Event(event) => event
+            What::Remark(remark) => remark
                 .commit
                 .as_deref()
-                .filter(|_| event.repository.is_none()),
+                .filter(|_| remark.repository.is_none()),
             What::Call(_) | What::Change(_) | What::Command(_) => None,
         })
     }

@@ -1,10 +1,10 @@
-use code_commit_engine::Line;
+use code_commit_engine::Event;
 
 use super::*;
 
 /// The steps of these lines, written a second apart: round, milliseconds, kind, in words.
 fn check(lines: &[&str]) -> String {
-    let lines: Vec<(String, Line)> = lines
+    let lines: Vec<(String, Event)> = lines
         .iter()
         .enumerate()
         .map(|(at, json)| {
@@ -14,7 +14,7 @@ fn check(lines: &[&str]) -> String {
             )
         })
         .collect();
-    let steps = Steps::of(lines.iter().map(|(at, line)| (at.as_str(), line)));
+    let steps = RunView::of(lines.iter().map(|(at, line)| (at.as_str(), line)));
     let mut text = String::new();
     for step in &steps.all {
         let what = match &step.what {
@@ -38,7 +38,7 @@ fn check(lines: &[&str]) -> String {
                     if command.is_good { "good" } else { "bad" }
                 )
             }
-            What::Event(event) => format!("{:?}: {}", event.tone, event.text),
+            What::Remark(remark) => format!("{:?}: {}", remark.tone, remark.text),
         };
         text.push_str(&format!("{} {} ms {what}\n", step.round, step.elapsed_ms()));
     }
@@ -190,8 +190,8 @@ fn the_edits_of_a_run_lead_from_the_first_content_to_the_last() {
 #[test]
 fn a_run_whose_files_were_restored_has_no_edits() {
     let mut run = Run::default();
-    let restored: Line = serde_json::from_str(r#"{"what":"restored","paths":["a"]}"#).unwrap();
-    run.steps = Steps::of([("2026-11-21T09:30:00.000Z", &restored)]);
+    let restored: Event = serde_json::from_str(r#"{"what":"restored","paths":["a"]}"#).unwrap();
+    run.steps = RunView::of([("2026-11-21T09:30:00.000Z", &restored)]);
     let changes = vec![changed("a", Some("1"), Some("2"))];
     run.steps.all.insert(
         0,

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use code_commit_engine::{Line, ModelUsage, Usage};
+use code_commit_engine::{Event, ModelUsage, Usage};
 use code_commit_logging::Journal;
 use code_commit_runs::registry::RUN_JSON;
 use code_commit_runs::spec;
-use code_commit_timeline::{Step, Steps};
+use code_commit_timeline::{RunView, Step};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -20,19 +20,19 @@ const SPEC: &str = "spec";
 pub(super) const UNNAMED: &str = "not said";
 
 /// The steps of a journal, without lines that this version does not know; `None` if it is incomplete.
-pub(super) fn steps(folder: &Path) -> Option<Steps> {
+pub(super) fn steps(folder: &Path) -> Option<RunView> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Known {
-        Line(Box<Line>),
+        Event(Box<Event>),
         Other(IgnoredAny),
     }
     let entries = Journal::entries::<Known>(&folder.join(code_commit_perform::JOURNAL)).ok()?;
     let lines = entries.iter().filter_map(|entry| match &entry.fact {
-        Known::Line(line) => Some((entry.at.as_str(), &**line)),
+        Known::Event(line) => Some((entry.at.as_str(), &**line)),
         Known::Other(_) => None,
     });
-    Some(Steps::of(lines))
+    Some(RunView::of(lines))
 }
 
 /// Every call; `None` if the journal is incomplete.

@@ -10,7 +10,7 @@ use crate::phrases;
 /// at about 3.5 to 4 with all of them.
 const BYTES_OF_A_TOKEN: u64 = 4;
 
-pub(super) struct Progress {
+pub(super) struct Status {
     live: LiveLine,
     /// `round 1/4`
     head: String,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
     last_lines: LastLines,
 }
 
-impl Progress {
+impl Status {
     pub(super) fn new(live: LiveLine) -> Self {
         let (head, doing, last_lines) = (String::new(), String::new(), LastLines::default());
         Self {

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "answers are documented where they are")]
-pub enum Line {
+pub enum Event {
     Answered(Answered),
     Unanswered(Unanswered),
     Applied(Applied),
@@ -71,7 +71,7 @@ pub enum Line {
     },
 }
 
-impl Line {
+impl Event {
     /// Whether it answers a request.
     pub fn is_answer(&self) -> bool {
         !matches!(
