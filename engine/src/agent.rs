@@ -38,6 +38,7 @@ impl<P: AgentLoop> Request for List<P> {
 
 /// A role's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "listed")]
 pub struct Listed {
     /// The role.
@@ -71,6 +72,7 @@ impl Request for Shell {
 
 /// A command line of the user has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "shell-ran")]
 #[expect(missing_docs, reason = "the rest is what its name says")]
 pub struct ShellRan {
@@ -106,6 +108,7 @@ impl Request for Wait {
 
 /// The moment has come, or nobody waits that long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "waited")]
 pub struct Waited {
     /// Which, in seconds since 1970 (UTC).
@@ -128,6 +131,7 @@ impl Request for Announce {
 
 /// An event of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "announced")]
 pub struct Announced {
     /// The event.

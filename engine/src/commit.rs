@@ -73,6 +73,7 @@ impl Answer for ApplyAnswer {
 
 /// A reply that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Applied {
     /// The round.
     pub round: u32,
@@ -89,6 +90,7 @@ pub struct Applied {
 
 /// The present content of a file that the model knows in another state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Present {
     /// Its path.
     pub path: String,
@@ -115,6 +117,7 @@ impl Applied {
 
 /// A reply that was not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Rejected {
     /// The round.
     pub round: u32,
@@ -145,6 +148,7 @@ impl Request for Build {
 
 /// The build ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "built")]
 pub struct Built {
     /// The round.
@@ -209,6 +213,7 @@ impl Request for Restore {
 
 /// The files that the run changed are as they were before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "restored")]
 pub struct Restored {
     /// Every file that was restored.

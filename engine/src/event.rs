@@ -12,6 +12,7 @@ use crate::{
 
 /// One line: an answer, or a note of something along the way, which answers no request and which no loop sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "answers are documented where they are")]
 pub enum Event {
@@ -107,3 +108,6 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,6 +68,7 @@ impl Answer for AskAnswer {
 
 /// A model's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Answered {
     /// The round.
     pub round: u32,
@@ -108,6 +109,7 @@ impl Answered {
 
 /// No answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unanswered {
     /// The round.
     pub round: u32,
@@ -140,6 +142,7 @@ impl Reply {
 
 /// A prompt is about to be sent to a model. Recorded first, so that a call without an answer is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Asked {
     /// The round.
     pub round: u32,
@@ -154,6 +157,7 @@ pub struct Asked {
 
 /// The most that one attempt can use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AtMost {
     /// Input and output together.
     pub tokens: u64,
@@ -163,6 +167,7 @@ pub struct AtMost {
 
 /// One HTTP attempt of a call is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attempted {
     /// The round.
     pub round: u32,

@@ -43,6 +43,7 @@ impl<A: Answer> Answer for Tried<A> {
 
 /// Something could not be performed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "broke")]
 pub struct Broke {
     /// The error and its causes.
@@ -60,6 +61,7 @@ impl Request for Stamp {
 
 /// The current time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "stamped")]
 pub struct Stamped {
     /// UTC, RFC 3339.
@@ -82,6 +84,7 @@ impl Request for Look {
 
 /// What has to hold before or after the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     /// A regular file is there.
@@ -92,6 +95,7 @@ pub enum Condition {
 
 /// Conditions were checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "looked")]
 pub struct Looked {
     /// Those that do not hold.
@@ -145,6 +149,7 @@ impl Answer for WriteAnswer {
 
 /// A proposal that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Written {
     /// The attempt.
     pub attempt: u32,
@@ -160,6 +165,7 @@ pub struct Written {
 
 /// A reply that was not written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refused {
     /// The attempt.
     pub attempt: u32,
@@ -173,6 +179,7 @@ pub struct Refused {
 
 /// Why a reply was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WhyRefused {
     /// It is not a proposal.
@@ -202,6 +209,7 @@ impl Request for Run {
 
 /// A command ran, or could not be started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "ran")]
 #[expect(missing_docs, reason = "the rest is what its name says")]
 pub struct Ran {
@@ -230,6 +238,7 @@ impl Answer for Ran {}
 
 /// The end of what a command wrote to one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tail {
     /// The file with all of it.
     pub file: String,
@@ -251,6 +260,7 @@ pub const IGNORED_FILES: &str = "ignored-files";
 
 /// The tree is as it was before the first attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "rolled-back")]
 pub struct RolledBack {
     /// Warnings for a person: what else was there, and which ignored files differ.
@@ -286,6 +296,7 @@ impl Request for Keep {
 
 /// An artifact is in the run folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "kept")]
 pub struct Kept {
     /// Its file.
@@ -306,6 +317,7 @@ impl Request for Measure {
 
 /// The tree that passed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "measured")]
 pub struct Measured {
     /// SHA-256 in hex.
@@ -347,6 +359,7 @@ impl Answer for CommitAnswer {}
 
 /// A commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Committed {
     /// Its repository, if the loop has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -360,6 +373,7 @@ pub struct Committed {
 
 /// Git refused, or a file is not what was built.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NotCommitted {
     /// Why.
     pub message: String,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The end of a run, as the loop decides it. The program's exit code follows from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 #[expect(
     missing_docs,
@@ -26,6 +27,7 @@ pub enum Outcome {
 /// What the end of a run holds for, each as a SHA-256 in hex: if one of them is another now, the verdict is
 /// stale. Empty if the run ended without a verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HoldsFor {
     /// The files that were judged, except ignored ones: paths, executable bits, contents.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,6 +78,7 @@ impl Outcome {
 
 /// Why a run cannot continue, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cause {
     /// A stable kebab-case code.
     pub code: String,

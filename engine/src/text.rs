@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 /// A text that is stored in a file of the run folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Text {
     /// The file.
     #[serde(flatten)]

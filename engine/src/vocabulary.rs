@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something wrong with a reply, or a warning for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Problem {
     /// A stable kebab-case code.
     pub code: String,

@@ -7,6 +7,7 @@ use crate::{Advice, CallError, Finish, Reply, Usage};
 
 /// The result of one HTTP attempt: a row of the token table.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Attempt {
     /// From 1, throughout the call.
@@ -115,6 +116,7 @@ impl Attempt {
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AttemptStatus {
     /// A whole answer.
@@ -136,6 +138,7 @@ pub enum AttemptStatus {
 
 /// Was an attempt paid for?
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Spend {
     /// The service rejected it before doing any work.

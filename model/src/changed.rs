@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What happened to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// It was created, or its content replaced.
@@ -16,6 +17,7 @@ pub enum Action {
 
 /// One file of a set, before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changed {
     /// Relative to the root, with `/`.
     pub path: String,

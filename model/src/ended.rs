@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "how", content = "code")]
 pub enum Ended {
     /// It exited with this code.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// How a reply ended. Only [`Finish::Complete`] may be acted on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 #[expect(
@@ -40,6 +41,7 @@ pub enum Finish {
 
 /// Which filter withheld a prompt or a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Filter {
@@ -69,6 +71,7 @@ pub enum Filter {
 
 /// What was wrong with a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ToolCall {

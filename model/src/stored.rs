@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// A file of the run folder, as the journal names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stored {
     /// Its name in the run folder.
     pub file: String,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens of one or more calls. `None` means that the service did not say, which is not zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
     /// All input, **including cached tokens**.
@@ -25,6 +26,7 @@ pub struct Usage {
 
 /// What one model used in one turn of an agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ModelUsage {
     /// The model's name.
     pub model: String,
@@ -37,6 +39,7 @@ pub struct ModelUsage {
 
 /// A service tier with prices of its own. Nothing here asks for one: an account, or a gateway, may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// Answered when there is room.

@@ -27,6 +27,7 @@ pub trait Named: Serialize + Copy + PartialEq + fmt::Debug {
 
 /// A file in one of the loop's places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct At<P> {
     /// The place.
     pub place: P,
@@ -59,6 +60,7 @@ impl<P: AgentLoop> Request for Read<P> {
 
 /// The content of a file, or that it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "was-read")]
 pub struct WasRead {
     /// Which.
@@ -123,6 +125,7 @@ impl<P: AgentLoop> Request for Delete<P> {
 
 /// A file is now as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "wrote")]
 pub struct Wrote {
     /// Which.
@@ -146,6 +149,7 @@ impl<P: AgentLoop> Request for Identify<P> {
 
 /// The identity of a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "identified")]
 pub struct Identified {
     /// Which.

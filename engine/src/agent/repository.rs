@@ -39,6 +39,7 @@ impl<P: AgentLoop> Request for Survey<P> {
 
 /// The uncommitted changes of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "surveyed")]
 pub struct Surveyed {
     /// Where.
@@ -53,6 +54,7 @@ impl Answer for Surveyed {}
 
 /// An uncommitted file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Uncommitted {
     /// Relative to the repository's folder.
     pub path: String,
@@ -80,6 +82,7 @@ impl<P: AgentLoop> Request for Checkpoint<P> {
 
 /// What came of a checkpoint. That git fails is an answer: it does not stop a run (S4 §Auto-Commit).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "what", rename = "checkpointed")]
 pub struct Checkpointed {
     /// Where.
@@ -94,6 +97,7 @@ impl Answer for Checkpointed {}
 
 /// Whether there is a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "checkpoint", rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the names say it all")]
 pub enum CheckpointResult {

@@ -85,6 +85,7 @@ impl Answer for TurnAnswer {
 
 /// No turn may begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LimitReached {
     /// Which limit.
     pub cause: Cause,
@@ -92,6 +93,7 @@ pub struct LimitReached {
 
 /// A turn has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Turned {
     /// The number of the turn in the run, from 1, including those that were cut off; part of its
     /// files' names.
@@ -133,6 +135,7 @@ pub struct Turned {
 
 /// How a turn ended, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TurnEnd {
     /// A stable kebab-case code.
     #[serde(rename = "end")]
@@ -148,6 +151,7 @@ pub struct TurnEnd {
 
 /// What to do about the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnAdvice {
     /// It ended well.
@@ -181,6 +185,7 @@ impl fmt::Display for TurnEnd {
 
 /// A marker in an agent's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Marked {
     /// Its name.
     pub name: String,
@@ -190,6 +195,7 @@ pub struct Marked {
 
 /// A tool that an agent was not allowed to use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Denial {
     /// The tool.
     pub tool: String,
@@ -199,6 +205,7 @@ pub struct Denial {
 
 /// A turn is about to begin. Recorded first, so that a turn without an end is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TurnBegins {
     /// Which turn.
     pub number: u32,
@@ -217,6 +224,7 @@ pub struct TurnBegins {
 
 /// Money and tokens, as far as they are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Amount {
     /// US dollars.
     pub cost_usd: Option<f64>,

@@ -98,7 +98,11 @@ fn every_line_that_runs_print_and_record_fits_the_schema() {
 #[test]
 fn every_kind_of_line_that_the_schemas_know_is_on_the_page_of_events() {
     let page = crate::docs::page::text(std::path::Path::new("docs/reference/events.md"));
-    for name in ["events.schema.json", "agents.schema.json"] {
+    for name in [
+        "event.schema.json",
+        "events.schema.json",
+        "agents.schema.json",
+    ] {
         let text = crate::docs::page::text(&std::path::Path::new("docs/schemas").join(name));
         let mut kinds = Vec::new();
         kinds_in(&serde_json::from_str(&text).unwrap(), &mut kinds);

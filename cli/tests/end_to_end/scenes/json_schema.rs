@@ -210,6 +210,9 @@ fn holds(value: &Value, rule: &Value, word: &str, wanted: &Value) -> bool {
         "minimum" => value
             .as_f64()
             .is_none_or(|number| number >= wanted.as_f64().unwrap()),
+        "maximum" => value
+            .as_f64()
+            .is_none_or(|number| number <= wanted.as_f64().unwrap()),
         "minItems" => items().is_none_or(|count| count >= size()),
         "maxItems" => items().is_none_or(|count| count <= size()),
         "uniqueItems" => value
