@@ -281,7 +281,11 @@ fn read(params: &Params, root: &Path) -> Result<(String, Vec<PathBuf>), RpcError
         }
         files.extend(file);
     }
-    Ok((query.trim().to_owned() + &texts, files))
+    let text = query.trim().to_owned() + &texts;
+    if text.is_empty() {
+        return Err(RpcError::invalid_params("the prompt is empty"));
+    }
+    Ok((text, files))
 }
 
 /// The name of what is linked, with the lines that are meant; and its file if that is in the project.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use code_commit_llm::Model;
 use code_commit_repo::WorkTree;
 use code_commit_report::Output;
@@ -34,10 +34,7 @@ pub struct Host<'h> {
 impl<'h> Host<'h> {
     /// The current folder.
     pub fn here(&self) -> Result<&'h Path, Failure> {
-        self.folder.map_err(|error| {
-            let error = anyhow!("{error}").context("cannot determine the current folder");
-            Failure::refused(error, "change to a folder that exists")
-        })
+        self.folder.map_err(nowhere)
     }
 
     /// For commands about the current folder's project, or about none. A repository that cannot be read is none here:
@@ -49,11 +46,17 @@ impl<'h> Host<'h> {
 
     /// The root of the project for commands that need no repository: the current folder, links resolved.
     pub fn root(&self) -> Result<PathBuf, Failure> {
-        Ok(self
-            .here()?
-            .canonicalize()
-            .context("cannot determine the current folder")?)
+        let here = self.here()?;
+        here.canonicalize().map_err(|error| {
+            let error = anyhow!(error).context(here.display().to_string());
+            nowhere(&error)
+        })
     }
+}
+
+fn nowhere(error: impl fmt::Display) -> Failure {
+    let error = anyhow!("{error:#}").context("cannot determine the current folder");
+    Failure::refused(error, "change to a folder that exists")
 }
 
 impl fmt::Debug for Host<'_> {

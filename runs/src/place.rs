@@ -11,7 +11,9 @@ const ASK_GIT: &str = "run git status there";
 /// The work tree of `folder`, or an error.
 pub fn work_tree(folder: &Path) -> Result<WorkTree, Failure> {
     WorkTree::at(folder).map_err(|error| {
-        let help = if matches!(error, OpenError::NotARepository { .. }) {
+        let help = if !folder.is_dir() {
+            "name a folder that exists".to_owned()
+        } else if matches!(error, OpenError::NotARepository { .. }) {
             "run code-commit init here, or change to the project's folder".to_owned()
         } else if matches!(error, OpenError::Bare { .. }) {
             "run it in a clone that has files".to_owned()

@@ -53,7 +53,7 @@ impl From<Missing> for Failure {
 }
 
 /// The project is in a folder above, up to the top of the work tree: then nothing should be created here.
-pub(crate) fn project_above(tree: &WorkTree) -> Option<Missing> {
+pub fn project_above(tree: &WorkTree) -> Option<Missing> {
     if tree.root().join(AGENT_CONFIG).exists() {
         return None;
     }
@@ -152,7 +152,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
         };
         return Err(Missing::new(
             format!("{path} is empty"),
-            format!("{first}{hint}"),
+            format!("{first}{hint}, once the empty file is gone"),
         ));
     }
     Ok(text)
@@ -261,7 +261,7 @@ fn key_for(
     Err(match keys.without(provider) {
         Some(without) => Missing::new(
             format!("there is no key for {model}: {without}"),
-            "put only the key there, as UTF-8 text",
+            "put only the key there, as UTF-8 text in a file that you can read",
         ),
         None => Missing::new(
             format!("there is no key for {model}"),
@@ -292,7 +292,13 @@ pub fn build_command(
         } else {
             "see build.command in code-commit config".to_owned()
         };
-        return Err(Missing::new(format!("there is no {name}"), hint));
+        let (what, hint) = if root.join(name).is_symlink() {
+            let what = format!("{name} is a symlink to nothing");
+            (what, "remove it, or make what it names".to_owned())
+        } else {
+            (format!("there is no {name}"), hint)
+        };
+        return Err(Missing::new(what, hint));
     };
     if !found.is_file() {
         return Err(Missing::new(

@@ -20,6 +20,7 @@ mod known;
 pub use self::known::{Known, RUN_JSON};
 
 use crate::exit::{Exit, Failure};
+use crate::preflight;
 use crate::records::NAMED_RUNS;
 
 const LIST: &str = "known-runs.json";
@@ -81,8 +82,22 @@ impl<'p> Registry<'p> {
         })
     }
 
+    /// Where runs may be if none was made here: this folder is no project, or the project is in a folder above.
+    pub fn elsewhere(&self) -> Option<String> {
+        let Some(tree) = self.tree else {
+            return Some(
+                "change to the project's folder: this one is in no git repository".to_owned(),
+            );
+        };
+        let above = preflight::project_above(tree)?;
+        Some(format!("{}: {}", above.what, above.hint))
+    }
+
     /// What to do if no run is found.
     fn hint(&self, named: Option<&str>, all: &[Known]) -> String {
+        if let Some(elsewhere) = self.elsewhere().filter(|_| all.is_empty()) {
+            return elsewhere;
+        }
         if all.is_empty() {
             return "runs are not part of a clone; start the first one here with code-commit -m \"…\"; code-commit demo shows an example"
                 .to_owned();

@@ -9,6 +9,7 @@ pub use code_commit_apply::Force;
 use anyhow::{Context as _, anyhow};
 use code_commit_apply::{Action, Part, UndoError};
 use code_commit_changes::BACKUP;
+use code_commit_engine::Changed;
 use code_commit_perform::{JOURNAL, Past, folders_to_undo, same_format};
 use code_commit_report::{phrases, printable, printable_name};
 use serde_json::json;
@@ -137,7 +138,8 @@ fn tell(done: &code_commit_apply::Undone, run: &Path, verb: &str, host: Host<'_>
         };
         output.report(&format!("{what} {}", printable_name(&change.path)));
     }
-    changes.len()
+    let is_done = |change: &&Changed| change.action != Action::None;
+    changes.iter().filter(is_done).count()
 }
 
 /// What a run changed, as far as it can be taken back here.

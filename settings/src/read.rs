@@ -101,6 +101,33 @@ pub(crate) fn parse(text: &str) -> Result<Options, toml::de::Error> {
     toml::from_str(text)
 }
 
+/// A parser's message for somebody who does not know Rust's types.
+pub(crate) fn in_plain_words(message: &str) -> String {
+    const TYPES: [(&str, &str); 9] = [
+        ("f64", "a number"),
+        ("u8", "a whole number"),
+        ("u16", "a whole number"),
+        ("u32", "a whole number"),
+        ("u64", "a whole number"),
+        ("usize", "a whole number"),
+        ("a boolean", "true or false"),
+        ("a sequence", "a list"),
+        ("a map", "a table"),
+    ];
+    let Some((found, wanted)) = message.split_once(", expected ") else {
+        return message.to_owned();
+    };
+    let end = wanted.find(" at line ").unwrap_or(wanted.len());
+    let (kind, place) = wanted.split_at(end);
+    let known = TYPES.iter().find(|(name, _)| *name == kind);
+    let kind = match known {
+        Some((_, plain)) => plain,
+        None if kind.starts_with("struct ") => "a table",
+        None => kind,
+    };
+    format!("{found}, expected {kind}{place}")
+}
+
 /// The message with the line and a mark under the position.
 pub(crate) fn render(text: &str, name: &str, error: &toml::de::Error) -> String {
     // The mark must be below an existing line, and not inside a character.
@@ -111,7 +138,7 @@ pub(crate) fn render(text: &str, name: &str, error: &toml::de::Error) -> String 
     let snippet = Snippet::source(text)
         .path(name)
         .annotation(AnnotationKind::Primary.span(span));
-    let message = error.message().lines().collect::<Vec<_>>().join("; ");
+    let message = in_plain_words(&error.message().lines().collect::<Vec<_>>().join("; "));
     Renderer::plain().render(&[Level::ERROR
         .no_name()
         .primary_title(message)

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::read::in_plain_words;
 use crate::{Address, Sandbox, duration};
 
 /// The content, with defaults.
@@ -49,7 +50,7 @@ impl Config {
         let mut config: Self = if text.trim().is_empty() {
             Self::default()
         } else if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|e| e.to_string())?
+            serde_json::from_str(text).map_err(|e| in_plain_words(&e.to_string()))?
         } else {
             // Serde would read an array as the settings in order.
             return Err("it must be an object: { … }".to_owned());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use code_commit_runs::check;
+use code_commit_settings::Pattern;
 
 use super::flags::{BuildArgs, SettingArgs, token_budget};
 
@@ -77,10 +78,10 @@ pub struct ManArgs {
 pub struct RollupArgs {
     /// Only files that this gitignore pattern matches; can be repeated
     #[arg(long, value_name = "PATTERN")]
-    pub include: Vec<String>,
+    pub include: Vec<Pattern>,
     /// No files that this gitignore pattern matches; can be repeated
     #[arg(long, value_name = "PATTERN")]
-    pub exclude: Vec<String>,
+    pub exclude: Vec<Pattern>,
     /// Beyond this, show only the files that matter most for agent-config/query.txt, and list the others; `none` shows
     /// all [default: 60000]
     #[arg(long, value_name = "TOKENS", value_parser = token_budget, allow_negative_numbers = true)]

@@ -7,7 +7,7 @@ mod journal;
 use std::collections::{BTreeMap, BTreeSet};
 
 use code_commit_report::{Output, STRONG, printable_name};
-use code_commit_runs::{Exit, Failure, Host};
+use code_commit_runs::{Exit, Failure, Host, Project};
 use code_commit_settings::Options;
 use serde_json::{Value, json};
 
@@ -126,6 +126,10 @@ pub fn run(host: Host<'_>) -> Result<Exit, Failure> {
     }
     if found.calls.is_empty() {
         output.report("No call of a model is on record here.");
+        let elsewhere = Project::here(host)?.registry().elsewhere();
+        elsewhere
+            .iter()
+            .for_each(|elsewhere| output.note(elsewhere));
     }
     let mut objects = serde_json::Map::new();
     for (title, key) in TABLES {

@@ -20,7 +20,12 @@ pub fn run(args: &NewArgs, output: &Output) -> Result<Exit, Failure> {
     let shown = args.file.display().to_string();
     let made = create(&args.file, TEMPLATE, 0o666)
         .with_context(|| format!("cannot write {shown}"))
-        .map_err(|error| Failure::refused(error, "make the folder writable"))?;
+        .map_err(|error| {
+            Failure::refused(
+                error,
+                "name a file in a folder that exists and that you can write",
+            )
+        })?;
     if !made {
         let error = anyhow!("{shown} already exists");
         return Err(Failure::refused(error, "name another file"));

@@ -28,10 +28,12 @@ pub fn run(args: &PhaseArgs, host: Host<'_>) -> Result<Exit, Failure> {
             anyhow!("only trust and reopen take the number of a phase")
         };
         let help = match (args.action, args.number) {
-            (Action::Run, Some(number)) => format!("to run that phase: code-commit phase {number}"),
+            (Action::Run | Action::Init | Action::Check, Some(number)) => {
+                format!("to run that phase: code-commit phase {number}")
+            }
             _ => "code-commit phase trust N, code-commit phase reopen N".to_owned(),
         };
-        return Err(Failure::refused(error, help));
+        return Err(Failure::new(Exit::Usage, error).help(help));
     }
     match args.action {
         Action::Init => init::run(&root, output),

@@ -16,6 +16,9 @@ use crate::args::RollupArgs;
 pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let (environment, output) = (host.environment, host.output);
     let tree = place::work_tree(host.here()?)?;
+    if let Some(elsewhere) = preflight::project_above(&tree) {
+        return Err(elsewhere.into());
+    }
     preflight::own_or_absent(tree.root())
         .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     let redactor = output.strike_out(Keys::find(environment, tree.root()).exposed());
@@ -32,7 +35,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let rollup = rollup::make(sources, &options, &settings)?;
     rollup
         .keep(tree.root(), &options)
-        .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} writable")))?;
+        .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} a folder that you can write, without a folder named codeRollup.txt")))?;
     output.report(&format!("{CODE_ROLLUP}: {}", rollup.size()));
     if args.explain {
         explain(&rollup, output);
@@ -65,8 +68,12 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// Flags add patterns to those of the configuration, and replace its budget.
 fn options(args: &RollupArgs, settings: &Settings) -> Options {
     let mut options = Options::of(settings);
-    options.include.extend(args.include.iter().cloned());
-    options.exclude.extend(args.exclude.iter().cloned());
+    options
+        .include
+        .extend(args.include.iter().map(|pattern| pattern.0.clone()));
+    options
+        .exclude
+        .extend(args.exclude.iter().map(|pattern| pattern.0.clone()));
     options.budget = args.budget.or(options.budget);
     options
 }

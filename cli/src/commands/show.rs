@@ -7,7 +7,7 @@ use code_commit_report::{
     GOOD, Output, STRONG, WARN, figures, phrases, printable, printable_name, steps,
 };
 use code_commit_runs::chronicle::{self, Found};
-use code_commit_runs::{Exit, Failure, Host, changes, order, records};
+use code_commit_runs::{Exit, Failure, Host, Project, changes, order, records};
 use code_commit_timeline::{Run, title};
 use serde_json::json;
 
@@ -41,10 +41,11 @@ pub fn list(args: &RunsArgs, host: Host<'_>) -> Result<Exit, Failure> {
     });
     all.sort_by_key(|(began, ..)| std::cmp::Reverse(*began));
     if all.is_empty() {
-        host.output.note(if is_any {
-            "no run matches"
-        } else {
-            "there is no run yet"
+        let elsewhere = Project::here(host)?.registry().elsewhere();
+        host.output.note(&match elsewhere {
+            _ if is_any => "no run matches".to_owned(),
+            Some(elsewhere) => format!("there is no run here; {elsewhere}"),
+            None => "there is no run yet".to_owned(),
         });
     }
     all.iter()

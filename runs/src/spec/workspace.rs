@@ -23,7 +23,7 @@ use code_commit_settings::spec::{Agent, Config, Options, Permissions};
 use code_commit_settings::{self as settings, Keys, Settings};
 
 use crate::agents;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::host::Host;
 use crate::phase::agents::passed;
 use crate::project::Project;
@@ -347,10 +347,9 @@ impl Workspace<'_> {
         }
         let (agents, named) = (options.agent.len().max(1), models.len());
         if agents > 1 && named > 0 && named != agents {
-            return Err(Failure::refused(
-                anyhow!("--agent names {agents} agents, and --model {named} models"),
-                "name a model for each agent, in the same order, or none",
-            ));
+            let error = anyhow!("--agent names {agents} agents, and --model {named} models");
+            let help = "name a model for each agent, in the same order, or none";
+            return Err(Failure::new(Exit::Usage, error).help(help));
         }
         let worker = |number: usize| {
             let agent = options.agent.get(number).copied();

@@ -159,10 +159,10 @@ pub fn cost(usd: Option<f64>) -> String {
 
 /// `restored 1 file to its state`, `restored 2 files to their state`.
 pub fn restored(count: usize) -> String {
-    if count == 1 {
-        "restored 1 file to its state".to_owned()
-    } else {
-        format!("restored {count} files to their state")
+    match count {
+        0 => "all files are already in their state".to_owned(),
+        1 => "restored 1 file to its state".to_owned(),
+        count => format!("restored {count} files to their state"),
     }
 }
 
