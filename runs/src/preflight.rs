@@ -144,15 +144,16 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
         )
     })?;
     if text.trim().is_empty() {
-        // A roll-up of no files would be empty again.
         let first = if path.ends_with("codeRollup.txt") {
             "git add the project's files, then "
+        } else if path == SYSTEM_PROMPT {
+            "remove it, then "
         } else {
             ""
         };
         return Err(Missing::new(
             format!("{path} is empty"),
-            format!("{first}{hint}, once the empty file is gone"),
+            format!("{first}{hint}"),
         ));
     }
     Ok(text)

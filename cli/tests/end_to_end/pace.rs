@@ -192,7 +192,7 @@ fn another_model_of_the_agent_works_where_one_is_out_of_quota_or_refuses() {
         "--model",
         "a,b,c",
     ]);
-    assert_eq!(unequal.code, Some(3), "{unequal}");
+    assert_eq!(unequal.code, Some(2), "{unequal}");
     assert!(
         unequal
             .err
