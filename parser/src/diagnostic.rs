@@ -14,7 +14,7 @@ pub const MOST_KEPT: usize = 1000;
 /// How many errors a model is shown at once.
 const MOST_FOR_MODEL: usize = 10;
 /// How many characters of a marker are quoted.
-const MOST_QUOTED: usize = 80;
+pub(crate) const MOST_QUOTED: usize = 80;
 
 /// One problem and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,14 +78,14 @@ impl<C: Wording> fmt::Display for Diagnostic<C> {
 
 /// Why a text cannot be used: at least one error, ordered by position.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Errors<C = ErrorCode> {
-    kept: Vec<Diagnostic<C>>,
+pub struct Errors {
+    kept: Vec<Diagnostic>,
     not_kept: usize,
     salvage: Vec<Block>,
 }
 
-impl<C: Wording> Errors<C> {
-    pub(crate) fn new(text: &str, found: Findings<C>, salvage: Vec<Block>) -> Self {
+impl Errors {
+    pub(crate) fn new(text: &str, found: Findings<ErrorCode>, salvage: Vec<Block>) -> Self {
         let not_kept = found.total - found.kept.len();
         Self {
             kept: locate(text, found),
@@ -94,7 +94,7 @@ impl<C: Wording> Errors<C> {
         }
     }
 
-    pub(crate) fn invalid_utf8(code: C, bytes: &[u8], error: std::str::Utf8Error) -> Self {
+    pub(crate) fn invalid_utf8(bytes: &[u8], error: std::str::Utf8Error) -> Self {
         let start = error.valid_up_to();
         let valid = bytes
             .get(..start)
@@ -104,12 +104,12 @@ impl<C: Wording> Errors<C> {
             .error_len()
             .map_or(bytes.len(), |length| start + length);
         let mut findings = Findings::default();
-        findings.push(code, start..end, None);
+        findings.push(ErrorCode::InvalidUtf8, start..end, None);
         Self::new(valid, findings, Vec::new())
     }
 
     /// The errors, ordered by position; at most [`MOST_KEPT`].
-    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic<C>> {
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
     }
 
@@ -145,16 +145,16 @@ impl<C: Wording> Errors<C> {
     }
 }
 
-impl<'e, C: Wording> IntoIterator for &'e Errors<C> {
-    type Item = &'e Diagnostic<C>;
-    type IntoIter = std::slice::Iter<'e, Diagnostic<C>>;
+impl<'e> IntoIterator for &'e Errors {
+    type Item = &'e Diagnostic;
+    type IntoIter = std::slice::Iter<'e, Diagnostic>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-impl<C: Wording> fmt::Display for Errors<C> {
+impl fmt::Display for Errors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.kept.first() {
             first.fmt(f)?;
@@ -166,7 +166,7 @@ impl<C: Wording> fmt::Display for Errors<C> {
     }
 }
 
-impl<C: Wording + fmt::Debug> std::error::Error for Errors<C> {}
+impl std::error::Error for Errors {}
 
 /// Problems as they were found, without lines and columns.
 #[derive(Debug)]
@@ -180,8 +180,6 @@ struct Finding<C> {
     code: C,
     span: Span,
     related: Option<Span>,
-    /// The text that the problem is about, if it is not the text at `span`.
-    subject: Option<String>,
 }
 
 impl<C> Default for Findings<C> {
@@ -201,19 +199,6 @@ impl<C> Findings<C> {
                 code,
                 span,
                 related,
-                subject: None,
-            });
-        }
-    }
-
-    pub(crate) fn push_about(&mut self, code: C, span: Span, subject: &str) {
-        self.total += 1;
-        if self.kept.len() < MOST_KEPT {
-            self.kept.push(Finding {
-                code,
-                span,
-                related: None,
-                subject: Some(quote(subject)),
             });
         }
     }
@@ -238,9 +223,7 @@ pub(crate) fn locate<C: Copy>(text: &str, findings: Findings<C>) -> Vec<Diagnost
                 line: places.of(span.start).0,
                 span,
             }),
-            subject: found
-                .subject
-                .unwrap_or_else(|| quote(slice(text, &found.span))),
+            subject: quote(slice(text, &found.span), MOST_QUOTED),
             span: found.span,
         }
     };
@@ -283,12 +266,12 @@ impl Places {
 }
 
 /// The beginning of `text`, made safe to quote in a message.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str, most: usize) -> String {
     let mut quoted = String::new();
     for (index, c) in text.chars().enumerate() {
         match c {
             '\n' if index > 0 => break,
-            _ if index == MOST_QUOTED => {
+            _ if index == most => {
                 quoted.push('…');
                 break;
             }

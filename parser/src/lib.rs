@@ -50,6 +50,6 @@ pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
 pub fn parse_bytes(bytes: &[u8]) -> Result<Reply<'_>, Errors> {
     match std::str::from_utf8(bytes) {
         Ok(text) => parse(text),
-        Err(error) => Err(Errors::invalid_utf8(ErrorCode::InvalidUtf8, bytes, error)),
+        Err(error) => Err(Errors::invalid_utf8(bytes, error)),
     }
 }

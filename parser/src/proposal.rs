@@ -1,73 +1,59 @@
 //! The strict JSON write proposal of S2 §4.2: one object with `summary` and `writes`, with nothing
 //! before or after it.
 
-mod json;
-mod read;
+use std::collections::HashSet;
+use std::marker::PhantomData;
 
-use std::borrow::Cow;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::error::Category;
 
-use crate::code::{Wording, codes};
-use crate::diagnostic::Errors;
+use crate::code::codes;
+use crate::diagnostic::{MOST_KEPT, MOST_QUOTED, quote};
 use crate::edit::Hunk;
+use crate::scan::count_newlines;
 
 /// The files that a model proposes to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal<'t> {
+pub struct Proposal {
     /// The model's own description of the change.
-    pub summary: Cow<'t, str>,
+    pub summary: String,
     /// At least one file; no path occurs twice.
-    pub writes: Vec<FileWrite<'t>>,
+    pub writes: Vec<FileWrite>,
 }
 
 /// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileWrite<'t> {
+pub struct FileWrite {
     /// The path as the model wrote it: not checked yet.
-    pub path: Cow<'t, str>,
+    pub path: String,
     /// The hash of the content that the model wants to replace, as it wrote it. An invalid hash
     /// counts as the hash of an empty file (S2 §6.4).
-    pub base_sha256: Cow<'t, str>,
+    pub base_sha256: String,
     /// What becomes of it.
-    pub change: Change<'t>,
+    pub change: Change,
 }
 
 /// What becomes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change<'t> {
+pub enum Change {
     /// The whole new content.
-    Content(Cow<'t, str>),
+    Content(String),
     /// Lines that are replaced, in place of the whole content; at least one edit.
-    Edits(Vec<Edit<'t>>),
-}
-
-impl Change<'_> {
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        let (content, edits) = match self {
-            Self::Content(content) => (Some(&**content), [].as_slice()),
-            Self::Edits(edits) => (None, edits.as_slice()),
-        };
-        content.into_iter().chain(
-            edits
-                .iter()
-                .flat_map(|edit| [&*edit.search, &*edit.replace]),
-        )
-    }
-
-    fn bytes(&self) -> usize {
-        self.texts().map(str::len).fold(0, usize::saturating_add)
-    }
+    Edits(Vec<Edit>),
 }
 
 /// A hunk of an edit block, as JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit<'t> {
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
     /// Whole lines to find, exactly once; never empty.
-    pub search: Cow<'t, str>,
+    pub search: String,
     /// The lines that take their place.
-    pub replace: Cow<'t, str>,
+    pub replace: String,
 }
 
-impl Edit<'_> {
+impl Edit {
     /// As [`edit::apply`](crate::edit::apply) takes it.
     pub fn hunk(&self) -> Hunk<'_> {
         Hunk {
@@ -103,24 +89,14 @@ codes! {
         InvalidUtf8 = "invalid-utf8",
         /// The object is wrapped in a Markdown fence.
         MarkdownFence = "markdown-fence",
-        /// Not JSON.
+        /// Not JSON: `NaN`, half a surrogate pair and raw control characters in strings included.
         Syntax = "syntax",
         /// The text ends before the object does.
         CutOff = "cut-off",
         /// Text after the object.
         TrailingData = "trailing-data",
-        /// `NaN` or an infinity, which JSON does not have.
-        NotANumber = "not-a-number",
-        /// A string with a raw control character, an unknown escape or half a surrogate pair.
-        BadString = "bad-string",
-        /// A value of the wrong type.
-        WrongType = "wrong-type",
-        /// A key that is not in the schema.
-        UnknownKey = "unknown-key",
-        /// A required key is missing.
-        MissingKey = "missing-key",
-        /// The same key twice in one object.
-        DuplicateKey = "duplicate-key",
+        /// A key that is unknown, missing or given twice, or a value of the wrong type.
+        Schema = "schema",
         /// A file with both `content` and `edits`.
         ContentAndEdits = "content-and-edits",
         /// A file with neither `content` nor `edits`.
@@ -144,71 +120,289 @@ codes! {
     }
 }
 
-/// Reads a proposal. A syntax error ends reading; all other errors are reported together.
-pub fn parse<'t>(bytes: &'t [u8], limits: &Limits) -> Result<Proposal<'t>, Errors<ProposalCode>> {
-    let text = std::str::from_utf8(bytes)
-        .map_err(|error| Errors::invalid_utf8(ProposalCode::InvalidUtf8, bytes, error))?;
-    read::whole(text, limits)
-}
-
-impl Wording for ProposalCode {
-    fn message(self, subject: &str) -> String {
+impl ProposalCode {
+    /// What to write instead: a lower-case imperative, for the model.
+    fn advice(self) -> &'static str {
         match self {
-            Self::InvalidUtf8 => "the proposal is not valid UTF-8".to_owned(),
-            Self::MarkdownFence => "the proposal is wrapped in a Markdown fence".to_owned(),
-            Self::Syntax => format!("`{subject}` is not JSON here"),
-            Self::CutOff => "the proposal ends too early".to_owned(),
-            Self::TrailingData => "there is text after the proposal".to_owned(),
-            Self::NotANumber => format!("`{subject}` is not a JSON value"),
-            Self::BadString => format!("`{subject}` is not allowed in a string"),
-            Self::WrongType => format!("the value of `{subject}` has the wrong type"),
-            Self::UnknownKey => format!("{subject} is not a key of a proposal"),
-            Self::MissingKey => format!("`{subject}` is missing"),
-            Self::DuplicateKey => format!("{subject} appears twice in one object"),
-            Self::ContentAndEdits => format!("`{subject}` has both `content` and `edits`"),
-            Self::NoContent => format!("`{subject}` has no `content`"),
-            Self::EmptyEdits => format!("the `edits` of `{subject}` are empty"),
-            Self::EmptySearch => format!("an edit of `{subject}` has no lines to search for"),
-            Self::EmptyWrites => "`writes` is empty".to_owned(),
-            Self::EmptyPath => "a file has no path".to_owned(),
-            Self::DuplicatePath => format!("`{subject}` is written twice"),
-            Self::BinaryContent => format!("the content of `{subject}` contains a NUL character"),
-            Self::FileTooLarge => format!("the content of `{subject}` is too large"),
-            Self::ProposalTooLarge => "the contents are too large together".to_owned(),
-        }
-    }
-
-    fn advice(self, subject: &str) -> String {
-        let advice = match self {
-            Self::WrongType | Self::MissingKey
-                if ["edits", "search", "replace"].contains(&subject) =>
-            {
-                "`edits` is a list of objects, each with `search` and `replace`, which are strings"
-            }
             Self::InvalidUtf8 => "write plain UTF-8 text",
             Self::MarkdownFence => "begin with `{` and end with `}`, without lines of backquotes",
-            Self::Syntax | Self::NotANumber => "write one JSON object and nothing else",
+            Self::Syntax => {
+                "write one JSON object and nothing else; in strings, escape control characters, as in `\\n`, and write \
+                 surrogates in pairs"
+            }
             Self::CutOff => "write the whole object, or fewer files",
             Self::TrailingData => "end with the `}` of the object",
-            Self::BadString => {
-                "escape control characters, as in `\\n`, and write surrogates in pairs"
+            Self::Schema | Self::NoContent => {
+                "give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`"
             }
-            Self::WrongType => "`writes` is a list of objects, every other value is a string",
             Self::ContentAndEdits => "give the whole new content, or edits, but not both",
             Self::EmptyEdits => "give at least one edit, or the whole new content",
             Self::EmptySearch => {
                 "repeat the lines that the new ones go next to, or give the whole new content"
-            }
-            Self::UnknownKey | Self::MissingKey | Self::DuplicateKey | Self::NoContent => {
-                "give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`"
             }
             Self::EmptyWrites => "propose at least one file",
             Self::EmptyPath => "give the path relative to the root of the repository",
             Self::DuplicatePath => "give each file once, with its final content",
             Self::BinaryContent => "propose files of text only",
             Self::FileTooLarge | Self::ProposalTooLarge => "propose less at once",
+        }
+    }
+}
+
+/// One reason why a proposal cannot be used, and where. Displayed as `writes[2].content: …`, with
+/// what to write instead, in one line for the model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}{what}; {}", code.advice())]
+pub struct Fault {
+    /// What is wrong.
+    pub code: ProposalCode,
+    /// The line, counted from 1, on which reading stopped; `None` if the whole text could be read.
+    pub line: Option<usize>,
+    /// The path of the value and a colon, or nothing.
+    at: String,
+    what: String,
+}
+
+/// How many characters of a path in the JSON, and of serde's message, are kept: both quote the
+/// reply, in which a key may have any length.
+const MOST_TOLD: usize = 200;
+
+impl Fault {
+    fn new(code: ProposalCode, path: &str, what: &str) -> Self {
+        // serde's sign for the root, and for a key that could not be read.
+        let at = match path.trim_end_matches(['.', '?']) {
+            "" => String::new(),
+            path => quote(path, MOST_TOLD) + ": ",
         };
-        advice.to_owned()
+        Self {
+            code,
+            line: None,
+            at,
+            what: quote(&what.replace('\n', "\\n"), MOST_TOLD),
+        }
+    }
+
+    fn of_json(code: ProposalCode, path: &str, error: &serde_json::Error) -> Self {
+        Self {
+            line: Some(error.line().max(1)),
+            ..Self::new(code, path, &error.to_string())
+        }
+    }
+}
+
+/// Reads a proposal. Reading stops at the first fault of syntax or schema; what is wrong with the
+/// files of a readable proposal is reported together, at most [`MOST_KEPT`] faults and never none.
+pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Proposal, Vec<Fault>> {
+    let schema = read(bytes).map_err(|fault| vec![fault])?;
+    let faults = schema.faults(limits);
+    if faults.is_empty() {
+        Ok(Proposal {
+            summary: schema.summary,
+            writes: schema
+                .writes
+                .into_iter()
+                .map(|Object(write)| write.into())
+                .collect(),
+        })
+    } else {
+        Err(faults)
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Schema, Fault> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+        Fault {
+            line: Some(count_newlines(valid) + 1),
+            ..Fault::new(
+                ProposalCode::InvalidUtf8,
+                "",
+                "the proposal is not valid UTF-8",
+            )
+        }
+    })?;
+    if text.trim_start().starts_with("```") {
+        let what = "the proposal is wrapped in a Markdown fence";
+        return Err(Fault::new(ProposalCode::MarkdownFence, "", what));
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    let Object(schema) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let code = match error.inner().classify() {
+            Category::Eof => ProposalCode::CutOff,
+            Category::Data => ProposalCode::Schema,
+            Category::Syntax | Category::Io => ProposalCode::Syntax,
+        };
+        Fault::of_json(code, &error.path().to_string(), error.inner())
+    })?;
+    json.end()
+        .map_err(|error| Fault::of_json(ProposalCode::TrailingData, "", &error))?;
+    Ok(schema)
+}
+
+/// A proposal as it stands in the JSON. The derived code refuses keys that are unknown, missing or
+/// given twice, and does not descend into what it refuses.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Schema {
+    summary: String,
+    writes: Vec<Object<Write>>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Write {
+    path: String,
+    base_sha256: String,
+    #[serde(default, deserialize_with = "given")]
+    content: Option<String>,
+    #[serde(default, deserialize_with = "given")]
+    edits: Option<Vec<Object<Edit>>>,
+}
+
+/// `null` is a value of the wrong type; only a missing key means none.
+fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(value: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
+}
+
+/// A value that is an object in the JSON: serde alone would also take a list of its fields.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_map(Members(PhantomData))
+    }
+}
+
+struct Members<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+impl Schema {
+    /// What S2 §4.2 forbids although it has the right form.
+    fn faults(&self, limits: &Limits) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.writes.is_empty() {
+            let what = "there is no file";
+            faults.push(Fault::new(ProposalCode::EmptyWrites, "writes", what));
+        }
+        let mut paths = HashSet::new();
+        for (index, Object(write)) in self.writes.iter().enumerate() {
+            let is_new = paths.insert(&write.path);
+            faults.extend(write.faults(index, is_new, limits));
+            if faults.len() >= MOST_KEPT {
+                break;
+            }
+        }
+        let bytes: usize = self.writes.iter().map(|Object(write)| write.bytes()).sum();
+        if bytes > limits.total_bytes {
+            let what = "the contents are too large together";
+            faults.push(Fault::new(ProposalCode::ProposalTooLarge, "writes", what));
+        }
+        faults.truncate(MOST_KEPT);
+        faults
+    }
+}
+
+impl Write {
+    fn faults(&self, index: usize, is_new: bool, limits: &Limits) -> impl Iterator<Item = Fault> {
+        use ProposalCode as Code;
+        let searches = || self.edits.iter().flatten().map(|Object(edit)| &edit.search);
+        let (has_content, has_edits) = (self.content.is_some(), self.edits.is_some());
+        let (is_vague, is_binary) = (
+            searches().any(String::is_empty),
+            self.texts().any(|text| text.contains('\0')),
+        );
+        let key = if has_edits { ".edits" } else { ".content" };
+        let checks = [
+            (
+                self.path.is_empty(),
+                Code::EmptyPath,
+                ".path",
+                "is not a path",
+            ),
+            (!is_new, Code::DuplicatePath, ".path", "is written twice"),
+            (
+                has_content && has_edits,
+                Code::ContentAndEdits,
+                "",
+                "has both `content` and `edits`",
+            ),
+            (
+                !has_content && !has_edits,
+                Code::NoContent,
+                "",
+                "has no `content`",
+            ),
+            (
+                has_edits && searches().next().is_none(),
+                Code::EmptyEdits,
+                key,
+                "has no edits",
+            ),
+            (
+                is_vague,
+                Code::EmptySearch,
+                key,
+                "has an edit with no lines to search for",
+            ),
+            (
+                is_binary,
+                Code::BinaryContent,
+                key,
+                "has a NUL character in its content",
+            ),
+            (
+                self.bytes() > limits.file_bytes,
+                Code::FileTooLarge,
+                key,
+                "is too large",
+            ),
+        ];
+        let path = quote(&self.path, MOST_QUOTED);
+        let found = checks.into_iter().filter(|(is_fault, ..)| *is_fault);
+        found.map(move |(_, code, key, what)| {
+            Fault::new(
+                code,
+                &format!("writes[{index}]{key}"),
+                &format!("`{path}` {what}"),
+            )
+        })
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let edits = self.edits.iter().flatten();
+        let edits = edits.flat_map(|Object(edit)| [&edit.search, &edit.replace]);
+        self.content.iter().chain(edits)
+    }
+
+    fn bytes(&self) -> usize {
+        self.texts().map(String::len).sum()
+    }
+}
+
+impl From<Write> for FileWrite {
+    /// Of `content` and `edits`, exactly one is given: the others are faults.
+    fn from(write: Write) -> Self {
+        let edits = write.edits.into_iter().flatten();
+        let change = match write.content {
+            Some(content) => Change::Content(content),
+            None => Change::Edits(edits.map(|Object(edit)| edit).collect()),
+        };
+        Self {
+            path: write.path,
+            base_sha256: write.base_sha256,
+            change,
+        }
     }
 }
 

@@ -108,19 +108,19 @@ pub struct FileEdit {
     pub replace: String,
 }
 
-impl From<&proposal::FileWrite<'_>> for FileWrite {
-    fn from(write: &proposal::FileWrite<'_>) -> Self {
-        let edit = |edit: &proposal::Edit<'_>| FileEdit {
-            search: edit.search.to_string(),
-            replace: edit.replace.to_string(),
+impl From<proposal::FileWrite> for FileWrite {
+    fn from(write: proposal::FileWrite) -> Self {
+        let edit = |edit: proposal::Edit| FileEdit {
+            search: edit.search,
+            replace: edit.replace,
         };
-        let (content, edits) = match &write.change {
-            Change::Content(content) => (Some(content.to_string()), None),
-            Change::Edits(edits) => (None, Some(edits.iter().map(edit).collect())),
+        let (content, edits) = match write.change {
+            Change::Content(content) => (Some(content), None),
+            Change::Edits(edits) => (None, Some(edits.into_iter().map(edit).collect())),
         };
         Self {
-            path: write.path.to_string(),
-            base_sha256: write.base_sha256.to_string(),
+            path: write.path,
+            base_sha256: write.base_sha256,
             content,
             edits,
         }

@@ -1,15 +1,14 @@
-//! S2's strict JSON write proposal, each error with its place. `PROPTEST_CASES` (default 64) sets how many texts
+//! S2's strict JSON write proposal, each fault with its path. `PROPTEST_CASES` (default 64) sets how many texts
 //! are tried.
 #![expect(
     clippy::indexing_slicing,
-    clippy::string_slice,
     clippy::unwrap_used,
     reason = "a test that panics has failed"
 )]
 
 use std::collections::HashSet;
 
-use code_commit_parser::proposal::{Change, Limits, Proposal, parse};
+use code_commit_parser::proposal::{Change, Edit, Fault, FileWrite, Limits, Proposal, parse};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -27,46 +26,31 @@ fn proposal(writes: &str) -> String {
     format!("{{\"summary\":\"s\",\n\"writes\":[{writes}]}}")
 }
 
-/// The proposal, or each error with the text at its place.
+/// The proposal, or each fault with its code and line.
 fn check(text: &str) -> String {
-    let show = |proposal: Proposal<'_>| {
-        let write = |write: &code_commit_parser::proposal::FileWrite<'_>| match &write.change {
+    let show = |proposal: Proposal| {
+        let write = |write: &FileWrite| match &write.change {
             Change::Content(content) => format!("\n{} {content:?}", write.path),
             Change::Edits(edits) => {
-                let edit = |edit: &code_commit_parser::proposal::Edit<'_>| {
-                    format!(" {:?}->{:?}", edit.search, edit.replace)
-                };
-                format!(
-                    "\n{}{}",
-                    write.path,
-                    edits.iter().map(edit).collect::<String>()
-                )
+                let edit = |edit: &Edit| format!(" {:?}->{:?}", edit.search, edit.replace);
+                let edits: String = edits.iter().map(edit).collect();
+                format!("\n{}{edits}", write.path)
             }
         };
-        format!(
-            "{:?}{}",
-            proposal.summary,
-            proposal.writes.iter().map(write).collect::<String>()
-        )
+        let writes: String = proposal.writes.iter().map(write).collect();
+        format!("{:?}{writes}", proposal.summary)
     };
-    let tell = |errors: code_commit_parser::Errors<_>| {
-        let place = |span: &code_commit_parser::Span| {
-            text[span.clone()].chars().take(20).collect::<String>()
-        };
-        let tell =
-            |e: &code_commit_parser::Diagnostic<code_commit_parser::proposal::ProposalCode>| {
-                format!(
-                    "{} {}:{} {:?}\n  {}",
-                    e.code,
-                    e.line,
-                    e.column,
-                    place(&e.span),
-                    e.for_model()
-                )
-            };
-        errors.iter().map(tell).collect::<Vec<_>>().join("\n")
+    let tell = |faults: Vec<Fault>| {
+        let tell = |fault: &Fault| format!("{} {:?} {fault}", fault.code, fault.line);
+        faults.iter().map(tell).collect::<Vec<_>>().join("\n")
     };
     parse(text.as_bytes(), &SMALL).map_or_else(tell, show)
+}
+
+/// The result of each text, a blank line between them.
+fn check_all<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let shown: Vec<String> = texts.into_iter().map(check).collect();
+    shown.join("\n\n")
 }
 
 #[test]
@@ -99,23 +83,16 @@ fn a_file_has_edits_in_place_of_its_content() {
 
 #[test]
 fn a_file_has_either_content_or_edits() {
-    let both = write("a", "x").replace(
-        "\"content\"",
-        "\"edits\":[{\"search\":\"a\",\"replace\":\"\"}],\"content\"",
-    );
-    insta::assert_snapshot!(check(&proposal(&both)), @r#"
-    content-and-edits 2:11 "{\"path\":\"a\",\"base_sh"
-      line 2: `a` has both `content` and `edits`; give the whole new content, or edits, but not both
-    "#);
+    let both = edited("a", r#"[{"search":"a","replace":""}],"content":"x""#);
     let neither = write("a", "x").replace(",\"content\":\"x\"", "");
-    insta::assert_snapshot!(check(&proposal(&neither)), @r#"
-    no-content 2:11 "{\"path\":\"a\",\"base_sh"
-      line 2: `a` has no `content`; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
     let unusable = write("a", "x").replace("\"x\"", "null");
-    insta::assert_snapshot!(check(&proposal(&unusable)), @r#"
-    wrong-type 2:114 "null"
-      line 2: the value of `content` has the wrong type; `writes` is a list of objects, every other value is a string
+    let writes = [both, neither, unusable].map(|write| proposal(&write));
+    insta::assert_snapshot!(check_all(writes.iter().map(String::as_str)), @r#"
+    content-and-edits None writes[0]: `a` has both `content` and `edits`; give the whole new content, or edits, but not both
+
+    no-content None writes[0]: `a` has no `content`; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].content: invalid type: null, expected a string at line 2 column 117; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
 }
 
@@ -131,265 +108,201 @@ fn edits_that_say_nothing_or_too_much_are_errors() {
         ),
     ];
     insta::assert_snapshot!(check(&proposal(&edits.join(",\n"))), @r#"
-    empty-edits 2:112 "[]"
-      line 2: the `edits` of `a` are empty; give at least one edit, or the whole new content
-    empty-search 3:102 "[{\"search\":\"\",\"repla"
-      line 3: an edit of `b` has no lines to search for; repeat the lines that the new ones go next to, or give the whole new content
-    binary-content 4:102 "[{\"search\":\"x\",\"repl"
-      line 4: the content of `c` contains a NUL character; propose files of text only
-    file-too-large 5:102 "[{\"search\":\"yyyyyyyy"
-      line 5: the content of `d` is too large; propose less at once
+    empty-edits None writes[0].edits: `a` has no edits; give at least one edit, or the whole new content
+    empty-search None writes[1].edits: `b` has an edit with no lines to search for; repeat the lines that the new ones go next to, or give the whole new content
+    binary-content None writes[2].edits: `c` has a NUL character in its content; propose files of text only
+    file-too-large None writes[3].edits: `d` is too large; propose less at once
     "#);
 }
 
 #[test]
 fn edits_have_their_own_schema() {
-    for (edits, errors) in [
-        (r#"[{"search":"a"}]"#, "missing-key"),
-        (
-            r#"[{"search":"a","replace":"b","all":true}]"#,
-            "unknown-key",
-        ),
-        (
-            r#"[{"search":"a","search":"a","replace":"b"}]"#,
-            "duplicate-key",
-        ),
-        (r#"[{"search":1,"replace":"b"}]"#, "wrong-type"),
-        (r#"["a"]"#, "wrong-type"),
-        (r#"{"search":"a","replace":"b"}"#, "wrong-type"),
-        (r#""a""#, "wrong-type"),
-        (r#"[{"search":"a","replace":"b"},]"#, "syntax"),
-        (
-            r#"[{"search":"a","replace":"b"} {"search":"a","replace":"b"}]"#,
-            "syntax",
-        ),
-        (r"[,]", "syntax"),
-    ] {
-        let text = proposal(&edited("a", edits));
-        let found = parse(text.as_bytes(), &SMALL).unwrap_err();
-        assert_eq!(
-            found
-                .iter()
-                .map(|error| error.code.as_str())
-                .collect::<Vec<_>>(),
-            [errors],
-            "{edits}"
-        );
-    }
-    insta::assert_snapshot!(check(&proposal(&edited("a", r#"[{"search":null}]"#))), @r#"
-    missing-key 2:113 "{\"search\":null}"
-      line 2: `replace` is missing; `edits` is a list of objects, each with `search` and `replace`, which are strings
-    wrong-type 2:123 "null"
-      line 2: the value of `search` has the wrong type; `edits` is a list of objects, each with `search` and `replace`, which are strings
+    let edits = [
+        r#"[{"search":"a"}]"#,
+        r#"[{"search":"a","replace":"b","all":true}]"#,
+        r#"[{"search":"a","search":"a","replace":"b"}]"#,
+        r#"[{"search":1,"replace":"b"}]"#,
+        r#"["a"]"#,
+        r#"[["a","b"]]"#,
+        r#"{"search":"a","replace":"b"}"#,
+        r#"[{"search":"a","replace":"b"},]"#,
+    ];
+    let texts = edits.map(|edits| proposal(&edited("a", edits)));
+    insta::assert_snapshot!(check_all(texts.iter().map(String::as_str)), @r#"
+    schema Some(2) writes[0].edits[0]: missing field `replace` at line 2 column 126; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits[0].all: unknown field `all`, expected `search` or `replace` at line 2 column 145; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits[0]: duplicate field `search` at line 2 column 134; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits[0].search: invalid type: integer `1`, expected a string at line 2 column 123; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits[0]: invalid type: string "a", expected an object at line 2 column 115; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits[0]: invalid type: sequence, expected an object at line 2 column 112; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].edits: invalid type: map, expected a sequence at line 2 column 111; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    syntax Some(2) writes[0].edits: trailing comma at line 2 column 142; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
     "#);
 }
 
 #[test]
-fn unknown_keys_are_errors() {
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"why\":1,\"summary\"")), @r#"
-    unknown-key 1:2 "\"why\""
-      line 1: "why" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"path\"", "\"mode\":\"x\",\"path\"")), @r#"
-    unknown-key 2:12 "\"mode\""
-      line 2: "mode" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"plan\":[1],\"summary\"")), @r#"
-    unknown-key 1:2 "\"plan\""
-      line 1: "plan" is not a key of a proposal; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+fn keys_are_neither_unknown_nor_missing_nor_given_twice() {
+    let good = proposal(&write("a", ""));
+    let texts = [
+        good.replace("\"summary\"", "\"why\":[1],\"summary\""),
+        good.replace("\"path\"", "\"mode\":\"x\",\"path\""),
+        "{}".to_owned(),
+        proposal("{\"path\":\"a\"}"),
+        good.replace("\"summary\"", "\"summary\":\"t\",\"summary\""),
+        good.replace("\"content\"", "\"p\\u0061th\":\"t\",\"content\""),
+    ];
+    insta::assert_snapshot!(check_all(texts.iter().map(String::as_str)), @r#"
+    schema Some(1) why: unknown field `why`, expected `summary` or `writes` at line 1 column 6; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].mode: unknown field `mode`, expected one of `path`, `base_sha256`, `content`, `edits` at line 2 column 17; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(1) missing field `summary` at line 1 column 2; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0]: missing field `base_sha256` at line 2 column 22; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(1) duplicate field `summary` at line 1 column 24; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0]: duplicate field `path` at line 2 column 114; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
 }
 
 #[test]
-fn missing_keys_are_errors() {
-    insta::assert_snapshot!(check("{}"), @r#"
-    missing-key 1:1 "{}"
-      line 1: `summary` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    missing-key 1:1 "{}"
-      line 1: `writes` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-    insta::assert_snapshot!(check(&proposal("{\"path\":\"a\"}, {}")), @r#"
-    missing-key 2:11 "{\"path\":\"a\"}"
-      line 2: `base_sha256` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    no-content 2:11 "{\"path\":\"a\"}"
-      line 2: `a` has no `content`; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    missing-key 2:25 "{}"
-      line 2: `path` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    missing-key 2:25 "{}"
-      line 2: `base_sha256` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    missing-key 2:25 "{}"
-      line 2: `content` is missing; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-}
+fn wrong_types_are_errors_and_no_list_is_taken_for_an_object() {
+    let texts = [
+        "[\"s\",[]]".to_owned(),
+        "null".to_owned(),
+        "{\"summary\":1.5e3}".to_owned(),
+        "{\"writes\":{}}".to_owned(),
+        proposal("\"a\""),
+        proposal(&format!("[\"a\",\"{EMPTY}\",\"x\"]")),
+        proposal("{\"path\":[\"a\"]}"),
+        proposal(&write("a", "")).replace(&format!("\"{EMPTY}\""), "null"),
+    ];
+    insta::assert_snapshot!(check_all(texts.iter().map(String::as_str)), @r#"
+    schema Some(1) invalid type: sequence, expected an object at line 1 column 0; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn duplicate_keys_are_errors() {
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"summary\"", "\"summary\":\"t\",\"summary\"")), @r#"
-    duplicate-key 1:16 "\"summary\""
-      line 1: "summary" appears twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace("\"content\"", "\"p\\u0061th\":\"t\",\"content\"")), @r#"
-    duplicate-key 2:104 "\"p\\u0061th\""
-      line 2: "p\u0061th" appears twice in one object; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
-    "#);
-}
+    schema Some(1) invalid type: null, expected an object at line 1 column 4; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn wrong_types_are_errors() {
-    insta::assert_snapshot!(check("[]"), @r#"
-    wrong-type 1:1 "["
-      line 1: the value of `proposal` has the wrong type; `writes` is a list of objects, every other value is a string
-    "#);
-    insta::assert_snapshot!(check("null"), @r#"
-    wrong-type 1:1 "null"
-      line 1: the value of `proposal` has the wrong type; `writes` is a list of objects, every other value is a string
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":1.5e3,\"writes\":{}}"), @r#"
-    wrong-type 1:12 "1.5e3"
-      line 1: the value of `summary` has the wrong type; `writes` is a list of objects, every other value is a string
-    wrong-type 1:27 "{"
-      line 1: the value of `writes` has the wrong type; `writes` is a list of objects, every other value is a string
-    "#);
-    insta::assert_snapshot!(check(&proposal("\"a\"")), @r#"
-    wrong-type 2:11 "\"a\""
-      line 2: the value of `writes` has the wrong type; `writes` is a list of objects, every other value is a string
-    "#);
-    insta::assert_snapshot!(check(&proposal("{\"path\":[\"a\"]}")), @r#"
-    wrong-type 2:19 "["
-      line 2: the value of `path` has the wrong type; `writes` is a list of objects, every other value is a string
-    "#);
-    insta::assert_snapshot!(check(&proposal(&write("a", "")).replace(&format!("\"{EMPTY}\""), "null")), @r#"
-    wrong-type 2:37 "null"
-      line 2: the value of `base_sha256` has the wrong type; `writes` is a list of objects, every other value is a string
+    schema Some(1) summary: invalid type: floating point `1500.0`, expected a string at line 1 column 16; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(1) writes: invalid type: map, expected a sequence at line 1 column 10; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0]: invalid type: string "a", expected an object at line 2 column 13; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0]: invalid type: sequence, expected an object at line 2 column 10; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].path: invalid type: sequence, expected a string at line 2 column 18; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
+
+    schema Some(2) writes[0].base_sha256: invalid type: null, expected a string at line 2 column 40; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
 }
 
 #[test]
 fn what_is_not_json_is_an_error() {
-    insta::assert_snapshot!(check(&proposal("").replace("\"s\"", "s")), @r#"
-    syntax 1:12 "s"
-      line 1: `s` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{'summary':''}"), @r#"
-    syntax 1:2 "'"
-      line 1: `'` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"s\",}"), @r#"
-    syntax 1:16 "}"
-      line 1: `}` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{\"summary\" \"s\"}"), @r#"
-    syntax 1:12 "\"s\""
-      line 1: `"s"` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"s\" \"writes\":[]}"), @r#"
-    syntax 1:16 "\"writes\""
-      line 1: `"writes"` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check(&proposal(&(write("a", "") + ","))), @r#"
-    syntax 2:118 "]"
-      line 2: `]` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("// {}"), @r#"
-    syntax 1:1 "/"
-      line 1: `/` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":007}"), @r#"
-    syntax 1:12 "007"
-      line 1: `007` is not JSON here; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("\u{feff}{}"), @r#"
-    syntax 1:1 "\u{feff}"
-      line 1: `﻿` is not JSON here; write one JSON object and nothing else
+    let texts = [
+        "{'summary':''}",
+        "{\"summary\":\"s\",}",
+        "{\"summary\" \"s\"}",
+        "// {}",
+        "{\"summary\":007}",
+        "\u{feff}{}",
+        "{\"summary\":NaN}",
+        "{\"summary\":-Infinity}",
+        "{\"summary\":\"a\nb\"}",
+        "{\"summary\":\"\\x\"}",
+        "{\"summary\":\"\\ud800x\"}",
+        "{\"summary\":\"\\udc00\"}",
+        "{\"summary\":\"\\u+123\"}",
+    ];
+    insta::assert_snapshot!(check_all(texts), @r#"
+    syntax Some(1) key must be a string at line 1 column 2; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) trailing comma at line 1 column 16; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) expected `:` at line 1 column 12; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) expected value at line 1 column 1; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: invalid number at line 1 column 13; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) expected value at line 1 column 1; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: expected value at line 1 column 12; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: invalid number at line 1 column 13; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(2) summary: control character (\u0000-\u001F) found while parsing a string at line 2 column 0; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: invalid escape at line 1 column 14; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: unexpected end of hex escape at line 1 column 19; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: lone leading surrogate in hex escape at line 1 column 18; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
+
+    syntax Some(1) summary: invalid escape at line 1 column 18; write one JSON object and nothing else; in strings, escape control characters, as in `\n`, and write surrogates in pairs
     "#);
 }
 
 #[test]
-fn a_cut_off_proposal_is_an_error() {
-    insta::assert_snapshot!(check(""), @r#"
-    cut-off 1:1 ""
-      line 1: the proposal ends too early; write the whole object, or fewer files
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"s"), @r#"
-    cut-off 1:12 "\"s"
-      line 1: the proposal ends too early; write the whole object, or fewer files
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"s\\"), @r#"
-    cut-off 1:14 "\\"
-      line 1: the proposal ends too early; write the whole object, or fewer files
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"s\",\"writes\":["), @r#"
-    cut-off 1:26 ""
-      line 1: the proposal ends too early; write the whole object, or fewer files
+fn a_proposal_has_nothing_before_it_or_after_it_and_is_whole() {
+    let whole = proposal(&write("a", ""));
+    let texts = [
+        format!("\n```json\n{whole}\n```"),
+        whole.clone() + "\n{}",
+        whole + " Done.",
+        String::new(),
+        "{\"summary\":\"s\\".to_owned(),
+        "{\"summary\":\"s\",\"writes\":[".to_owned(),
+    ];
+    insta::assert_snapshot!(check_all(texts.iter().map(String::as_str)), @r#"
+    markdown-fence None the proposal is wrapped in a Markdown fence; begin with `{` and end with `}`, without lines of backquotes
+
+    trailing-data Some(3) trailing characters at line 3 column 1; end with the `}` of the object
+
+    trailing-data Some(2) trailing characters at line 2 column 120; end with the `}` of the object
+
+    cut-off Some(1) EOF while parsing a value at line 1 column 0; write the whole object, or fewer files
+
+    cut-off Some(1) summary: EOF while parsing a string at line 1 column 14; write the whole object, or fewer files
+
+    cut-off Some(1) writes: EOF while parsing a list at line 1 column 25; write the whole object, or fewer files
     "#);
 }
 
 #[test]
-fn trailing_data_is_an_error() {
-    insta::assert_snapshot!(check(&(proposal(&write("a", "")) + "\n{}")), @r#"
-    trailing-data 3:1 "{}"
-      line 3: there is text after the proposal; end with the `}` of the object
-    "#);
-    insta::assert_snapshot!(check(&(proposal(&write("a", "")) + " Done.")), @r#"
-    trailing-data 2:120 "Done."
-      line 2: there is text after the proposal; end with the `}` of the object
-    "#);
-}
+fn a_hostile_proposal_gets_a_short_error_without_recursion() {
+    let long = "é\\n".repeat(100_000);
+    let deep = "[".repeat(1_000_000);
+    let texts = [
+        deep.clone(),
+        "{\"summary\":".repeat(1_000_000),
+        format!("{{\"why\":{deep}"),
+        format!("{{\"{long}\":1}}"),
+        format!("{{\"writes\":\"{long}\"}}"),
+    ];
+    insta::assert_snapshot!(check_all(texts.iter().map(String::as_str)), @r#"
+    schema Some(1) invalid type: sequence, expected an object at line 1 column 0; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn nan_and_infinities_are_errors() {
-    insta::assert_snapshot!(check("{\"summary\":NaN}"), @r#"
-    not-a-number 1:12 "NaN"
-      line 1: `NaN` is not a JSON value; write one JSON object and nothing else
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":-Infinity}"), @r#"
-    not-a-number 1:12 "-Infinity"
-      line 1: `-Infinity` is not a JSON value; write one JSON object and nothing else
-    "#);
-}
+    schema Some(1) summary: invalid type: map, expected a string at line 1 column 11; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn a_bad_string_is_an_error() {
-    insta::assert_snapshot!(check("{\"summary\":\"a\nb\"}"), @r#"
-    bad-string 1:14 "\n"
-      line 1: `\n` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"\u{1f}\"}"), @r#"
-    bad-string 1:13 "\u{1f}"
-      line 1: `\u{1f}` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"\\x\"}"), @r#"
-    bad-string 1:13 "\\x"
-      line 1: `\x` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"\\ud800x\"}"), @r#"
-    bad-string 1:13 "\\ud800"
-      line 1: `\ud800` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"\\udc00\"}"), @r#"
-    bad-string 1:13 "\\udc00"
-      line 1: `\udc00` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-    insta::assert_snapshot!(check("{\"summary\":\"\\u+123\"}"), @r#"
-    bad-string 1:13 "\\u"
-      line 1: `\u` is not allowed in a string; escape control characters, as in `\n`, and write surrogates in pairs
-    "#);
-}
+    schema Some(1) why: unknown field `why`, expected `summary` or `writes` at line 1 column 6; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn a_markdown_fence_has_its_own_error() {
-    insta::assert_snapshot!(check(&format!("\n```json\n{}\n```", proposal(&write("a", "")))), @r#"
-    markdown-fence 2:1 "```"
-      line 2: the proposal is wrapped in a Markdown fence; begin with `{` and end with `}`, without lines of backquotes
-    "#);
-}
+    schema Some(1) é: unknown field `é\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\…; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
 
-#[test]
-fn empty_writes_are_an_error() {
-    insta::assert_snapshot!(check(&proposal("")), @r#"
-    empty-writes 2:10 "[]"
-      line 2: `writes` is empty; propose at least one file
+    schema Some(1) writes: invalid type: string "é\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né\né…; give `summary` and `writes` once, and for each file `path`, `base_sha256` and `content`
     "#);
+    let many = vec![r#"{"path":"a","base_sha256":""}"#; 2_000].join(",");
+    assert_eq!(
+        parse(proposal(&many).as_bytes(), &SMALL).unwrap_err().len(),
+        code_commit_parser::MOST_KEPT
+    );
 }
 
 #[test]
@@ -398,27 +311,16 @@ fn all_faults_of_the_files_are_told_at_once() {
         write("", ""),
         write("a", "x"),
         write("a", &"y".repeat(21)),
-        write("b", &"z".repeat(20)),
+        write("b", &("z".repeat(14) + "\\u0000")),
     ];
-    let text = proposal(&writes.join(",\n"));
-    insta::assert_snapshot!(check(&text), @r#"
-    proposal-too-large 1:1 ""
-      line 1: the contents are too large together; propose less at once
-    empty-path 2:19 "\"\""
-      line 2: a file has no path; give the path relative to the root of the repository
-    duplicate-path 4:9 "\"a\""
-      line 4: `a` is written twice; give each file once, with its final content
-    file-too-large 4:104 "\"yyyyyyyyyyyyyyyyyyy"
-      line 4: the content of `a` is too large; propose less at once
+    insta::assert_snapshot!(check(&proposal(&writes.join(",\n"))), @r#"
+    empty-path None writes[0].path: `` is not a path; give the path relative to the root of the repository
+    duplicate-path None writes[2].path: `a` is written twice; give each file once, with its final content
+    file-too-large None writes[2].content: `a` is too large; propose less at once
+    binary-content None writes[3].content: `b` has a NUL character in its content; propose files of text only
+    proposal-too-large None writes: the contents are too large together; propose less at once
     "#);
-}
-
-#[test]
-fn a_content_that_is_no_text_is_an_error() {
-    insta::assert_snapshot!(check(&proposal(&write("a", "x\\u0000y"))), @r#"
-    binary-content 2:114 "\"x\\u0000y\""
-      line 2: the content of `a` contains a NUL character; propose files of text only
-    "#);
+    insta::assert_snapshot!(check(&proposal("")), @"empty-writes None writes: there is no file; propose at least one file");
     assert!(parse(proposal(&write("a", "\\u001b\\u0007")).as_bytes(), &SMALL).is_ok());
 }
 
@@ -434,9 +336,10 @@ fn the_limits_are_reached_but_not_passed() {
 }
 
 #[test]
-fn a_proposal_that_is_not_utf8_is_refused_with_its_place() {
-    let errors = parse(b"{\n\"summary\":\"\xff\"}", &SMALL).unwrap_err();
-    insta::assert_snapshot!(errors.for_model(), @"line 2: the proposal is not valid UTF-8; write plain UTF-8 text");
+fn a_proposal_that_is_not_utf8_is_refused_with_its_line() {
+    let faults = parse(b"{\n\"summary\":\"\xff\"}", &SMALL).unwrap_err();
+    assert_eq!(faults[0].line, Some(2));
+    insta::assert_snapshot!(faults[0], @r#"the proposal is not valid UTF-8; write plain UTF-8 text"#);
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Rules {
         let limits = Limits::default();
         let proposal = match proposal::parse(answer.text.as_bytes(), &limits) {
             Ok(proposal) => proposal,
-            Err(errors) => return Ok(refused(WhyRefused::Unusable, malformed(&errors))),
+            Err(faults) => return Ok(refused(WhyRefused::Unusable, malformed(&faults))),
         };
         let touched: Vec<String> = proposal
             .writes
@@ -128,7 +128,7 @@ impl Rules {
     /// Judges all files; gives all refusals together. An out-of-scope file takes precedence over a stale one.
     fn judge_proposal(
         &self,
-        proposal: &Proposal<'_>,
+        proposal: &Proposal,
         touched: &[String],
         shown: InPrompt<'_>,
     ) -> Result<Judged, Fault> {
@@ -175,11 +175,11 @@ type Contents<'t> = Vec<Cow<'t, str>>;
 
 /// The new content of each file and what had to be allowed for it, or every edit that does not fit.
 fn contents<'t>(
-    proposal: &'t Proposal<'_>,
+    proposal: &'t Proposal,
     admitted: &[Admitted],
     limits: Limits,
 ) -> Result<(Contents<'t>, Vec<Problem>), Vec<Problem>> {
-    let hunks = |write: &FileWrite<'_>| match &write.change {
+    let hunks = |write: &FileWrite| match &write.change {
         Change::Edits(edits) => edits.len(),
         Change::Content(_) => 0,
     };
@@ -224,7 +224,7 @@ fn contents<'t>(
 /// The limits of a file and of all together hold however their content was given (S2 §4.2).
 fn edited(
     path: &Admitted,
-    edits: &[Edit<'_>],
+    edits: &[Edit],
     limits: Limits,
     quotes: &mut Quotes,
 ) -> Result<Landed, Vec<Problem>> {
@@ -249,7 +249,7 @@ fn edited(
 
 /// Changes of files that the model has not seen as it needs to for such a change.
 fn unseen(
-    proposal: &Proposal<'_>,
+    proposal: &Proposal,
     touched: &[String],
     shown: InPrompt<'_>,
 ) -> impl Iterator<Item = Problem> {
@@ -284,14 +284,14 @@ fn problem(code: &str, path: &str, message: String) -> Problem {
 /// Every path of a proposal admitted, or why the proposal is refused.
 type Judged = Result<Vec<Admitted>, (WhyRefused, Vec<Problem>)>;
 
-fn malformed(errors: &code_commit_parser::Errors<proposal::ProposalCode>) -> Vec<Problem> {
-    let problem = |error: &code_commit_parser::Diagnostic<proposal::ProposalCode>| Problem {
-        code: error.code.as_str().to_owned(),
+fn malformed(faults: &[proposal::Fault]) -> Vec<Problem> {
+    let problem = |fault: &proposal::Fault| Problem {
+        code: fault.code.as_str().to_owned(),
         path: None,
-        line: Some(error.line),
-        message: error.for_model(),
+        line: fault.line,
+        message: fault.to_string(),
     };
-    errors.iter().map(problem).collect()
+    faults.iter().map(problem).collect()
 }
 
 fn not_written(error: &ApplyError) -> Problem {

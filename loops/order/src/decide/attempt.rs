@@ -253,9 +253,9 @@ impl Attempt {
     fn proposal(&self) -> Option<WriteProposal> {
         let reply = self.answer.as_ref()?.reply.share();
         let proposal = proposal::parse(reply.as_bytes(), &Limits::default()).ok()?;
-        let writes = proposal.writes.iter().map(FileWrite::from);
+        let writes = proposal.writes.into_iter().map(FileWrite::from);
         Some(WriteProposal {
-            summary: proposal.summary.to_string(),
+            summary: proposal.summary,
             writes: writes.collect(),
         })
     }
