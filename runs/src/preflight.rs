@@ -146,7 +146,7 @@ pub fn input(root: &Path, path: &str, hint: &str) -> Result<String, Missing> {
     if text.trim().is_empty() {
         let first = if path.ends_with("codeRollup.txt") {
             "git add the project's files, then "
-        } else if path == SYSTEM_PROMPT {
+        } else if path.ends_with("gemini-system-prompt.txt") {
             "remove it, then "
         } else {
             ""
