@@ -153,6 +153,7 @@ impl ProposalCode {
 /// what to write instead, in one line for the model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{at}{what}; {}", code.advice())]
+#[non_exhaustive]
 pub struct Fault {
     /// What is wrong.
     pub code: ProposalCode,

@@ -82,14 +82,9 @@ impl<'p> Registry<'p> {
         })
     }
 
-    /// Where runs may be if none was made here: this folder is no project, or the project is in a folder above.
+    /// Where runs may be if none was made here: the project is in a folder above.
     pub fn elsewhere(&self) -> Option<String> {
-        let Some(tree) = self.tree else {
-            return Some(
-                "change to the project's folder: this one is in no git repository".to_owned(),
-            );
-        };
-        let above = preflight::project_above(tree)?;
+        let above = preflight::project_above(self.tree?)?;
         Some(format!("{}: {}", above.what, above.hint))
     }
 

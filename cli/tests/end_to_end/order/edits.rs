@@ -97,7 +97,7 @@ fn a_file_with_content_and_edits_is_named_and_refused() {
     let brief = scene.json("attempt_1/failure_brief.json");
     assert_eq!(
         brief["primary_error_excerpt"],
-        "line 1: `src/greet.sh` has both `content` and `edits`; give the whole new content, or edits, but not both"
+        "writes[0]: `src/greet.sh` has both `content` and `edits`; give the whole new content, or edits, but not both"
     );
 }
 
