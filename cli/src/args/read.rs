@@ -36,7 +36,7 @@ impl Cli {
         }
         if let Some(text) = read
             .too_many_rounds()
-            .or_else(|| no_such_writable(&matches, bases))
+            .or_else(|| no_such_place(&matches, bases))
         {
             return Err(command.error(ErrorKind::ValueValidation, text));
         }
@@ -77,17 +77,23 @@ impl Cli {
     }
 }
 
-/// Rejects `--writable` with a missing folder outside the project: it is most likely a typo. Inside the
-/// project the folder is created, since under Landlock the build could not do it.
-fn no_such_writable(matches: &ArgMatches, bases: &Bases<'_>) -> Option<String> {
+/// Rejects `--writable` with a missing folder outside the project, and `--readable` with any missing path: it is most
+/// likely a typo. A writable folder inside the project is created, since under Landlock the build could not do it.
+fn no_such_place(matches: &ArgMatches, bases: &Bases<'_>) -> Option<String> {
     let matches = matches.subcommand().map_or(matches, |(_, of)| of);
-    let places = matches.try_get_many::<Place>("writable").ok()??;
-    let (asked, folder) = places
-        .map(|place| (place.0.display(), bases.find(&place.0)))
-        .find(|(_, folder)| !folder.exists() && !is_below(folder, bases.root()))?;
-    let folder = folder.display();
+    let missing = |flag: &str, is_made: &dyn Fn(&Path) -> bool| {
+        let places = matches.try_get_many::<Place>(flag).ok()??;
+        places
+            .map(|place| (place.0.display(), bases.find(&place.0)))
+            .find(|(_, path)| !path.exists() && !is_made(path))
+    };
+    let in_project = |folder: &Path| is_below(folder, bases.root());
+    let (flag, (asked, path)) = missing("writable", &in_project)
+        .map(|found| ("--writable <DIR>", found))
+        .or_else(|| Some(("--readable <PATH>", missing("readable", &|_| false)?)))?;
+    let path = path.display();
     Some(format!(
-        "invalid value '{asked}' for '--writable <DIR>': there is no folder {folder}"
+        "invalid value '{asked}' for '{flag}': there is no {path}"
     ))
 }
 

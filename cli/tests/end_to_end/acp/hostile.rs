@@ -58,6 +58,7 @@ session/prompt {"sessionId":"ID","prompt":[1]}
 session/prompt {"sessionId":"ID","prompt":[{"type":"image","data":"","mimeType":"image/png"}]}
 session/prompt {"sessionId":"ID","prompt":[{"type":"resource_link"}]}
 session/prompt {"sessionId":"ID","prompt":[{"type":"resource","resource":{"text":"x"}}]}
+session/prompt {"sessionId":"ID","prompt":[{"type":"text","text":" \n"}]}
 "#;
 
 #[test]

@@ -17,6 +17,10 @@ fn a_configuration_points_at_the_place() {
             case("an unknown key", args).after(&write(PROJECT, b"[sandbox]\nnetwrok = true\n")),
             case("an unknown table", args).after(&write(PROJECT, b"[sandboxes]\nnetwork = true\n")),
             case("another type", args).after(&write(PROJECT, b"[limits]\nmax_calls = \"ten\"\n")),
+            case("a price in quotes", args)
+                .after(&write(PROJECT, b"[limits]\nmax_cost = \"2.50\"\n")),
+            case("a text in place of a table", args).after(&write(PROJECT, b"model = \"gpt-5\"\n")),
+            case("a text in place of a list", args).after(&write(PROJECT, b"protect = \"a\"\n")),
             case("a number below zero", args).after(&write(PROJECT, b"[limits]\nmax_cost = -1\n")),
             case("an open quote", args).after(&write(PROJECT, b"[model]\nname = \"gemini-x\n")),
             case("a key twice", args).after(&write(PROJECT, b"protect = []\nprotect = [\"a\"]\n")),

@@ -58,6 +58,8 @@ fn phases_that_cannot_be_worked_on() {
     table(
         "errors_phase",
         &[
+            case("no number to trust", &["phase", "trust"]),
+            case("a number behind init", &["phase", "init", "2"]),
             case("no specs", &["phase", "run"]),
             case("no specs to look over", &["phase", "check"]),
             case("no agent", &["phase", "run", "--quiet", "--sandbox", "off"])
@@ -83,6 +85,8 @@ fn specs_that_cannot_be_worked_on() {
             case("a talk without a terminal", &["spec", "plan"]),
             case("a configuration that is none", run)
                 .after(&write(".cuggino.json", b"{\"maxIterations\": ")),
+            case("a number in quotes", run)
+                .after(&write(".cuggino.json", b"{\"maxIterations\": \"ten\"}")),
             case("a configuration that is a folder", run).after(&folder(".cuggino.json")),
             case("no agent", run)
                 .after(&link("git"))

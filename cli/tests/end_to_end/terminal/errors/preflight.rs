@@ -41,7 +41,12 @@ fn what_is_missing_before_a_run() {
                 .after(&write("agent-config/logs", b"")),
             case("logs that lead out", &["--sandbox", "off"]).after(&logs_lead_out),
             case("no system prompt", &["implement"]),
+            case("an empty system prompt", &["implement"])
+                .after(&write("agent-config/gemini-system-prompt.txt", b"")),
             case("a folder of the project", &["--model", "gemini-test"]).below("src"),
+            case("nothing to undo in a folder of the project", &["undo"]).below("src"),
+            case("nothing to show in a folder of the project", &["show"]).below("src"),
+            case("a roll-up of a folder of the project", &["rollup"]).below("src"),
             case("implement in a folder of the project", &["implement"]).below("src"),
             case("everything at once", &["--model", "gemini-test"])
                 .env(&[("GEMINI_API_KEY", "")])
@@ -59,6 +64,7 @@ fn what_is_wrong_with_the_build() {
         &[
             case("no build.sh", &[]).after(&remove("build.sh")),
             case("a build.sh that is not executable", &[]).after(&not_executable),
+            case("a build.sh that leads nowhere", &[]).after(&leads_nowhere),
             case("a build.sh that is a folder", &[]).after(&folder("build.sh")),
             case(
                 "a build that is configured and not there",
@@ -111,6 +117,12 @@ fn logs_lead_out(scene: &Scene) {
     let outside = scene.project.beside().join("outside");
     std::fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(outside, scene.project.root().join("agent-config/logs")).unwrap();
+}
+
+fn leads_nowhere(scene: &Scene) {
+    let build = scene.project.root().join("build.sh");
+    std::fs::remove_file(&build).unwrap();
+    std::os::unix::fs::symlink("/nowhere/build.sh", build).unwrap();
 }
 
 fn not_executable(scene: &Scene) {
