@@ -22,6 +22,7 @@ RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --locked
 
 # A test checks every link of the pages, and with mdbook those of the built book.
 if command -v mdbook >/dev/null; then
+    step docs/commands.sh target/debug/code-commit
     step mdbook build docs
 else
     echo "SKIPPED: the book, because mdbook is not installed (cargo install mdbook --locked)" >&2

@@ -10,6 +10,7 @@ mod commands;
 mod conformance;
 mod contributing;
 mod crates;
+mod helps;
 mod links;
 mod page;
 mod reference;

@@ -1,39 +1,28 @@
 //! Pages for people who know another tool name commands and flags that exist, also where no test can run them.
 
-use std::path::Path;
-
-use crate::docs::page::{Step, all, blocks, steps, text};
+use crate::docs::helps::{Help, helps};
+use crate::docs::page::{all, text};
 
 /// A page is read at one sitting.
 const LINES: usize = 55;
 
-/// The help of every command.
-fn helps() -> Vec<Step> {
-    let page = text(Path::new("docs/reference/commands.md"));
-    blocks(&page)
-        .iter()
-        .filter(|block| block.info == "console")
-        .flat_map(steps)
-        .collect()
-}
-
 /// The help of the command that `words` begin with, the longest one.
-fn help<'a>(helps: &'a [Step], words: &[&str]) -> Option<&'a Step> {
-    let is_it = |end: usize| format!("{} --help", words.get(..end).unwrap_or_default().join(" "));
+fn help<'a>(helps: &'a [Help], words: &[&str]) -> Option<&'a Help> {
+    let is_it = |end: usize| words.get(..end).unwrap_or_default().join(" ");
     (1..=words.len())
         .rev()
-        .find_map(|end| helps.iter().find(|step| step.command == is_it(end)))
+        .find_map(|end| helps.iter().find(|help| help.command == is_it(end)))
 }
 
 /// The flags of a command line that the help of its command does not list.
-fn unknown(helps: &[Step], command: &str) -> Vec<String> {
+fn unknown(helps: &[Help], command: &str) -> Vec<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let Some(help) = help(helps, &words) else {
         return vec![command.to_owned()];
     };
     let is_listed = |flag: &str| {
         let mut lines = help
-            .expected
+            .lines
             .iter()
             .map(|line| line.trim_start())
             .filter(|line| line.starts_with('-'));
@@ -43,7 +32,7 @@ fn unknown(helps: &[Step], command: &str) -> Vec<String> {
         .iter()
         .map(|word| word.split('=').next().unwrap_or_default());
     let flags = flags.filter(|word| word.starts_with('-') && word.len() > 1);
-    let after_command = help.command.split_whitespace().count() - 1;
+    let after_command = help.command.split_whitespace().count();
     let is_command = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase());
     let subcommand = words
         .get(after_command)
@@ -76,7 +65,7 @@ fn every_command_for_people_from_other_tools_exists() {
         assert!(commands.len() > 3, "{name}: {commands:?}");
         let wrong: Vec<String> = commands
             .into_iter()
-            .flat_map(|command| unknown(&helps, command))
+            .flat_map(|command| unknown(helps, command))
             .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
     }
@@ -86,15 +75,15 @@ fn every_command_for_people_from_other_tools_exists() {
 fn a_command_or_a_flag_that_does_not_exist_is_noticed() {
     let helps = helps();
     assert_eq!(
-        unknown(&helps, "code-commit spec run --focus @FILE"),
+        unknown(helps, "code-commit spec run --focus @FILE"),
         [""; 0]
     );
     assert_eq!(
-        unknown(&helps, "code-commit spec run --fokus @FILE"),
+        unknown(helps, "code-commit spec run --fokus @FILE"),
         ["code-commit spec run --fokus @FILE: --fokus"]
     );
     assert_eq!(
-        unknown(&helps, "code-commit sepc run"),
+        unknown(helps, "code-commit sepc run"),
         ["code-commit sepc run: sepc"]
     );
 }

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::docs::page::{blocks, root, steps, text};
+use crate::docs::helps::helps;
+use crate::docs::page::{root, text};
 
 /// The codes in the first column of the table below a heading.
 pub fn listed(page: &str, heading: &str) -> Vec<String> {
@@ -85,20 +86,14 @@ fn the_bounds_of_orders_are_those_of_the_program() {
 
 #[test]
 fn every_command_is_in_the_reference_and_the_readme() {
-    let page = text(Path::new("docs/reference/commands.md"));
-    let steps: Vec<_> = blocks(&page)
-        .iter()
-        .filter(|block| block.info == "console")
-        .flat_map(steps)
-        .collect();
     let help = |command: &str| {
-        steps
+        helps()
             .iter()
-            .find(|step| step.command == format!("code-commit{command} --help"))
+            .find(|help| help.command == format!("code-commit{command}"))
     };
     let main = help("").unwrap();
     let listed = main
-        .expected
+        .lines
         .iter()
         .skip_while(|line| *line != "Commands:")
         .skip(1)
