@@ -448,10 +448,7 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
     let outside = scene.project.beside().join("outside");
     for command in [&[][..], &["implement"], &["config"], &["doctor"]] {
         let ran = scene.run(&[command, &["--writable", "~/outside"]].concat());
-        let told = format!(
-            "'--writable <DIR>': there is no {}",
-            outside.display()
-        );
+        let told = format!("'--writable <DIR>': there is no {}", outside.display());
         assert!(
             ran.code == Some(2) && ran.err.contains(&told),
             "{command:?}: {ran}"
