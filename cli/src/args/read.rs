@@ -77,24 +77,21 @@ impl Cli {
     }
 }
 
-/// Rejects `--writable` with a missing folder outside the project, and `--readable` with any missing path: it is most
-/// likely a typo. A writable folder inside the project is created, since under Landlock the build could not do it.
+/// Rejects `--writable` and `--readable` with a missing path outside the project: it is most likely a typo. A writable
+/// folder inside the project is created, since under Landlock the build could not do it.
 fn no_such_place(matches: &ArgMatches, bases: &Bases<'_>) -> Option<String> {
     let matches = matches.subcommand().map_or(matches, |(_, of)| of);
-    let missing = |flag: &str, is_made: &dyn Fn(&Path) -> bool| {
+    let missing = |flag: &str, value: &str| {
         let places = matches.try_get_many::<Place>(flag).ok()??;
-        places
+        let (asked, path) = places
             .map(|place| (place.0.display(), bases.find(&place.0)))
-            .find(|(_, path)| !path.exists() && !is_made(path))
+            .find(|(_, path)| !path.exists() && !is_below(path, bases.root()))?;
+        let path = path.display();
+        Some(format!(
+            "invalid value '{asked}' for '--{flag} <{value}>': there is no {path}"
+        ))
     };
-    let in_project = |folder: &Path| is_below(folder, bases.root());
-    let (flag, (asked, path)) = missing("writable", &in_project)
-        .map(|found| ("--writable <DIR>", found))
-        .or_else(|| Some(("--readable <PATH>", missing("readable", &|_| false)?)))?;
-    let path = path.display();
-    Some(format!(
-        "invalid value '{asked}' for '{flag}': there is no {path}"
-    ))
+    missing("writable", "DIR").or_else(|| missing("readable", "PATH"))
 }
 
 /// However the folder is spelled; `..` in a missing path may resolve to anything.

@@ -26,7 +26,10 @@ fn what_the_command_line_gets_wrong() {
                 "a folder beside the project that is not there",
                 &["--writable", "../none"],
             ),
-            case("a path to read that is not there", &["--readable", "nope"]),
+            case(
+                "a path to read that is not there",
+                &["--readable", "../none"],
+            ),
             case("a command with an open quote", &["--build-command", "'"]),
             case("an end that is none", &["--on-failure", "burn"]),
             case("quiet and verbose", &["--quiet", "--verbose"]),
