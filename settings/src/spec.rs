@@ -246,7 +246,7 @@ mod tests {
             .collect();
         insta::assert_snapshot!(errors.join("\n"), @r#"
         maxIterations must be at least 1
-        invalid type: string "ten", expected u32 at line 1 column 23
+        invalid type: string "ten", expected a whole number at line 1 column 23
         unknown field `specPath`, expected one of `specsPath`, `maxIterations`, `setupCommand`, `checkCommand`, `commit`, `audit` at line 1 column 11
         specsPath: `../x` is not a folder inside of the project
         specsPath: `.git/hooks` is where git or the loop keeps its own files

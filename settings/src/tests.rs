@@ -51,14 +51,14 @@ fn an_unknown_key_is_an_error_that_points_at_its_line() {
 #[test]
 fn a_wrong_type_is_an_error_that_points_at_the_value() {
     insta::assert_snapshot!(wrong("[sandbox]\nnetwork = \"yes\"\n"), @r#"
-    invalid type: string "yes", expected a boolean
+    invalid type: string "yes", expected true or false
      --> code-commit.toml:2:11
       |
     2 | network = "yes"
       |           ^^^^^
     "#);
     insta::assert_snapshot!(wrong("protect = \"tests/**\"\n"), @r#"
-    invalid type: string "tests/**", expected a sequence
+    invalid type: string "tests/**", expected a list
      --> code-commit.toml:1:11
       |
     1 | protect = "tests/**"
