@@ -59,7 +59,7 @@ impl Writer {
         }
     }
 
-    /// Begins a record; [`settle`](Self::settle) ends it.
+    /// Begins a record; [`settle`] ends it.
     pub fn record(&self) -> Result<RunFolder, Failure> {
         let name = format!("{}-apply", Stamp::now().folder_name());
         RunFolder::create(&base(&self.tree)?, &name, Redactor::default())
