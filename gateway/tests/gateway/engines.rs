@@ -20,8 +20,7 @@ file, path = sys.argv[1], pathlib.Path(sys.argv[2])
 # YAML takes GitHub's `on` for a truth value.
 content = {'on' if name is True else name: value for name, value in yaml.safe_load(open(file)).items()}
 schema, beside = json.loads(path.read_text()), path.with_name('_definitions.json')
-others = [json.loads(beside.read_text())] if beside.exists() else []
-store = {other['$id']: other for other in others}
+store = {(other := json.loads(beside.read_text()))['$id']: other} if beside.exists() else {}
 resolver = jsonschema.RefResolver(schema.get('$id', ''), schema, store=store)
 jsonschema.Draft7Validator(schema, resolver=resolver).validate(content)
 ";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError::Timeout};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -155,11 +155,12 @@ impl Cluster {
     }
 
     fn kill_one(&self, part: &str, random: usize) {
-        // Tasks come and go.
+        // Tasks come and go; in the end none is left.
         until("something to kill", || {
             let all = self.processes(part);
-            let pid = *all.get(random % all.len().max(1))?;
-            kill_process(pid, Signal::KILL).ok()
+            let pid = all.get(random % all.len().max(1));
+            let killed = pid.is_some_and(|pid| kill_process(*pid, Signal::KILL).is_ok());
+            (killed || self.ask("squeue", "-h").is_empty()).then_some(())
         });
     }
 }
@@ -261,7 +262,6 @@ fn an_array_under_faults_loses_nothing_and_its_money_is_the_vendors() {
     scene.admin(&format!("cap all {}", 12 + faults * 6 + orders / 100));
     let begun = Instant::now();
     cluster.submit(&scene, &remote, &files);
-    let over = AtomicBool::new(false);
     let mut done = BTreeMap::new();
     let mut look = scene.postgres.client("psql", "-XqAt");
     look.args([
@@ -269,14 +269,15 @@ fn an_array_under_faults_loses_nothing_and_its_money_is_the_vendors() {
         "SELECT count(*) FROM budgets WHERE held + spent > cap",
     ]);
     thread::scope(|all| {
-        let watch = all.spawn(|| {
+        // The watch ends with the other side, also where the test fails.
+        let (running, over) = mpsc::channel::<()>();
+        let watch = all.spawn(move || {
             let mut looks = 0;
-            while !over.load(Ordering::Relaxed) {
+            while over.recv_timeout(Duration::from_millis(200)) == Err(Timeout) {
                 let found = look.output().unwrap().stdout;
                 // The database may be away.
                 assert!(matches!(&*found, b"" | b"0\n"), "a cap is passed");
                 looks += usize::from(!found.is_empty());
-                thread::sleep(Duration::from_millis(200));
             }
             looks
         });
@@ -293,7 +294,7 @@ fn an_array_under_faults_loses_nothing_and_its_money_is_the_vendors() {
             *done.entry(what).or_insert(0) += 1;
         }
         until_finished(&cluster, &scene, orders);
-        over.store(true, Ordering::Relaxed);
+        drop(running);
         eprintln!("{} looks at the caps", watch.join().unwrap());
     });
     eprintln!(
