@@ -97,6 +97,7 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
 /// In the built book a link to the source tree is dead.
 #[test]
 fn a_page_of_the_book_links_to_nothing_outside_of_it() {
+    helps();
     let book = root().join("docs");
     let mut wrong = Vec::new();
     for page in all().into_iter().filter(|page| page.starts_with("docs")) {
