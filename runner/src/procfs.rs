@@ -101,7 +101,6 @@ impl Process {
     }
 }
 
-/// Reads a file of `/proc`, which does not report its size: usually one read is enough.
 fn number(digits: &[u8]) -> u64 {
     str::from_utf8(digits)
         .ok()
@@ -109,6 +108,7 @@ fn number(digits: &[u8]) -> u64 {
         .unwrap_or(0)
 }
 
+/// Reads a file of `/proc`, which does not report its size: usually one read is enough.
 fn slurp(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(1024);
     File::open(path)?.read_to_end(&mut bytes)?;
