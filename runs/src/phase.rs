@@ -9,6 +9,6 @@ mod roles;
 mod run;
 
 pub use folders::{PROJECT, SPECS, read, refuse_links};
-pub use project::{Override, overrule, specs};
+pub use project::{Override, config, overrule, specs};
 pub(crate) use run::Phase;
 pub use run::{LOGS, Request, run};

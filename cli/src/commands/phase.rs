@@ -85,6 +85,7 @@ fn client(words: impl Iterator<Item = OsString>, environment: &Environment) -> u
 
 /// The problems of the specs, one line each.
 fn check(root: &Path, output: &Output) -> Result<Exit, Failure> {
+    phase::config(root)?;
     let specs = phase::specs(root)?;
     if specs.is_empty() {
         return Err(Failure::refused(

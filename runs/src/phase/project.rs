@@ -80,10 +80,7 @@ impl PhaseProject {
             ));
         }
         refuse_links(root)?;
-        let config = read(&root.join(PHASE_CONFIG))?;
-        let config = Config::parse(config.as_deref()).map_err(|message| {
-            Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "fix the file")
-        })?;
+        let config = config(root)?;
         let Folders { src, tests } = Folders::find(root, &config)?;
         // Before they are read: an edit in between is noticed later. As the loop asks for it later.
         let specs_identity =
@@ -403,6 +400,14 @@ pub(super) fn read_state(root: &Path) -> anyhow::Result<State> {
     text.map_or(Ok(State::default()), |text| {
         let name = format!("{ABL}/{}", code_commit_loop_phase::STATE);
         serde_json::from_str(&text).map_err(|error| anyhow!("{name}: {error}"))
+    })
+}
+
+/// The configuration, which `phase check` reads, too.
+pub fn config(root: &Path) -> Result<Config, Failure> {
+    let text = read(&root.join(PHASE_CONFIG))?;
+    Config::parse(text.as_deref()).map_err(|message| {
+        Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "fix the file")
     })
 }
 

@@ -62,6 +62,8 @@ fn phases_that_cannot_be_worked_on() {
             case("a number behind init", &["phase", "init", "2"]),
             case("no specs", &["phase", "run"]),
             case("no specs to look over", &["phase", "check"]),
+            case("a configuration that is no YAML", &["phase", "check"])
+                .after(&write(".abl/abl.config.yaml", b"loop: [1\n")),
             case("no agent", &["phase", "run", "--quiet", "--sandbox", "off"])
                 .after(&spec)
                 .after(&link("git"))
