@@ -1,11 +1,10 @@
 //! The identity of a tree: a verdict holds for it, and for no other.
 
-use std::collections::HashMap;
+mod hashes;
+
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use code_commit_changes::{Seen, Snapshot};
 use code_commit_dir::{Folder, Interrupt, Interruptible};
@@ -23,6 +22,9 @@ pub type HoldsNow<'w> = Box<dyn Fn(&Outcome, Interrupt<'_>) -> HoldsFor + 'w>;
 /// read before. Leaves out repositories' own files, the harness's state, and the paths
 /// `left_out`, relative to `root`. `None` if there is no such folder.
 ///
+/// A file that looks as it did when it was read is not read again: `known`, a file of the harness's own, keeps hashes of large
+/// trees from run to run.
+///
 /// # Errors
 ///
 /// Fails if something cannot be read.
@@ -30,6 +32,7 @@ pub fn identity(
     root: &Path,
     around: Option<&Surroundings>,
     left_out: &[String],
+    known: Option<&Path>,
     interrupt: Interrupt<'_>,
 ) -> io::Result<Option<String>> {
     if !root.is_dir() {
@@ -52,13 +55,14 @@ pub fn identity(
     let guard = around.guard(Policy::new()).map_err(io::Error::other)?;
     let snapshot = Snapshot::of(&guard, &skipped).map_err(io::Error::other)?;
     let top = Folder::open(root)?;
+    hashes::load(known);
     let mut text = Vec::new();
     let mut all: Vec<_> = snapshot
         .iter()
         .filter(|(_, seen)| !seen.is_ignored)
         .collect();
     all.sort_unstable_by_key(|(path, _)| path.as_os_str());
-    for (path, seen) in all {
+    for (path, seen) in &all {
         let (kind, content) = if seen.kind().is_symlink() {
             ('l', target(&top, path)?)
         } else if seen.kind().is_file() {
@@ -73,23 +77,20 @@ pub fn identity(
         text.extend_from_slice(path.as_os_str().as_bytes());
         text.push(0);
     }
+    hashes::store(known, all.iter().map(|(_, seen)| seen));
     Ok(Some(sha256_hex(&text)))
 }
 
-/// Hashes of contents by what `stat` says of a file.
-type Known = HashMap<(u64, u64, u64, (i64, i64), (i64, i64)), String>;
-
-/// A file that has changed this recently may change again within the granularity of its times.
-const FRESH_SECONDS: i64 = 2;
-
-/// The hash of a file; one that looks as it did in this process is not read again.
+/// The hash of a file; one that looks as it did when it was read is not read again.
 fn content(
     top: &Folder,
     path: &Path,
     listed: &Seen,
     interrupt: Interrupt<'_>,
 ) -> io::Result<Option<String>> {
-    static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+    if let Some(hash) = hashes::get(listed) {
+        return Ok(Some(hash));
+    }
     let mut file = match top.open_file_below(path) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(None),
@@ -102,28 +103,11 @@ fn content(
         Err(error) => return Err(error),
     };
     let seen = Seen::of(&fstat(&file)?);
-    let key = (seen.id.0, seen.id.1, seen.len, seen.mtime, seen.ctime);
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(hash) = known().as_ref().and_then(|known| known.get(&key)) {
-        return Ok(Some(hash.clone()));
-    }
     let hash = sha256_of(&mut Interruptible::new(&mut file, interrupt))?;
-    let is_same = Seen::of(&fstat(&file)?).ctime == seen.ctime;
-    if is_same && now_seconds() - seen.ctime.0 > FRESH_SECONDS {
-        known().get_or_insert_default().insert(key, hash.clone());
+    if Seen::of(&fstat(&file)?) == seen {
+        hashes::add(&seen, &hash);
     }
     Ok(Some(hash))
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the times of files are those of the calendar"
-)]
-fn now_seconds() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
 fn target(top: &Folder, path: &Path) -> io::Result<Option<String>> {
@@ -158,9 +142,15 @@ mod tests {
         write("src/a", "a");
         symlink("a", root.join("src/link")).unwrap();
         let now = || {
-            identity(root, None, &["own".to_owned()], code_commit_dir::NEVER)
-                .unwrap()
-                .unwrap()
+            identity(
+                root,
+                None,
+                &["own".to_owned()],
+                None,
+                code_commit_dir::NEVER,
+            )
+            .unwrap()
+            .unwrap()
         };
         let first = now();
         for name in [
@@ -175,9 +165,15 @@ mod tests {
         }
         let mut known = vec![first];
         let mut check = |what: &str| {
-            let now = identity(root, None, &["own".to_owned()], code_commit_dir::NEVER)
-                .unwrap()
-                .unwrap();
+            let now = identity(
+                root,
+                None,
+                &["own".to_owned()],
+                None,
+                code_commit_dir::NEVER,
+            )
+            .unwrap()
+            .unwrap();
             assert!(!known.contains(&now), "{what}");
             known.push(now);
         };
@@ -195,7 +191,14 @@ mod tests {
         write(".gitignore", "target/\nnew\n");
         check("ignore rules");
         assert_eq!(
-            identity(&root.join("nowhere"), None, &[], code_commit_dir::NEVER).unwrap(),
+            identity(
+                &root.join("nowhere"),
+                None,
+                &[],
+                None,
+                code_commit_dir::NEVER
+            )
+            .unwrap(),
             None
         );
     }

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use code_commit_dir::Interrupt;
 use code_commit_engine::HoldsFor;
-use code_commit_guard::Surroundings;
 use code_commit_logging::sha256_hex;
 use code_commit_loop_order::{VERIFY_SCRIPT, WorkOrder};
 use code_commit_settings::Settings;
@@ -14,6 +13,8 @@ use crate::commit::plan::Plan;
 use crate::deciders;
 use crate::trusted::Trusted;
 
+/// Where hashes of a large tree's files are kept, in the harness's state.
+const HASHES: &str = "hashes";
 /// Decides on files up to this size; the hash of a larger one is that of its length.
 const MOST: u64 = 64 << 20;
 
@@ -27,12 +28,7 @@ pub(crate) fn of_commit(trusted: &Trusted, plan: &Plan, interrupt: Interrupt<'_>
         .map(|excerpt| &*excerpt.text)
         .collect();
     HoldsFor {
-        tree: tree(
-            trusted.root(),
-            trusted.surroundings().ok(),
-            &plan.own_files(),
-            interrupt,
-        ),
+        tree: tree(trusted, &plan.own_files(), interrupt),
         specification: Some(sha256_hex(asked.join("\0").as_bytes())),
         decider: Some(of_build(trusted, &plan.settings)),
     }
@@ -56,12 +52,12 @@ fn of_build(trusted: &Trusted, settings: &Settings) -> String {
 
 /// The end of a work order, whose run is in the folder `run`.
 pub(crate) fn of_order(
-    root: &Path,
-    around: Option<&Surroundings>,
+    trusted: &Trusted,
     run: &Path,
     order: &WorkOrder,
     interrupt: Interrupt<'_>,
 ) -> HoldsFor {
+    let root = trusted.root();
     let own: Vec<String> = out_in_tree(root, run)
         .map(|out| out.display().to_string())
         .into_iter()
@@ -73,7 +69,7 @@ pub(crate) fn of_order(
         .collect();
     let files = words.iter().cloned().chain([VERIFY_SCRIPT.to_owned()]);
     HoldsFor {
-        tree: tree(root, around, &own, interrupt),
+        tree: tree(trusted, &own, interrupt),
         specification: Some(order.hash.clone()),
         decider: Some(decider(root, &words, files)),
     }
@@ -110,13 +106,11 @@ pub(crate) fn decider(
 }
 
 /// `None` if it cannot be read: then nothing is known of what the verdict holds for.
-pub(crate) fn tree(
-    root: &Path,
-    around: Option<&Surroundings>,
-    own: &[String],
-    interrupt: Interrupt<'_>,
-) -> Option<String> {
-    code_commit_perform::identity(root, around, own, interrupt)
+pub(crate) fn tree(trusted: &Trusted, own: &[String], interrupt: Interrupt<'_>) -> Option<String> {
+    let state = trusted.tree().and_then(|tree| tree.state_dir().ok());
+    let hashes = state.map(|state| state.join(HASHES));
+    let around = trusted.surroundings().ok();
+    code_commit_perform::identity(trusted.root(), around, own, hashes.as_deref(), interrupt)
         .ok()
         .flatten()
 }

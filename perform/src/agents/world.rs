@@ -262,7 +262,7 @@ impl<P: AgentLoop, C: Cast<P>> Live<Identify<P>> for AgentWorld<'_, C> {
             }
             Counted::All => None,
             Counted::NotIgnored { without } => {
-                identity(&folder, None, &without, code_commit_dir::NEVER)
+                identity(&folder, None, &without, None, code_commit_dir::NEVER)
                     .map_err(fault("identify", &folder))?
             }
         };

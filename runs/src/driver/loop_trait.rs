@@ -213,7 +213,7 @@ pub trait Loop {
             .map(|own| own.display().to_string())
             .into_iter()
             .collect();
-        let tree = verdict::tree(trusted.root(), trusted.surroundings().ok(), &own, interrupt);
+        let tree = verdict::tree(trusted, &own, interrupt);
         HoldsFor {
             tree,
             ..HoldsFor::default()

@@ -255,13 +255,7 @@ impl Loop for Order<'_> {
             .repo_tree_hash_after
             .unwrap_or(summary.repo_tree_hash_before);
         // It leaves out modes and symlinks.
-        let now = verdict::of_order(
-            &self.project.root,
-            None,
-            run.path(),
-            &self.read.order,
-            NEVER,
-        );
+        let now = verdict::of_order(&self.project.trusted, run.path(), &self.read.order, NEVER);
         Ok(past.end().is_some_and(|(_, then)| *then == now) && self.tree_hash()? == after)
     }
 
@@ -444,10 +438,8 @@ impl Loop for Order<'_> {
         _: &Outcome,
         interrupt: Interrupt<'_>,
     ) -> HoldsFor {
-        let around = self.project.trusted.surroundings().ok();
         verdict::of_order(
-            &self.project.root,
-            around,
+            &self.project.trusted,
             run.path(),
             &self.read.order,
             interrupt,

@@ -406,9 +406,8 @@ pub(super) fn read_state(root: &Path) -> anyhow::Result<State> {
 /// The configuration, which `phase check` reads, too.
 pub fn config(root: &Path) -> Result<Config, Failure> {
     let text = read(&root.join(PHASE_CONFIG))?;
-    Config::parse(text.as_deref()).map_err(|message| {
-        Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "fix the file")
-    })
+    Config::parse(text.as_deref())
+        .map_err(|message| Failure::refused(anyhow!("{PHASE_CONFIG}: {message}"), "fix the file"))
 }
 
 /// The specs by phase.
@@ -432,7 +431,8 @@ pub fn specs(root: &Path) -> Result<BTreeMap<u32, String>, Failure> {
 }
 
 fn identity(folder: &Path, without: &[String]) -> Result<Option<String>, Failure> {
-    let identity = code_commit_perform::identity(folder, None, without, code_commit_dir::NEVER);
+    let identity =
+        code_commit_perform::identity(folder, None, without, None, code_commit_dir::NEVER);
     Ok(identity.with_context(|| format!("cannot read {}", folder.display()))?)
 }
 

@@ -111,9 +111,8 @@ impl<'b> Workspace<'b> {
 
     /// The identity of the project, which verdicts are about.
     pub(super) fn tree(&self) -> Option<String> {
-        let around = self.project.trusted.surroundings().ok();
         let own = [STORE.to_owned()];
-        verdict::tree(self.root(), around, &own, code_commit_dir::NEVER)
+        verdict::tree(&self.project.trusted, &own, code_commit_dir::NEVER)
     }
 }
 

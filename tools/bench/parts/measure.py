@@ -34,8 +34,8 @@ class Programs:
         self.stopwatch = target / "least-work/release/stopwatch"
         installed = target / "bench/installed"
         installed.mkdir(parents=True, exist_ok=True)
-        built = [target / "dist/code-commit", target / "least-work/release/least-work"]
-        self.ours, self.least = (Path(shutil.copy(program, installed / program.name)) for program in built)
+        built = [target / "dist/code-commit", target / "dist/code-commit-sandbox", target / "least-work/release/least-work"]
+        self.ours, _, self.least = (Path(shutil.copy(program, installed / program.name)) for program in built)
 
 
 class Server:
