@@ -35,7 +35,9 @@ pub enum ModelIdError {
     )]
     BadName(String),
     /// The provider does not follow from the name.
-    #[error("cannot tell the provider of `{0}`: write PROVIDER/NAME or scripted/FILE")]
+    #[error(
+        "cannot tell the provider of `{0}`: write it before the name, such as openai/{0}, or write scripted/FILE"
+    )]
     UnknownProvider(String),
 }
 
@@ -163,7 +165,7 @@ mod tests {
                 check(name)
             );
         }
-        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write PROVIDER/NAME or scripted/FILE");
+        insta::assert_snapshot!(check("llama"), @"cannot tell the provider of `llama`: write it before the name, such as openai/llama, or write scripted/FILE");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod view;
 mod writer;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -49,7 +50,7 @@ struct Known {
     automaton: Option<AhoCorasick>,
     /// For each pair of bytes, whether a spelling begins with it: a quick test that hardly ever
     /// succeeds.
-    pairs: Vec<bool>,
+    pairs: BTreeSet<[u8; 2]>,
     longest: usize,
 }
 
@@ -112,16 +113,10 @@ impl Redactor {
             return self.clone();
         }
         let automaton = automaton(&spellings);
-        let mut pairs = vec![false; 1 << 16];
-        for pair in spellings
+        let pairs = spellings
             .iter()
-            .filter_map(|spelling| spelling.first_chunk())
-        {
-            pairs
-                .get_mut(number(*pair))
-                .into_iter()
-                .for_each(|known| *known = true);
-        }
+            .filter_map(|spelling| spelling.first_chunk().copied())
+            .collect();
         let longest = spellings.iter().map(Vec::len).max().unwrap_or(0);
         let known = Known {
             spellings,
@@ -267,14 +262,8 @@ impl Redactor {
             .saturating_sub(known.longest.saturating_sub(1));
         (first..letters.len()).find(|start| {
             let end = letters.get(*start..).unwrap_or_default();
-            let [first, second, ..] = end else {
-                return known.begins_with(end);
-            };
-            known
-                .pairs
-                .get(number([*first, *second]))
-                .is_some_and(|known| *known)
-                && known.begins_with(end)
+            let pair = end.first_chunk();
+            pair.is_none_or(|pair| known.pairs.contains(pair)) && known.begins_with(end)
         })
     }
 
@@ -298,10 +287,6 @@ impl Redactor {
         }
         redacted.extend_from_slice(piece.get(from..searched.settled).unwrap_or_default());
     }
-}
-
-fn number(pair: [u8; 2]) -> usize {
-    usize::from(u16::from_ne_bytes(pair))
 }
 
 /// The views of a text, one per layer of escapes.

@@ -164,8 +164,14 @@ impl WorkTree {
                 .map(|part| part.as_os_str().to_owned())
                 .collect()
         };
-        let (mut todo, mut place, mut links): (Vec<OsString>, _, _) =
-            (parts(path), PathBuf::new(), 0);
+        // These have no symlinks on the way.
+        let real = [self.top(), self.git_dir(), self.common_dir()].into_iter();
+        let start = real
+            .filter(|real| path.starts_with(real))
+            .max_by_key(|real| real.as_os_str().len());
+        let mut place = start.map(Path::to_owned).unwrap_or_default();
+        let rest = path.strip_prefix(&place).unwrap_or(path);
+        let (mut todo, mut links): (Vec<OsString>, _) = (parts(rest), 0);
         while let Some(name) = todo.pop() {
             if name == ".." {
                 place.pop();

@@ -150,7 +150,7 @@ fn a_value_that_cannot_be_is_an_error_that_points_at_it() {
       |           ^^^^^^^^^
     "#);
     insta::assert_snapshot!(wrong("[model]\nname = \"llama\"\n"), @r#"
-    cannot tell the provider of `llama`: write PROVIDER/NAME or scripted/FILE
+    cannot tell the provider of `llama`: write it before the name, such as openai/llama, or write scripted/FILE
      --> code-commit.toml:2:8
       |
     2 | name = "llama"

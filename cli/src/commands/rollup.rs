@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_prompt::rollup::files;
 use code_commit_report::{Output, phrases, printable_name};
-use code_commit_runs::preflight::{CODE_ROLLUP, Missing, QUERY};
+use code_commit_runs::preflight::{CODE_ROLLUP, QUERY};
 use code_commit_runs::rollup::{self, Chosen, Options, RollUp, Sources};
 use code_commit_runs::{Exit, Failure, Host, config, place, preflight};
 use code_commit_settings::{self as settings, Keys, Settings};
@@ -33,6 +33,10 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
         query: &query,
     };
     let rollup = rollup::make(sources, &options, &settings)?;
+    if let Some(missing) = rollup.empty() {
+        rollup.tell(output);
+        return Err(missing.into());
+    }
     rollup
         .keep(tree.root(), &options)
         .map_err(|error| Failure::refused(error, format!("make {AGENT_CONFIG} a folder that you can write, without a folder named codeRollup.txt")))?;
@@ -41,9 +45,6 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
         explain(&rollup, output);
     }
     rollup.tell(output);
-    if let Some(Missing { what, hint }) = rollup.empty() {
-        output.warn(&format!("{what}, so the model would see none: {hint}"));
-    }
     let left_out = rollup
         .left_out
         .iter()

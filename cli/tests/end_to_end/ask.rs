@@ -137,16 +137,16 @@ fn a_roll_up_without_a_file_says_why_and_what_to_do() {
     for (flags, hint) in [
         (
             &["--budget", "1"][..],
-            "no file fits the budget, so the model would see none: raise --budget",
+            "no file fits the budget\n help: raise --budget",
         ),
         (
             &["--include", "*.none"],
-            "no tracked file matches the patterns, so the model would see none: change --include",
+            "no tracked file matches the patterns\n help: change --include",
         ),
     ] {
         let ran = scene.run(&[&["rollup"], flags].concat());
         assert!(
-            ran.code == Some(0) && ran.err.contains(hint) && !ran.err.contains("git add"),
+            ran.code == Some(3) && ran.err.contains(hint) && !ran.err.contains("git add"),
             "{ran}"
         );
     }

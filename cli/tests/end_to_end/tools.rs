@@ -800,9 +800,9 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     insta::assert_snapshot!(scene.run(&["--json", "--model", "bogus"]), @r#"
     exit 2
     --- out
-    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME or scripted/FILE"}
+    {"event":"error","exit":2,"help":"For more information, try '--help'.","message":"invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write it before the name, such as openai/bogus, or write scripted/FILE"}
     --- err
-    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write PROVIDER/NAME or scripted/FILE
+    error: invalid value 'bogus' for '--model <MODEL>': cannot tell the provider of `bogus`: write it before the name, such as openai/bogus, or write scripted/FILE
 
     For more information, try '--help'.
     "#);

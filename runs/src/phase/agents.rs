@@ -73,14 +73,20 @@ impl AgentFinder<'_> {
 
     /// Finds program and key, or reports what is missing.
     fn worker(&self, model: &str) -> Result<Worker, Failure> {
-        let (kind, name) = kind_of(model);
+        let (kind, name) = kind_of(model).ok_or_else(|| {
+            let how = "write gemini/NAME, claude/NAME or codex/NAME: a role works through one of these programs";
+            Failure::refused(anyhow!("no agent takes the model {model}"), how)
+        })?;
         if name.is_empty() {
             return Err(Failure::refused(
                 anyhow!("a model has no name"),
                 "name them with commas between: -b NAME,NAME",
             ));
         }
-        let cli = self.trusted.agent(kind)?;
+        let cli = self.trusted.agent(kind).map_err(|failure| Failure {
+            error: failure.error.context(format!("the model {model}")),
+            ..failure
+        })?;
         let (variable, environment) = (kind.key_variable(), self.trusted.environment());
         // The user's own key takes precedence: a cloned project may contain one, whose owner would then see the
         // prompts.
@@ -107,18 +113,19 @@ impl AgentFinder<'_> {
     }
 }
 
-/// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other names go to
-/// Gemini CLI.
-fn kind_of(model: &str) -> (Kind, &str) {
+/// A model's CLI and name, from `claude/NAME` or a bare name whose provider is obvious. All other bare names go to
+/// Gemini CLI. `None` for the model of another provider.
+fn kind_of(model: &str) -> Option<(Kind, &str)> {
     let begins = |names: &[&str]| names.iter().any(|name| model.starts_with(name));
-    match model.split_once('/') {
+    Some(match model.split_once('/') {
         Some(("gemini", name)) => (Kind::Gemini, name),
         Some(("claude", name)) => (Kind::Claude, name),
         Some(("codex", name)) => (Kind::Codex, name),
+        Some((provider, _)) if provider != "models" => return None,
         _ if begins(&["claude", "opus", "sonnet", "haiku"]) => (Kind::Claude, model),
         _ if begins(&["gpt-", "codex"]) => (Kind::Codex, model),
         _ => (Kind::Gemini, model),
-    }
+    })
 }
 
 pub(crate) fn passed(environment: &Environment) -> Vec<(OsString, OsString)> {
@@ -168,17 +175,17 @@ mod tests {
 
     #[test]
     fn a_model_is_asked_through_its_makers_cli() {
-        assert_eq!(
-            kind_of("gemini-3.8-flash"),
-            (Kind::Gemini, "gemini-3.8-flash")
-        );
-        assert_eq!(kind_of("claude/opus"), (Kind::Claude, "opus"));
-        assert_eq!(
-            kind_of("claude-opus-5-5"),
-            (Kind::Claude, "claude-opus-5-5")
-        );
-        assert_eq!(kind_of("codex/gpt-6"), (Kind::Codex, "gpt-6"));
-        assert_eq!(kind_of("my-own"), (Kind::Gemini, "my-own"));
+        for (model, kind, name) in [
+            ("gemini-3.8-flash", Kind::Gemini, "gemini-3.8-flash"),
+            ("models/gemini-3", Kind::Gemini, "models/gemini-3"),
+            ("my-own", Kind::Gemini, "my-own"),
+            ("claude/opus", Kind::Claude, "opus"),
+            ("claude-opus-5-5", Kind::Claude, "claude-opus-5-5"),
+            ("codex/gpt-6", Kind::Codex, "gpt-6"),
+        ] {
+            assert_eq!(kind_of(model), Some((kind, name)), "{model}");
+        }
+        assert_eq!(kind_of("openai/gpt-6"), None);
     }
 
     #[test]

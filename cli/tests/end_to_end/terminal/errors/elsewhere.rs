@@ -64,6 +64,11 @@ fn phases_that_cannot_be_worked_on() {
             case("no specs to look over", &["phase", "check"]),
             case("a configuration that is no YAML", &["phase", "check"])
                 .after(&write(".abl/abl.config.yaml", b"loop: [1\n")),
+            case(
+                "a model that no agent takes",
+                &["phase", "run", "-b", "openai/gpt-6", "--sandbox", "off"],
+            )
+            .after(&spec),
             case("no agent", &["phase", "run", "--quiet", "--sandbox", "off"])
                 .after(&spec)
                 .after(&link("git"))

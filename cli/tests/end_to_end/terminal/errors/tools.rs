@@ -22,6 +22,7 @@ fn what_the_tools_cannot_do() {
             case("apply without a file", &["apply", "nowhere.txt"]),
             case("apply of an open block", &["apply", "-"]).typed(b"^^^a\nx\n"),
             case("guard of no folder", &["guard", "--root", "nowhere", "a"]),
+            case("a server of no folder", &["mcp", "--root", "nowhere"]),
             case("guard of what is no JSON", &["guard", "--stdin"]).typed(b"\"a\"\n\nb\n"),
             case("init where a file stands in the way", &["init"])
                 .after(&|scene| {
