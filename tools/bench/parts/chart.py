@@ -13,7 +13,7 @@ def draw(found):
     side = [(name, row["own"], name.startswith("code-commit")) for name, row in programs.items()]
     growth = []
     for files, row in found.get("sizes", {}).items():
-        growth += [(f"{int(files):,} files: whole run", row["run"], True), ("git status", row["status"], False)]
+        growth += [(f"{int(files):,} files: whole run", row["run"]["wall"], True), ("git status", row["status"]["wall"], False)]
     first, below = panel("Two-round task, wall − server time (ms, logarithmic)", side, 16)
     second, below = panel("The same task as the repository grows (ms, logarithmic)", growth, below + 24)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {below}" width="{WIDTH}" height="{below}" '

@@ -25,6 +25,12 @@ def build(target):
     return Programs(target)
 
 
+def commit():
+    """The commit that is checked out, shortened."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    return subprocess.run(asked, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
 class Programs:
     """Where the built programs are. Those that are compared are copied, as an installation does: a linker writes through a memory map,
     page by page, and a program that lies in memory like that costs more page faults until it is read anew from the disk."""

@@ -8,8 +8,10 @@ MARK = "<!-- {}: made by tools/bench/run --write-docs -->"
 
 
 def section(name, found):
-    """The table of one section."""
-    return TABLES[name](found) if found else "*not measured*\n"
+    """The table of one section, and what was measured."""
+    if not found["rows"]:
+        return "*not measured*\n"
+    return f"{TABLES[name](found['rows'])}\nMeasured with commit `{found['commit']}`.\n"
 
 
 def table(heads, rows):
@@ -51,9 +53,13 @@ def calls(found):
 
 
 def sizes(found):
-    rows = [[f"{int(files):,}", number(row["run"], " ms"), number(row["growth"], " ms"), number(row["status"], " ms"), number(row["ratio"], " ×"),
-             number(row["rss"], " MiB")] for files, row in found.items()]
-    return table(["files", "run: wall − server", "growth", "`git status`", "growth / `git status`", "peak memory"], rows)
+    def row(files, costs):
+        wall = [number(costs["status"]["wall"], " ms")]
+        for name in ("check", "run"):
+            wall += [number(costs[name]["wall"], " ms"), number(costs[f"{name}_ratio"], " ×"), number(costs[f"{name}_cpu_ratio"], " ×")]
+        return [f"{int(files):,}", *wall, number(costs["run"]["rss"], " MiB")]
+    heads = ["files", "`git status`", "`check`", "ratio", "CPU", "run", "ratio", "CPU", "peak memory"]
+    return table(heads, [row(files, costs) for files, costs in found.items()])
 
 
 def rollup(found):
@@ -81,4 +87,4 @@ def write(found, docs):
         fresh = f"{MARK.format(name)}\n\n{section(name, results)}\n{MARK.format(f'end of {name}')}"
         text = re.sub(f"{begin}.*?{end}", lambda _, fresh=fresh: fresh, text, flags=re.S)
     page.write_text(text)
-    (docs / "performance.svg").write_text(chart.draw(found))
+    (docs / "performance.svg").write_text(chart.draw({name: results["rows"] for name, results in found.items()}))

@@ -78,18 +78,21 @@ def profiles(programs, turns):
 
 
 def sizes(programs, turns):
-    """The small task in repositories of several sizes, beside one `git status` of each."""
-    rows, base = {}, None
+    """`check` and the small task in repositories of several sizes, beside one `git status` of each; the first run of each is left out."""
+    rows = {}
     for files in SIZES:
         with scratch() as folder, measure.Server(programs, task.two_rounds()) as server:
             project = task.Project(Path(folder), files)
-            status = task.contestant(programs, project, server, ["git", "status"], 0, None)
-            costs = measure.interleaved({"run": task.ours(programs, project, server, "--sandbox", "off"), "status": status}, turns)
-        run, status = measure.medians(costs["run"]), measure.medians(costs["status"])
-        base = base or run["own"]
-        growth = run["own"] - base
-        rows[files] = {"run": run["own"], "cpu": run["cpu"], "rss": run["rss"], "status": status["wall"], "growth": growth,
-                       "ratio": growth / status["wall"]}
+            contestants = {
+                "status": task.contestant(programs, project, server, ["git", "status"], 0, None),
+                "check": task.contestant(programs, project, server, [programs.ours, "check", "--quiet"], 0, 1),
+                "run": task.ours(programs, project, server),
+            }
+            costs = measure.interleaved(contestants, turns)
+        rows[files] = {name: measure.medians(costs[name]) for name in costs}
+        for name in ("check", "run"):
+            rows[files][f"{name}_ratio"] = measure.paired_ratio(costs, name, "status", "wall")
+            rows[files][f"{name}_cpu_ratio"] = measure.paired_ratio(costs, name, "status", "cpu")
     return rows
 
 
