@@ -1,11 +1,10 @@
 //! A run in Markdown: for a job's summary, or a comment on a pull request.
 
-use code_commit_report::{phrases, printable_name};
+use code_commit_report::{phrases, printable_name, visible};
 use code_commit_timeline::{FileEdit, Run};
 use similar::TextDiff;
 
-use crate::run::{took, verdict};
-use crate::text::plain;
+use crate::run::verdict;
 
 /// Bytes of all diffs together: forges take comments of at most 65,536.
 const MOST: usize = 48 << 10;
@@ -20,7 +19,7 @@ pub fn markdown(run: &Run) -> String {
         code(&run.name),
         escaped(&run.kind),
         phrases::cost(steps.cost_usd()),
-        took(steps.elapsed_ms()),
+        phrases::took(steps.elapsed_ms()),
     );
     let edits = run.edits();
     if !edits.is_empty() {
@@ -53,14 +52,14 @@ fn unified(edit: &FileEdit<'_>, run: &Run) -> Option<String> {
     let diff = TextDiff::from_lines(before, after)
         .unified_diff()
         .to_string();
-    let lines = diff.lines().map(|line| format!("{}\n", plain(line)));
+    let lines = diff.lines().map(|line| format!("{}\n", visible(line)));
     Some(lines.collect())
 }
 
 /// As plain text: punctuation means nothing, and no line begins anything.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
-    for c in plain(&text.replace(['\n', '\r'], " ")).chars() {
+    for c in visible(&text.replace(['\n', '\r'], " ")).chars() {
         if c.is_ascii_punctuation() && !matches!(c, ',' | '\'' | ':' | ';' | '/' | '%') {
             safe.push('\\');
         }

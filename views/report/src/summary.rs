@@ -111,7 +111,7 @@ impl Summary {
                     by_reply.extend(written.map(|change| change.path.as_str()));
                     summary.warn(&change.problems);
                 }
-                What::Command(command) if command.is_build() => {
+                What::Command(command) if command.is_build => {
                     by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
                 }
                 What::Remark(remark) if remark.is_restore => summary.warnings.clear(),

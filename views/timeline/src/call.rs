@@ -86,10 +86,6 @@ impl Call {
             failed,
             is_over: true,
             elapsed_ms: of.elapsed_ms,
-            markers: of.markers.clone(),
-            denials: of.denials.clone(),
-            changed: of.changed.clone(),
-            put_back: of.put_back.clone(),
             ..self
         }
     }

@@ -1,8 +1,8 @@
 //! Why a run ended as it did.
 
-use code_commit_engine::{Outcome, Problem};
+use code_commit_engine::Outcome;
 
-use crate::step::{Call, Change, Command, RunView, Tone, What};
+use crate::step::{Call, Change, Command, RunView, Step, Tone, What};
 
 /// The markers with which an agent ends a run that has not reached its goal, and what they say (S4 §Markers).
 const MARKERS: [(&str, &str); 2] = [
@@ -25,6 +25,8 @@ pub struct Reason {
     pub detail: String,
     /// Whether a model asks a person.
     pub is_question: bool,
+    /// The place of the step that failed last.
+    pub step: Option<usize>,
 }
 
 /// Reads a file of the record.
@@ -33,37 +35,42 @@ pub type ReadFile<'r> = dyn Fn(&str) -> Option<String> + 'r;
 impl RunView {
     /// Why the run did not reach its goal; `None` if it did, or has not ended.
     pub fn reason(&self, read: &ReadFile<'_>) -> Option<Reason> {
-        match self.outcome.as_ref()? {
-            Outcome::Done { .. } => None,
-            Outcome::AttemptsUsedUp { .. } => self.last_failure(read),
-            Outcome::NeedsPerson { cause, .. } => Some(Reason {
-                text: cause.message.clone(),
-                detail: self.last_written(read),
-                is_question: false,
-            }),
-            Outcome::Unfit { cause, .. } | Outcome::ModelUnavailable { cause, .. } => {
-                Some(Reason {
-                    text: cause.message.clone(),
-                    ..Reason::default()
-                })
-            }
+        let outcome = self.outcome.as_ref()?;
+        if matches!(outcome, Outcome::Done { .. }) {
+            return None;
         }
+        let failure = || self.last_failure(read, |_| true);
+        let Some(cause) = outcome.cause() else {
+            return failure();
+        };
+        // Of what failed before, only what an agent wrote explains why a person has to decide.
+        let objection = self.last_failure(read, |step| step.call().is_some());
+        let unexplained = || Reason {
+            detail: String::new(),
+            ..failure().unwrap_or_default()
+        };
+        Some(Reason {
+            text: cause.message.clone(),
+            is_question: false,
+            ..objection.unwrap_or_else(unexplained)
+        })
     }
 
-    fn last_failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
-        self.all
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(at, step)| match &step.what {
+    fn last_failure(&self, read: &ReadFile<'_>, is_meant: fn(&Step) -> bool) -> Option<Reason> {
+        let steps = self.all.iter().enumerate().rev();
+        let mut meant = steps.filter(|(_, step)| is_meant(step));
+        meant.find_map(|(at, step)| {
+            let reason = match &step.what {
                 What::Command(command) => command.failure(read),
                 What::Change(change) => change.refusal(|| self.words_before(at, read)),
-                What::Call(call) => call.marked(),
-                What::Remark(remark) => (remark.tone == Tone::Bad).then(|| Reason {
-                    text: remark.text.clone(),
-                    ..Reason::default()
-                }),
-            })
+                What::Call(call) => call.objection(read),
+                What::Remark(remark) => {
+                    (remark.tone == Tone::Bad).then(|| Reason::new(&*remark.text))
+                }
+            };
+            let step = Some(at);
+            Some(Reason { step, ..reason? })
+        })
     }
 
     /// The reply that the step at this place judges.
@@ -74,22 +81,22 @@ impl RunView {
         let lines = text.lines().filter(|line| !line.starts_with(USER));
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
+}
 
-    /// What an agent wrote or marked last about a failure.
-    fn last_written(&self, read: &ReadFile<'_>) -> String {
-        let calls: Vec<&Call> = self.calls().collect();
-        let written = calls.iter().rev().find_map(|call| {
-            let contracts = call.failed_specs.as_ref().and_then(|of| read(&of.file));
-            contracts.or_else(|| Some(call.marked()?.detail))
-        });
-        written.unwrap_or_default()
+impl Reason {
+    fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            text,
+            ..Self::default()
+        }
     }
 }
 
 impl Command {
     fn failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
         let ended = self.ended.filter(|_| !self.is_good)?;
-        let name = if self.is_build() {
+        let name = if self.is_build {
             "the build".to_owned()
         } else {
             format!("`{}`", self.name)
@@ -102,41 +109,48 @@ impl Command {
             let line = text.lines().find(|line| names_failure(line))?;
             Some(format!(" ({})", line.trim()))
         });
-        Some(Reason {
-            text: format!("{name} {how}{}", named.unwrap_or_default()),
-            ..Reason::default()
-        })
+        let named = named.unwrap_or_default();
+        Some(Reason::new(format!("{name} {how}{named}")))
     }
 }
 
 impl Change {
     fn refusal(&self, words: impl FnOnce() -> Option<String>) -> Option<Reason> {
         let first = self.problems.first().filter(|_| self.is_refused)?;
-        let only_words = |problem: &Problem| problem.code == ONLY_WORDS;
-        if self.problems.iter().any(only_words) {
+        if self.problems.iter().any(|one| one.code == ONLY_WORDS) {
             return Some(Reason {
-                text: "the model replied with words alone".to_owned(),
                 detail: words().unwrap_or_default(),
                 is_question: true,
+                ..Reason::new("the model replied with words alone")
             });
         }
-        Some(Reason {
-            text: format!("the reply was refused: {}", first.message),
-            ..Reason::default()
-        })
+        let text = format!("the reply was refused: {}", first.message);
+        Some(Reason::new(text))
     }
 }
 
 impl Call {
-    fn marked(&self) -> Option<Reason> {
-        let (text, marker) = self.markers.iter().rev().find_map(|marker| {
-            let (_, text) = MARKERS.iter().find(|(name, _)| *name == marker.name)?;
-            Some((*text, marker))
-        })?;
+    /// The contracts that fail, as a verifier listed them. A list without an entry names none.
+    pub fn contracts(&self, read: &ReadFile<'_>) -> Option<String> {
+        let list = read(&self.failed_specs.as_ref()?.file)?;
+        list.to_uppercase().contains("SPEC").then_some(list)
+    }
+
+    /// What an agent wrote or marked about a failure.
+    fn objection(&self, read: &ReadFile<'_>) -> Option<Reason> {
+        let marked = || {
+            let mut markers = self.markers().iter().rev();
+            markers.find_map(|marker| {
+                let (_, text) = MARKERS.iter().find(|(name, _)| *name == marker.name)?;
+                Some((*text, marker.content.clone()))
+            })
+        };
+        let contracts = self.contracts(read);
+        let contracts = contracts.map(|list| ("contracts fail", list));
+        let (text, detail) = contracts.or_else(marked)?;
         Some(Reason {
-            text: text.to_owned(),
-            detail: marker.content.clone(),
-            is_question: false,
+            detail,
+            ..Reason::new(text)
         })
     }
 }

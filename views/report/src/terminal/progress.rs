@@ -21,13 +21,12 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(live: LiveLine) -> Self {
-        let (head, doing, last_lines) = (String::new(), String::new(), LastLines::default());
         Self {
             live,
-            head,
-            doing,
+            head: String::new(),
+            doing: String::new(),
             spent_usd: None,
-            last_lines,
+            last_lines: LastLines::default(),
         }
     }
 
@@ -42,17 +41,6 @@ impl Status {
     pub(super) fn now(&mut self, doing: String) {
         self.doing = doing;
         self.live.say(&self.text());
-    }
-
-    /// What has arrived of an answer.
-    pub(super) fn received(
-        &mut self,
-        bytes: u64,
-        is_thinking: bool,
-        text_bytes: u64,
-        files: &[String],
-    ) {
-        self.now(received(bytes, is_thinking, text_bytes, files));
     }
 
     pub(super) fn spent(&mut self, usd: f64) {
@@ -83,7 +71,7 @@ impl Status {
 }
 
 /// `thinking, 1.2 kB`, `writing src/a.rs (file 2), about 340 tokens`.
-fn received(bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) -> String {
+pub(super) fn received(bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) -> String {
     if is_thinking || text_bytes == 0 {
         let doing = if is_thinking { "thinking" } else { "receiving" };
         return format!("{doing}, {}", phrases::bytes(bytes));
