@@ -52,6 +52,9 @@ impl Diff {
             rows: Vec::new(),
         };
         match texts(edit, contents) {
+            Ok((before, after)) if before.len().max(after.len()) > LONGEST => {
+                diff.note = Some("too long to be compared here".to_owned());
+            }
             Ok((before, after)) => diff.compare(before, after),
             Err(why) => diff.note = Some(why.to_owned()),
         }
@@ -84,7 +87,11 @@ impl Diff {
                 // One more than fits, to see whether there are more.
                 let room = MOST_ROWS + 1 - self.rows.len();
                 let rows = compared.iter_inline_changes(op).take(room).map(|change| {
-                    let (sign, class) = sign_and_class(change.tag());
+                    let (sign, class) = match change.tag() {
+                        ChangeTag::Equal => (' ', "same"),
+                        ChangeTag::Delete => ('−', "del"),
+                        ChangeTag::Insert => ('+', "ins"),
+                    };
                     let pieces = change.iter_strings_lossy();
                     Row {
                         sign,
@@ -117,23 +124,12 @@ impl Diff {
 }
 
 /// Both contents of a file, or why they cannot be compared.
-fn texts<'c>(
+pub(crate) fn texts<'c>(
     edit: &FileEdit<'_>,
     contents: &'c Contents,
 ) -> Result<(&'c str, &'c str), &'static str> {
     let both = contents.both(edit.before, edit.after);
     let (before, after) = both.ok_or("its content is not in the record")?;
-    if before.len().max(after.len()) > LONGEST {
-        return Err("too long to be compared here");
-    }
     let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "not text");
     Ok((text(before)?, text(after)?))
-}
-
-fn sign_and_class(tag: ChangeTag) -> (char, &'static str) {
-    match tag {
-        ChangeTag::Equal => (' ', "same"),
-        ChangeTag::Delete => ('−', "del"),
-        ChangeTag::Insert => ('+', "ins"),
-    }
 }

@@ -4,6 +4,7 @@ use code_commit_report::{phrases, printable_name, visible};
 use code_commit_timeline::{FileEdit, Run};
 use similar::TextDiff;
 
+use crate::diff::texts;
 use crate::run::verdict;
 
 /// Bytes of all diffs together: forges take comments of at most 65,536.
@@ -44,11 +45,7 @@ pub fn markdown(run: &Run) -> String {
 }
 
 fn unified(edit: &FileEdit<'_>, run: &Run) -> Option<String> {
-    let (before, after) = run.contents.both(edit.before, edit.after)?;
-    let (before, after) = (
-        std::str::from_utf8(before).ok()?,
-        std::str::from_utf8(after).ok()?,
-    );
+    let (before, after) = texts(edit, &run.contents).ok()?;
     let diff = TextDiff::from_lines(before, after)
         .unified_diff()
         .to_string();

@@ -46,7 +46,7 @@ struct Round {
 pub fn run(run: &Run, read: &Read<'_>) -> String {
     let texts = Texts::new(read);
     let query = run.query.trim();
-    let has_section = query != run.headline() && texts.take(query);
+    let has_section = query != run.headline() && texts.take(query.len());
     let edits = run.edits();
     rendered(&Page {
         policy: policy(None),
@@ -121,28 +121,27 @@ fn facts(run: &Run) -> Vec<(&'static str, String)> {
     let steps = &run.steps;
     let has_calls = steps.calls().next().is_some();
     let tokens = phrases::tokens(&steps.usage());
-    let known = |is_known: bool, text: String| if is_known { text } else { String::new() };
-    let began = known(steps.from_ms > 0, format!("{} UTC", moment(steps.from_ms)));
+    let (from_ms, elapsed_ms) = (steps.from_ms, steps.elapsed_ms());
     let facts = [
-        ("Began", began),
         (
-            "Took",
-            known(steps.elapsed_ms() > 0, phrases::took(steps.elapsed_ms())),
+            "Began",
+            (from_ms > 0).then(|| format!("{} UTC", moment(from_ms))),
         ),
-        ("Cost", known(has_calls, money(steps.cost_usd()))),
-        ("Tokens", tokens.trim_start_matches(", ").to_owned()),
-        ("Model", run.model.clone()),
+        ("Took", (elapsed_ms > 0).then(|| phrases::took(elapsed_ms))),
+        ("Cost", has_calls.then(|| money(steps.cost_usd()))),
+        ("Tokens", Some(tokens.trim_start_matches(", ").to_owned())),
+        ("Model", Some(run.model.clone())),
         (
             "Before it was undone",
-            known(run.undone, run.verdict.clone()),
+            run.undone.then(|| run.verdict.clone()),
         ),
-        ("Follows", run.parent.clone().unwrap_or_default()),
-        ("Began at commit", run.head.clone().unwrap_or_default()),
-        ("Version", run.version.clone()),
+        ("Follows", run.parent.clone()),
+        ("Began at commit", run.head.clone()),
+        ("Version", Some(run.version.clone())),
     ];
     facts
         .into_iter()
-        .filter(|(_, text)| !text.is_empty())
+        .filter_map(|(label, text)| Some((label, text.filter(|text| !text.is_empty())?)))
         .collect()
 }
 

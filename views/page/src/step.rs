@@ -8,6 +8,7 @@ use crate::diff::Diff;
 use crate::text::{Folded, Texts};
 
 /// A step with its texts and diffs to unfold.
+#[derive(Default)]
 pub(crate) struct StepPart {
     pub(crate) view: StepView,
     pub(crate) texts: Vec<Folded>,
@@ -38,11 +39,10 @@ impl StepPart {
 
     /// What a person has to know.
     pub(crate) fn of_cause(cause: &Cause) -> Self {
+        let view = StepView::default().cause(cause);
         Self {
-            view: StepView::default().cause(cause),
-            texts: Vec::new(),
-            diffs: Vec::new(),
-            why: String::new(),
+            view,
+            ..Self::default()
         }
     }
 

@@ -54,35 +54,31 @@ impl<'r> Texts<'r> {
 
     /// A file of the record; `None` if it is empty.
     pub(crate) fn folded(&self, label: &'static str, file: &str, is_open: bool) -> Option<Folded> {
-        let folded = |about, gap| Folded {
+        let mut folded = Folded {
             label,
-            about,
-            gap,
+            about: format!("{file}: not in this record"),
             ..Folded::default()
         };
         let Some(excerpt) = (self.read)(file, MOST) else {
-            return Some(folded(format!("{file}: not in this record"), None));
+            return Some(folded);
         };
         if excerpt.bytes == 0 {
             return None;
         }
-        let about = format!("{file}, {}", phrases::bytes(excerpt.bytes));
+        folded.about = format!("{file}, {}", phrases::bytes(excerpt.bytes));
         let shown = excerpt.head.len() + excerpt.tail.len();
-        let Some(left) = self.left.get().checked_sub(shown) else {
-            let gap = "not shown: this page is full; read the file".to_owned();
-            return Some(folded(about, Some(gap)));
-        };
-        self.left.set(left);
-        let gap = (!excerpt.tail.is_empty()).then(|| {
+        if !self.take(shown) {
+            folded.gap = Some("not shown: this page is full; read the file".to_owned());
+            return Some(folded);
+        }
+        folded.gap = (!excerpt.tail.is_empty()).then(|| {
             let left_out = phrases::bytes(excerpt.bytes.saturating_sub(shown as u64));
             format!("{left_out} left out here; all of it is in {file}")
         });
-        Some(Folded {
-            is_open,
-            head: on_a_terminal(&excerpt.head),
-            tail: on_a_terminal(&excerpt.tail),
-            ..folded(about, gap)
-        })
+        folded.is_open = is_open;
+        folded.head = on_a_terminal(&excerpt.head);
+        folded.tail = on_a_terminal(&excerpt.tail);
+        Some(folded)
     }
 
     /// A file of the record, as much of it as a page shows.
@@ -91,9 +87,9 @@ impl<'r> Texts<'r> {
         Some(excerpt.head + &excerpt.tail)
     }
 
-    /// The text itself, for places where it has no file of its own.
-    pub(crate) fn take(&self, text: &str) -> bool {
-        let left = self.left.get().checked_sub(text.len());
+    /// Whether the page has room for this many bytes more.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let left = self.left.get().checked_sub(bytes);
         left.inspect(|left| self.left.set(*left)).is_some()
     }
 }

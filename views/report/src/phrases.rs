@@ -61,15 +61,8 @@ pub fn thousands(number: u64) -> String {
 
 /// `1 file`, `1,200 files`.
 pub fn count(number: u64, what: &str) -> String {
-    let (stem, many) = what
-        .strip_suffix("ly")
-        .map_or((what, "s"), |stem| (stem, "lies"));
-    let words = if number == 1 {
-        what.to_owned()
-    } else {
-        format!("{stem}{many}")
-    };
-    format!("{} {words}", thousands(number))
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {what}{s}", thousands(number))
 }
 
 /// `a, b and 3 more`: the first `most` of these names.
@@ -141,16 +134,13 @@ pub fn change(change: &Changed) -> String {
 }
 
 /// `$0.0123`, `$0.0123 and at most $0.2560 for 1 lost call`.
-pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
-    let known = cost(answers_usd);
-    let Some(Lost { calls, at_most_usd }) = lost else {
-        return known;
-    };
-    let most = at_most_usd.map_or_else(
-        || "an unknown cost".to_owned(),
-        |usd| format!("at most ${usd:.4}"),
-    );
-    format!("{known} and {most} for {}", count(calls, "lost call"))
+pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Lost) -> String {
+    let (known, calls) = (cost(answers_usd), count(lost.calls, "lost call"));
+    match lost.at_most_usd {
+        _ if lost.calls == 0 => known,
+        Some(usd) => format!("{known} and at most ${usd:.4} for {calls}"),
+        None => format!("{known} and an unknown cost for {calls}"),
+    }
 }
 
 /// `$0.0123`, `cost unknown`.

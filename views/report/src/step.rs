@@ -1,6 +1,6 @@
 //! One step of a run in words, the same for all that show it.
 
-use code_commit_engine::{Cause, Changed, Ended, Problem};
+use code_commit_engine::{Cause, Changed, Problem};
 use code_commit_timeline::{Call, Change, Command, ReadFile, Remark, Step, Tone, What};
 
 use crate::phrases;
@@ -192,7 +192,6 @@ impl StepView {
 
     fn command(command: &Command) -> Self {
         let ended = match command.ended {
-            Some(Ended::Exited(0)) => ": exit code 0".to_owned(),
             Some(ended) => format!(": {}", phrases::ended(ended)),
             None if command.output.is_empty() && !command.changes.is_empty() => String::new(),
             None => ": did not run".to_owned(),

@@ -49,17 +49,21 @@ impl Terminal {
     fn line(&self, text: &str) {
         let head = self.output.paint_note(DIM, &self.counts.head(self.now));
         self.status
+            .live
             .above(|| self.output.note(&format!("{head}  {text}")));
     }
 
     fn under(&self, text: &str) {
         let indent = self.counts.indent();
         self.status
+            .live
             .above(|| self.output.note(&format!("{:indent$}{text}", "")));
     }
 
     fn warn(&self, problem: &Problem) {
-        self.status.above(|| self.output.warn(&problem.message));
+        self.status
+            .live
+            .above(|| self.output.warn(&problem.message));
     }
 
     fn bad(&self, text: &str) {
@@ -74,7 +78,7 @@ impl Terminal {
         // A resumed run does not begin with a request to the model.
         self.now = line.round().unwrap_or(self.now);
         if matches!(line, Event::Unanswered(_)) {
-            self.status.clear();
+            self.status.live.clear();
         }
         match line {
             Event::Answered(answered) => self.answered(answered),
@@ -99,7 +103,7 @@ impl Terminal {
             Event::Built(built) => self.built(built),
             Event::Restored(restored) => {
                 let text = format!("{} before the run", phrases::restored(restored.paths.len()));
-                self.status.above(|| self.output.note(&text));
+                self.status.live.above(|| self.output.note(&text));
             }
             Event::Written(of) => {
                 self.changed(&of.changes, &of.warnings);
@@ -109,7 +113,7 @@ impl Terminal {
             Event::Refused(refused) => self.refused("proposal", &refused.problems),
             Event::Ran(ran) => self.ran(ran),
             Event::RolledBack(rolled_back) => {
-                self.status.clear();
+                self.status.live.clear();
                 let mut warnings = rolled_back.warnings.iter();
                 let what = if warnings.any(|one| one.code == IGNORED_FILES) {
                     "what git does not ignore"
@@ -123,7 +127,7 @@ impl Terminal {
             Event::Resumed { .. } if self.counts.has_preflight() => {
                 self.output.note("continuing the run that was not finished");
             }
-            Event::Ended { .. } => self.status.clear(),
+            Event::Ended { .. } => self.status.live.clear(),
             // A warning is also an event; the rest is only for the record.
             _ => {}
         }
@@ -136,7 +140,7 @@ impl Terminal {
     }
 
     fn answered(&mut self, answered: &Answered) {
-        self.status.clear();
+        self.status.live.clear();
         let took = phrases::took(answered.elapsed_ms);
         let size = phrases::bytes(answered.reply.stored.bytes);
         let tokens = phrases::tokens(&answered.usage);
@@ -154,7 +158,7 @@ impl Terminal {
             served.filter(|served| !served.trim_start_matches("models/").starts_with(asked))
         {
             let text = format!("{other} replied instead of {asked}; its price applies");
-            self.status.above(|| self.output.warn(&text));
+            self.status.live.above(|| self.output.warn(&text));
         }
     }
 
@@ -199,14 +203,14 @@ impl Terminal {
 
     /// Prints what follows the last complete line.
     fn rest(&mut self) {
-        self.status.clear();
+        self.status.live.clear();
         let rest = self.printed.rest();
         self.print(rest.as_deref());
     }
 
     fn print(&self, lines: Option<&str>) {
         if let Some(lines) = lines {
-            self.status.above(|| self.output.note_block(lines));
+            self.status.live.above(|| self.output.note_block(lines));
         }
     }
 
@@ -284,6 +288,7 @@ impl Observer for Terminal {
             }
             Progress::Said { text, .. } => {
                 self.status
+                    .live
                     .above(|| self.output.report_prose(&printable(text.trim_end())));
             }
             Progress::BuildBegins { round } => {

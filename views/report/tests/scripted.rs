@@ -218,7 +218,7 @@ fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
 fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let (mut output, out, err) = output();
     output.json = true;
-    let mut ndjson = Ndjson::new(output);
+    let mut ndjson = Ndjson(output);
     let json = outcome();
     let ended = line(json.clone());
     let warning = problem("runs-later", "git runs this later");

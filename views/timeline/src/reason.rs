@@ -161,22 +161,20 @@ pub fn names_failure(line: &str) -> bool {
     if line.trim_start().starts_with(['✗', '✖', '✘', '×']) {
         return true;
     }
-    let words: Vec<String> = line
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let line = line.to_lowercase();
+    let words = line.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_failure = |word: &str| {
         let is_listed = FAILURES.split(' ').any(|failure| failure == word);
         is_listed || word.ends_with("error") || word.ends_with("exception")
     };
-    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at).copied()).unwrap_or_default();
     let names = |at: usize| {
         let counts_none = |word: &str| matches!(word, "0" | "no" | "without");
         let before = at.checked_sub(1);
         is_failure(word(Some(at))) && !counts_none(word(before)) && word(Some(at + 1)) != "0"
     };
-    let is_tap = words.first().is_some_and(|first| first == "not") && word(Some(1)) == "ok";
+    let is_tap = words.starts_with(&["not", "ok"]);
     words.len() > 1 && (is_tap || (0..words.len()).any(names))
 }
 

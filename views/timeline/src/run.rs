@@ -136,9 +136,12 @@ impl Run {
                 edits.clear();
             }
             let by_command = matches!(step.what, What::Command(_));
-            step.changes()
-                .iter()
-                .for_each(|change| join(&mut edits, change, by_command));
+            for change in step.changes() {
+                let new = FileEdit::of(change, by_command);
+                let edit = edits.entry(&change.path).or_insert_with(|| new.clone());
+                (edit.after, edit.after_mode) = (new.after, new.after_mode);
+                edit.by_command &= by_command;
+            }
         }
         edits
             .into_values()
@@ -161,13 +164,6 @@ fn first_line(text: &str) -> Option<&str> {
     text.lines()
         .map(|line| line.trim_matches(['#', ' ']))
         .find(|line| !line.is_empty())
-}
-
-fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {
-    let new = FileEdit::of(change, by_command);
-    let edit = edits.entry(&change.path).or_insert_with(|| new.clone());
-    (edit.after, edit.after_mode) = (new.after, new.after_mode);
-    edit.by_command &= by_command;
 }
 
 impl<'r> FileEdit<'r> {

@@ -210,24 +210,11 @@ impl RunView {
         self.all.iter().filter_map(Step::call)
     }
 
-    /// The last round; 0 if there was none.
-    pub fn rounds(&self) -> u32 {
-        self.all
-            .iter()
-            .map(|step| step.round)
-            .max()
-            .unwrap_or_default()
-    }
-
     /// The last round in which a model was asked; 0 if none was.
     pub fn rounds_asked(&self) -> u32 {
         let is_asked = |step: &&Step| step.call().is_some_and(|call| call.prompt.is_some());
-        self.all
-            .iter()
-            .filter(is_asked)
-            .map(|step| step.round)
-            .max()
-            .unwrap_or_default()
+        let asked = self.all.iter().filter(is_asked);
+        asked.map(|step| step.round).max().unwrap_or_default()
     }
 
     /// The cost of the answers in US dollars, without calls that have none; `None` if one is unknown.
@@ -251,10 +238,7 @@ impl RunView {
     /// The last commit that the run made, in hex; `None` for a loop that commits to several repositories.
     pub fn commit(&self) -> Option<&str> {
         self.all.iter().rev().find_map(|step| match &step.what {
-            What::Remark(remark) => remark
-                .commit
-                .as_deref()
-                .filter(|_| remark.repository.is_none()),
+            What::Remark(of) => of.commit.as_deref().filter(|_| of.repository.is_none()),
             What::Call(_) | What::Change(_) | What::Command(_) => None,
         })
     }

@@ -11,7 +11,7 @@ use crate::phrases;
 const BYTES_OF_A_TOKEN: u64 = 4;
 
 pub(super) struct Status {
-    live: LiveLine,
+    pub(super) live: LiveLine,
     /// `round 1/4`
     head: String,
     doing: String,
@@ -52,14 +52,6 @@ impl Status {
     pub(super) fn printed(&mut self, piece: &[u8]) {
         self.last_lines.add(piece);
         self.live.show_below(&self.last_lines.shown());
-    }
-
-    pub(super) fn above(&self, print: impl FnOnce()) {
-        self.live.above(print);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.live.clear();
     }
 
     fn text(&self) -> String {
