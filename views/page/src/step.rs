@@ -39,11 +39,9 @@ impl StepPart {
 
     /// What a person has to know.
     pub(crate) fn of_cause(cause: &Cause) -> Self {
-        let view = StepView::default().cause(cause);
-        Self {
-            view,
-            ..Self::default()
-        }
+        let mut part = Self::default();
+        part.view.cause(cause);
+        part
     }
 
     /// The step that explains why the run failed, with `detail` of what was said about it.

@@ -57,11 +57,10 @@ impl StepView {
     }
 
     /// Why there is no result, and what can be done.
-    pub fn cause(mut self, cause: &Cause) -> Self {
+    pub fn cause(&mut self, cause: &Cause) {
         self.say("bad", cause.message.clone(), &cause.code);
         let help = cause.remedy.iter();
         help.for_each(|remedy| self.say("plain", format!("help: {remedy}"), ""));
-        self
     }
 
     fn new(class: &'static str, title: impl Into<String>) -> Self {
@@ -140,7 +139,7 @@ impl StepView {
             }
         }
         if let Some(cause) = &call.failed {
-            view = view.cause(cause);
+            view.cause(cause);
         }
         for marker in call.markers() {
             view.say("plain", format!("{}: {}", marker.name, marker.content), "");
