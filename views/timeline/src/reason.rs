@@ -39,12 +39,15 @@ impl RunView {
         if matches!(outcome, Outcome::Done { .. }) {
             return None;
         }
-        let failure = || self.last_failure(read, |_| true);
         let Some(cause) = outcome.cause() else {
-            return failure();
+            return self.last_failure(read, &|_| true);
         };
-        // Of what failed before, only what an agent wrote explains why a person has to decide.
-        let objection = self.last_failure(read, |step| step.call().is_some());
+        // A person has to decide because of what failed, however long ago. Else only the last round explains what was in work.
+        let is_stuck = matches!(outcome, Outcome::NeedsPerson { .. });
+        let last = self.all.last().filter(|_| !is_stuck);
+        let from = last.map_or(0, |step| step.round);
+        let objection = self.last_failure(read, &|of| of.round >= from && of.call().is_some());
+        let failure = || self.last_failure(read, &|of| of.round >= from);
         let unexplained = || Reason {
             detail: String::new(),
             ..failure().unwrap_or_default()
@@ -56,10 +59,10 @@ impl RunView {
         })
     }
 
-    fn last_failure(&self, read: &ReadFile<'_>, is_meant: fn(&Step) -> bool) -> Option<Reason> {
+    fn last_failure(&self, read: &ReadFile<'_>, meant: &dyn Fn(&Step) -> bool) -> Option<Reason> {
         let steps = self.all.iter().enumerate().rev();
-        let mut meant = steps.filter(|(_, step)| is_meant(step));
-        meant.find_map(|(at, step)| {
+        let mut steps = steps.filter(|(_, step)| meant(step));
+        steps.find_map(|(at, step)| {
             let reason = match &step.what {
                 What::Command(command) => command.failure(read),
                 What::Change(change) => change.refusal(|| self.words_before(at, read)),
@@ -208,6 +211,26 @@ mod tests {
         thread 'main' panicked at src/main.rs:3
         # fail 29
         ");
+    }
+
+    #[test]
+    fn a_failure_of_an_earlier_round_explains_a_decision_but_no_limit() {
+        let reason = |outcome: &str| {
+            let built = |round: u32, code: u32| {
+                format!(
+                    r#"{{"what":"built","round":{round},"ended":{{"how":"exited","code":{code}}},"output":{{"file":"b","bytes":1,"sha256":""}},"elapsed_ms":1}}"#
+                )
+            };
+            let ended = format!(
+                r#"{{"what":"ended","outcome":"{outcome}","round":2,"cause":{{"code":"c","message":"why","remedy":null}}}}"#
+            );
+            let json = [built(1, 1), built(2, 0), ended];
+            let lines = json.map(|line| serde_json::from_str(&line).unwrap());
+            RunView::untimed(&lines).reason(&|_| None).unwrap()
+        };
+        let (decision, limit) = (reason("needs-person"), reason("model-unavailable"));
+        assert_eq!((decision.text.as_str(), decision.step), ("why", Some(0)));
+        assert_eq!((limit.text.as_str(), limit.step), ("why", None));
     }
 
     /// The code is the parser's, which this crate does not know.
