@@ -65,6 +65,16 @@ impl Outcome {
         }
     }
 
+    /// Why it ended before a verdict, if it did.
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::Done { .. } | Self::AttemptsUsedUp { .. } => None,
+            Self::NeedsPerson { cause, .. }
+            | Self::Unfit { cause, .. }
+            | Self::ModelUnavailable { cause, .. } => Some(cause),
+        }
+    }
+
     /// The round in which it ended.
     pub fn round(&self) -> u32 {
         match self {

@@ -112,7 +112,7 @@ pub(crate) fn after_build(round: u32) -> String {
 pub fn is_recorded(run: &Path, set: &str) -> bool {
     let past = Past::read(run).unwrap_or_default();
     let is_its = |step: &Step| {
-        matches!(&step.what, What::Command(command) if command.is_build())
+        matches!(&step.what, What::Command(command) if command.is_build)
             && after_build(step.round) == set
     };
     past.steps_held().all.iter().any(is_its)
@@ -128,7 +128,7 @@ fn rounds_written(steps: &RunView) -> BTreeSet<(u32, String)> {
                 continue;
             }
             What::Change(_) => step.round.to_string(),
-            What::Command(command) if command.is_build() => after_build(step.round),
+            What::Command(command) if command.is_build => after_build(step.round),
             What::Call(_) | What::Command(_) | What::Remark(_) => continue,
         };
         if step

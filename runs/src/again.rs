@@ -117,7 +117,7 @@ fn verdict(run: &Run) -> String {
 /// The last build, if it failed.
 fn failed_build(run: &Run) -> Option<&Command> {
     let mut builds = run.steps.all.iter().filter_map(|step| match &step.what {
-        What::Command(command) if command.is_build() => Some(command),
+        What::Command(command) if command.is_build => Some(command),
         What::Command(_) | What::Call(_) | What::Change(_) | What::Remark(_) => None,
     });
     builds.next_back().filter(|build| !build.is_good)

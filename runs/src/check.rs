@@ -251,7 +251,7 @@ struct Ears(Output);
 impl Observer for Ears {
     fn see(&mut self, progress: &Progress<'_>) {
         if self.0.json && self.0.volume == Volume::Verbose {
-            Ndjson::new(self.0.clone()).see(progress);
+            Ndjson(self.0.clone()).see(progress);
         }
         if let Progress::Warning(problem) = progress {
             self.0.warn(&problem.message);

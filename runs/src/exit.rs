@@ -188,7 +188,7 @@ impl Failure {
             .and_then(|stopped| Some((stopped, Past::read(&stopped.folder).ok()?.steps())));
         if let Some((Stopped { folder, .. }, steps)) = &run {
             output.object(&json!({ "event": "summary", "summary": {
-                "outcome": "stopped", "rounds_asked": steps.rounds(), "usage": steps.usage(),
+                "outcome": "stopped", "rounds_asked": steps.rounds_asked(), "usage": steps.usage(),
                 "cost_usd": steps.cost_usd(), "elapsed_ms": steps.elapsed_ms(), "log": folder,
             } }));
         }

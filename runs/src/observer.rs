@@ -14,7 +14,7 @@ pub(crate) fn observer(
     folder: &RunFolder,
 ) -> Box<dyn Observer> {
     if output.json {
-        return Box::new(Ndjson::new(output.clone()));
+        return Box::new(Ndjson(output.clone()));
     }
     let folder = folder.clone();
     let read = move |file: &str| {

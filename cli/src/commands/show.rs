@@ -164,11 +164,11 @@ pub fn show(args: &RunName, host: Host<'_>) -> Result<Exit, Failure> {
     run.parent
         .iter()
         .for_each(|parent| output.report(&format!("continues {}", printable_name(parent))));
-    steps(step(&run, host), &found.facts().steps, output);
     let read = |file: &str| {
         let (start, end, _) = found.ends(file, LONGEST)?;
         Some(start + &end)
     };
+    steps(step(&run, host), &found.facts().steps, &read, output);
     let missed = matches!(run.steps.outcome, Some(Outcome::AttemptsUsedUp { .. }));
     let why = run.steps.reason(&read).filter(|_| missed);
     let why = why.map_or_else(String::new, |why| {

@@ -74,7 +74,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     mcp: apply engine guard logging perform prompt repo report rpc runs settings
     model:
     names:
-    page: engine names parser report timeline
+    page: engine report timeline
     parser:
     perform: agent apply changes dir engine guard llm logging names parser prompt repo runner timeline
     prompt: names parser

@@ -334,18 +334,18 @@ fn runs_and_show_tell_what_happened() {
     --- out
     [STAMP]-commit
     The tests in tests/greet_test.sh fail. Make greet say the na…
-    round 1  asked: 1-query.txt, 3.1 kB
-    round 1  gemini-test replied: 1-response.txt, 815 tokens in, 51 out, cost unknown
-    round 1  refused: `.git/hooks/pre-commit` is or looks like git's own folder; leave it unchanged. [dot-git]
-    round 2  asked: 2-query.txt, 3.5 kB
-    round 2  gemini-test replied: 2-response.txt, 937 tokens in, 24 out, cost unknown
-    round 2  wrote src/greet.sh
-    round 2  build: exit code 1, 2-build.txt
-    round 3  asked: 3-query.txt, 3.6 kB
-    round 3  gemini-test replied: 3-response.txt, 958 tokens in, 100 out, cost unknown
-    round 3  wrote src/greet.sh
-    round 3  created README.md
-    round 3  build: exit code 0, 3-build.txt
+    round 1  gemini-test replied, cost unknown, 815 tokens in, 51 out, [TIME] (1-query.txt, 1-response.txt)
+    round 1  The reply was refused, and nothing of it was written
+    round 1  `.git/hooks/pre-commit` is or looks like git's own folder; leave it unchanged. [dot-git]
+    round 2  gemini-test replied, cost unknown, 937 tokens in, 24 out, [TIME] (2-query.txt, 2-response.txt)
+    round 2  The reply was written
+    round 2  M src/greet.sh
+    round 2  build: exit code 1, [TIME] (2-build.txt)
+    round 3  gemini-test replied, cost unknown, 958 tokens in, 100 out, [TIME] (3-query.txt, 3-response.txt)
+    round 3  The reply was written
+    round 3  M src/greet.sh
+    round 3  A README.md
+    round 3  build: exit code 0, [TIME] (3-build.txt)
     ended: done
     3 rounds · 2,710 tokens in, 175 out · cost unknown · [TIME] · agent-config/logs/[STAMP]-commit
     diff --git a/README.md b/README.md

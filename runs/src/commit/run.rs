@@ -216,7 +216,13 @@ impl Loop for Commit<'_> {
     }
 
     fn observer(&self, plan: &Plan, run: &RunFolder) -> Box<dyn Observer> {
-        let (output, counts) = (self.project.host.output, Counts::Rounds(plan.rounds));
+        let (output, counts) = (
+            self.project.host.output,
+            Counts {
+                step: "round",
+                most: plan.rounds,
+            },
+        );
         observer::observer(output, plan.settings.models().first(), counts, run)
     }
 

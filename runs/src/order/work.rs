@@ -307,7 +307,10 @@ impl Loop for Order<'_> {
         let Setting {
             terms, host, model, ..
         } = self.setting;
-        let counts = Counts::Attempts(terms.max_attempts);
+        let counts = Counts {
+            step: "attempt",
+            most: terms.max_attempts,
+        };
         observer::observer(host.output, model.id(), counts, run)
     }
 

@@ -6,8 +6,6 @@ use std::time::Duration;
 use code_commit_timeline::{Contents, FileEdit};
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, TextDiff};
 
-use crate::text::plain;
-
 /// Longer files are not compared.
 const LONGEST: usize = 1 << 20;
 /// Lines of a diff that are shown.
@@ -31,46 +29,35 @@ pub(crate) struct Diff {
     pub(crate) rows: Vec<Row>,
 }
 
+#[derive(Default)]
 pub(crate) struct Row {
     /// ` `, `+`, `−`, or `…` for lines that are left out.
     pub(crate) sign: char,
     pub(crate) class: &'static str,
     pub(crate) old: Option<usize>,
     pub(crate) new: Option<usize>,
-    pub(crate) pieces: Vec<Piece>,
-}
-
-pub(crate) struct Piece {
-    /// Whether it is what differs.
-    pub(crate) is_strong: bool,
-    pub(crate) text: String,
+    /// Its text in pieces, and whether each is what differs.
+    pub(crate) pieces: Vec<(bool, String)>,
 }
 
 impl Diff {
     pub(crate) fn of(edit: &FileEdit<'_>, contents: &Contents) -> Self {
         let mut diff = Self {
             letter: edit.letter(),
-            path: plain(edit.path).into_owned(),
+            path: edit.path.to_owned(),
             by_command: edit.by_command,
             added: String::new(),
             removed: String::new(),
             note: None,
             rows: Vec::new(),
         };
-        let Some((before, after)) = contents.both(edit.before, edit.after) else {
-            diff.note = Some("its content is not in the record".to_owned());
-            return diff;
-        };
-        let (Ok(before), Ok(after)) = (std::str::from_utf8(before), std::str::from_utf8(after))
-        else {
-            diff.note = Some("not text".to_owned());
-            return diff;
-        };
-        if before.len().max(after.len()) > LONGEST {
-            diff.note = Some("too long to be compared here".to_owned());
-            return diff;
+        match texts(edit, contents) {
+            Ok((before, after)) if before.len().max(after.len()) > LONGEST => {
+                diff.note = Some("too long to be compared here".to_owned());
+            }
+            Ok((before, after)) => diff.compare(before, after),
+            Err(why) => diff.note = Some(why.to_owned()),
         }
-        diff.compare(before, after);
         diff
     }
 
@@ -90,13 +77,21 @@ impl Diff {
         self.removed = format!("−{}", lines(DiffOp::old_range, DiffTag::Delete));
         for (number, group) in compared.grouped_ops(AROUND).iter().enumerate() {
             if number > 0 && self.rows.len() < MOST_ROWS {
-                self.rows.push(Row::gap());
+                self.rows.push(Row {
+                    sign: '…',
+                    class: "gap",
+                    ..Row::default()
+                });
             }
             for op in group {
                 // One more than fits, to see whether there are more.
                 let room = MOST_ROWS + 1 - self.rows.len();
                 let rows = compared.iter_inline_changes(op).take(room).map(|change| {
-                    let (sign, class) = sign_and_class(change.tag());
+                    let (sign, class) = match change.tag() {
+                        ChangeTag::Equal => (' ', "same"),
+                        ChangeTag::Delete => ('−', "del"),
+                        ChangeTag::Insert => ('+', "ins"),
+                    };
                     let pieces = change.iter_strings_lossy();
                     Row {
                         sign,
@@ -104,7 +99,9 @@ impl Diff {
                         old: change.old_index().map(|index| index + 1),
                         new: change.new_index().map(|index| index + 1),
                         pieces: pieces
-                            .map(|(strong, text)| Piece::new(strong, &text))
+                            .map(|(strong, text)| {
+                                (strong, text.trim_end_matches(['\n', '\r']).to_owned())
+                            })
                             .collect(),
                     }
                 });
@@ -126,31 +123,13 @@ impl Diff {
     }
 }
 
-impl Row {
-    fn gap() -> Self {
-        Self {
-            sign: '…',
-            class: "gap",
-            old: None,
-            new: None,
-            pieces: Vec::new(),
-        }
-    }
-}
-
-impl Piece {
-    fn new(is_strong: bool, text: &str) -> Self {
-        Self {
-            is_strong,
-            text: plain(text.trim_end_matches(['\n', '\r'])).into_owned(),
-        }
-    }
-}
-
-fn sign_and_class(tag: ChangeTag) -> (char, &'static str) {
-    match tag {
-        ChangeTag::Equal => (' ', "same"),
-        ChangeTag::Delete => ('−', "del"),
-        ChangeTag::Insert => ('+', "ins"),
-    }
+/// Both contents of a file, or why they cannot be compared.
+pub(crate) fn texts<'c>(
+    edit: &FileEdit<'_>,
+    contents: &'c Contents,
+) -> Result<(&'c str, &'c str), &'static str> {
+    let both = contents.both(edit.before, edit.after);
+    let (before, after) = both.ok_or("its content is not in the record")?;
+    let text = |bytes| std::str::from_utf8(bytes).map_err(|_| "not text");
+    Ok((text(before)?, text(after)?))
 }

@@ -1,7 +1,9 @@
-//! What all pages share: the policy, the style, bars, and how times are written.
+//! What all pages share: the policy, the style, and how times are written.
 
+use askama::Template;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use code_commit_report::visible;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
@@ -27,36 +29,16 @@ fn hash(text: &str) -> String {
     )
 }
 
+/// The page. What nobody would see is escaped in all of it: no text from outside can miss that.
+pub(crate) fn rendered(page: &impl Template) -> String {
+    // Rendering into a string fails only if a template's own expression does, and none of ours can.
+    visible(&page.render().unwrap_or_default())
+}
+
 /// `2026-11-21 09:30:05`; UTC, as in the names of runs.
 pub(crate) fn moment(ms: i64) -> String {
     Timestamp::from_millisecond(ms).map_or_else(
         |_| String::new(),
         |at| at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
     )
-}
-
-/// A part of a bar that is 1,000 units wide.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bar {
-    pub(crate) x: u64,
-    pub(crate) width: u64,
-    /// `call`, `good` or `bad`.
-    pub(crate) class: &'static str,
-}
-
-const UNITS: u64 = 1_000;
-/// Narrower parts could not be seen.
-const NARROWEST: u64 = 4;
-
-impl Bar {
-    /// From `from` to `to` of `all`.
-    pub(crate) fn new(from: u64, to: u64, all: u64, class: &'static str) -> Self {
-        let units = |part: u64| part.saturating_mul(UNITS) / all.max(1);
-        let width = units(to.saturating_sub(from)).clamp(NARROWEST, UNITS);
-        Self {
-            x: units(from).min(UNITS - width),
-            width,
-            class,
-        }
-    }
 }

@@ -1,11 +1,11 @@
 //! A run in Markdown: for a job's summary, or a comment on a pull request.
 
-use code_commit_report::{phrases, printable_name};
+use code_commit_report::{phrases, printable_name, visible};
 use code_commit_timeline::{FileEdit, Run};
 use similar::TextDiff;
 
-use crate::run::{took, verdict};
-use crate::text::plain;
+use crate::diff::texts;
+use crate::run::verdict;
 
 /// Bytes of all diffs together: forges take comments of at most 65,536.
 const MOST: usize = 48 << 10;
@@ -20,7 +20,7 @@ pub fn markdown(run: &Run) -> String {
         code(&run.name),
         escaped(&run.kind),
         phrases::cost(steps.cost_usd()),
-        took(steps.elapsed_ms()),
+        phrases::took(steps.elapsed_ms()),
     );
     let edits = run.edits();
     if !edits.is_empty() {
@@ -45,22 +45,18 @@ pub fn markdown(run: &Run) -> String {
 }
 
 fn unified(edit: &FileEdit<'_>, run: &Run) -> Option<String> {
-    let (before, after) = run.contents.both(edit.before, edit.after)?;
-    let (before, after) = (
-        std::str::from_utf8(before).ok()?,
-        std::str::from_utf8(after).ok()?,
-    );
+    let (before, after) = texts(edit, &run.contents).ok()?;
     let diff = TextDiff::from_lines(before, after)
         .unified_diff()
         .to_string();
-    let lines = diff.lines().map(|line| format!("{}\n", plain(line)));
+    let lines = diff.lines().map(|line| format!("{}\n", visible(line)));
     Some(lines.collect())
 }
 
 /// As plain text: punctuation means nothing, and no line begins anything.
 fn escaped(text: &str) -> String {
     let mut safe = String::new();
-    for c in plain(&text.replace(['\n', '\r'], " ")).chars() {
+    for c in visible(&text.replace(['\n', '\r'], " ")).chars() {
         if c.is_ascii_punctuation() && !matches!(c, ',' | '\'' | ':' | ';' | '/' | '%') {
             safe.push('\\');
         }

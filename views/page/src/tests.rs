@@ -5,7 +5,7 @@ use code_commit_timeline::{Call, Change, Command, Contents, FileEdit, Run, RunVi
 
 use super::*;
 use crate::diff::Diff;
-use crate::text::{Texts, plain};
+use crate::text::Texts;
 
 /// What a hostile name, model or build would like to do.
 const HOSTILE: &str =
@@ -33,6 +33,7 @@ fn run_of(what: Vec<What>) -> Run {
         all,
         from_ms: 1_000,
         to_ms: 3_000,
+        outcome: Some(code_commit_engine::Outcome::AttemptsUsedUp { rounds: 1 }),
         ..RunView::default()
     };
     Run {
@@ -90,7 +91,6 @@ fn whatever_a_run_brings_stays_text_wherever_it_is_shown() {
             message: hostile(),
             remedy: Some(hostile()),
         }),
-        changed: vec![hostile()],
         ..Call::default()
     };
     let problem = code_commit_engine::Problem::new(HOSTILE, HOSTILE);
@@ -414,7 +414,7 @@ fn a_long_diff_is_folded_and_a_title_is_whole() {
 #[test]
 fn what_nobody_would_see_is_shown_as_an_escape() {
     assert_eq!(
-        plain("a\u{202e}b\u{200b}\u{0}\n\tc"),
+        code_commit_report::visible("a\u{202e}b\u{200b}\u{0}\n\tc"),
         "a\\u{202e}b\\u{200b}\\u{0}\n\tc"
     );
 }
@@ -427,10 +427,11 @@ fn rows(diff: &Diff) -> String {
             .pieces
             .iter()
             .map(|p| {
-                if p.is_strong {
-                    format!("[{}]", p.text)
+                let (is_strong, text) = p;
+                if *is_strong {
+                    format!("[{text}]")
                 } else {
-                    p.text.clone()
+                    text.clone()
                 }
             })
             .collect();

@@ -198,7 +198,7 @@ fn a_run_is_the_same_in_every_form() {
             }
             shown.push_str(&format!(
                 "--- show\n{}",
-                Screen::shows(|output| steps(step, &seen, output))
+                Screen::shows(|output| steps(step, &seen, &file, output))
             ));
             shown.push_str(&format!("--- Markdown\n{}", markdown(&view)));
             let read = |name: &str, _| {

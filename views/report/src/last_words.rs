@@ -30,27 +30,24 @@ impl LastWords {
     /// Of a run that ended like this, and why. `step` is the loop's word for a round, `goal` what it has reached.
     pub fn of(outcome: &Outcome, reason: Option<Reason>, step: &str, goal: &str) -> Self {
         let steps = |count: u32| phrases::count(count.into(), step);
-        let Reason {
-            text,
-            detail,
-            is_question,
-        } = reason.unwrap_or_default();
-        let (verdict, remedy) = match outcome {
-            Outcome::Done { rounds } => (format!("done after {}: {goal}", steps(*rounds)), None),
+        let reason = reason.unwrap_or_default();
+        let text = &reason.text;
+        let verdict = match outcome {
+            Outcome::Done { rounds } => format!("done after {}: {goal}", steps(*rounds)),
             Outcome::AttemptsUsedUp { rounds } => {
-                (format!("failed after {}: {text}", steps(*rounds)), None)
+                format!("failed after {}: {text}", steps(*rounds))
             }
-            Outcome::Unfit { cause, .. } => (format!("unfit: {text}"), cause.remedy.clone()),
-            Outcome::NeedsPerson { round, cause } | Outcome::ModelUnavailable { round, cause } => (
-                format!("failed in {step} {round}: {text}"),
-                cause.remedy.clone(),
-            ),
+            Outcome::Unfit { .. } => format!("unfit: {text}"),
+            Outcome::NeedsPerson { round, .. } | Outcome::ModelUnavailable { round, .. } => {
+                format!("failed in {step} {round}: {text}")
+            }
         };
-        let answer = is_question.then(|| AGAIN.to_owned());
+        let remedy = outcome.cause().and_then(|cause| cause.remedy.clone());
+        let answer = reason.is_question.then(|| AGAIN.to_owned());
         Self {
             is_good: matches!(outcome, Outcome::Done { .. }),
             verdict,
-            detail,
+            detail: reason.detail,
             next: remedy.into_iter().chain(answer).collect(),
         }
     }

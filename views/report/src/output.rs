@@ -17,7 +17,7 @@ use code_commit_logging::Redactor;
 
 use fold::fold;
 use plain::tame;
-pub use plain::{printable, printable_name};
+pub use plain::{printable, printable_name, visible};
 
 use crate::stream::Stream;
 
@@ -177,7 +177,7 @@ impl Output {
     /// warning.
     pub fn note_block(&self, text: &str) {
         if self.volume > Volume::Quiet {
-            self.write_note(text);
+            self.error_block(text);
         }
     }
 
@@ -195,12 +195,12 @@ impl Output {
             self.paint_note(WARN, "warning:"),
             printable_name(text)
         );
-        self.write_note(&fold(&text, &self.err, Some("warning: ".len())));
+        self.error_block(&fold(&text, &self.err, Some("warning: ".len())));
     }
 
-    /// Prints a rendered error of several lines on standard error.
+    /// Prints lines on standard error, also where it is quiet: a rendered error.
     pub fn error_block(&self, text: &str) {
-        self.write_note(text);
+        self.write(&tame(text, self.err.colour));
     }
 
     /// Whether standard error may be coloured.
@@ -215,12 +215,8 @@ impl Output {
             let head = self.paint_note(STRONG, "help:");
             text.push_str(&format!("\n {head} {}", printable(help)));
         }
-        self.write_note(&fold(&text, &self.err, Some("error: ".len())));
+        self.error_block(&fold(&text, &self.err, Some("error: ".len())));
         self.object(&serde_json::json!({ "event": "error", "exit": exit, "message": message, "help": help }));
-    }
-
-    fn write_note(&self, text: &str) {
-        self.write(&tame(text, self.err.colour));
     }
 
     /// A closed pipe ends the output, not the work; a full disk loses what was requested.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use code_commit_engine::{Action, Changed, Ended, Usage};
-use code_commit_timeline::Lost;
+use code_commit_timeline::{Lost, names_failure};
 
 use crate::output::{printable, printable_name};
 
@@ -17,18 +17,9 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
-/// `0:59`, `2:03:04`.
-pub(crate) fn countdown(left: Duration) -> String {
-    let (hours, minutes, seconds) = (
-        left.as_secs() / 3600,
-        left.as_secs() / 60 % 60,
-        left.as_secs() % 60,
-    );
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    } else {
-        format!("{minutes}:{seconds:02}")
-    }
+/// The same for milliseconds.
+pub fn took(ms: u64) -> String {
+    seconds(Duration::from_millis(ms))
 }
 
 /// `just now`, `5 minutes ago`, `1 hour ago`, `3 days ago`.
@@ -70,15 +61,8 @@ pub fn thousands(number: u64) -> String {
 
 /// `1 file`, `1,200 files`.
 pub fn count(number: u64, what: &str) -> String {
-    let (stem, many) = what
-        .strip_suffix("ly")
-        .map_or((what, "s"), |stem| (stem, "lies"));
-    let words = if number == 1 {
-        what.to_owned()
-    } else {
-        format!("{stem}{many}")
-    };
-    format!("{} {words}", thousands(number))
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {what}{s}", thousands(number))
 }
 
 /// `a, b and 3 more`: the first `most` of these names.
@@ -106,6 +90,16 @@ pub fn first_lines(text: &str, most: usize, place: &str) -> Vec<String> {
         shown.push(format!("… {} in {place}", count(more, "more line")));
     }
     shown
+}
+
+/// The lines of an output that say why a command failed: the first that name a failure, and all at its end. The end of a test
+/// runner's says how many failed and not which.
+pub fn last_lines<'l>(lines: &'l [&'l str]) -> (Vec<&'l str>, &'l [&'l str]) {
+    const LAST: usize = 12;
+    const NAMED: usize = 3;
+    let (above, last) = lines.split_at(lines.len().saturating_sub(LAST));
+    let named = above.iter().filter(|line| names_failure(line)).take(NAMED);
+    (named.copied().collect(), last)
 }
 
 /// `, 1,200 tokens in (900 cached), 340 out`, as far as the service reported them.
@@ -140,16 +134,13 @@ pub fn change(change: &Changed) -> String {
 }
 
 /// `$0.0123`, `$0.0123 and at most $0.2560 for 1 lost call`.
-pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Option<Lost>) -> String {
-    let known = cost(answers_usd);
-    let Some(Lost { calls, at_most_usd }) = lost else {
-        return known;
-    };
-    let most = at_most_usd.map_or_else(
-        || "an unknown cost".to_owned(),
-        |usd| format!("at most ${usd:.4}"),
-    );
-    format!("{known} and {most} for {}", count(calls, "lost call"))
+pub(crate) fn cost_and_lost(answers_usd: Option<f64>, lost: Lost) -> String {
+    let (known, calls) = (cost(answers_usd), count(lost.calls, "lost call"));
+    match lost.at_most_usd {
+        _ if lost.calls == 0 => known,
+        Some(usd) => format!("{known} and at most ${usd:.4} for {calls}"),
+        None => format!("{known} and an unknown cost for {calls}"),
+    }
 }
 
 /// `$0.0123`, `cost unknown`.
@@ -170,9 +161,7 @@ pub fn restored(count: usize) -> String {
 pub(crate) fn changes(changes: &[Changed]) -> Option<String> {
     const NAMED: usize = 6;
     let told: Vec<String> = changes.iter().map(change).collect();
-    let more = rest(told.len(), NAMED).map(|more| format!(" {more}"));
-    let first = told.get(..told.len().min(NAMED)).unwrap_or_default();
-    (!told.is_empty()).then(|| first.join(", ") + &more.unwrap_or_default())
+    (!told.is_empty()).then(|| first(&told, NAMED))
 }
 
 /// `exit code 1`, `it ran out of time and was killed`.

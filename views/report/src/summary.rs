@@ -92,7 +92,7 @@ impl Summary {
             warnings: Vec::new(),
             usage: steps.usage(),
             cost_usd: steps.cost_usd(),
-            lost: lost(steps),
+            lost: Some(steps.lost()).filter(|lost| lost.calls > 0),
             elapsed_ms: steps.elapsed_ms(),
             commit: steps.commit().map(str::to_owned),
             holds_for: steps.holds_for.clone(),
@@ -104,25 +104,18 @@ impl Summary {
         for step in &steps.all {
             match &step.what {
                 What::Change(change) if !change.is_refused => {
-                    let written = change
-                        .changes
-                        .iter()
-                        .filter(|change| change.letter().is_some());
-                    by_reply.extend(written.map(|change| change.path.as_str()));
+                    let written = change.changes.iter().filter(|one| one.letter().is_some());
+                    by_reply.extend(written.map(|one| one.path.as_str()));
                     summary.warn(&change.problems);
                 }
-                What::Command(command) if command.is_build() => {
+                What::Command(command) if command.is_build => {
                     by_build.extend(command.changes.iter().map(|change| change.path.as_str()));
                 }
                 What::Remark(remark) if remark.is_restore => summary.warnings.clear(),
                 // A build that fails again for the same reason repeats its warning.
                 What::Remark(remark) => {
-                    others.extend(
-                        remark
-                            .warning
-                            .clone()
-                            .filter(|warning| !others.contains(warning)),
-                    );
+                    let new = remark.warning.clone();
+                    others.extend(new.filter(|warning| !others.contains(warning)));
                 }
                 What::Call(_) | What::Change(_) | What::Command(_) => {}
             }
@@ -131,21 +124,15 @@ impl Summary {
         let Self {
             warnings, files, ..
         } = &mut summary;
-        files.iter_mut().for_each(|file| {
-            file.by_build =
-                by_build.contains(file.path.as_str()) && !by_reply.contains(file.path.as_str());
-            file.named_by_build = warnings
-                .iter()
-                .any(|one| is_grader(one) && one.path.as_ref() == Some(&file.path));
-        });
-        warnings.retain(|one| !is_grader(one));
-        let changed: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        warnings.retain(|warning| {
-            warning
-                .path
-                .as_deref()
-                .is_none_or(|path| changed.contains(path))
-        });
+        for file in files.iter_mut() {
+            let path = file.path.as_str();
+            let names_it = |one: &Problem| one.path.as_deref() == Some(path);
+            file.by_build = by_build.contains(path) && !by_reply.contains(path);
+            file.named_by_build = warnings.iter().any(|one| is_grader(one) && names_it(one));
+        }
+        let is_changed = |path: &str| files.iter().any(|file| file.path == path);
+        let applies = |one: &Problem| one.path.as_deref().is_none_or(is_changed);
+        warnings.retain(|one| !is_grader(one) && applies(one));
         warnings.extend(others);
         summary
     }
@@ -160,11 +147,8 @@ impl Summary {
 
     /// Prints what the run changed and used, on standard output.
     pub(crate) fn print(&self, output: &Output) {
-        let files: Vec<String> = self
-            .files
-            .iter()
-            .map(|file| file_line(file, output))
-            .collect();
+        let files = self.files.iter().map(|file| file_line(file, output));
+        let files: Vec<String> = files.collect();
         let line = files.join(" ");
         let fits = !files.is_empty() && textwrap::core::display_width(&line) <= WIDTH;
         let lines = if fits { vec![line] } else { files };
@@ -183,11 +167,6 @@ impl Summary {
     }
 }
 
-/// Calls that may have been paid for, if there are any.
-fn lost(steps: &RunView) -> Option<Lost> {
-    Some(steps.lost()).filter(|lost| lost.calls > 0)
-}
-
 /// `4 rounds · 2,710 tokens in, 175 out · $0.0042 · 12 s · agent-config/logs/a-run`: what a run used that is recorded in
 /// `log`. `step` is its loop's word for a round.
 pub fn figures(steps: &RunView, step: &str, log: &str) -> String {
@@ -195,7 +174,7 @@ pub fn figures(steps: &RunView, step: &str, log: &str) -> String {
     let parts = [
         phrases::count(steps.rounds_asked().into(), step),
         tokens.trim_start_matches(", ").to_owned(),
-        phrases::cost_and_lost(steps.answers_usd(), lost(steps)),
+        phrases::cost_and_lost(steps.answers_usd(), steps.lost()),
         phrases::seconds(Duration::from_millis(steps.elapsed_ms())),
         printable_name(log),
     ];

@@ -113,6 +113,11 @@ fn journal() -> Vec<Value> {
     ]
 }
 
+const COUNTS: Counts = Counts {
+    step: "round",
+    most: 4,
+};
+
 #[test]
 fn a_scripted_run_is_told_line_by_line() {
     let (output, out, err) = output();
@@ -134,7 +139,7 @@ fn a_scripted_run_is_told_line_by_line() {
         })
     };
     let model = "gemini/a-model".to_owned();
-    let mut terminal = Terminal::new(output, model, Counts::Rounds(4), Box::new(read));
+    let mut terminal = Terminal::new(output, model, COUNTS, Box::new(read));
     let warning = problem("runs-later", "git runs this\u{1b}[2K later");
     for json in journal() {
         let line = line(json.clone());
@@ -200,7 +205,7 @@ fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
         let (mut output, _, err) = output();
         output.volume = volume;
         let model = "gemini/a-model".to_owned();
-        let mut terminal = Terminal::new(output, model, Counts::Rounds(4), Box::new(|_| None));
+        let mut terminal = Terminal::new(output, model, COUNTS, Box::new(|_| None));
         terminal.see(&Progress::BuildBegins { round: 1 });
         terminal.see(&Progress::BuildPrints { bytes: b"one\ntw" });
         terminal.see(&Progress::BuildPrints { bytes: b"o\nthree" });
@@ -213,7 +218,7 @@ fn what_a_build_prints_is_shown_as_it_comes_only_to_whoever_wants_it() {
 fn every_event_is_one_json_object_but_the_progress_of_the_model() {
     let (mut output, out, err) = output();
     output.json = true;
-    let mut ndjson = Ndjson::new(output);
+    let mut ndjson = Ndjson(output);
     let json = outcome();
     let ended = line(json.clone());
     let warning = problem("runs-later", "git runs this later");
@@ -273,19 +278,19 @@ fn every_event_is_one_json_object_but_the_progress_of_the_model() {
 fn a_record_is_read_line_by_line() {
     let (output, out, _) = output();
     let recorded: Vec<Event> = journal().into_iter().map(line).collect();
-    steps("round", &RunView::untimed(&recorded), &output);
+    steps("round", &RunView::untimed(&recorded), &|_| None, &output);
     insta::assert_snapshot!(out.text(), @"
-    round 1  asked: 1-prompt.txt, 12.3 kB
-    round 1  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
-    round 1  refused: the reply holds no file [nothing-actionable]
-    round 2  asked: 1-prompt.txt, 12.3 kB
-    round 2  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
-    round 2  created src/a.rs
-    round 2  build: exit code 1, 2-build.txt
-    round 3  asked: 1-prompt.txt, 12.3 kB
-    round 3  a-model replied: 1-response.txt, 4,000 tokens in, 200 out, $0.0123
-    round 3  created src/a.rs
-    round 3  build: exit code 0, 2-build.txt
+    round 1  a-model replied, $0.0123, 4,000 tokens in, 200 out (1-prompt.txt, 1-response.txt)
+    round 1  The reply was refused, and nothing of it was written
+    round 1  the reply holds no file [nothing-actionable]
+    round 2  a-model replied, $0.0123, 4,000 tokens in, 200 out (1-prompt.txt, 1-response.txt)
+    round 2  The reply was written
+    round 2  A src/a.rs
+    round 2  build: exit code 1, 2.5 s (2-build.txt)
+    round 3  a-model replied, $0.0123, 4,000 tokens in, 200 out (1-prompt.txt, 1-response.txt)
+    round 3  The reply was written
+    round 3  A src/a.rs
+    round 3  build: exit code 0, 2.5 s (2-build.txt)
     ");
 }
 
@@ -333,7 +338,7 @@ fn a_line_break_in_a_name_begins_no_line() {
     let mut terminal = Terminal::new(
         output.clone(),
         "gemini/a-model".to_owned(),
-        Counts::Rounds(4),
+        COUNTS,
         Box::new(|_| None),
     );
     for line in &lines {
@@ -343,7 +348,7 @@ fn a_line_break_in_a_name_begins_no_line() {
         });
     }
     terminal.see(&Progress::Warning(&problem("put-back", &message)));
-    steps("round", &RunView::untimed(&lines), &output);
+    steps("round", &RunView::untimed(&lines), &|_| None, &output);
     let file = FileStat {
         path: name.to_owned(),
         status: 'A',

@@ -52,13 +52,13 @@ impl Call {
     }
 
     pub(crate) fn cut_off(self) -> Self {
-        let message = "its answer is not on record".to_owned();
+        let cause = Cause {
+            code: "cut-off".to_owned(),
+            message: "its answer is not on record".to_owned(),
+            remedy: None,
+        };
         Self {
-            failed: Some(Cause {
-                code: "cut-off".to_owned(),
-                message,
-                remedy: None,
-            }),
+            failed: Some(cause),
             ..self
         }
     }
@@ -71,11 +71,7 @@ impl Call {
         });
         let parts: Option<f64> = of.usage.iter().map(|one| one.cost_usd).sum();
         let parts = parts.filter(|_| !of.usage.is_empty());
-        let models = of
-            .usage
-            .iter()
-            .map(|one| one.model.clone())
-            .collect::<Vec<_>>();
+        let models: Vec<&str> = of.usage.iter().map(|one| &*one.model).collect();
         Self {
             role: Some(of.role.clone()),
             turned: Some(of.clone()),
@@ -86,21 +82,13 @@ impl Call {
             failed,
             is_over: true,
             elapsed_ms: of.elapsed_ms,
-            markers: of.markers.clone(),
-            denials: of.denials.clone(),
-            changed: of.changed.clone(),
-            put_back: of.put_back.clone(),
             ..self
         }
     }
 
     /// Whether it was sent and nothing is known of it since: the run was killed, or still waits.
     pub fn is_in_flight(&self) -> bool {
-        let is_sent = || self.at_most.is_some();
-        !self.is_over
-            && self
-                .attempts
-                .last()
-                .map_or_else(is_sent, |attempt| attempt.wait_ms.is_some())
+        let is_retried = self.attempts.last().map(|last| last.wait_ms.is_some());
+        !self.is_over && is_retried.unwrap_or(self.at_most.is_some())
     }
 }

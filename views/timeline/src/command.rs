@@ -2,24 +2,12 @@
 
 use code_commit_engine::{Built, Ended, Measured, Ran, ShellRan};
 
-use crate::step::{Command, Purpose};
-
-impl Command {
-    /// Whether it is the build of a round.
-    pub fn is_build(&self) -> bool {
-        self.purpose == Purpose::Build
-    }
-
-    /// Whether its result is one of the round.
-    pub fn decides(&self) -> bool {
-        self.ended.is_some()
-    }
-}
+use crate::step::Command;
 
 impl From<&Built> for Command {
     fn from(built: &Built) -> Self {
         Self {
-            purpose: Purpose::Build,
+            is_build: true,
             name: "build".to_owned(),
             ended: Some(built.ended),
             is_good: built.passed(),

@@ -12,9 +12,7 @@ pub use lost::Lost;
 pub use read::condition;
 pub use reason::{ReadFile, Reason, names_failure};
 pub use run::{Contents, FileEdit, Run, title};
-pub use step::{
-    Call, Change, Command, Problems, Purpose, Remark, RunView, Step, Tone, What, day, total,
-};
+pub use step::{Call, Change, Command, Remark, RunView, Step, Tone, What, day, total};
 
 #[cfg(test)]
 mod tests;

@@ -27,12 +27,9 @@ impl RunView {
                 .for_each(|attempt| lost.add(u64::from(attempt.is_lost()), call));
             // The usage of an answer is that of all of the client's answers.
             if call.answer.is_none() {
-                let answers = call
-                    .attempts
-                    .iter()
-                    .filter(|attempt| attempt.is_answer())
-                    .count();
-                lost.add(answers as u64 + u64::from(call.is_in_flight()), call);
+                let answers = call.attempts.iter().filter(|one| one.is_answer());
+                let open = u64::from(call.is_in_flight());
+                lost.add(answers.count() as u64 + open, call);
             }
         }
         lost

@@ -1,13 +1,10 @@
 //! Lines of a journal, read as steps.
 
-use code_commit_engine::{
-    Attempted, Broke, Changed, CheckpointResult, Checkpointed, Committed, Condition, Event, Looked,
-    Problem, TurnBegins, WasRead,
-};
+use code_commit_engine::{Changed, CheckpointResult, Condition, Event, Problem, WasRead};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::step::{Call, Change, Command, Remark, RunView, Step, Tone, What};
+use crate::step::{Call, Change, Remark, RunView, Step, Tone, What};
 
 impl RunView {
     /// Reads the lines of a journal, each with the time at which it was written (RFC 3339). Lines that say nothing to a
@@ -57,86 +54,75 @@ impl Reader {
     )]
     fn learn(&mut self, line: &Event) {
         // A resumed run records that a turn was cut off.
-        let is_turn = self
-            .open
-            .as_ref()
-            .is_some_and(|(_, call)| call.role.is_some());
+        let is_turn = self.open.as_ref().is_some_and(|(_, of)| of.role.is_some());
         let is_resumed = matches!(line, Event::Resumed { .. }) && !is_turn;
         if is_resumed || matches!(line, Event::Asked(_) | Event::TurnBegins(_)) {
             self.cut_off();
         }
         self.round = line.round().unwrap_or(self.round);
         match line {
-            Event::Asked(of) => self.begin(Call::asked(of)),
-            Event::Attempted(attempted) => self.attempted(attempted),
+            Event::Asked(of) => self.open = Some((self.now, Call::asked(of))),
+            Event::Attempted(of) => {
+                let call = self.open.iter_mut().map(|(_, call)| call);
+                call.for_each(|call| call.attempts.push(of.attempt.clone()));
+            }
             Event::Answered(of) => self.end(|call| call.answered(of)),
             Event::Unanswered(of) => self.end(|call| call.unanswered(of)),
-            Event::TurnBegins(begins) => self.begins(begins),
-            Event::Turned(of) => self.end(|call| call.turned(of)),
-            Event::Applied(of) => self.change(&of.changes, &of.warnings, of.no_change.clone()),
-            Event::Written(of) => self.change(&of.changes, &of.warnings, None),
-            Event::Rejected(of) => self.refusal(&of.problems),
-            Event::Refused(of) => self.refusal(&of.problems),
-            Event::Built(built) => self.command(built.elapsed_ms, built.into()),
-            Event::Ran(ran) => self.command(ran.elapsed_ms, ran.into()),
-            Event::ShellRan(ran) => self.command(ran.elapsed_ms, ran.into()),
-            Event::Committed(of) => self.committed(of),
-            Event::WasRead(of) if of.place.file == FAILED_SPECS => self.failed_specs(of),
-            other => self.other(other),
-        }
-    }
-
-    fn warned(&mut self, warning: &Problem) {
-        self.tell(Remark {
-            tone: Tone::Warning,
-            text: warning.message.clone(),
-            warning: Some(warning.clone()),
-            ..Remark::default()
-        });
-    }
-
-    /// Lines that end the run or are one sentence.
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "other lines of a journal are not for a person"
-    )]
-    fn other(&mut self, line: &Event) {
-        match line {
-            Event::Checkpointed(of) => self.checkpointed(of),
-            Event::Announced(of) => self.announced(&of.event),
-            Event::NotCommitted(of) => {
-                self.remark(Tone::Bad, &format!("not committed: {}", of.message));
+            Event::TurnBegins(of) => {
+                self.count(&of.role);
+                self.open = Some((self.now, Call::begins(of)));
             }
-            Event::Broke(Broke { message }) => self.remark(Tone::Bad, message),
-            Event::Warned { warning } => self.warned(warning),
-            Event::LimitReached(of) => self.remark(Tone::Bad, &of.cause.message),
-            Event::Looked(Looked { failed }) => {
-                for condition in failed {
-                    self.remark(
-                        Tone::Bad,
-                        &format!("condition not met: {}", self::condition(condition)),
-                    );
+            Event::Turned(of) => self.end(|call| call.turned(of)),
+            Event::Applied(of) => self.written(&of.changes, &of.warnings, of.no_change.clone()),
+            Event::Written(of) => self.written(&of.changes, &of.warnings, None),
+            Event::Rejected(of) => self.refused(&of.problems),
+            Event::Refused(of) => self.refused(&of.problems),
+            Event::Built(of) => self.push(of.elapsed_ms, What::Command(of.into())),
+            Event::Ran(of) => self.push(of.elapsed_ms, What::Command(of.into())),
+            Event::ShellRan(of) => self.push(of.elapsed_ms, What::Command(of.into())),
+            Event::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
+                self.push(0, What::Command(of.into()));
+            }
+            Event::Committed(of) => {
+                let message = of.message.as_deref().unwrap_or_default();
+                if let Some(commit) = &of.commit {
+                    self.commit(commit, message, of.repository.as_deref());
                 }
             }
-            Event::Measured(of) if !(of.changes.is_empty() && of.put_back.is_empty()) => {
-                self.command(0, of.into());
+            Event::Checkpointed(of) => match &of.checkpoint {
+                CheckpointResult::Made { commit } => {
+                    self.commit(commit, &of.message, Some(&of.repository));
+                }
+                CheckpointResult::Nothing => {}
+                CheckpointResult::Failed { error } => self.bad(format!("not committed: {error}")),
+            },
+            Event::NotCommitted(of) => self.bad(format!("not committed: {}", of.message)),
+            Event::WasRead(of) if of.place.file == FAILED_SPECS => self.failed_specs(of),
+            Event::Announced(of) => self.announced(&of.event),
+            Event::Broke(of) => self.bad(&*of.message),
+            Event::LimitReached(of) => self.bad(&*of.cause.message),
+            Event::Looked(of) => {
+                let failed = of.failed.iter().map(condition);
+                failed.for_each(|one| self.bad(format!("condition not met: {one}")));
             }
-            Event::Ended { outcome, holds_for } => {
-                self.steps.outcome = Some(outcome.clone());
-                self.steps.holds_for = holds_for.clone();
-            }
+            Event::Warned { warning } => self.tell(Remark {
+                warning: Some(warning.clone()),
+                ..Remark::new(Tone::Warning, &*warning.message)
+            }),
             Event::Resumed { .. } => {
                 self.steps.outcome = None;
-                self.remark(Tone::Warning, "the run was stopped, and continued here");
+                self.warn("the run was stopped, and continued here");
             }
             Event::Restored(_) => self.restored("every file of the run was restored"),
             Event::RolledBack(of) => {
                 self.restored(
                     "rolled back: the tree is restored to its state before the first attempt",
                 );
-                of.warnings
-                    .iter()
-                    .for_each(|warning| self.remark(Tone::Warning, &warning.message));
+                of.warnings.iter().for_each(|one| self.warn(&one.message));
+            }
+            Event::Ended { outcome, holds_for } => {
+                self.steps.outcome = Some(outcome.clone());
+                self.steps.holds_for = holds_for.clone();
             }
             _ => {}
         }
@@ -153,41 +139,23 @@ impl Reader {
         });
     }
 
-    fn remark(&mut self, tone: Tone, text: &str) {
-        self.tell(Remark {
-            tone,
-            text: text.to_owned(),
-            ..Remark::default()
-        });
-    }
-
     fn tell(&mut self, remark: Remark) {
         self.push(0, What::Remark(remark));
     }
 
+    fn bad(&mut self, text: impl Into<String>) {
+        self.tell(Remark::new(Tone::Bad, text));
+    }
+
+    fn warn(&mut self, text: &str) {
+        self.tell(Remark::new(Tone::Warning, text));
+    }
+
     fn restored(&mut self, text: &str) {
-        let text = text.to_owned();
         self.tell(Remark {
-            tone: Tone::Warning,
-            text,
             is_restore: true,
-            ..Remark::default()
+            ..Remark::new(Tone::Warning, text)
         });
-    }
-
-    fn begin(&mut self, call: Call) {
-        self.open = Some((self.now, call));
-    }
-
-    fn attempted(&mut self, attempted: &Attempted) {
-        if let Some((_, call)) = &mut self.open {
-            call.attempts.push(attempted.attempt.clone());
-        }
-    }
-
-    fn begins(&mut self, begins: &TurnBegins) {
-        self.count(&begins.role);
-        self.begin(Call::begins(begins));
     }
 
     /// A round of agents begins with the role that begins the run, once another one has worked.
@@ -203,10 +171,8 @@ impl Reader {
     fn end(&mut self, ended: impl FnOnce(Call) -> Call) {
         let (began, call) = self.open.take().unzip();
         let call = ended(call.unwrap_or_default());
-        let took = began
-            .and_then(|began| u64::try_from(self.now - began).ok())
-            .unwrap_or(call.elapsed_ms);
-        self.push(took, What::Call(Box::new(call)));
+        let took = began.and_then(|began| u64::try_from(self.now - began).ok());
+        self.push(took.unwrap_or(call.elapsed_ms), What::Call(Box::new(call)));
     }
 
     /// A call that began and has no end: the run was killed while it was open, or still works on it.
@@ -216,20 +182,19 @@ impl Reader {
         }
     }
 
-    fn change(&mut self, changes: &[Changed], problems: &[Problem], no_change: Option<String>) {
-        let (changes, problems) = (changes.to_vec(), problems.to_vec());
+    fn written(&mut self, changes: &[Changed], problems: &[Problem], no_change: Option<String>) {
         self.push(
             0,
             What::Change(Change {
                 is_refused: false,
-                changes,
-                problems,
+                changes: changes.to_vec(),
+                problems: problems.to_vec(),
                 no_change,
             }),
         );
     }
 
-    fn refusal(&mut self, problems: &[Problem]) {
+    fn refused(&mut self, problems: &[Problem]) {
         let change = Change {
             is_refused: true,
             problems: problems.to_vec(),
@@ -238,48 +203,25 @@ impl Reader {
         self.push(0, What::Change(change));
     }
 
-    fn command(&mut self, took_ms: u64, command: Command) {
-        self.push(took_ms, What::Command(command));
-    }
-
     /// Belongs to the turn before it.
     fn failed_specs(&mut self, of: &WasRead) {
-        let calls = self.steps.all.iter_mut().rev().map(|step| &mut step.what);
-        let mut call = calls.filter_map(|what| match what {
+        let mut steps = self.steps.all.iter_mut().rev();
+        let call = steps.find_map(|step| match &mut step.what {
             What::Call(call) => Some(call),
             What::Change(_) | What::Command(_) | What::Remark(_) => None,
         });
-        if let Some(call) = call.next() {
+        if let Some(call) = call {
             call.failed_specs = of.text.as_ref().map(|text| text.stored.clone());
         }
     }
 
-    fn committed(&mut self, of: &Committed) {
-        let Some(commit) = &of.commit else { return };
-        let message = of.message.as_deref().and_then(|text| text.lines().next());
-        self.commit(commit, message, of.repository.as_deref());
-    }
-
-    fn checkpointed(&mut self, of: &Checkpointed) {
-        match &of.checkpoint {
-            CheckpointResult::Made { commit } => {
-                self.commit(commit, of.message.lines().next(), Some(&of.repository));
-            }
-            CheckpointResult::Nothing => {}
-            CheckpointResult::Failed { error } => {
-                self.remark(Tone::Bad, &format!("not committed: {error}"));
-            }
-        }
-    }
-
-    fn commit(&mut self, commit: &str, message: Option<&str>, repository: Option<&str>) {
+    fn commit(&mut self, commit: &str, message: &str, repository: Option<&str>) {
+        let message = message.lines().next();
         let message = message.map(|text| format!(": {text}")).unwrap_or_default();
         self.tell(Remark {
-            tone: Tone::Good,
-            text: format!("committed as {commit}{message}"),
             commit: Some(commit.to_owned()),
             repository: repository.map(str::to_owned),
-            ..Remark::default()
+            ..Remark::new(Tone::Good, format!("committed as {commit}{message}"))
         });
     }
 
@@ -296,7 +238,7 @@ impl Reader {
         if let (Some("RetryStart" | "QuotaWaitStart"), Some(reason)) =
             (text("event"), text("reason"))
         {
-            self.remark(Tone::Warning, reason);
+            self.warn(reason);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Why a run ended as it did.
 
-use code_commit_engine::{Outcome, Problem};
+use code_commit_engine::Outcome;
 
-use crate::step::{Call, Change, Command, RunView, Tone, What};
+use crate::step::{Call, Change, Command, RunView, Step, Tone, What};
 
 /// The markers with which an agent ends a run that has not reached its goal, and what they say (S4 §Markers).
 const MARKERS: [(&str, &str); 2] = [
@@ -25,6 +25,8 @@ pub struct Reason {
     pub detail: String,
     /// Whether a model asks a person.
     pub is_question: bool,
+    /// The place of the step that failed last.
+    pub step: Option<usize>,
 }
 
 /// Reads a file of the record.
@@ -33,37 +35,45 @@ pub type ReadFile<'r> = dyn Fn(&str) -> Option<String> + 'r;
 impl RunView {
     /// Why the run did not reach its goal; `None` if it did, or has not ended.
     pub fn reason(&self, read: &ReadFile<'_>) -> Option<Reason> {
-        match self.outcome.as_ref()? {
-            Outcome::Done { .. } => None,
-            Outcome::AttemptsUsedUp { .. } => self.last_failure(read),
-            Outcome::NeedsPerson { cause, .. } => Some(Reason {
-                text: cause.message.clone(),
-                detail: self.last_written(read),
-                is_question: false,
-            }),
-            Outcome::Unfit { cause, .. } | Outcome::ModelUnavailable { cause, .. } => {
-                Some(Reason {
-                    text: cause.message.clone(),
-                    ..Reason::default()
-                })
-            }
+        let outcome = self.outcome.as_ref()?;
+        if matches!(outcome, Outcome::Done { .. }) {
+            return None;
         }
+        let Some(cause) = outcome.cause() else {
+            return self.last_failure(read, &|_| true);
+        };
+        // A person has to decide because of what failed, however long ago. Else only the last round explains what was in work.
+        let is_stuck = matches!(outcome, Outcome::NeedsPerson { .. });
+        let last = self.all.last().filter(|_| !is_stuck);
+        let from = last.map_or(0, |step| step.round);
+        let objection = self.last_failure(read, &|of| of.round >= from && of.call().is_some());
+        let failure = || self.last_failure(read, &|of| of.round >= from);
+        let unexplained = || Reason {
+            detail: String::new(),
+            ..failure().unwrap_or_default()
+        };
+        Some(Reason {
+            text: cause.message.clone(),
+            is_question: false,
+            ..objection.unwrap_or_else(unexplained)
+        })
     }
 
-    fn last_failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
-        self.all
-            .iter()
-            .enumerate()
-            .rev()
-            .find_map(|(at, step)| match &step.what {
+    fn last_failure(&self, read: &ReadFile<'_>, meant: &dyn Fn(&Step) -> bool) -> Option<Reason> {
+        let steps = self.all.iter().enumerate().rev();
+        let mut steps = steps.filter(|(_, step)| meant(step));
+        steps.find_map(|(at, step)| {
+            let reason = match &step.what {
                 What::Command(command) => command.failure(read),
                 What::Change(change) => change.refusal(|| self.words_before(at, read)),
-                What::Call(call) => call.marked(),
-                What::Remark(remark) => (remark.tone == Tone::Bad).then(|| Reason {
-                    text: remark.text.clone(),
-                    ..Reason::default()
-                }),
-            })
+                What::Call(call) => call.objection(read),
+                What::Remark(remark) => {
+                    (remark.tone == Tone::Bad).then(|| Reason::new(&*remark.text))
+                }
+            };
+            let step = Some(at);
+            Some(Reason { step, ..reason? })
+        })
     }
 
     /// The reply that the step at this place judges.
@@ -74,22 +84,22 @@ impl RunView {
         let lines = text.lines().filter(|line| !line.starts_with(USER));
         Some(lines.collect::<Vec<_>>().join("\n"))
     }
+}
 
-    /// What an agent wrote or marked last about a failure.
-    fn last_written(&self, read: &ReadFile<'_>) -> String {
-        let calls: Vec<&Call> = self.calls().collect();
-        let written = calls.iter().rev().find_map(|call| {
-            let contracts = call.failed_specs.as_ref().and_then(|of| read(&of.file));
-            contracts.or_else(|| Some(call.marked()?.detail))
-        });
-        written.unwrap_or_default()
+impl Reason {
+    fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            text,
+            ..Self::default()
+        }
     }
 }
 
 impl Command {
     fn failure(&self, read: &ReadFile<'_>) -> Option<Reason> {
         let ended = self.ended.filter(|_| !self.is_good)?;
-        let name = if self.is_build() {
+        let name = if self.is_build {
             "the build".to_owned()
         } else {
             format!("`{}`", self.name)
@@ -102,41 +112,48 @@ impl Command {
             let line = text.lines().find(|line| names_failure(line))?;
             Some(format!(" ({})", line.trim()))
         });
-        Some(Reason {
-            text: format!("{name} {how}{}", named.unwrap_or_default()),
-            ..Reason::default()
-        })
+        let named = named.unwrap_or_default();
+        Some(Reason::new(format!("{name} {how}{named}")))
     }
 }
 
 impl Change {
     fn refusal(&self, words: impl FnOnce() -> Option<String>) -> Option<Reason> {
         let first = self.problems.first().filter(|_| self.is_refused)?;
-        let only_words = |problem: &Problem| problem.code == ONLY_WORDS;
-        if self.problems.iter().any(only_words) {
+        if self.problems.iter().any(|one| one.code == ONLY_WORDS) {
             return Some(Reason {
-                text: "the model replied with words alone".to_owned(),
                 detail: words().unwrap_or_default(),
                 is_question: true,
+                ..Reason::new("the model replied with words alone")
             });
         }
-        Some(Reason {
-            text: format!("the reply was refused: {}", first.message),
-            ..Reason::default()
-        })
+        let text = format!("the reply was refused: {}", first.message);
+        Some(Reason::new(text))
     }
 }
 
 impl Call {
-    fn marked(&self) -> Option<Reason> {
-        let (text, marker) = self.markers.iter().rev().find_map(|marker| {
-            let (_, text) = MARKERS.iter().find(|(name, _)| *name == marker.name)?;
-            Some((*text, marker))
-        })?;
+    /// The contracts that fail, as a verifier listed them. A list without an entry names none.
+    pub fn contracts(&self, read: &ReadFile<'_>) -> Option<String> {
+        let list = read(&self.failed_specs.as_ref()?.file)?;
+        list.to_uppercase().contains("SPEC").then_some(list)
+    }
+
+    /// What an agent wrote or marked about a failure.
+    fn objection(&self, read: &ReadFile<'_>) -> Option<Reason> {
+        let marked = || {
+            let mut markers = self.markers().iter().rev();
+            markers.find_map(|marker| {
+                let (_, text) = MARKERS.iter().find(|(name, _)| *name == marker.name)?;
+                Some((*text, marker.content.clone()))
+            })
+        };
+        let contracts = self.contracts(read);
+        let contracts = contracts.map(|list| ("contracts fail", list));
+        let (text, detail) = contracts.or_else(marked)?;
         Some(Reason {
-            text: text.to_owned(),
-            detail: marker.content.clone(),
-            is_question: false,
+            detail,
+            ..Reason::new(text)
         })
     }
 }
@@ -147,22 +164,20 @@ pub fn names_failure(line: &str) -> bool {
     if line.trim_start().starts_with(['✗', '✖', '✘', '×']) {
         return true;
     }
-    let words: Vec<String> = line
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect();
+    let line = line.to_lowercase();
+    let words = line.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let is_failure = |word: &str| {
         let is_listed = FAILURES.split(' ').any(|failure| failure == word);
         is_listed || word.ends_with("error") || word.ends_with("exception")
     };
-    let word = |at: Option<usize>| at.and_then(|at| words.get(at)).map_or("", String::as_str);
+    let word = |at: Option<usize>| at.and_then(|at| words.get(at).copied()).unwrap_or_default();
     let names = |at: usize| {
         let counts_none = |word: &str| matches!(word, "0" | "no" | "without");
         let before = at.checked_sub(1);
         is_failure(word(Some(at))) && !counts_none(word(before)) && word(Some(at + 1)) != "0"
     };
-    let is_tap = words.first().is_some_and(|first| first == "not") && word(Some(1)) == "ok";
+    let is_tap = words.starts_with(&["not", "ok"]);
     words.len() > 1 && (is_tap || (0..words.len()).any(names))
 }
 
@@ -196,6 +211,26 @@ mod tests {
         thread 'main' panicked at src/main.rs:3
         # fail 29
         ");
+    }
+
+    #[test]
+    fn a_failure_of_an_earlier_round_explains_a_decision_but_no_limit() {
+        let reason = |outcome: &str| {
+            let built = |round: u32, code: u32| {
+                format!(
+                    r#"{{"what":"built","round":{round},"ended":{{"how":"exited","code":{code}}},"output":{{"file":"b","bytes":1,"sha256":""}},"elapsed_ms":1}}"#
+                )
+            };
+            let ended = format!(
+                r#"{{"what":"ended","outcome":"{outcome}","round":2,"cause":{{"code":"c","message":"why","remedy":null}}}}"#
+            );
+            let json = [built(1, 1), built(2, 0), ended];
+            let lines = json.map(|line| serde_json::from_str(&line).unwrap());
+            RunView::untimed(&lines).reason(&|_| None).unwrap()
+        };
+        let (decision, limit) = (reason("needs-person"), reason("model-unavailable"));
+        assert_eq!((decision.text.as_str(), decision.step), ("why", Some(0)));
+        assert_eq!((limit.text.as_str(), limit.step), ("why", None));
     }
 
     /// The code is the parser's, which this crate does not know.

@@ -123,14 +123,8 @@ impl Run {
     /// Whether its loop missed its goal. It did not if no model could be asked, the build could not be started or a person has to
     /// decide.
     pub fn has_missed(&self) -> bool {
-        let is_elsewhere = matches!(
-            self.steps.outcome,
-            Some(
-                Outcome::ModelUnavailable { .. }
-                    | Outcome::Unfit { .. }
-                    | Outcome::NeedsPerson { .. }
-            )
-        );
+        let cause = self.steps.outcome.as_ref().and_then(Outcome::cause);
+        let is_elsewhere = cause.is_some();
         self.is_good == Some(false) && !self.undone && !is_elsewhere
     }
 
@@ -142,9 +136,12 @@ impl Run {
                 edits.clear();
             }
             let by_command = matches!(step.what, What::Command(_));
-            step.changes()
-                .iter()
-                .for_each(|change| join(&mut edits, change, by_command));
+            for change in step.changes() {
+                let new = FileEdit::of(change, by_command);
+                let edit = edits.entry(&change.path).or_insert_with(|| new.clone());
+                (edit.after, edit.after_mode) = (new.after, new.after_mode);
+                edit.by_command &= by_command;
+            }
         }
         edits
             .into_values()
@@ -169,25 +166,19 @@ fn first_line(text: &str) -> Option<&str> {
         .find(|line| !line.is_empty())
 }
 
-fn join<'r>(edits: &mut BTreeMap<&'r str, FileEdit<'r>>, change: &'r Changed, by_command: bool) {
-    let (before, after) = (
-        change.before_sha256.as_deref(),
-        change.after_sha256.as_deref(),
-    );
-    let edit = edits.entry(&change.path).or_insert(FileEdit {
-        path: &change.path,
-        before,
-        after,
-        before_mode: change.before_mode,
-        after_mode: change.after_mode,
-        by_command,
-    });
-    edit.after = after;
-    edit.after_mode = change.after_mode;
-    edit.by_command &= by_command;
-}
+impl<'r> FileEdit<'r> {
+    /// What a change did to its file.
+    pub fn of(change: &'r Changed, by_command: bool) -> Self {
+        Self {
+            path: &change.path,
+            before: change.before_sha256.as_deref(),
+            after: change.after_sha256.as_deref(),
+            before_mode: change.before_mode,
+            after_mode: change.after_mode,
+            by_command,
+        }
+    }
 
-impl FileEdit<'_> {
     /// Whether git sees another mode than before, which it does of the owner's executable bit only.
     fn changes_mode(&self) -> bool {
         let modes = self.before_mode.zip(self.after_mode);

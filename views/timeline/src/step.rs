@@ -1,8 +1,8 @@
 //! The steps of a run, as plain data.
 
 use code_commit_engine::{
-    AtMost, Attempt, Cause, Changed, Denial, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem,
-    Stored, TurnBegins, Turned, Usage,
+    AtMost, Attempt, Cause, Changed, Ended, HoldsFor, Marked, ModelUsage, Outcome, Problem, Stored,
+    TurnBegins, Turned, Usage,
 };
 use jiff::Timestamp;
 
@@ -80,16 +80,8 @@ pub struct Call {
     pub failed: Option<Cause>,
     /// How the service says that the answer ended.
     pub finish: Option<String>,
-    /// The markers in an agent's text.
-    pub markers: Vec<Marked>,
     /// The list of failed contracts that a verifier left.
     pub failed_specs: Option<Stored>,
-    /// Tools that the agent was not allowed to use.
-    pub denials: Vec<Denial>,
-    /// Files that the agent changed.
-    pub changed: Vec<String>,
-    /// Files that it may not change; they were restored.
-    pub put_back: Vec<String>,
 }
 
 impl Call {
@@ -100,9 +92,9 @@ impl Call {
         sum
     }
 
-    /// Why attempts failed, one sentence each.
-    pub fn retries(&self) -> impl Iterator<Item = &str> {
-        self.attempts.iter().filter_map(|of| of.message.as_deref())
+    /// The markers in an agent's text.
+    pub fn markers(&self) -> &[Marked] {
+        self.turned.as_ref().map_or(&[], |turned| &turned.markers)
     }
 }
 
@@ -114,29 +106,16 @@ pub struct Change {
     /// What became of each file.
     pub changes: Vec<Changed>,
     /// Why it was refused, or warnings.
-    pub problems: Problems,
+    pub problems: Vec<Problem>,
     /// The reason, if the reply says that nothing has to change.
     pub no_change: Option<String>,
-}
-
-/// What is wrong with a reply, or worth knowing.
-pub type Problems = Vec<Problem>;
-
-/// What a command is for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Purpose {
-    /// What its name says.
-    #[default]
-    Named,
-    /// The build of a round, whose changes have pre-images of their own.
-    Build,
 }
 
 /// A command ran: a build, a check, a command of an order.
 #[derive(Debug, Clone, Default)]
 pub struct Command {
-    /// What it is for.
-    pub purpose: Purpose,
+    /// Whether it is the build of a round, whose changes have pre-images of their own.
+    pub is_build: bool,
     /// `build`, `check`, or the command itself.
     pub name: String,
     /// How it ended; `None` if it did not run.
@@ -172,6 +151,17 @@ pub struct Remark {
     pub changes: Vec<Changed>,
     /// Whether the tree is as it was before the run.
     pub is_restore: bool,
+}
+
+impl Remark {
+    pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            tone,
+            text,
+            ..Self::default()
+        }
+    }
 }
 
 /// Whether something is good or bad.
@@ -220,24 +210,11 @@ impl RunView {
         self.all.iter().filter_map(Step::call)
     }
 
-    /// The last round; 0 if there was none.
-    pub fn rounds(&self) -> u32 {
-        self.all
-            .iter()
-            .map(|step| step.round)
-            .max()
-            .unwrap_or_default()
-    }
-
     /// The last round in which a model was asked; 0 if none was.
     pub fn rounds_asked(&self) -> u32 {
         let is_asked = |step: &&Step| step.call().is_some_and(|call| call.prompt.is_some());
-        self.all
-            .iter()
-            .filter(is_asked)
-            .map(|step| step.round)
-            .max()
-            .unwrap_or_default()
+        let asked = self.all.iter().filter(is_asked);
+        asked.map(|step| step.round).max().unwrap_or_default()
     }
 
     /// The cost of the answers in US dollars, without calls that have none; `None` if one is unknown.
@@ -261,10 +238,7 @@ impl RunView {
     /// The last commit that the run made, in hex; `None` for a loop that commits to several repositories.
     pub fn commit(&self) -> Option<&str> {
         self.all.iter().rev().find_map(|step| match &step.what {
-            What::Remark(remark) => remark
-                .commit
-                .as_deref()
-                .filter(|_| remark.repository.is_none()),
+            What::Remark(of) => of.commit.as_deref().filter(|_| of.repository.is_none()),
             What::Call(_) | What::Change(_) | What::Command(_) => None,
         })
     }

@@ -47,7 +47,7 @@ fn check(lines: &[&str]) -> String {
         .map_or("unknown".to_owned(), |cost| format!("{cost:.2}"));
     text + &format!(
         "{} rounds, {} ms, ${cost}",
-        steps.rounds(),
+        steps.rounds_asked(),
         steps.elapsed_ms()
     )
 }
@@ -74,7 +74,7 @@ fn a_call_lasts_from_its_prompt_to_its_answer_and_a_build_as_long_as_its_line_sa
     1 1000 ms call model m
     1 0 ms refused dot-git
     2 500 ms build good
-    2 rounds, 3000 ms, $0.25
+    1 rounds, 3000 ms, $0.25
     ");
 }
 

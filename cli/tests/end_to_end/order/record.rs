@@ -355,17 +355,17 @@ fn show_tells_what_happened_to_an_order() {
         insta::assert_snapshot!(text, @r#"
         ID
         Greet with a comma
-        attempt 1  asked: attempt_1/prompt.txt, N kB
-        attempt 1  test replied: attempt_1/response.txt, N tokens in, N out, cost unknown
-        attempt 1  wrote src/greet.sh
-        attempt 1  bash scripts/verify.sh: exit code 0, attempt_1/verify_1_stdout.txt
-        attempt 1  sh tests/run.sh: exit code 3, attempt_1/acceptance_1_stdout.txt
+        attempt 1  test replied, cost unknown, N tokens in, N out, N s (attempt_1/prompt.txt, attempt_1/response.txt)
+        attempt 1  The reply was written
+        attempt 1  M src/greet.sh
+        attempt 1  bash scripts/verify.sh: exit code 0, N s (attempt_1/verify_1_stdout.txt, attempt_1/verify_1_stderr.txt)
+        attempt 1  sh tests/run.sh: exit code 3, N s (attempt_1/acceptance_1_stdout.txt, attempt_1/acceptance_1_stderr.txt)
         attempt 1  rolled back: the tree is restored to its state before the first attempt
-        attempt 2  asked: attempt_2/prompt.txt, N kB
-        attempt 2  test replied: attempt_2/response.txt, N tokens in, N out, cost unknown
-        attempt 2  wrote src/greet.sh
-        attempt 2  bash scripts/verify.sh: exit code 0, attempt_2/verify_1_stdout.txt
-        attempt 2  sh tests/run.sh: exit code 0, attempt_2/acceptance_1_stdout.txt
+        attempt 2  test replied, cost unknown, N tokens in, N out, N s (attempt_2/prompt.txt, attempt_2/response.txt)
+        attempt 2  The reply was written
+        attempt 2  M src/greet.sh
+        attempt 2  bash scripts/verify.sh: exit code 0, N s (attempt_2/verify_1_stdout.txt, attempt_2/verify_1_stderr.txt)
+        attempt 2  sh tests/run.sh: exit code 0, N s (attempt_2/acceptance_1_stdout.txt, attempt_2/acceptance_1_stderr.txt)
         ended: PASS (success)
         2 attempts · N tokens in, N out · cost unknown · N s · RUN
         diff --git a/src/greet.sh b/src/greet.sh

@@ -413,7 +413,9 @@ fn runs_show_and_undo_know_runs_of_specs() {
     let shown = all(&["show"]);
     for wanted in [
         "Add X\n",
-        "iteration 1  the implementing agent answered: 2-implementing-response.txt, ",
+        "iteration 1  The implementing agent worked, cost unknown, ",
+        " (2-implementing-query.txt, 2-implementing-response.txt)\n",
+        "iteration 1  APPROVED: good\n",
         "ended: done\n",
     ] {
         assert!(shown.contains(wanted), "{wanted} is not in {shown}");

@@ -1,17 +1,17 @@
 //! Makes text safe for a terminal: of everything that a terminal would obey, only our own colours
 //! remain.
 
-use std::borrow::Cow;
-
 /// Text from outside (a model, a build, a file name), safe for a terminal: without escape
 /// sequences, control characters except newlines and tabs, changes of writing direction, and
 /// invisible characters.
 pub fn printable(text: &str) -> String {
-    let plain = anstream::adapter::strip_str(text).to_string();
-    if plain.chars().all(is_harmless) {
-        return plain;
-    }
-    escaped(&plain, |c| c.escape_unicode().to_string(), is_harmless)
+    visible(&anstream::adapter::strip_str(text).to_string())
+}
+
+/// Shows as escapes what nobody would see: control characters, invisible ones, and those that turn the direction of
+/// writing, with which a file name could pass for another.
+pub fn visible(text: &str) -> String {
+    escaped(text, |c| c.escape_unicode().to_string(), is_harmless)
 }
 
 /// A file name, or a message of one line that may hold names, safe for a line of a terminal: a build chooses names, and
@@ -23,12 +23,7 @@ pub fn printable_name(name: &str) -> String {
 /// JSON, safe for a terminal: escapes what serde does not, but a terminal would obey or hide. Such
 /// characters occur only in strings, where an escape means the same character.
 pub(super) fn json(value: &serde_json::Value) -> String {
-    let text = value.to_string();
-    if text.chars().all(is_seen) {
-        text
-    } else {
-        escaped(&text, utf16, is_seen)
-    }
+    escaped(&value.to_string(), utf16, is_seen)
 }
 
 /// `\u202e`; two of them for a character outside the basic plane.
@@ -59,10 +54,7 @@ fn escaped(text: &str, escape: impl Fn(char) -> String, harmless: impl Fn(char) 
 /// Escapes everything but our colours. The authors of `text` pass everything from outside through
 /// [`printable`] first; what they miss can change colours, but cannot move the cursor or hide
 /// anything.
-pub(super) fn tame(text: &str, colour: bool) -> Cow<'_, str> {
-    if text.chars().all(is_harmless) {
-        return Cow::Borrowed(text);
-    }
+pub(super) fn tame(text: &str, colour: bool) -> String {
     let mut tamed = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, sequence, behind)) = next_colour(rest) {
@@ -73,7 +65,7 @@ pub(super) fn tame(text: &str, colour: bool) -> Cow<'_, str> {
         rest = behind;
     }
     tamed.push_str(&lines(rest));
-    Cow::Owned(tamed)
+    tamed
 }
 
 /// Some reports quote texts with CRLF line endings.

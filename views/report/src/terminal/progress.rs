@@ -11,7 +11,7 @@ use crate::phrases;
 const BYTES_OF_A_TOKEN: u64 = 4;
 
 pub(super) struct Status {
-    live: LiveLine,
+    pub(super) live: LiveLine,
     /// `round 1/4`
     head: String,
     doing: String,
@@ -21,13 +21,12 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn new(live: LiveLine) -> Self {
-        let (head, doing, last_lines) = (String::new(), String::new(), LastLines::default());
         Self {
             live,
-            head,
-            doing,
+            head: String::new(),
+            doing: String::new(),
             spent_usd: None,
-            last_lines,
+            last_lines: LastLines::default(),
         }
     }
 
@@ -44,17 +43,6 @@ impl Status {
         self.live.say(&self.text());
     }
 
-    /// What has arrived of an answer.
-    pub(super) fn received(
-        &mut self,
-        bytes: u64,
-        is_thinking: bool,
-        text_bytes: u64,
-        files: &[String],
-    ) {
-        self.now(received(bytes, is_thinking, text_bytes, files));
-    }
-
     pub(super) fn spent(&mut self, usd: f64) {
         self.spent_usd = Some(usd);
         self.live.say(&self.text());
@@ -66,14 +54,6 @@ impl Status {
         self.live.show_below(&self.last_lines.shown());
     }
 
-    pub(super) fn above(&self, print: impl FnOnce()) {
-        self.live.above(print);
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.live.clear();
-    }
-
     fn text(&self) -> String {
         let cost = self
             .spent_usd
@@ -83,7 +63,7 @@ impl Status {
 }
 
 /// `thinking, 1.2 kB`, `writing src/a.rs (file 2), about 340 tokens`.
-fn received(bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) -> String {
+pub(super) fn received(bytes: u64, is_thinking: bool, text_bytes: u64, files: &[String]) -> String {
     if is_thinking || text_bytes == 0 {
         let doing = if is_thinking { "thinking" } else { "receiving" };
         return format!("{doing}, {}", phrases::bytes(bytes));
