@@ -162,7 +162,7 @@ mod tests {
         let mut flipped = whole.clone();
         *flipped.last_mut().unwrap() ^= 1;
         for damaged in [&whole[..whole.len() - 1], &whole[..20], b"", &flipped] {
-            fs::write(&file, damaged).unwrap();
+            code_commit_dir::replace(&file, damaged).unwrap();
             assert_eq!(stored(&file), None);
         }
     }
