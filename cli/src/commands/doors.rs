@@ -33,9 +33,8 @@ pub fn mcp(args: &McpArgs, host: Host<'_>) -> Result<Exit, Failure> {
 /// Whoever typed the command waits for a prompt that never comes.
 fn tell_a_person(who: &str, output: &Output) {
     if std::io::stdin().is_terminal() {
-        let how = r#"to make a change from here: code-commit -m "…""#;
         output.note(&format!(
-            "waiting for messages, since {who} starts this command; {how}"
+            r#"waiting for messages from {who}; to make a change from here: code-commit -m "…""#
         ));
     }
 }

@@ -1,9 +1,9 @@
 //! Hashes of contents by what `stat` says of a file: in this process and, for large trees, in a file of the harness's state.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use code_commit_changes::Seen;
@@ -12,7 +12,7 @@ use code_commit_logging::sha256_hex;
 
 /// A file that has changed this recently may change again within the granularity of its times. Git calls such a file racy.
 const FRESH_SECONDS: i64 = 2;
-/// So many hashes are worth a file: below, reading the contents takes no time that anybody notices.
+/// So many files that were read are worth one of hashes: below, reading the contents takes no time that anybody notices.
 const WORTH_A_FILE: usize = 1_000;
 /// What a file of so many hashes takes is more than any tree has.
 const MOST_BYTES: u64 = 1 << 30;
@@ -24,17 +24,14 @@ const HEX: usize = 64;
 type Key = [u64; 7];
 const KEY_BYTES: usize = size_of::<Key>();
 
-static KNOWN: Mutex<Known> = Mutex::new(Known {
-    by_key: None,
-    unstored: 0,
-});
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Known {
-    /// In hex. `None` until the stored ones were looked for.
-    by_key: Option<HashMap<Key, String>>,
-    /// How many of them no file holds.
-    unstored: usize,
+    /// In hex.
+    by_key: HashMap<Key, String>,
+    /// The files that were looked for: a server works in several projects.
+    files: HashSet<PathBuf>,
 }
 
 fn known() -> MutexGuard<'static, Known> {
@@ -49,10 +46,10 @@ fn key(seen: &Seen) -> Key {
 }
 
 /// Takes in what the file holds, once a process. A damaged file holds nothing.
-pub(super) fn load(file: Option<&Path>) {
+pub(super) fn load(file: &Path) {
     let mut known = known();
-    if known.by_key.is_none() {
-        known.by_key = Some(file.and_then(stored).unwrap_or_default());
+    if known.files.insert(file.to_owned()) {
+        known.by_key.extend(stored(file).unwrap_or_default());
     }
 }
 
@@ -81,40 +78,32 @@ fn stored(file: &Path) -> Option<HashMap<Key, String>> {
 
 /// The hash of a file that looks like this.
 pub(super) fn get(seen: &Seen) -> Option<String> {
-    known().by_key.as_ref()?.get(&key(seen)).cloned()
+    known().by_key.get(&key(seen)).cloned()
 }
 
 /// Remembers the hash of a file that has looked like this before and after it was read.
 pub(super) fn add(seen: &Seen, hash: &str) {
     if now_seconds() - seen.ctime.0 > FRESH_SECONDS {
-        let mut known = known();
-        known.unstored += 1;
-        let by_key = known.by_key.get_or_insert_default();
-        by_key.insert(key(seen), hash.to_owned());
+        known().by_key.insert(key(seen), hash.to_owned());
     }
 }
 
-/// Stores the hashes of these files if that is worth it. What cannot be stored is computed again.
-pub(super) fn store<'s>(file: Option<&Path>, all: impl Iterator<Item = &'s Seen>) {
-    let mut known = known();
-    let (Some(file), Some(by_key)) = (file, &known.by_key) else {
-        return;
-    };
-    if known.unstored < WORTH_A_FILE {
+/// Stores the hashes of these files, if so many were read that it is worth it. What cannot be stored is computed again.
+pub(super) fn store<'s>(file: &Path, all: impl Iterator<Item = &'s Seen>, were_read: usize) {
+    if were_read < WORTH_A_FILE {
         return;
     }
-    let mut records = Vec::with_capacity(by_key.len() * (KEY_BYTES + HEX));
+    let known = known();
+    let mut records = Vec::new();
     for key in all.map(key) {
-        if let Some(hash) = by_key.get(&key) {
+        if let Some(hash) = known.by_key.get(&key) {
             key.iter()
                 .for_each(|part| records.extend(part.to_le_bytes()));
             records.extend_from_slice(hash.as_bytes());
         }
     }
     let parts = [FORMAT.as_bytes(), sha256_hex(&records).as_bytes(), &records].concat();
-    if replace_with(file, |file| file.write_all(&parts)).is_ok() {
-        known.unstored = 0;
-    }
+    let _ = replace_with(file, |file| file.write_all(&parts));
 }
 
 #[expect(
@@ -146,15 +135,14 @@ mod tests {
         let file = scratch.path().join("hashes");
         let all: Vec<Seen> = (0..WORTH_A_FILE as u64).map(|len| seen(len, 7)).collect();
         let hash = sha256_hex(b"content");
-        let (last, others) = all.split_last().unwrap();
-        others.iter().for_each(|seen| add(seen, &hash));
-        store(Some(&file), all.iter());
+        let last = all.last().unwrap();
+        all.iter().for_each(|seen| add(seen, &hash));
+        store(&file, all.iter(), all.len() - 1);
         assert!(!file.exists(), "too few are not worth a file");
-        add(last, &hash);
         let fresh = seen(0, now_seconds());
         add(&fresh, &hash);
         assert_eq!((get(last), get(&fresh)), (Some(hash.clone()), None));
-        store(Some(&file), all.iter());
+        store(&file, all.iter(), all.len());
         let found = stored(&file).unwrap();
         assert_eq!(found.len(), all.len());
         assert_eq!(found.get(&key(last)), Some(&hash));

@@ -91,7 +91,7 @@ fn row(run: &Run, page: Option<String>) -> Row<'_> {
             moment(steps.from_ms)
         },
         page,
-        class: tone(run),
+        class: tone(run).class(),
         query: query.unwrap_or_default(),
         model: model.or(served).unwrap_or_default(),
         took: phrases::took(steps.elapsed_ms()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use askama::Template;
 use code_commit_engine::{Cause, Usage};
 use code_commit_report::phrases;
-use code_commit_timeline::{Run, Step, total};
+use code_commit_timeline::{Run, Step, Tone, total};
 
 use crate::diff::Diff;
 use crate::frame::{STYLE, moment, policy, rendered};
@@ -53,7 +53,7 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
         style: STYLE,
         run,
         verdict: verdict(run),
-        class: tone(run),
+        class: tone(run).class(),
         why: why(run, &texts),
         facts: facts(run),
         query: if has_section { query } else { "" },
@@ -67,11 +67,11 @@ pub fn run(run: &Run, read: &Read<'_>) -> String {
 }
 
 /// `good` for a run that reached its goal and `bad` for one that did not; `warn` for one that has not ended, or was undone.
-pub(crate) fn tone(run: &Run) -> &'static str {
+pub(crate) fn tone(run: &Run) -> Tone {
     match run.is_good.filter(|_| !run.undone) {
-        Some(true) => "good",
-        Some(false) => "bad",
-        None => "warn",
+        Some(true) => Tone::Good,
+        Some(false) => Tone::Bad,
+        None => Tone::Warning,
     }
 }
 
@@ -184,7 +184,7 @@ fn round(number: u32, steps: &[&Step], run: &Run, texts: &Texts<'_>) -> Round {
             0 => "Before the first".to_owned(),
             _ => format!("{} {number}", unit(&run.kind)),
         },
-        class: decided.map_or("plain", |view| view.class),
+        class: decided.map_or(Tone::Plain, |view| view.tone).class(),
         result: decided
             .and_then(|view| view.result.clone())
             .unwrap_or_default(),

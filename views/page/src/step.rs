@@ -2,7 +2,7 @@
 
 use code_commit_engine::Cause;
 use code_commit_report::{StepLine, StepView};
-use code_commit_timeline::{FileEdit, Run, Step, What};
+use code_commit_timeline::{FileEdit, Run, Step, Tone, What};
 
 use crate::diff::Diff;
 use crate::text::{Folded, Texts};
@@ -20,7 +20,7 @@ pub(crate) struct StepPart {
 impl StepPart {
     pub(crate) fn of(step: &Step, run: &Run, texts: &Texts<'_>) -> Self {
         let view = StepView::of(step, &|file| texts.whole(file));
-        let is_open = |label| view.class == "bad" && !matches!(label, "Prompt" | "Reply");
+        let is_open = |label| view.tone == Tone::Bad && !matches!(label, "Prompt" | "Reply");
         let files = view.files.iter();
         let by_command = matches!(step.what, What::Command(_));
         let changes = step.changes().iter();
@@ -58,7 +58,8 @@ impl StepPart {
 
     /// Its sentences without files and warnings.
     pub(crate) fn reasons(&self) -> impl Iterator<Item = &StepLine> {
-        let is_reason = |line: &&StepLine| matches!(line.class, "bad" | "plain");
+        let is_reason =
+            |line: &&StepLine| !line.is_file && matches!(line.tone, Tone::Bad | Tone::Plain);
         self.view.lines.iter().filter(is_reason)
     }
 }

@@ -8,8 +8,8 @@ use crate::phrases;
 /// A step in words: a heading, sentences, files of the record. None of it is safe for a terminal or a page yet.
 #[derive(Debug, Clone, Default)]
 pub struct StepView {
-    /// `good`, `bad`, `warn` or `plain`.
-    pub class: &'static str,
+    /// Whether it went well.
+    pub tone: Tone,
     /// How it leaves its round, in a few words; `None` if it decides nothing.
     pub result: Option<String>,
     /// What happened.
@@ -25,8 +25,10 @@ pub struct StepView {
 /// One sentence about a step.
 #[derive(Debug, Clone, Default)]
 pub struct StepLine {
-    /// `bad`, `warn`, `plain`, or `file` for the name of a changed file.
-    pub class: &'static str,
+    /// Whether it went well.
+    pub tone: Tone,
+    /// Whether it names a changed file.
+    pub is_file: bool,
     /// The sentence.
     pub text: String,
     /// The stable code of a problem; empty if it has none.
@@ -38,6 +40,17 @@ const OBJECTIONS: [(&str, &str); 2] = [
     ("REQUEST_CHANGES", "requested changes"),
     ("SPEC_ISSUE", "found an issue in the specs"),
 ];
+
+impl StepLine {
+    /// Its class on a page.
+    pub fn class(&self) -> &'static str {
+        if self.is_file {
+            "file"
+        } else {
+            self.tone.class()
+        }
+    }
+}
 
 impl StepView {
     /// A step. `read` reads a file of the record.
@@ -58,37 +71,49 @@ impl StepView {
 
     /// Why there is no result, and what can be done.
     pub fn cause(&mut self, cause: &Cause) {
-        self.say("bad", cause.message.clone(), &cause.code);
+        self.say(Tone::Bad, cause.message.clone(), &cause.code);
         let help = cause.remedy.iter();
-        help.for_each(|remedy| self.say("plain", format!("help: {remedy}"), ""));
+        help.for_each(|remedy| self.say(Tone::Plain, format!("help: {remedy}"), ""));
     }
 
-    fn new(class: &'static str, title: impl Into<String>) -> Self {
+    fn new(tone: Tone, title: impl Into<String>) -> Self {
         let title = title.into();
         Self {
-            class,
+            tone,
             title,
             ..Self::default()
         }
     }
 
-    fn say(&mut self, class: &'static str, text: impl Into<String>, code: &str) {
-        let (text, code) = (text.into(), code.to_owned());
-        self.lines.push(StepLine { class, text, code });
+    fn say(&mut self, tone: Tone, text: impl Into<String>, code: &str) {
+        self.lines.push(StepLine {
+            tone,
+            text: text.into(),
+            code: code.to_owned(),
+            is_file: false,
+        });
     }
 
-    fn problems(&mut self, class: &'static str, problems: &[Problem]) {
+    fn name(&mut self, text: String) {
+        self.lines.push(StepLine {
+            text,
+            is_file: true,
+            ..StepLine::default()
+        });
+    }
+
+    fn problems(&mut self, tone: Tone, problems: &[Problem]) {
         for problem in problems {
             let line = problem.line.map(|line| format!("line {line}: "));
             let text = line.unwrap_or_default() + &problem.message;
-            self.say(class, text, &problem.code);
+            self.say(tone, text, &problem.code);
         }
     }
 
     fn changed(&mut self, verb: &str, changes: &[Changed]) {
         for change in changes {
             if let Some(letter) = change.letter() {
-                self.say("file", format!("{verb}{letter} {}", change.path), "");
+                self.name(format!("{verb}{letter} {}", change.path));
             }
         }
     }
@@ -97,7 +122,7 @@ impl StepView {
         let text = |path| format!("restored, since it may not be changed here: {path}");
         paths
             .iter()
-            .for_each(|path| self.say("warn", text(path), ""));
+            .for_each(|path| self.say(Tone::Warning, text(path), ""));
     }
 
     fn call(call: &Call, read: &ReadFile<'_>) -> Self {
@@ -111,15 +136,15 @@ impl StepView {
         let said = call.markers().last();
         let is_said = |(marker, _): &&(&str, &str)| said.is_some_and(|said| said.name == *marker);
         let is_cut_off = call.finish.as_deref().is_some_and(|how| how != "complete");
-        let (class, ended) = match OBJECTIONS.iter().find(is_said) {
-            _ if call.failed.is_some() => ("bad", "gave no usable reply"),
-            _ if is_cut_off => ("bad", "gave a reply that was cut off"),
-            _ if has_contracts => ("bad", "found contracts that fail"),
-            Some((_, objected)) => ("bad", *objected),
-            None if call.role.is_some() => ("plain", "worked"),
-            None => ("plain", "replied"),
+        let (tone, ended) = match OBJECTIONS.iter().find(is_said) {
+            _ if call.failed.is_some() => (Tone::Bad, "gave no usable reply"),
+            _ if is_cut_off => (Tone::Bad, "gave a reply that was cut off"),
+            _ if has_contracts => (Tone::Bad, "found contracts that fail"),
+            Some((_, objected)) => (Tone::Bad, *objected),
+            None if call.role.is_some() => (Tone::Plain, "worked"),
+            None => (Tone::Plain, "replied"),
         };
-        let mut view = Self::new(class, format!("{who} {ended}"));
+        let mut view = Self::new(tone, format!("{who} {ended}"));
         view.result = match (&call.failed, &call.role, said) {
             (Some(cause), ..) => Some(cause.code.clone()),
             (None, Some(_), _) if has_contracts => Some("contracts failed".to_owned()),
@@ -132,7 +157,7 @@ impl StepView {
         for attempt in &call.attempts {
             if let Some(why) = &attempt.message {
                 view.say(
-                    "warn",
+                    Tone::Warning,
                     format!("request {} failed: {why}", attempt.number),
                     "",
                 );
@@ -142,15 +167,23 @@ impl StepView {
             view.cause(cause);
         }
         for marker in call.markers() {
-            view.say("plain", format!("{}: {}", marker.name, marker.content), "");
+            view.say(
+                Tone::Plain,
+                format!("{}: {}", marker.name, marker.content),
+                "",
+            );
         }
         if let Some(turned) = &call.turned {
             for denial in &turned.denials {
                 let argument = denial.argument.as_deref().unwrap_or_default();
-                view.say("warn", format!("refused: {} {argument}", denial.tool), "");
+                view.say(
+                    Tone::Warning,
+                    format!("refused: {} {argument}", denial.tool),
+                    "",
+                );
             }
             let changed = turned.changed.iter();
-            changed.for_each(|path| view.say("file", format!("changed {path}"), ""));
+            changed.for_each(|path| view.name(format!("changed {path}")));
             view.restored(&turned.put_back);
         }
         let contracts = call.failed_specs.as_ref().filter(|_| has_contracts);
@@ -166,11 +199,11 @@ impl StepView {
 
     fn refused(change: &Change) -> Self {
         let mut view = Self::new(
-            "bad",
+            Tone::Bad,
             "The reply was refused, and nothing of it was written",
         );
         view.result = Some("reply refused".to_owned());
-        view.problems("bad", &change.problems);
+        view.problems(Tone::Bad, &change.problems);
         view
     }
 
@@ -179,13 +212,13 @@ impl StepView {
             (Some(_), true) => "The reply says that nothing has to change",
             _ => "The reply was written",
         };
-        let mut view = Self::new("plain", title);
+        let mut view = Self::new(Tone::Plain, title);
         view.result = Some("reply written".to_owned());
         if let Some(reason) = &change.no_change {
-            view.say("plain", reason.trim(), "");
+            view.say(Tone::Plain, reason.trim(), "");
         }
         view.changed("", &change.changes);
-        view.problems("warn", &change.problems);
+        view.problems(Tone::Warning, &change.problems);
         view
     }
 
@@ -195,21 +228,29 @@ impl StepView {
             None if command.output.is_empty() && !command.changes.is_empty() => String::new(),
             None => ": did not run".to_owned(),
         };
-        let (class, result) = match (command.ended, command.is_good) {
-            (None, _) => ("plain", None),
-            (Some(_), true) => ("good", Some("passed")),
-            (Some(_), false) => ("bad", Some("failed")),
+        let (tone, result) = match (command.ended, command.is_good) {
+            (None, _) => (Tone::Plain, None),
+            (Some(_), true) => (Tone::Good, Some("passed")),
+            (Some(_), false) => (Tone::Bad, Some("failed")),
         };
-        let mut view = Self::new(class, format!("{}{ended}", command.name));
+        let mut view = Self::new(tone, format!("{}{ended}", command.name));
         view.result = result.map(|result| format!("{} {result}", command.name));
         if command.seal_broken {
-            view.say("bad", "it changed files that decide whether it passes", "");
+            view.say(
+                Tone::Bad,
+                "it changed files that decide whether it passes",
+                "",
+            );
         }
         view.changed("the command changed ", &command.changes);
         view.restored(&command.put_back);
         if command.ignored_bytes > 0 {
             let bytes = phrases::bytes(command.ignored_bytes);
-            view.say("plain", format!("it wrote {bytes} of ignored files"), "");
+            view.say(
+                Tone::Plain,
+                format!("it wrote {bytes} of ignored files"),
+                "",
+            );
         }
         let output = command.output.iter();
         view.files = output.map(|file| ("Output", file.clone())).collect();
@@ -217,13 +258,7 @@ impl StepView {
     }
 
     fn remark(remark: &Remark) -> Self {
-        let class = match remark.tone {
-            Tone::Plain => "plain",
-            Tone::Good => "good",
-            Tone::Warning => "warn",
-            Tone::Bad => "bad",
-        };
-        let mut view = Self::new(class, &*remark.text);
+        let mut view = Self::new(remark.tone, &*remark.text);
         view.changed("", &remark.changes);
         view
     }

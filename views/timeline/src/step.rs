@@ -178,6 +178,18 @@ pub enum Tone {
     Bad,
 }
 
+impl Tone {
+    /// Its class on a page.
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Good => "good",
+            Self::Warning => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 impl Step {
     /// How long it took.
     pub fn elapsed_ms(&self) -> u64 {
