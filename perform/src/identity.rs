@@ -136,7 +136,7 @@ mod tests {
         let write = |name: &str, text: &str| {
             code_commit_dir::replace(&root.join(name), text.as_bytes()).unwrap();
         };
-        code_commit_repo::init(root).unwrap();
+        code_commit_repo::Git::new(root, "git", []).init().unwrap();
         for folder in ["src", "target", "own", STATE, "src/nested/.git"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }

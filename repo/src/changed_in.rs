@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use gix::object::tree::diff::ChangeDetached;
+use gix::diff::tree::recorder::Change;
+use gix::diff::tree::{Recorder, State};
+use gix::objs::TreeRefIter;
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::{ObjectId, bstr::BString};
 
@@ -43,20 +45,27 @@ impl WorkTree {
             .next()
             .map(|parent| repository.find_commit(parent.detach())?.tree());
         let (old, new) = (parent.transpose()?, commit.tree()?);
-        // Renames are a removal and an addition: nothing here follows them.
-        let options = gix::diff::Options::default();
-        let changes = repository.diff_tree_to_tree(old.as_ref(), &new, options)?;
+        let empty = repository.empty_tree();
+        let mut changes = Recorder::default();
+        gix::diff::tree(
+            TreeRefIter::from_bytes(&old.as_ref().unwrap_or(&empty).data, new.id.kind()),
+            TreeRefIter::from_bytes(&new.data, new.id.kind()),
+            State::default(),
+            repository,
+            &mut changes,
+        )
+        .map_err(gix::Error::from_error)?;
         let mut found = Vec::new();
-        for change in changes {
+        for change in changes.records {
             let (location, before, after) = sides(change);
             let mode = |side: Side| side.map(|(mode, _)| u32::from(mode.value()));
             let (before_mode, after_mode) = (mode(before), mode(after));
-            let Some(path) = self.relative(location.as_ref()) else {
+            let Some(path) = self.relative(&location) else {
                 continue;
             };
             if let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) {
                 found.push(ChangedIn {
-                    path,
+                    path: path.to_owned(),
                     before,
                     after,
                     before_mode,
@@ -89,42 +98,30 @@ impl WorkTree {
 
 type Side = Option<(EntryMode, ObjectId)>;
 
-fn sides(change: ChangeDetached) -> (BString, Side, Side) {
+fn sides(change: Change) -> (BString, Side, Side) {
     match change {
-        ChangeDetached::Addition {
-            location,
+        Change::Addition {
+            path,
             entry_mode,
-            id,
+            oid,
             ..
-        } => (location, None, Some((entry_mode, id))),
-        ChangeDetached::Deletion {
-            location,
+        } => (path, None, Some((entry_mode, oid))),
+        Change::Deletion {
+            path,
             entry_mode,
-            id,
+            oid,
             ..
-        } => (location, Some((entry_mode, id)), None),
-        ChangeDetached::Modification {
-            location,
+        } => (path, Some((entry_mode, oid)), None),
+        Change::Modification {
+            path,
             previous_entry_mode,
-            previous_id,
+            previous_oid,
             entry_mode,
-            id,
+            oid,
         } => (
-            location,
-            Some((previous_entry_mode, previous_id)),
-            Some((entry_mode, id)),
-        ),
-        ChangeDetached::Rewrite {
-            location,
-            source_entry_mode,
-            source_id,
-            entry_mode,
-            id,
-            ..
-        } => (
-            location,
-            Some((source_entry_mode, source_id)),
-            Some((entry_mode, id)),
+            path,
+            Some((previous_entry_mode, previous_oid)),
+            Some((entry_mode, oid)),
         ),
     }
 }

@@ -7,7 +7,7 @@ use gix::bstr::ByteSlice as _;
 use gix::index::Entry;
 use gix::index::entry::{Mode, Stage};
 
-use crate::{RepoError, WorkTree};
+use crate::{Index, RepoError, WorkTree};
 
 /// What `stat` says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,9 @@ pub struct OnDisk {
 /// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
     repository: gix::ThreadSafeRepository,
-    index: gix::worktree::Index,
+    index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
-    /// The bytes that their paths have more than from the root.
-    prefix: usize,
     /// Whether files on disk may differ from their objects although git calls them unchanged.
     is_converted: bool,
 }
@@ -42,25 +40,13 @@ impl WorkTree {
     /// Reads the index.
     pub fn committed(&self) -> Result<Committed, RepoError> {
         let index = self.index()?;
-        let is_converted = self.converts(&index);
-        let prefix = self.root.strip_prefix(&self.top);
-        let mut prefix = prefix
-            .unwrap_or(Path::new(""))
-            .as_os_str()
-            .as_bytes()
-            .to_vec();
-        prefix.extend((!prefix.is_empty()).then_some(b'/'));
-        let is_file = |entry: &Entry| {
-            entry.mode != Mode::COMMIT
-                && entry.mode != Mode::DIR
-                && entry.path(&index).starts_with(&prefix)
-        };
-        let all = index.entries().iter().enumerate();
-        let files = all.filter(|(_, entry)| is_file(entry));
+        let is_converted = self.converts(&index.index);
+        let files = index
+            .entries()
+            .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
             repository: self.repository.clone().into_sync(),
             files: files.map(|(at, _)| at).collect(),
-            prefix: prefix.len(),
             index,
             is_converted,
         })
@@ -97,7 +83,7 @@ impl WorkTree {
 impl std::fmt::Debug for Committed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Committed")
-            .field("entries", &self.index.entries().len())
+            .field("entries", &self.index.index.entries().len())
             .finish_non_exhaustive()
     }
 }
@@ -114,18 +100,13 @@ impl Committed {
     }
 
     fn entry(&self, at: usize) -> Option<&Entry> {
-        self.index.entries().get(*self.files.get(at)?)
-    }
-
-    fn name<'i>(&'i self, entry: &'i Entry) -> &'i [u8] {
-        let path = entry.path(&self.index).as_bytes();
-        path.get(self.prefix..).unwrap_or_default()
+        self.index.index.entries().get(*self.files.get(at)?)
     }
 
     /// The path of the entry with this number, from the root. An index may contain any text as a path, even one that leads
     /// outside.
     pub fn path(&self, at: usize) -> &[u8] {
-        self.entry(at).map_or(&[], |entry| self.name(entry))
+        self.entry(at).map_or(&[], |entry| self.index.name(entry))
     }
 
     /// Whether a file on disk certainly has the bytes of the object of the entry with this number.
@@ -137,10 +118,10 @@ impl Committed {
     /// The bytes of such a file.
     pub fn read(&self, path: &Path, file: &OnDisk) -> Option<Vec<u8>> {
         let path = path.as_os_str().as_bytes();
-        let is_before = |entry: &Entry| self.name(entry) < path;
-        let is_before = |at: &usize| self.index.entries().get(*at).is_some_and(is_before);
+        let is_before = |entry: &Entry| self.index.name(entry) < path;
+        let is_before = |at: &usize| self.index.index.entries().get(*at).is_some_and(is_before);
         let entry = self.entry(self.files.partition_point(is_before))?;
-        if self.name(entry) != path || !self.is_its(entry, file) {
+        if self.index.name(entry) != path || !self.is_its(entry, file) {
             return None;
         }
         let repository = self.repository.to_thread_local();
@@ -159,7 +140,7 @@ impl Committed {
             && (time(stat.mtime), time(stat.ctime)) == (file.mtime, file.ctime)
             && u64::from(stat.ino) == file.inode & u64::from(u32::MAX);
         // A file as new as the index may have been changed again since.
-        let written = self.index.timestamp();
+        let written = self.index.index.timestamp();
         let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
         if !is_file || !is_same || is_racy {
             return false;

@@ -364,8 +364,9 @@ impl Git {
 
     /// What differs from the commit, including changes in submodules.
     fn differing(&self) -> Result<Vec<String>, GitError> {
-        let paths = self.tree()?.dirty_paths(self)?;
-        Ok(paths
+        let status = self.tree()?.status(self)?;
+        Ok(status
+            .dirty
             .iter()
             .map(|path| path.display().to_string())
             .collect())

@@ -1,42 +1,36 @@
 #![doc = include_str!("../README.md")]
 
-mod below;
 mod binary_patch;
 mod changed_in;
 mod committed;
 mod configuration;
+mod dirty;
 mod elsewhere;
 mod error;
 mod git;
+mod index;
 mod init;
-mod look;
 mod named;
 mod stable_hash;
 mod state;
-mod tracked;
-mod untracked;
 
-use std::cell::RefCell;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use gix::bstr::{BStr, ByteSlice as _};
-use gix::config::source::Kind;
+use gix::config::source::Kind as Source;
 use gix::sec::Trust;
-use gix::submodule::config::Ignore;
 
 pub use binary_patch::binary_patch;
 pub use changed_in::ChangedIn;
 pub use committed::{Committed, OnDisk};
+pub use dirty::Status;
 pub use error::{OpenError, RepoError};
 pub use git::{Aside, Git, GitError, Head, Identity, sweep_index};
-pub use init::init;
-pub use look::{Asked, Look};
+pub use index::{Index, Kind, Tracked};
 pub use named::config_names_nothing;
 pub use stable_hash::{TreeError, is_left_out, stable_hash};
 pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
-pub use tracked::{Besides, Tracked};
 
 /// A git work tree, seen from one folder in it: the root of the run.
 ///
@@ -49,9 +43,6 @@ pub struct WorkTree {
     git_dir: PathBuf,
     common_dir: PathBuf,
     repository: gix::Repository,
-    /// The result of the last scan for [`repositories_below`](Self::repositories_below), without
-    /// nested levels.
-    below: RefCell<Option<Vec<PathBuf>>>,
 }
 
 impl std::fmt::Debug for WorkTree {
@@ -114,7 +105,6 @@ impl WorkTree {
             git_dir: real(repository.git_dir())?,
             common_dir: real(repository.common_dir())?,
             repository,
-            below: RefCell::default(),
         })
     }
 
@@ -181,73 +171,6 @@ impl WorkTree {
             .map_or(true, |index| index.len() <= ONE_THREAD_BYTES)
     }
 
-    /// Those of these paths, relative to the root, that are submodules.
-    pub fn submodules_of(&self, paths: &[PathBuf]) -> Result<Vec<PathBuf>, RepoError> {
-        let submodules = self.submodules_in_index()?.into_iter();
-        Ok(submodules
-            .map(|submodule| submodule.path)
-            .filter(|path| paths.contains(path))
-            .collect())
-    }
-
-    pub(crate) fn submodules_in_index(&self) -> Result<Vec<Submodule>, RepoError> {
-        let index = self.index()?;
-        let mut entries = index
-            .entries()
-            .iter()
-            .filter(|entry| entry.mode.is_submodule())
-            .peekable();
-        if entries.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        let settings = || self.repository.submodules();
-        let settings = settings().map_err(|e| self.git_error("read .gitmodules", &e))?;
-        let settings: Vec<_> = settings.into_iter().flatten().collect();
-        let config = self.repository.config_snapshot();
-        let submodule = |entry: &gix::index::Entry| {
-            let path = entry.path(&index);
-            let named = settings
-                .iter()
-                .find(|one| one.path().is_ok_and(|named| *named == *path));
-            // As they are: the settings of the repository itself may say what is ignored.
-            let set = |key: String| Ignore::try_from(config.string(&*key)?.as_bstr()).ok();
-            let ignore = named
-                .and_then(|one| set(format!("submodule.{}.ignore", one.name())))
-                .or_else(|| named?.ignore().ok()?)
-                .or_else(|| set("diff.ignoreSubmodules".to_owned()));
-            Some(Submodule {
-                path: self.relative(path)?,
-                ignore,
-            })
-        };
-        Ok(entries.filter_map(submodule).collect())
-    }
-
-    fn index(&self) -> Result<gix::worktree::Index, RepoError> {
-        self.repository
-            .index_or_empty()
-            .map_err(|e| self.git_error("read the index", &e))
-    }
-
-    /// Relative to the root. An index may contain any text as a path, even one that leads outside.
-    fn relative(&self, path: &BStr) -> Option<PathBuf> {
-        let path = gix::path::from_bstr(path).ok()?;
-        if !path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-        {
-            return None;
-        }
-        if self.root == self.top {
-            return Some(path.into_owned());
-        }
-        self.top
-            .join(path)
-            .strip_prefix(&self.root)
-            .ok()
-            .map(Path::to_owned)
-    }
-
     fn git_error(&self, doing: &'static str, error: &gix::Error) -> RepoError {
         RepoError::git(doing, &self.top, error)
     }
@@ -268,14 +191,6 @@ impl WorkTree {
 
 /// An index of this size lists about two thousand files.
 const ONE_THREAD_BYTES: u64 = 200_000;
-
-/// A submodule in the index.
-pub(crate) struct Submodule {
-    /// Relative to the root.
-    pub(crate) path: PathBuf,
-    /// Which of its changes git ignores, by its configuration (`submodule.NAME.ignore`).
-    pub(crate) ignore: Option<Ignore>,
-}
 
 const NO_ALLOCATION_LIMIT: &str = "gitoxide.objects.allocLimitIfReducedTrust=0";
 
@@ -312,7 +227,7 @@ fn can_look(root: &Path, found: Option<&Path>) -> Result<(), String> {
 /// Whether filters and monitors of this part of the configuration may run: never those of the
 /// repository itself, even if `safe.directory` lists it.
 fn may_start_programs(part: &gix::config::file::Metadata) -> bool {
-    part.source.kind() != Kind::Repository && part.trust == Trust::Full
+    part.source.kind() != Source::Repository && part.trust == Trust::Full
 }
 
 /// Like git's, without `GIT_*` variables: the `GIT_INDEX_FILE` or `GIT_WORK_TREE` of a caller such

@@ -32,42 +32,22 @@ pub fn stable_hash(
     root: &Path,
     interrupt: &dyn Fn() -> io::Result<()>,
 ) -> Result<String, TreeError> {
-    let mut files = Vec::new();
-    walk(root, &mut |entry| match entry {
-        Entry::File(path) | Entry::Closed(path) if counts(root, entry) => {
-            files.push(path.clone());
-            Descend::No
-        }
-        Entry::Folder(_) if counts(root, entry) => Descend::Yes,
-        Entry::File(_) | Entry::Folder(_) | Entry::Other | Entry::Closed(_) => Descend::No,
-    })?;
-    let mut files: Vec<(Vec<u8>, PathBuf)> = files
-        .into_iter()
-        .map(|file| {
-            (
-                file.strip_prefix(root)
-                    .unwrap_or(&file)
-                    .as_os_str()
-                    .as_bytes()
-                    .to_vec(),
-                file,
-            )
-        })
-        .collect();
+    let mut files = files(root)?;
     files.sort_unstable();
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     for (name, path) in &files {
-        let Some(content) = unless_gone(open(path)).map_err(|source| error(path, source))? else {
+        let failed = |source| error(path, source);
+        let Some(content) = unless_gone(open(path)).map_err(failed)? else {
             continue;
         };
         hasher.update(name);
         hasher.update([0]);
-        hash_content(content, &mut buffer, &mut hasher, interrupt)
-            .map_err(|source| error(path, source))?;
+        hash_content(content, &mut buffer, &mut hasher, interrupt).map_err(failed)?;
         hasher.update([0]);
     }
-    Ok(hex(&hasher.finalize()))
+    let digest = hasher.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Whether folders of this name are left out of the hash.
@@ -75,70 +55,41 @@ pub fn is_left_out(name: &OsStr) -> bool {
     code_commit_names::left_out(By::Hash).any(|folder| name == folder)
 }
 
-enum Entry {
-    File(PathBuf),
-    Folder(PathBuf),
-    /// A symlink, a FIFO, a socket, a device.
-    Other,
-    /// A folder that cannot be read, after it was seen; an error if it must be.
-    Closed(PathBuf),
-}
-
-enum Descend {
-    Yes,
-    No,
-}
-
-fn walk(root: &Path, see: &mut dyn FnMut(&Entry) -> Descend) -> Result<(), TreeError> {
+/// What counts: the bytes of each path from the root, and the path.
+fn files(root: &Path) -> Result<Vec<(Vec<u8>, PathBuf)>, TreeError> {
     let git =
         crate::WorkTree::at(root).map_or_else(|_| Vec::new(), |tree| tree.git_below(tree.root()));
-    let is_git = |path: &Path| git.iter().any(|git| path.strip_prefix(root) == Ok(git));
+    let is_entered = |path: &Path, name: &OsStr| {
+        let below = path.strip_prefix(root).unwrap_or(path);
+        !is_left_out(name) && below != Path::new(STATE) && !git.iter().any(|git| git == below)
+    };
+    let mut found = Vec::new();
+    let mut take = |path: PathBuf| {
+        let name = path.strip_prefix(root).unwrap_or(&path);
+        found.push((name.as_os_str().as_bytes().to_vec(), path));
+    };
     let mut todo = vec![root.to_owned()];
     while let Some(folder) = todo.pop() {
         let entries = match code_commit_dir::list(&folder) {
             Err(source) if folder == root => return Err(error(root, source)),
-            Err(closed)
-                if closed.kind() == io::ErrorKind::PermissionDenied
-                    && matches!(see(&Entry::Closed(folder.clone())), Descend::No) =>
-            {
+            Err(closed) if closed.kind() == io::ErrorKind::PermissionDenied => {
+                take(folder);
                 continue;
             }
             entries => unless_gone(entries).map_err(|source| error(&folder, source))?,
         };
         for entry in entries.into_iter().flatten() {
             let entry = entry.map_err(|source| error(&folder, source))?;
-            let path = entry.path();
+            let (path, name) = (entry.path(), entry.file_name());
             let kind = unless_gone(entry.file_type()).map_err(|source| error(&path, source))?;
-            let Some(kind) = kind else { continue };
-            if kind.is_dir() {
-                if !is_git(&path)
-                    && let Descend::Yes = see(&Entry::Folder(path.clone()))
-                {
-                    todo.push(path);
-                }
-            } else {
-                see(&if kind.is_file() {
-                    Entry::File(path)
-                } else {
-                    Entry::Other
-                });
+            match kind {
+                Some(kind) if kind.is_dir() && is_entered(&path, &name) => todo.push(path),
+                Some(kind) if kind.is_file() && name != ".git" => take(path),
+                Some(_) | None => (),
             }
         }
     }
-    Ok(())
-}
-
-fn counts(root: &Path, entry: &Entry) -> bool {
-    match entry {
-        Entry::Folder(path) => {
-            let named = |name: &str| path.file_name().is_some_and(|last| last == name);
-            !(path.file_name().is_some_and(is_left_out)
-                || (named(STATE) && path.parent() == Some(root)))
-        }
-        Entry::File(path) => path.file_name().is_none_or(|name| name != ".git"),
-        Entry::Other => false,
-        Entry::Closed(_) => true,
-    }
+    Ok(found)
 }
 
 /// Somebody may remove what was listed.
@@ -171,13 +122,6 @@ fn hash_content(
         }
         hasher.update(buffer.get(..read).unwrap_or_default());
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-    digits
-        .map(|digit| char::from_digit(digit.into(), 16).unwrap_or_default())
-        .collect()
 }
 
 fn error(path: &Path, source: io::Error) -> TreeError {

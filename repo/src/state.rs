@@ -95,11 +95,7 @@ impl WorkTree {
 
     fn tracks_state(&self) -> Result<bool, RepoError> {
         let index = self.index()?;
-        let is_state = |path: PathBuf| path.starts_with(STATE);
-        Ok(index
-            .entries()
-            .iter()
-            .any(|entry| self.relative(entry.path(&index)).is_some_and(is_state)))
+        Ok(index.iter().any(|entry| entry.path.starts_with(STATE)))
     }
 }
 

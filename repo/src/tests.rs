@@ -7,6 +7,12 @@ use gix::bstr::ByteSlice as _;
 use super::*;
 use scratch::Scratch;
 
+fn tracked(tree: &WorkTree) -> Vec<String> {
+    let index = tree.index().unwrap();
+    let files = index.iter().filter_map(|one| one.file());
+    files.map(str::to_owned).collect()
+}
+
 #[test]
 fn a_change_in_a_submodule_is_seen() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
@@ -30,11 +36,6 @@ fn a_change_in_a_submodule_is_seen() {
     scratch.git(&["config", "submodule.library.ignore", "all"]);
     let tree = WorkTree::at(scratch.path()).unwrap();
     assert!(tree.dirty().unwrap().is_empty(), "git ignores it");
-    let asked = ["library", ".gitmodules"].map(PathBuf::from);
-    assert_eq!(
-        tree.submodules_of(&asked).unwrap(),
-        [PathBuf::from("library")]
-    );
 }
 
 #[test]
@@ -138,12 +139,11 @@ fn a_small_repository_is_seen_as_its_dirty_paths_its_tracked_files_and_one_hash(
     scratch.write("target/made", "by a build\n");
     scratch.git(&["rm", "-q", "--cached", "src/main.rs"]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    let tracked: Vec<String> = tree
-        .tracked()
-        .unwrap()
+    let index = tree.index().unwrap();
+    let files = index
         .iter()
-        .map(|file| format!("{} ({} B)", file.path, file.bytes))
-        .collect();
+        .map(|one| format!("{} ({} B)", one.file().unwrap(), one.bytes));
+    let tracked: Vec<String> = files.collect();
     let seen = [
         tree.dirty().unwrap().join(" "),
         tracked.join(" "),
@@ -167,7 +167,7 @@ fn an_error_of_the_system_below_an_error_of_git_stays_one() {
     fs::remove_file(&index).unwrap();
     // A file that nobody can read from its start, not even root.
     std::os::unix::fs::symlink("/proc/self/mem", &index).unwrap();
-    let error = io::Error::from(tree.tracked_paths().unwrap_err());
+    let error = io::Error::from(tree.index().unwrap_err());
     assert!(error.raw_os_error().is_some(), "{error}");
     let bare = gix::Error::from_error(io::Error::from_raw_os_error(28));
     assert_eq!(error::os_error(&bare), Some(28));
@@ -180,60 +180,11 @@ fn a_folder_below_the_top_sees_its_own_files_only() {
     scratch.write("sub/inner", "x");
     scratch.commit();
     let tree = WorkTree::at(&scratch.path().join("sub")).unwrap();
-    assert_eq!(
-        tree.tracked().unwrap(),
-        [Tracked {
-            path: "inner".to_owned(),
-            bytes: 1
-        }]
-    );
+    assert_eq!(tracked(&tree), ["inner"]);
     scratch.write("top", "longer");
     assert!(tree.dirty().unwrap().is_empty());
     scratch.write("sub/inner", "longer");
     assert_eq!(tree.dirty().unwrap(), ["inner"]);
-}
-
-#[test]
-fn a_look_at_what_is_dirty_tells_what_is_tracked_below_a_folder_too() {
-    let scratch = Scratch::new();
-    for path in [
-        "keys/a.txt",
-        "keys-too",
-        "sub/keys/b.txt",
-        "sub/a-key.txt",
-        "sub/other",
-    ] {
-        scratch.write(path, "x");
-    }
-    scratch.commit();
-    scratch.write("sub/keys/untracked", "x");
-    let look = |root: &Path, beginnings: &[&str]| {
-        let beginnings: Vec<String> = beginnings.iter().map(ToString::to_string).collect();
-        let asked = Asked {
-            beginnings: &beginnings,
-            ..Asked::default()
-        };
-        let tree = WorkTree::at(root).unwrap();
-        (tree.dirty().unwrap(), tree.look(&asked).unwrap().tracked)
-    };
-    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-    assert_eq!(
-        look(scratch.path(), &["keys/"]),
-        (
-            vec!["sub/keys/untracked".to_owned()],
-            paths(&["keys/a.txt"])
-        )
-    );
-    assert_eq!(
-        look(
-            &scratch.path().join("sub"),
-            &["keys/", "a-key.txt", "nothing/"]
-        ),
-        (
-            vec!["keys/untracked".to_owned()],
-            paths(&["keys/b.txt", "a-key.txt"])
-        )
-    );
 }
 
 #[test]
@@ -270,10 +221,7 @@ fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
 fn a_repository_without_commits_has_no_head_and_is_usable() {
     let scratch = Scratch::new();
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!(
-        (tree.head().unwrap(), tree.tracked().unwrap().len()),
-        (None, 0)
-    );
+    assert_eq!((tree.head().unwrap(), tracked(&tree).len()), (None, 0));
     scratch.write("a", "x");
     assert_eq!(tree.dirty().unwrap(), ["a"]);
 }
@@ -468,7 +416,7 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
         assert!(tree.dirty().unwrap().is_empty());
         fs::write(root.join("file"), "two, longer").unwrap();
         assert_eq!(tree.dirty().unwrap(), ["file"]);
-        assert_eq!(tree.tracked().unwrap().len(), 1);
+        assert_eq!(tracked(&tree).len(), 1);
     }
 }
 
@@ -487,13 +435,7 @@ fn a_path_of_the_index_that_leads_out_is_no_file_of_the_tree() {
     // Git does not verify an index without a checksum.
     let body = forged.len() - 20;
     fs::write(&index, [&forged[..body], &[0; 20]].concat()).unwrap();
-    assert!(
-        WorkTree::at(scratch.path())
-            .unwrap()
-            .tracked()
-            .unwrap()
-            .is_empty()
-    );
+    assert!(tracked(&WorkTree::at(scratch.path()).unwrap()).is_empty());
 }
 
 #[test]
@@ -507,20 +449,17 @@ fn links_and_names_that_are_not_utf_8_are_told_apart_from_files() {
     fs::File::create_new(scratch.path().join(&odd)).unwrap();
     scratch.git(&["add", "."]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!(
-        tree.tracked().unwrap(),
-        [Tracked {
-            path: "file".to_owned(),
-            bytes: 1
-        }]
-    );
-    assert_eq!(
-        tree.besides().unwrap(),
-        Besides {
-            links: vec!["link".to_owned()],
-            not_utf8: vec![odd]
-        }
-    );
+    let index = tree.index().unwrap();
+    let found: Vec<_> = index
+        .iter()
+        .map(|one| (one.path, one.kind, one.file()))
+        .collect();
+    let expected = [
+        (Path::new("file"), Kind::File, Some("file")),
+        (Path::new("link"), Kind::Link, None),
+        (&odd, Kind::File, None),
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -538,28 +477,16 @@ fn what_was_changed_since_a_moment_is_known_without_a_look_at_the_files() {
     }
     scratch.commit();
     let since = |root: &Path| {
-        let tree = WorkTree::at(root).unwrap();
-        let since = Some(moment + std::time::Duration::from_secs(1));
-        tree.look(&Asked {
-            since,
-            ..Asked::default()
-        })
-        .unwrap()
-        .since
+        let index = WorkTree::at(root).unwrap().index().unwrap();
+        let after = moment + std::time::Duration::from_secs(1);
+        let younger = index.iter().filter(|one| one.modified > after);
+        younger.map(|one| one.path.to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(
         since(scratch.path()),
         ["after", "sub/after"].map(PathBuf::from)
     );
     assert_eq!(since(&scratch.path().join("sub")), [PathBuf::from("after")]);
-    assert!(
-        WorkTree::at(scratch.path())
-            .unwrap()
-            .look(&Asked::default())
-            .unwrap()
-            .since
-            .is_empty()
-    );
 }
 
 #[test]
@@ -573,7 +500,7 @@ fn a_quarter_of_a_million_tracked_files_are_read() {
         done; git read-tree $tree";
     scratch.git(&["-c", &format!("alias.doubled={doubled}"), "doubled"]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    assert_eq!(tree.tracked().unwrap().len(), 1 << 18);
+    assert_eq!(tracked(&tree).len(), 1 << 18);
 }
 
 #[test]
@@ -601,10 +528,14 @@ fn a_conflicted_file_is_one_tracked_file_and_is_named() {
     scratch.git(&["checkout", "-q", "main"]);
     scratch.write("src/both", "ours\n");
     scratch.commit();
-    assert_eq!(
-        WorkTree::at(scratch.path()).unwrap().conflicted().unwrap(),
-        [] as [PathBuf; 0]
-    );
+    let conflicted = || {
+        let index = WorkTree::at(scratch.path()).unwrap().index().unwrap();
+        let conflicted = index.iter().filter(|one| one.is_conflicted);
+        conflicted
+            .map(|one| one.path.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(conflicted().is_empty());
     scratch.git(&[
         "-c",
         "merge.ours.driver=true",
@@ -615,14 +546,8 @@ fn a_conflicted_file_is_one_tracked_file_and_is_named() {
         "theirs",
     ]);
     let tree = WorkTree::at(scratch.path()).unwrap();
-    let tracked: Vec<String> = tree
-        .tracked()
-        .unwrap()
-        .into_iter()
-        .map(|file| file.path)
-        .collect();
-    assert_eq!(tracked, ["src/both", "src/same"]);
-    assert_eq!(tree.conflicted().unwrap(), [PathBuf::from("src/both")]);
+    assert_eq!(tracked(&tree), ["src/both", "src/same"]);
+    assert_eq!(conflicted(), [PathBuf::from("src/both")]);
 }
 
 #[test]

@@ -82,8 +82,9 @@ pub fn with(
     // A query is not needed: nobody is asked.
     let task = Task::commit(String::new(), String::new(), Vec::new(), &settings);
     let mut plan = Plan::new(settings, tree, task)?;
-    let guard = guard(&Project::of(tree, host), &plan)?;
-    let subjects = subjects(of, tree, &guard, &mut plan, host)?;
+    let project = Project::of(tree, host);
+    let guard = guard(&project, &plan)?;
+    let subjects = subjects(of, &project, &guard, &mut plan)?;
     let Some(first) = subjects.first() else {
         return Ok(Exit::Done);
     };
@@ -152,49 +153,40 @@ pub fn with(
 
 fn subjects(
     of: Of<'_>,
-    tree: &WorkTree,
+    project: &Project<'_>,
     guard: &Guard,
     plan: &mut Plan,
-    host: Host<'_>,
 ) -> Result<Vec<Subject>, Failure> {
     let named = |(line, command)| Subject {
         line: Some(line),
         command,
     };
     match of {
-        Of::Build => build(tree, guard, plan, host).map(|command| {
+        Of::Build => build(project, guard, plan).map(|command| {
             vec![Subject {
                 line: None,
                 command,
             }]
         }),
         Of::Order(order, timeout) => {
-            let project = (tree, guard);
-            let commands = order::commands_to_check(order, timeout, project, &plan.settings, host)?;
+            let project = (project, guard);
+            let commands = order::commands_to_check(order, timeout, project, &plan.settings)?;
             Ok(commands.into_iter().map(named).collect())
         }
         Of::Specs => {
-            let command = spec::check_command(tree, &plan.settings, host)?;
+            let command = spec::check_command(project, &plan.settings)?;
             Ok(vec![named(command)])
         }
     }
 }
 
-fn build(
-    tree: &WorkTree,
-    guard: &Guard,
-    plan: &mut Plan,
-    host: Host<'_>,
-) -> Result<BuildCommand, Failure> {
-    preflight::build_command(
-        tree.root(),
-        &plan.settings.build_command(),
-        host.environment,
-    )
-    .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
-    seal(tree, guard, plan)?;
-    let confinement = sandbox::confine(tree, plan, host)?;
-    Ok(build_command(plan, host.environment, confinement))
+fn build(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Result<BuildCommand, Failure> {
+    let environment = project.host.environment;
+    preflight::build_command(&project.root, &plan.settings.build_command(), environment)
+        .map_err(|Missing { what, hint }| Failure::new(Exit::Unfit, anyhow!(what)).help(hint))?;
+    seal(project, guard, plan)?;
+    let confinement = sandbox::confine(project, plan)?;
+    Ok(build_command(plan, environment, confinement))
 }
 
 /// What a machine lacks comes before what the code lacks.

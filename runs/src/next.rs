@@ -25,9 +25,11 @@ pub fn steps(tree: &WorkTree, settings: &Settings, run: &str, host: Host<'_>) ->
         "make sure that ./{BUILD} passes if and only if the project is correct: code-commit check"
     );
     let git = Trusted::of(tree, environment).git(tree.top()).ok();
-    let dirty = git.and_then(|git| tree.dirty_paths(&git).ok());
-    let is_clean = dirty.is_some_and(|paths| paths.is_empty())
-        && tree.tracked().is_ok_and(|all| !all.is_empty());
+    let status = git.and_then(|git| tree.status(&git).ok());
+    let is_clean = status.is_some_and(|status| status.dirty.is_empty())
+        && tree
+            .index()
+            .is_ok_and(|index| index.iter().next().is_some());
     let commit = (!is_clean).then(|| "git add and commit the project's files".to_owned());
     let query = preflight::input(root, QUERY, "")
         .err()

@@ -6,14 +6,14 @@ mod on_disk;
 pub(crate) mod window;
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use code_commit_guard::Choice;
 use code_commit_logging::{Redactor, name_as_text};
 use code_commit_prompt::rollup::{Builder, LeftOut, noise, text_of};
 use code_commit_prompt::select::tokens;
-use code_commit_repo::{Besides, Tracked, WorkTree};
+use code_commit_repo::{Index, Kind, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::{Environment, Settings};
 
@@ -51,8 +51,10 @@ pub struct RollUp {
     pub unwanted: usize,
     /// The number of files that a budget had to choose from.
     pub candidates: usize,
-    /// Entries that are not regular files with a name that a model could write.
-    pub besides: Besides,
+    /// Symbolic links.
+    pub links: Vec<String>,
+    /// Files and links whose names are not UTF-8.
+    pub not_utf8: Vec<PathBuf>,
 }
 
 /// What a roll-up is made from.
@@ -137,20 +139,29 @@ fn read(
     let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
     let is_wanted =
         |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
-    refuse_conflicts(tree)?;
-    let mut rollup = RollUp {
-        besides: tree.besides()?,
-        ..RollUp::default()
-    };
+    let index = tree.index()?;
+    refuse_conflicts(&index)?;
+    let mut rollup = RollUp::default();
     let on_disk = OnDisk::at(tree.root())
         .map_err(|error| Failure::refused(error, "make the folder readable"))?;
     let mut content = Vec::new();
-    let (wanted, unwanted): (Vec<_>, Vec<_>) = tree
-        .tracked()?
-        .into_iter()
-        .partition(|file| is_wanted(&file.path));
-    rollup.unwanted = unwanted.len();
-    for Tracked { path, .. } in wanted {
+    for one in index.iter() {
+        let path = match (one.kind, one.path.to_str()) {
+            (Kind::Submodule, _) => continue,
+            (_, None) => {
+                rollup.not_utf8.push(one.path.to_owned());
+                continue;
+            }
+            (Kind::Link, Some(link)) => {
+                rollup.links.push(link.to_owned());
+                continue;
+            }
+            (Kind::File, Some(path)) if is_wanted(path) => path.to_owned(),
+            (Kind::File, Some(_)) => {
+                rollup.unwanted += 1;
+                continue;
+            }
+        };
         let found = on_disk
             .read(&path, &mut content)
             .with_context(|| format!("cannot read {path}"))
@@ -166,7 +177,7 @@ fn read(
                 }
             }
             Found::LeftOut(why) => rollup.left_out.push((path, why)),
-            Found::Link => rollup.besides.links.push(path),
+            Found::Link => rollup.links.push(path),
             Found::Other => (),
         }
     }
@@ -191,15 +202,14 @@ fn seen(path: &str, content: &[u8], query: &str) -> Result<(), LeftOut> {
 }
 
 /// A model would take both versions, and git's marks between them, for the code.
-fn refuse_conflicts(tree: &WorkTree) -> Result<(), Failure> {
-    let files = tree.conflicted()?;
-    if files.is_empty() {
+fn refuse_conflicts(index: &Index) -> Result<(), Failure> {
+    let files = index.iter().filter(|one| one.is_conflicted);
+    let names: Vec<_> = files
+        .map(|one| printable_name(&one.path.to_string_lossy()))
+        .collect();
+    if names.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = files
-        .iter()
-        .map(|file| printable_name(&file.to_string_lossy()))
-        .collect();
     let error = anyhow!("a merge left conflicts in {}", names.join(", "));
     Err(Failure::refused(
         error,
@@ -252,8 +262,7 @@ impl RollUp {
 
     /// Tracked names that no text can hold.
     pub fn odd_names(&self) -> Vec<String> {
-        self.besides
-            .not_utf8
+        self.not_utf8
             .iter()
             .map(|path| name_as_text(path).into_owned())
             .collect()
@@ -263,7 +272,7 @@ impl RollUp {
     pub fn tell(&self, output: &Output) {
         self.tell_surprises(output);
         self.note_expected(output);
-        warn_of(&self.besides.links, "symbolic links", output);
+        warn_of(&self.links, "symbolic links", output);
         warn_of(&self.odd_names(), "names that are not UTF-8", output);
         if !self.with_key.is_empty() {
             let first = phrases::first(&self.with_key, NAMED_LINKS);

@@ -12,7 +12,7 @@ use code_commit_changes::ChangeEngine;
 use code_commit_guard::{Guard, Policy};
 use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Name, Writer};
-use code_commit_repo::{RepoError, WorkTree};
+use code_commit_repo::{Kind, WorkTree};
 use code_commit_runner::{
     Access, AllowedHost, Backend, Confinement, Differs, Env, Limits, Mode, NoSandbox, Resources,
 };
@@ -23,22 +23,20 @@ use crate::commit::plan::Plan;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::place;
+use crate::project::Project;
 use crate::records;
 use crate::registry::{RUN_JSON, Registry};
+use crate::trusted::Trusted;
 
 /// The sandbox that the plan asks for, as far as this machine supports it; reports what is in force in one
 /// line.
-pub(crate) fn confine(
-    tree: &WorkTree,
-    plan: &Plan,
-    host: Host<'_>,
-) -> Result<Confinement, Failure> {
+pub(crate) fn confine(project: &Project<'_>, plan: &Plan) -> Result<Confinement, Failure> {
     let Host {
         environment,
         output,
         ..
-    } = host;
-    let (root, settings) = (tree.root(), &plan.settings);
+    } = project.host;
+    let (tree, root, settings) = (project.tree()?, &*project.root, &plan.settings);
     if settings.sandbox() != Sandbox::Off && is_all_of_home(root, environment) {
         return Err(Failure::refused(
             anyhow!(
@@ -48,8 +46,8 @@ pub(crate) fn confine(
             "keep the project in its own folder, or use --sandbox off",
         ));
     }
-    let access = |backend| access(tree, plan, backend, environment);
-    let confinement = choose(tree, settings, host, access)?.map_err(|reason| {
+    let access = |backend| access(tree, project, plan, backend);
+    let confinement = choose(tree, settings, project.host, access)?.map_err(|reason| {
         no_sandbox(
             reason,
             "--sandbox off runs the build with all of your rights",
@@ -153,11 +151,11 @@ pub(crate) fn in_overlay(
 }
 
 /// What the build can access of the project and the machine.
-fn access(tree: &WorkTree, plan: &Plan, backend: Backend, environment: &Environment) -> Access {
+fn access(tree: &WorkTree, project: &Project<'_>, plan: &Plan, backend: Backend) -> Access {
     let (root, settings) = (tree.root(), &plan.settings);
     let readable = settings.readable().into_iter();
     let own = there(root, plan.task.which.binds());
-    let folders = git_folders(tree);
+    let folders = git_folders(&project.trusted, settings);
     Access {
         read_only: own
             .chain(held(root, &folders, backend))
@@ -172,7 +170,7 @@ fn access(tree: &WorkTree, plan: &Plan, backend: Backend, environment: &Environm
         hosts: hosts(settings),
         writable: writable(root, settings),
         readable: readable.chain(tree.git_elsewhere()).collect(),
-        ..Access::new(root, &build_env(settings, environment))
+        ..Access::new(root, &build_env(settings, project.host.environment))
     }
 }
 
@@ -280,16 +278,16 @@ pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>)
 /// The `.git` of every repository in the project, relative to the root, and the folder to which it leads. Its
 /// configuration names programs that the user's next `git status` runs, so no command may change one, or create one
 /// where a submodule is not checked out.
-pub(crate) fn dot_gits(tree: &WorkTree) -> Result<Vec<PathBuf>, RepoError> {
+pub(crate) fn dot_gits(tree: &WorkTree, repositories: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = tree.git_below(tree.root());
-    for folder in tree.repositories_below()? {
-        let inner = WorkTree::at(&tree.root().join(&folder));
+    for folder in repositories {
+        let inner = WorkTree::at(&tree.root().join(folder));
         all.extend(inner.iter().flat_map(|inner| inner.git_below(tree.root())));
         all.push(folder.join(DOT_GIT));
     }
     // Every sandbox protects the project's own.
     all.retain(|path| !path.starts_with(DOT_GIT));
-    Ok(all)
+    all
 }
 
 /// What a sandbox around agents protects of them: those that exist, and, for submodules that are not checked
@@ -314,23 +312,24 @@ pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<
 /// Those that a seal covers: files, and missing ones. The latter only in a sandbox, where git could not check
 /// out a submodule anyway: without one a build may do so.
 pub(crate) fn sealed_dot_gits(
-    tree: &WorkTree,
-    sandbox: Sandbox,
-) -> Result<Vec<PathBuf>, RepoError> {
-    let mut all = dot_gits(tree)?;
-    all.retain(|path| match tree.root().join(path).symlink_metadata() {
+    trusted: &Trusted,
+    settings: &Settings,
+) -> Result<Vec<PathBuf>, Failure> {
+    let mut all = trusted.dot_gits(settings)?;
+    all.retain(|path| match trusted.root().join(path).symlink_metadata() {
         Ok(found) => !found.is_dir(),
-        Err(_) => sandbox != Sandbox::Off,
+        Err(_) => settings.sandbox() != Sandbox::Off,
     });
     Ok(all)
 }
 
 /// Those that are folders: a sandbox protects them, since nothing could restore them. Git's errors about the
 /// tree were already reported.
-pub(crate) fn git_folders(tree: &WorkTree) -> Vec<PathBuf> {
-    let mut all = dot_gits(tree).unwrap_or_default();
+pub(crate) fn git_folders(trusted: &Trusted, settings: &Settings) -> Vec<PathBuf> {
+    let mut all = trusted.dot_gits(settings).unwrap_or_default();
     all.retain(|path| {
-        tree.root()
+        trusted
+            .root()
             .join(path)
             .symlink_metadata()
             .is_ok_and(|found| found.is_dir())
@@ -352,13 +351,18 @@ pub fn protected(
         .protect_lists()
         .iter()
         .fold(Policy::new(), Policy::protect);
-    let files = tree.tracked()?.into_iter().map(|file| file.path);
-    let tracked = files.chain(tree.besides()?.links);
-    let tracked = tracked.filter(|path| only_protect.refuses(path).is_some());
+    let index = tree.index()?;
+    let files = index.iter().filter(|one| one.kind != Kind::Submodule);
+    let tracked = files
+        .filter_map(|one| one.path.to_str())
+        .filter(|path| only_protect.refuses(path).is_some());
     let there = guard
         .existing(settings.protect_lists().iter().map(|list| list.join("\n")))
         .map_err(|error| Failure::refused(error, "make every folder of the project readable"))?;
-    Ok(tracked.chain(there).map(PathBuf::from).collect())
+    Ok(tracked
+        .map(PathBuf::from)
+        .chain(there.into_iter().map(PathBuf::from))
+        .collect())
 }
 
 /// Under Landlock nothing new can be created at the root, and cargo's `target` may not exist yet.

@@ -11,13 +11,14 @@ use std::path::{Path, PathBuf};
 use code_commit_agent::NotInstalled;
 use code_commit_guard::{Configuration, Guard, OpenError, Policy, Surroundings};
 use code_commit_logging::sha256_hex;
-use code_commit_repo::{Git, WorkTree};
+use code_commit_repo::{Git, Status, WorkTree};
 use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Failure;
 use crate::place::work_tree_if_any;
+use crate::sandbox::dot_gits;
 
 /// What a run trusts. Made once for a project; a clone shares what was opened.
 #[derive(Debug, Clone)]
@@ -25,6 +26,7 @@ pub struct Trusted {
     root: PathBuf,
     tree: Option<WorkTree>,
     surroundings: OnceCell<Surroundings>,
+    repositories: OnceCell<Vec<PathBuf>>,
     programs: Programs,
     environment: Environment,
 }
@@ -56,13 +58,13 @@ impl Trusted {
     pub fn at(root: &Path, tree: Option<WorkTree>, environment: &Environment) -> Self {
         let project = tree.as_ref().map_or(root, WorkTree::top);
         let programs = Programs::new(environment.path(), [project]);
-        let (surroundings, environment) = (OnceCell::new(), environment.clone());
         Self {
             root: root.to_owned(),
             tree,
-            surroundings,
+            surroundings: OnceCell::new(),
+            repositories: OnceCell::new(),
             programs,
-            environment,
+            environment: environment.clone(),
         }
         .with_path()
     }
@@ -115,6 +117,30 @@ impl Trusted {
         }
         let found = Surroundings::find(&self.root, Configuration::All).map_err(cannot_read)?;
         Ok(self.surroundings.get_or_init(|| found))
+    }
+
+    /// What is not committed, and the other repositories in the tree.
+    pub fn status(&self, settings: &Settings) -> Result<Status, Failure> {
+        let Some(tree) = &self.tree else {
+            return Ok(Status::default());
+        };
+        let git = self.under(settings).git(tree.top())?;
+        let status = tree.status(&git)?;
+        let repositories = || tree.repositories_below(status.clone(), &git);
+        self.repositories.get_or_init(repositories);
+        Ok(status)
+    }
+
+    /// What leads git into the [repositories](dot_gits) that were in the tree when git was first asked.
+    pub(crate) fn dot_gits(&self, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
+        let Some(tree) = &self.tree else {
+            return Ok(Vec::new());
+        };
+        if self.repositories.get().is_none() {
+            self.status(settings)?;
+        }
+        let repositories = self.repositories.get().map_or(&[][..], Vec::as_slice);
+        Ok(dot_gits(tree, repositories))
     }
 
     /// The guard for the `.gitignore` files of now.

@@ -210,11 +210,9 @@ pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Where keys may be, relative to the root: a folder and the files at the root.
-pub fn places() -> Vec<String> {
-    std::iter::once(format!("{AGENT_CONFIG}/"))
-        .chain(names_at_root())
-        .collect()
+/// Whether keys may be at a path, relative to the root: in a folder, or in the files at the root.
+pub fn is_place(path: &Path) -> bool {
+    path.starts_with(AGENT_CONFIG) || names_at_root().any(|name| path == Path::new(&name))
 }
 
 /// The key files that S0 expects at the root.

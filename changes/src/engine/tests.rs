@@ -55,7 +55,7 @@ impl Project {
         let scratch = tempfile::tempdir().unwrap();
         let root = scratch.path().join("tree");
         fs::create_dir(&root).unwrap();
-        code_commit_repo::init(&root).unwrap();
+        code_commit_repo::Git::new(&root, "git", []).init().unwrap();
         let run = scratch.path().join("run");
         fs::create_dir(&run).unwrap();
         let account = engine(

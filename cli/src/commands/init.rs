@@ -13,6 +13,7 @@ use code_commit_names::ours::BUILD;
 use code_commit_repo::{OpenError, WorkTree};
 use code_commit_runs::gitignore::{ADDED, hide_agent_config};
 use code_commit_runs::preflight::{self, QUERY};
+use code_commit_runs::trusted::Trusted;
 use code_commit_runs::{Exit, Failure, Host, next, place};
 use code_commit_settings::Options;
 
@@ -27,7 +28,8 @@ pub fn run(args: &InitArgs, host: Host<'_>) -> Result<Exit, Failure> {
     preflight::own_or_absent(here)
         .map_err(|link| Failure::refused(anyhow!(link.what), link.hint))?;
     if let Err(OpenError::NotARepository { .. }) = WorkTree::at(here) {
-        code_commit_repo::init(here)
+        let git = Trusted::at(here, None, host.environment).git(here)?;
+        git.init()
             .map_err(|error| Failure::refused(error, "make the folder writable"))?;
         output.report("created a git repository");
     }

@@ -49,11 +49,7 @@ pub fn run(args: &RollupArgs, host: Host<'_>) -> Result<Exit, Failure> {
         .left_out
         .iter()
         .map(|(path, why)| (path.clone(), why.reason()));
-    let links = rollup
-        .besides
-        .links
-        .iter()
-        .map(|path| (path.clone(), "a symlink"));
+    let links = rollup.links.iter().map(|path| (path.clone(), "a symlink"));
     let odd = rollup
         .odd_names()
         .into_iter()

@@ -151,19 +151,11 @@ struct Dirty {
 /// Uncommitted changes below the folder of `git`, relative to it; it need not be the top of the work tree.
 fn dirty(git: &Git) -> Result<Dirty, GitError> {
     let tree = git.tree()?;
-    let paths = tree.dirty_paths(git)?;
-    let is_repository = |path: &PathBuf| {
-        let folder = git.folder().join(path);
-        let is_folder = folder.symlink_metadata().is_ok_and(|data| data.is_dir());
-        is_folder && folder.join(".git").symlink_metadata().is_ok()
-    };
-    let (repositories, mut files): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_repository);
-    let submodules = tree.submodules_of(&repositories)?;
-    let (more, nested) = repositories
-        .into_iter()
-        .partition(|folder| submodules.contains(folder));
-    files.extend::<Vec<_>>(more);
-    files.sort_unstable();
+    let status = tree.status(git)?;
+    let submodules = git.submodules()?;
+    let is_nested =
+        |path: &PathBuf| status.repositories.contains(path) && !submodules.contains(path);
+    let (nested, files) = status.dirty.iter().cloned().partition(is_nested);
     Ok(Dirty { files, nested })
 }
 
@@ -222,7 +214,9 @@ mod tests {
     #[test]
     fn what_was_not_committed_is_spared_also_where_its_names_are_not_utf8() {
         let folder = tempfile::tempdir().unwrap();
-        code_commit_repo::init(folder.path()).unwrap();
+        code_commit_repo::Git::new(folder.path(), "git", [])
+            .init()
+            .unwrap();
         for name in [&b"odd\xfe"[..], b"odd\xff"] {
             let path = folder.path().join(OsStr::from_bytes(name));
             fs::File::create(path).unwrap().write_all(name).unwrap();
@@ -261,7 +255,9 @@ mod tests {
     #[test]
     fn a_mark_holds_nothing_of_what_was_staged_or_changed_since() {
         let folder = tempfile::tempdir().unwrap();
-        code_commit_repo::init(folder.path()).unwrap();
+        code_commit_repo::Git::new(folder.path(), "git", [])
+            .init()
+            .unwrap();
         let write = |name: &str| fs::File::create(folder.path().join(name)).unwrap();
         write("built");
         let repository = Repository {

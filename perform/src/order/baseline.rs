@@ -100,9 +100,9 @@ impl Baseline {
             .map_err(Fault::RollBack)?;
         forget_sets(run)?;
         // Git has those that it tracks.
-        let tracked = self.git.tree().map_err(Fault::Git)?.tracked_paths();
-        let tracked = tracked.map_err(|error| Fault::Git(error.into()))?;
-        gone.retain(|path| !tracked.iter().any(|one| one == Path::new(path)));
+        let index = self.git.tree().map_err(Fault::Git)?.index();
+        let index = index.map_err(|error| Fault::Git(error.into()))?;
+        gone.retain(|path| !index.iter().any(|one| one.path == Path::new(path)));
         warnings.extend(backup.warning());
         warnings.extend(not_restored(&gone));
         Ok(warnings)

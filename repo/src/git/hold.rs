@@ -58,19 +58,15 @@ impl Git {
 
     /// Lets git work on the copy, and records its process ID.
     fn work_on(&self, held: &Held, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start {
-            folder: self.folder.clone(),
-            source,
-        };
         let mut git = self.command(words)?;
         git.env("GIT_INDEX_FILE", held.copy())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let child = OwnChild::start(&mut git).map_err(start)?;
+        let child = OwnChild::start(&mut git).map_err(|source| self.no_start(source))?;
         // Without the record, nobody waits for a git that outlives us, but its work is repeated
         // anyway.
         let _ = held.note(child.id());
-        child.wait().map_err(start)
+        child.wait().map_err(|source| self.no_start(source))
     }
 
     /// The lock that another git process holds on the index, if it is still there after a few

@@ -120,11 +120,14 @@ impl Git {
     }
 
     pub(super) fn start(&self, words: &[&str]) -> Result<Output, GitError> {
-        let start = |source| GitError::Start {
+        output(&mut self.command(words)?).map_err(|source| self.no_start(source))
+    }
+
+    pub(super) fn no_start(&self, source: io::Error) -> GitError {
+        GitError::Start {
             folder: self.folder.clone(),
             source,
-        };
-        output(&mut self.command(words)?).map_err(start)
+        }
     }
 
     /// Passes the paths in a file: with a pipe, git could block while we wait for it to read.
@@ -133,12 +136,8 @@ impl Git {
         words: &[&str],
         paths: &[impl AsRef<Path>],
     ) -> Result<Output, GitError> {
-        let start = |source| GitError::Start {
-            folder: self.folder.clone(),
-            source,
-        };
-        let input = nul_ended(paths).map_err(start)?;
-        output(self.command(words)?.stdin(input)).map_err(start)
+        let input = nul_ended(paths).map_err(|source| self.no_start(source))?;
+        output(self.command(words)?.stdin(input)).map_err(|source| self.no_start(source))
     }
 
     /// The work tree, of the repository that every git is pinned to and of no other.
@@ -195,6 +194,16 @@ impl Git {
                 .env(format!("GIT_CONFIG_VALUE_{number}"), value);
         }
         Ok(command)
+    }
+
+    /// Makes a repository in the folder, whichever is around it. No template: it may have hooks.
+    pub(crate) fn make(&self, git_dir: &Path) -> Result<(), GitError> {
+        let words = ["init", "--quiet", "--template="];
+        let mut command = self.bare();
+        command.args(words).env("GIT_DIR", git_dir);
+        let done = output(command.env("GIT_WORK_TREE", &self.folder))
+            .map_err(|source| self.no_start(source))?;
+        self.succeeded(&words, done).map(drop)
     }
 
     /// In its own process group: Ctrl-C must not interrupt a rollback; the harness handles it.

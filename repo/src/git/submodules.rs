@@ -1,19 +1,16 @@
 //! Submodules, which a rollback of the outer repository does not touch.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Aside, Git, GitError, Head, text};
+use super::{Aside, Git, GitError, Head};
 use crate::WorkTree;
-
-/// The mode of a submodule in the index.
-const GITLINK: &[u8] = b"160000 ";
+use crate::index::Submodule;
 
 impl Git {
     /// The paths of the submodules in the index.
     pub fn submodules(&self) -> Result<Vec<PathBuf>, GitError> {
-        Ok(self.gitlinks()?.into_iter().map(|(_, path)| path).collect())
+        let all = self.tree()?.submodules()?;
+        Ok(all.into_iter().map(|submodule| submodule.path).collect())
     }
 
     /// Updates the index entries of these submodules: their current commit, or their removal. To
@@ -29,7 +26,7 @@ impl Git {
     /// Resets each checked-out submodule to the commit in the index.
     pub(super) fn roll_back_submodules(&self, aside: Aside<'_>) -> Result<(), GitError> {
         let around = self.tree()?;
-        for (commit, path) in self.gitlinks()? {
+        for Submodule { path, commit, .. } in around.submodules()? {
             let inside = self.folder().join(path);
             if is_submodule_of(&around, &inside.join(".git")) {
                 let submodule = self.at(inside);
@@ -43,15 +40,6 @@ impl Git {
             }
         }
         Ok(())
-    }
-
-    /// The commit and the path of each submodule in the index.
-    fn gitlinks(&self) -> Result<Vec<(String, PathBuf)>, GitError> {
-        let staged = self.run_for_bytes(&["ls-files", "--stage", "-z"])?;
-        Ok(staged
-            .split(|byte| *byte == 0)
-            .filter_map(gitlink)
-            .collect())
     }
 }
 
@@ -76,13 +64,4 @@ fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
         .iter()
         .filter_map(|folder| folder.join("modules").canonicalize().ok());
     leads_to.is_some_and(|path| kept.any(|kept| path.starts_with(kept)))
-}
-
-/// `160000 COMMIT STAGE<TAB>PATH`.
-fn gitlink(entry: &[u8]) -> Option<(String, PathBuf)> {
-    let entry = entry.strip_prefix(GITLINK)?;
-    let tab = entry.iter().position(|byte| *byte == b'\t')?;
-    let (id, path) = entry.split_at_checked(tab)?;
-    let commit = text(id).split(' ').next()?.to_owned();
-    Some((commit, PathBuf::from(OsStr::from_bytes(path.get(1..)?))))
 }

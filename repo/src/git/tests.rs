@@ -223,7 +223,7 @@ fn a_commit_since_another_is_found_behind_those_that_came_later() {
     assert_eq!(found(base.as_deref(), "Run: aXb"), None, "a dot is a dot");
     assert_eq!(found(Some(&made), "Run: a.b"), None);
     let empty = tempfile::tempdir().unwrap();
-    crate::init(empty.path()).unwrap();
+    git.at(empty.path()).init().unwrap();
     assert_eq!(
         git.at(empty.path()).commit_since(None, "Run: a.b").unwrap(),
         None
@@ -326,8 +326,9 @@ fn a_name_that_is_not_utf_8_is_committed_and_left_out_as_it_is() {
     assert_eq!(
         WorkTree::at(scratch.path())
             .unwrap()
-            .dirty_paths(&git)
-            .unwrap(),
+            .status(&git)
+            .unwrap()
+            .dirty,
         [second]
     );
 }

@@ -9,6 +9,11 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
+fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let tree = tempfile::tempdir().unwrap();
     for (path, content) in files {
@@ -27,9 +32,9 @@ fn hash(files: &[(&str, &str)]) -> String {
 #[test]
 fn files_are_hashed_in_the_order_of_their_whole_paths() {
     let files = [("a.b", "1"), ("a/z", "2"), ("a", "never")];
-    let expected = hex(&Sha256::digest(b"a.b\x001\0a/z\x002\0"));
+    let expected = sha256(b"a.b\x001\0a/z\x002\0");
     assert_eq!(hash(&files[..2]), expected);
-    assert_eq!(hash(&[]), hex(&Sha256::digest(b"")));
+    assert_eq!(hash(&[]), sha256(b""));
 }
 
 #[test]
@@ -95,6 +100,6 @@ fn what_may_not_be_read_counts_by_its_name_and_is_no_error() {
     let (closed, is_root) = (hash(), fs::read(tree.path().join("secret")).is_ok());
     close(0o700);
     assert_eq!(hash(), open);
-    let by_name = hex(&Sha256::digest(b"a\x001\0closed\0\0\0secret\0\0\0"));
+    let by_name = sha256(b"a\x001\0closed\0\0\0secret\0\0\0");
     assert_eq!(closed, if is_root { open } else { by_name });
 }

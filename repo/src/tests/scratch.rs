@@ -69,12 +69,16 @@ impl Git {
 }
 
 impl WorkTree {
-    /// What a git with only PATH from the user's environment lists, for comparison.
+    /// What is not committed, for comparison.
     pub(crate) fn dirty(&self) -> Result<Vec<String>, GitError> {
-        let path = std::env::var_os("PATH").unwrap();
-        let git = Git::new(self.root(), "git", [("PATH".into(), path)]);
-        Ok(names(&self.dirty_paths(&git)?))
+        Ok(names(&self.status(&git(self.root()))?.dirty))
     }
+}
+
+/// A git with only `PATH` from the user's environment.
+pub(crate) fn git(folder: &Path) -> Git {
+    let path = std::env::var_os("PATH").unwrap();
+    Git::new(folder, "git", [("PATH".into(), path)])
 }
 
 fn names(paths: &[PathBuf]) -> Vec<String> {

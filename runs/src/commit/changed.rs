@@ -49,7 +49,7 @@ pub(crate) fn refuse(
     let stopped = last_sign(run.path());
     let own = plan.task.which.said_log(root);
     let git = git(tree, &plan.settings, environment)?;
-    let mut changed = tree.dirty_paths(&git)?;
+    let mut changed = tree.status(&git)?.dirty;
     changed.retain(|path| is_newer(&root.join(path), stopped));
     if let (Some(then), Some(now)) = (&plan.head, tree.head()?)
         && *then != now

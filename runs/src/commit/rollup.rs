@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use code_commit_dir::Links;
+use code_commit_repo::Index;
 use code_commit_report::phrases;
 
 /// Files named in a message.
@@ -30,23 +31,17 @@ impl<'t> Rollup<'t> {
         Self { path, text, made }
     }
 
-    /// When it was made, for the check of the tree.
-    pub fn made(&self) -> Option<SystemTime> {
-        self.made
-    }
-
     /// A warning if the model would see outdated versions of files that may have changed. Files that the roll-up does
     /// not name are not part of it.
-    pub fn is_older<'p>(
-        &self,
-        root: &Path,
-        changed: impl Iterator<Item = &'p PathBuf>,
-    ) -> Option<String> {
-        let is_younger = |path: &&PathBuf| {
+    pub fn is_older(&self, root: &Path, index: &Index, dirty: &[PathBuf]) -> Option<String> {
+        let is_younger = |path: &&Path| {
             let found = root.join(path).symlink_metadata().ok();
             // File clocks are coarse: a file as old as the roll-up may be newer.
             found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
+        let committed = index.iter().filter(|one| Some(one.modified) > self.made);
+        let changed = committed.map(|one| one.path);
+        let changed = changed.chain(dirty.iter().map(PathBuf::as_path));
         let younger = changed.filter(is_younger).take(MOST_COMPARED);
         let younger =
             younger.filter(|path| path.to_str().is_some_and(|path| self.text.contains(path)));

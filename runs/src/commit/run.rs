@@ -110,7 +110,7 @@ impl<'c> Commit<'c> {
         if plan.added_line.is_some() {
             guard = self::guard(self.project, plan)?;
         }
-        seal(self.tree, &guard, plan)?;
+        seal(self.project, &guard, plan)?;
         Ok((guard, model))
     }
 
@@ -241,7 +241,7 @@ impl Loop for Commit<'_> {
             holds_for,
         } = context;
         // The sandbox protects what exists, and hides the listed records.
-        let confinement = sandbox::confine(self.tree, plan, *host)?;
+        let confinement = sandbox::confine(self.project, plan)?;
         let asking = asking(&plan.settings);
         asking
             .spending
@@ -325,20 +325,22 @@ pub(crate) fn guard(project: &Project<'_>, plan: &Plan) -> Result<Guard, Failure
 }
 
 /// Adds everything that no build may change in this tree.
-pub(crate) fn seal(tree: &WorkTree, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+pub(crate) fn seal(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Result<(), Failure> {
+    let tree = project.tree()?;
     // In this order: a sandbox protects the first of them.
     let protected = sandbox::protected(tree, guard, &plan.settings)?;
     let mut known: HashSet<PathBuf> = plan.sealed.iter().cloned().collect();
     // Git's errors about the tree were already reported.
-    let dot_gits = sandbox::sealed_dot_gits(tree, plan.settings.sandbox()).unwrap_or_default();
+    let dot_gits = sandbox::sealed_dot_gits(&project.trusted, &plan.settings).unwrap_or_default();
     let policy = plan.policy(tree);
-    let tracked: HashSet<PathBuf> = tree.tracked_paths()?.into_iter().collect();
+    let index = tree.index()?;
+    let tracked: HashSet<&Path> = index.iter().map(|one| one.path).collect();
     // Ignore rules that git itself ignores are a tool's product, which the tool writes anew.
     let decides = guard
         .protected_anywhere()
         .filter(|path| policy.refuses(path).is_some())
         .map(PathBuf::from)
-        .filter(|path| tracked.contains(path) || !guard.ignores(path));
+        .filter(|path| tracked.contains(path.as_path()) || !guard.ignores(path));
     let more = dot_gits.into_iter().chain(protected).chain(decides);
     plan.sealed
         .extend(more.filter(|path| known.insert(path.clone())));

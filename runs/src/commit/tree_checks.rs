@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use code_commit_guard::Guard;
-use code_commit_repo::{Asked, WorkTree};
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::keys;
 
@@ -14,8 +13,6 @@ use super::run::guard;
 use crate::commit::plan::{Plan, Which};
 use crate::commit::rollup::Rollup;
 use crate::exit::Failure;
-use crate::host::Host;
-use crate::order::preflight::git;
 use crate::preflight;
 use crate::project::Project;
 use crate::trusted::cannot_read;
@@ -34,7 +31,7 @@ pub(super) fn look_at(
     args: &Request,
 ) -> Result<Guard, Failure> {
     let tree = project.tree()?;
-    let look = || clean_enough(tree, plan, theirs, args, project.host);
+    let look = || clean_enough(project, plan, theirs, args);
     if tree.is_small() {
         look()?;
         return guard(project, plan);
@@ -52,20 +49,14 @@ pub(super) fn look_at(
 
 /// Names uncommitted changes; refuses the run only if `--require-clean` is set.
 fn clean_enough(
-    tree: &WorkTree,
+    project: &Project<'_>,
     plan: &Plan,
     theirs: Option<&Rollup<'_>>,
     args: &Request,
-    host: Host<'_>,
 ) -> Result<(), Failure> {
-    let output = host.output;
-    let look = tree.look(&Asked {
-        beginnings: &keys::places(),
-        since: theirs.and_then(Rollup::made),
-    })?;
-    let listed =
-        git(tree, &plan.settings, host.environment).and_then(|git| Ok(tree.dirty_paths(&git)?));
-    let listed = match listed {
+    let (tree, output) = (project.tree()?, project.host.output);
+    let index = tree.index()?;
+    let listed = match project.trusted.status(&plan.settings) {
         Err(failure) if args.require_clean => return Err(failure),
         Err(failure) => {
             output.warn(&format!(
@@ -74,9 +65,11 @@ fn clean_enough(
             ));
             Vec::new()
         }
-        Ok(listed) => listed,
+        Ok(status) => status.dirty,
     };
-    let (mut dirty, tracked) = (shown(&listed), shown(&look.tracked));
+    let tracked = index.iter().map(|one| one.path);
+    let tracked = tracked.filter(|path| keys::is_place(path));
+    let (mut dirty, tracked) = (shown(listed.iter().map(PathBuf::as_path)), shown(tracked));
     // The run hides these from git.
     dirty.retain(|path| !Path::new(path).starts_with(AGENT_CONFIG));
     keys_stay_out(plan.task.which, &dirty, &tracked, output)?;
@@ -99,9 +92,7 @@ fn clean_enough(
         }
         output.warn(&format!("{text}; code-commit undo brings them back"));
     }
-    if let Some(older) =
-        theirs.and_then(|theirs| theirs.is_older(tree.root(), look.since.iter().chain(&listed)))
-    {
+    if let Some(older) = theirs.and_then(|theirs| theirs.is_older(tree.root(), &index, &listed)) {
         output.warn(&older);
     }
     Ok(())
@@ -138,11 +129,8 @@ fn installed_folder(path: &str) -> Option<&str> {
         .find(|folder| INSTALLED.contains(&folder.rsplit('/').next().unwrap_or_default()))
 }
 
-fn shown(paths: &[PathBuf]) -> Vec<String> {
-    paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect()
+fn shown<'p>(paths: impl Iterator<Item = &'p Path>) -> Vec<String> {
+    paths.map(|path| path.display().to_string()).collect()
 }
 
 /// Keeps keys from being committed by accident (S1 §Safety): the default loop refuses tracked files in

@@ -9,42 +9,41 @@ use code_commit_loop_order::WorkOrder;
 use code_commit_names::Binds;
 use code_commit_names::ours::PROJECT_FILE;
 use code_commit_perform::{BuildCommand, CommandSettings};
-use code_commit_repo::WorkTree;
 use code_commit_runner::{Access, Confinement};
 use code_commit_settings::{Settings, keys};
 
 use crate::exit::Failure;
-use crate::host::Host;
 use crate::order::files;
+use crate::project::Project;
 use crate::sandbox;
 
 /// What decides whether an order is fulfilled must not be changed by the commands that check it: the
 /// verification script, the configuration, every file that the configuration protects (DESIGN: `protect`
 /// binds all loops), and what points git to other repositories. Relative to the root.
 pub(super) fn sealed(
-    tree: &WorkTree,
+    project: &Project<'_>,
     guard: &Guard,
     settings: &Settings,
 ) -> Result<Vec<PathBuf>, Failure> {
+    let tree = project.tree()?;
     let mut sealed: Vec<PathBuf> = [code_commit_loop_order::VERIFY_SCRIPT, PROJECT_FILE]
         .map(PathBuf::from)
         .into();
     sealed.extend(tree.named_by_config());
-    sealed.extend(sandbox::sealed_dot_gits(tree, settings.sandbox())?);
+    sealed.extend(sandbox::sealed_dot_gits(&project.trusted, settings)?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)
 }
 
 /// The commands see the tree; git's data and sealed files are read-only for them.
 pub(super) fn confine(
-    tree: &WorkTree,
+    project: &Project<'_>,
     sealed: &[PathBuf],
     settings: &Settings,
-    host: Host<'_>,
 ) -> Result<Confinement, Failure> {
-    let environment = host.environment;
+    let (tree, host) = (project.tree()?, project.host);
     let root = tree.root();
-    let folders = sandbox::git_folders(tree);
+    let folders = sandbox::git_folders(&project.trusted, settings);
     let access = |backend| Access {
         read_only: sandbox::there(root, Binds::Always)
             .chain(sandbox::held(root, &folders, backend))
@@ -63,7 +62,7 @@ pub(super) fn confine(
             .collect(),
         network: settings.network(),
         hosts: sandbox::hosts(settings),
-        ..Access::new(root, &sandbox::build_env(settings, environment))
+        ..Access::new(root, &sandbox::build_env(settings, host.environment))
     };
     sandbox::choose(tree, settings, host, access)?.map_err(|reason| {
         sandbox::no_sandbox(
@@ -77,23 +76,22 @@ pub(super) fn confine(
 pub(crate) fn commands_to_check(
     order: &WorkOrder,
     timeout: Duration,
-    (tree, guard): (&WorkTree, &Guard),
+    (project, guard): (&Project<'_>, &Guard),
     settings: &Settings,
-    host: Host<'_>,
 ) -> Result<Vec<(String, BuildCommand)>, Failure> {
-    let sealed = sealed(tree, guard, settings)?;
+    let sealed = sealed(project, guard, settings)?;
     let commands = CommandSettings {
-        env: sandbox::build_env(settings, host.environment),
+        env: sandbox::build_env(settings, project.host.environment),
         timeout: Some(timeout),
         limits: sandbox::limits(settings),
-        confinement: confine(tree, &sealed, settings, host)?,
+        confinement: confine(project, &sealed, settings)?,
         sealed,
     };
     let command = |argv: Vec<String>| BuildCommand {
         argv: argv.into_iter().map(OsString::from).collect(),
         settings: commands.clone(),
     };
-    let all = files::deciding(order, tree.root());
+    let all = files::deciding(order, &project.root);
     Ok(all
         .into_iter()
         .map(|(line, argv)| (line, command(argv)))

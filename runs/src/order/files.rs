@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use code_commit_loop_order::{Command, FieldProblem, VERIFY_SCRIPT, WorkOrder, verification};
 use code_commit_parser::proposal::normalized_path;
 use code_commit_prompt::order::{Allowed, Context};
-use code_commit_repo::WorkTree;
+use code_commit_repo::{Index, WorkTree};
 use code_commit_report::printable;
 use code_commit_settings::Environment;
 
@@ -205,12 +205,12 @@ pub fn warn_of_verification(order: &WorkOrder, tree: &WorkTree, host: Host<'_>) 
             .iter()
             .any(|path| is_python(Path::new(path)))
     };
-    let tracked = |paths: Vec<PathBuf>| paths.iter().any(|path| is_python(path));
+    let tracked = |index: Index| index.iter().any(|one| is_python(one.path));
     if let Some(missing) = missing(program, root, environment) {
         output.warn(&format!(
             "{missing}, so the verification of every attempt will fail: install it{way_out}"
         ));
-    } else if !has_script && !allowed() && !tree.tracked_paths().is_ok_and(tracked) {
+    } else if !has_script && !allowed() && !tree.index().is_ok_and(tracked) {
         let [.., tests] = verification(false) else {
             return;
         };

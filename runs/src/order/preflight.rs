@@ -109,7 +109,7 @@ pub fn git(
 
 /// The tree must be clean: a rollback moves away everything that git lists.
 pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
-    let dirty = tree.dirty_paths(git)?;
+    let dirty = tree.status(git)?.dirty;
     let dirty: Vec<String> = dirty
         .iter()
         .map(|path| path.display().to_string())

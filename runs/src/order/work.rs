@@ -283,8 +283,8 @@ impl Loop for Order<'_> {
             first(&inputs).check(model, setting.settings)?;
             inputs
         };
-        let sealed = access::sealed(tree, &guard, setting.settings)?;
-        let confinement = access::confine(tree, &sealed, setting.settings, setting.host)?;
+        let sealed = access::sealed(self.project, &guard, setting.settings)?;
+        let confinement = access::confine(self.project, &sealed, setting.settings)?;
         plan.sandbox = confinement.backend;
         Ok(Opened {
             inputs,

@@ -63,9 +63,9 @@ impl PhaseProject {
             make(&root.join(PROMPTS[0]))?;
         }
         // One in a parent folder does not count: neither role may see the other's history.
-        for folder in [project.src(), project.tests()] {
-            make(folder)?;
-            code_commit_repo::init(folder)?;
+        for git in [&project.src_git, &project.tests_git] {
+            make(git.folder())?;
+            git.init()?;
         }
         Ok(project)
     }
@@ -122,6 +122,14 @@ impl PhaseProject {
         Ok((lock, Self::open(root, host.environment)?))
     }
 
+    /// The repository that a role works in.
+    pub(super) fn git(&self, role: Role) -> &Git {
+        match role {
+            Role::Builder => &self.src_git,
+            Role::Verifier => &self.tests_git,
+        }
+    }
+
     pub(super) fn src(&self) -> &Path {
         self.src_git.folder()
     }
@@ -132,10 +140,7 @@ impl PhaseProject {
 
     /// Where a role works.
     pub(super) fn folder(&self, role: Role) -> &Path {
-        match role {
-            Role::Builder => self.src(),
-            Role::Verifier => self.tests(),
-        }
+        self.git(role).folder()
     }
 
     /// Where the other role works.

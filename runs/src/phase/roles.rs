@@ -224,9 +224,12 @@ fn access(
     let (root, own, other) = (&*project.root, project.folder(who), project.other(who));
     let hidden: Vec<PathBuf> = hidden(root, other).collect();
     // The `.git` of every repository in its folder that it can see.
-    let mut inside = WorkTree::at(own)
-        .map_err(anyhow::Error::from)
-        .and_then(|tree| Ok(sandbox::dot_gits(&tree)?))
+    let inside = || {
+        let (tree, git) = (WorkTree::at(own)?, project.git(who));
+        let repositories = tree.repositories_below(tree.status(git)?, git);
+        anyhow::Ok(sandbox::dot_gits(&tree, &repositories))
+    };
+    let mut inside = inside()
         .map_err(|error| Failure::refused(error, format!("run git status in {}", own.display())))?;
     inside.retain(|path| {
         let path = own.join(path);

@@ -150,10 +150,10 @@ fn past(sources: Sources<'_>) -> Vec<Past> {
             .collect()
     };
     let git = Trusted::of(tree, environment).git(tree.top()).ok();
-    let dirty = git.as_ref().and_then(|git| tree.dirty_paths(git).ok());
+    let status = git.as_ref().and_then(|git| tree.status(git).ok());
     let dirty = Past {
         message: String::new(),
-        files: names(dirty.unwrap_or_default()),
+        files: names(status.unwrap_or_default().dirty),
     };
     let commits = git
         .and_then(|git| git.last_commits(below, COMMITS).ok())

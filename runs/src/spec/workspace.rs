@@ -16,7 +16,7 @@ use code_commit_perform::{
     AgentLimits, AgentUsage, AgentWatch, AgentWorld, BuildCommand, Cast, CommandSettings, Copies,
     Counted, Record, Repository, ShellSettings, Watched, Worker,
 };
-use code_commit_repo::{Git, WorkTree};
+use code_commit_repo::Git;
 use code_commit_report::printable;
 use code_commit_runner::{Access, Cancel, Env, Probed, probe};
 use code_commit_settings::spec::{Agent, Config, Options, Permissions};
@@ -24,7 +24,6 @@ use code_commit_settings::{self as settings, Keys, Settings};
 
 use crate::agents;
 use crate::exit::{Exit, Failure};
-use crate::host::Host;
 use crate::phase::agents::passed;
 use crate::project::Project;
 use crate::sandbox;
@@ -74,13 +73,12 @@ impl<'b> Workspace<'b> {
         let mode = sandbox::mode(settings.sandbox());
         let probed = probe(mode, environment.docker_host())
             .map_err(|reason| sandbox::no_sandbox(reason, without))?;
-        let tree = project.trusted.tree();
         Ok(Self {
             config: config(&project.root)?,
             store: Store::of(&project)?,
             env: sandbox::build_env(&settings, environment),
             probed,
-            dot_gits: tree.map_or(Ok(Vec::new()), sandbox::dot_gits)?,
+            dot_gits: project.trusted.dot_gits(&settings)?,
             settings,
             project,
         })
@@ -136,18 +134,17 @@ fn is_empty(file: &Path) -> bool {
 
 /// The check command of `code-commit check --spec` with its line, in the sandbox of a run. No agent is needed.
 pub(crate) fn check_command(
-    tree: &WorkTree,
+    project: &Project<'_>,
     settings: &Settings,
-    host: Host<'_>,
 ) -> Result<(String, BuildCommand), Failure> {
-    let line = config(tree.root())?.check.ok_or_else(|| {
+    let line = config(&project.root)?.check.ok_or_else(|| {
         Failure::refused(
             anyhow!("the specs have no check command"),
             "give one with code-commit spec setup",
         )
     })?;
     let without = "--sandbox off runs it with all of your rights";
-    let workspace = Workspace::open(Project::of(tree, host), settings.clone(), without)?;
+    let workspace = Workspace::open(project.clone(), settings.clone(), without)?;
     let command = BuildCommand {
         argv: ["sh", "-c", &line].map(OsString::from).into(),
         settings: CommandSettings {

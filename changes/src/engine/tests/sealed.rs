@@ -130,7 +130,9 @@ fn nothing_is_written_or_deleted_through_a_folder_that_became_a_link() {
 #[test]
 fn a_link_inside_of_the_project_is_not_written_through_either() {
     let tree = tree();
-    code_commit_repo::init(tree.path()).unwrap();
+    code_commit_repo::Git::new(tree.path(), "git", [])
+        .init()
+        .unwrap();
     let config = fs::read(tree.path().join(".git/config")).unwrap();
     File::create_new(tree.path().join("tests/config")).unwrap();
     let seal = Seal::take(tree.path(), &["tests/config".into()]);

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use code_commit_llm::{Blind, Model};
-use code_commit_repo::{Asked, WorkTree};
+use code_commit_repo::WorkTree;
 use code_commit_runner::Backend;
 use code_commit_runs::commit::rollup::Rollup;
 use code_commit_runs::gitignore::hides_agent_config;
@@ -227,11 +227,11 @@ fn project(tree: &WorkTree, settings: &Settings, trusted: &Trusted) -> Vec<Check
     let write = preflight::query_hint(QUERY);
     let build = &settings.build_command();
     // An unreadable index is reported by the run that reads it.
-    let tracked: Vec<String> = tree
-        .tracked()
-        .into_iter()
-        .flatten()
-        .map(|file| file.path)
+    let index = tree.index().ok();
+    let files = index.iter().flat_map(code_commit_repo::Index::iter);
+    let tracked: Vec<String> = files
+        .filter_map(|one| one.file())
+        .map(str::to_owned)
         .collect();
     vec![
         check(
@@ -269,17 +269,12 @@ fn roll_up(tree: &WorkTree, text: &str, trusted: &Trusted) -> String {
         return format!("{CODE_ROLLUP}, rewritten when a run begins");
     }
     let rollup = Rollup::at(tree.root(), CODE_ROLLUP.to_owned(), text);
-    let look = tree.look(&Asked {
-        beginnings: &[],
-        since: rollup.made(),
-    });
     let git = trusted.git(tree.root()).ok();
-    let dirty = git.and_then(|git| tree.dirty_paths(&git).ok());
-    look.ok()
-        .and_then(|look| {
-            let changed = look.since.iter().chain(dirty.iter().flatten());
-            rollup.is_older(tree.root(), changed)
-        })
+    let status = git.and_then(|git| tree.status(&git).ok());
+    let dirty = status.unwrap_or_default().dirty;
+    tree.index()
+        .ok()
+        .and_then(|index| rollup.is_older(tree.root(), &index, &dirty))
         .unwrap_or_else(|| CODE_ROLLUP.to_owned())
 }
 

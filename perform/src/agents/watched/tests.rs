@@ -196,7 +196,7 @@ fn what_git_ignores_is_nobodys_concern() {
     fs::create_dir_all(root.join("target")).unwrap();
     fs::write(root.join(".gitignore"), "target/\n").unwrap();
     fs::write(root.join("target/old"), "old").unwrap();
-    code_commit_repo::init(&root).unwrap();
+    code_commit_repo::Git::new(&root, "git", []).init().unwrap();
     let watched = Watched {
         root,
         skip: vec![".git".into()],
@@ -308,7 +308,9 @@ fn a_write_through_a_second_name_with_the_old_time_is_put_back() {
 fn nothing_is_put_back_through_a_link_that_git_ignores() {
     let scene = Scene::new(Some(&[]));
     fs::write(scene.at(".gitignore"), "src\n").unwrap();
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     let outside = scene.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("main.rs"), "not ours").unwrap();
@@ -346,7 +348,9 @@ fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
         "old",
     )
     .unwrap();
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "*\n").unwrap();
         fs::write(scene.at("hidden.rs"), "new").unwrap();
@@ -365,7 +369,9 @@ fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
 #[test]
 fn a_name_that_is_not_utf_8_is_put_back_as_any_other() {
     let scene = Scene::new(Some(&[]));
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     let name = |bytes: &[u8]| scene.watched.root.join(std::ffi::OsStr::from_bytes(bytes));
     fs::write(name(b"old\xff"), "old").unwrap();
     let changes = scene.during(|| {

@@ -164,7 +164,7 @@ fn a_git_whose_repository_is_gone_or_cannot_be_read_does_not_work_on_the_one_abo
     for damage in ["HEAD", ""] {
         let folder = scratch.path().join("inner");
         std::fs::create_dir_all(&folder).unwrap();
-        crate::init(&folder).unwrap();
+        scratch.hardened(&[]).at(&folder).init().unwrap();
         let git = scratch.hardened(&[]).at(&folder);
         scratch.write("inner/file", "x\n");
         let at = folder.join(".git").join(damage);

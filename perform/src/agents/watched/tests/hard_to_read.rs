@@ -29,7 +29,9 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
     for git in [false, true] {
         let scene = Scene::new(Some(&[]));
         if git {
-            code_commit_repo::init(&scene.watched.root).unwrap();
+            code_commit_repo::Git::new(&scene.watched.root, "git", [])
+                .init()
+                .unwrap();
         }
         let changes = scene.during(|| {
             fs::write(scene.at("plan.md"), "changed").unwrap();
@@ -94,7 +96,9 @@ fn put_back_whatever_the_modes() {
     let mode =
         |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let scene = Scene::new(Some(&[]));
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     fs::create_dir(scene.at("tests")).unwrap();
     fs::write(scene.at("tests/t.sh"), "old").unwrap();
     let changes = scene.during(|| {
@@ -140,7 +144,9 @@ fn put_back_whatever_the_mode_of_the_root() {
 #[test]
 fn where_git_cannot_say_any_more_what_is_new_everything_new_is() {
     let scene = Scene::new(Some(&["notes/"]));
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     let changes = scene.during(|| {
         fs::remove_dir_all(scene.at(".git")).unwrap();
         fs::write(scene.at("new.rs"), "new").unwrap();
@@ -153,7 +159,9 @@ fn what_git_ignored_is_not_lost_to_a_role_that_has_git_track_it() {
     let scene = Scene::new(Some(&[]));
     fs::write(scene.at(".gitignore"), ".env\n").unwrap();
     fs::write(scene.at(".env"), "mine").unwrap();
-    code_commit_repo::init(&scene.watched.root).unwrap();
+    code_commit_repo::Git::new(&scene.watched.root, "git", [])
+        .init()
+        .unwrap();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "").unwrap();
         fs::write(scene.at(".env"), "changed").unwrap();
