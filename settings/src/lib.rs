@@ -23,7 +23,7 @@ pub use options::{
 };
 pub use provider::{OwnProvider, ProviderName};
 pub use read::{File, ReadError};
-pub use schema::schema;
+pub use schema::SCHEMA;
 pub use settings::{Bases, Origin, Patience, Row, Settings};
 pub use trust::{PinError, Standing, Trust};
 pub use values::{

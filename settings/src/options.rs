@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use code_commit_llm::provider::{OutputLimit, SystemRole};
 use code_commit_llm::{ModelId, Price};
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::provider::prices_schema;
 use crate::{
     Address, CommandLine, Count, Dollars, HostName, Models, OwnProvider, Pattern, Place,
     ProviderName, Size, Temperature, Time, TokenBudget, VariableName,
@@ -18,9 +18,10 @@ use crate::{
 
 /// Settings of code-commit: `code-commit.toml` at a project's root, or `code-commit/config.toml` in the user's configuration folder.
 /// Every key may be left out.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
-#[schemars(title = "code-commit.toml")]
+#[cfg_attr(test, schemars(title = "code-commit.toml"))]
 pub struct Options {
     /// Protect what this gitignore pattern matches; can be repeated.
     ///
@@ -37,7 +38,7 @@ pub struct Options {
     pub edits: Option<bool>,
     /// Prices that override the built-in table.
     #[arg(skip)]
-    #[schemars(schema_with = "prices_schema")]
+    #[cfg_attr(test, schemars(schema_with = "crate::schema::tests::prices"))]
     pub price: Vec<Price>,
     /// Services that are not built in, each a table `[providers.NAME]`. Trusted files only.
     // A key is sent to the address that stands here.
@@ -70,7 +71,8 @@ pub struct Options {
 }
 
 /// `[model]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelOptions {
     /// The model: PROVIDER/NAME, scripted/FILE, or a bare name whose provider is obvious; of several, separated by commas, the next is
@@ -115,19 +117,21 @@ pub struct ModelOptions {
 }
 
 /// `[model.dialect]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct DialectOptions {
     /// The name of the output limit: `max_completion_tokens` or `max_tokens`.
-    #[schemars(with = "String", extend("enum" = ["max_completion_tokens", "max_tokens"]))]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = ["max_completion_tokens", "max_tokens"])))]
     pub max_tokens: Option<OutputLimit>,
     /// The role of the system instruction: `developer` or `system`.
-    #[schemars(with = "String", extend("enum" = ["developer", "system"]))]
+    #[cfg_attr(test, schemars(with = "String", extend("enum" = ["developer", "system"])))]
     pub system_role: Option<SystemRole>,
 }
 
 /// `[limits]`. A missing limit means no limit; a limit of zero is an error.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitOptions {
     /// Stop before the total cost could exceed this many US dollars.
@@ -152,7 +156,8 @@ pub struct LimitOptions {
 }
 
 /// `[build]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BuildOptions {
     /// The command that decides whether the work is done [default: ./build.sh].
@@ -194,7 +199,8 @@ pub struct BuildOptions {
 }
 
 /// `[sandbox]`. Only a trusted file can open it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxOptions {
     /// The sandbox around builds and commands [default: auto].
@@ -228,7 +234,8 @@ pub struct SandboxOptions {
 }
 
 /// `[spec]`. Never a key that `.cuggino.json` owns.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SpecOptions {
     /// What a checkpoint commits.
@@ -238,7 +245,8 @@ pub struct SpecOptions {
 }
 
 /// `[order]`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderOptions {
     /// What becomes of the changes of commands outside of `allowed_files` when an order passes: `restore` or `keep`.
@@ -246,7 +254,8 @@ pub struct OrderOptions {
 }
 
 /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RollUpOptions {
     /// Only these files: gitignore patterns, relative to the root. By default all that git tracks.
@@ -258,14 +267,14 @@ pub struct RollUpOptions {
 }
 
 /// A table without keys.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 struct Reserved {}
 
 /// The sandbox around the build.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// The strongest that works here; refuse if none does
@@ -281,7 +290,8 @@ pub enum Sandbox {
 }
 
 /// What a checkpoint commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitScope {
     /// Everything that differs, as `git add -A` does.
@@ -291,7 +301,8 @@ pub enum CommitScope {
 }
 
 /// What becomes of the changes of an order's commands outside of its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Byproducts {
     /// They are put back when the order passes.

@@ -1,15 +1,17 @@
 //! `[providers.NAME]`: services that are not built in.
 
 use code_commit_llm::{Price, Provider};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(test)]
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Count, VariableName};
 
 /// The name of a provider that is not built in.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "String")]
-#[schemars(with = "String", extend("pattern" = "^[a-z0-9][a-z0-9._-]*$"))]
+#[cfg_attr(test, schemars(with = "String", extend("pattern" = "^[a-z0-9][a-z0-9._-]*$")))]
 pub struct ProviderName(pub String);
 
 impl TryFrom<String> for ProviderName {
@@ -30,7 +32,8 @@ impl TryFrom<String> for ProviderName {
 }
 
 /// A service that is not built in. Its models are named `NAME/MODEL`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OwnProvider {
     /// The wire format: `gemini`, `openai`, `openai-responses` or `anthropic`.
@@ -45,7 +48,7 @@ pub struct OwnProvider {
     pub window: Option<Count>,
     /// Prices of its models, in US dollars for a million tokens.
     #[serde(default)]
-    #[schemars(schema_with = "prices_schema")]
+    #[cfg_attr(test, schemars(schema_with = "crate::schema::tests::prices"))]
     pub price: Vec<Price>,
 }
 
@@ -67,34 +70,4 @@ impl OwnProvider {
             ..Provider::default()
         }
     }
-}
-
-/// US dollars for a million tokens.
-pub(crate) fn prices_schema(_: &mut SchemaGenerator) -> Schema {
-    let dollars = || json_schema!({ "type": "number", "minimum": 0 });
-    json_schema!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["prefix", "input", "output"],
-            "additionalProperties": false,
-            "properties": {
-                "prefix": { "type": "string" },
-                "until": { "type": "string", "format": "date" },
-                "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
-                "priority": { "type": "number", "minimum": 0 },
-                "max_output": { "type": "integer", "minimum": 1 },
-                "window": { "type": "integer", "minimum": 1 },
-                "long": {
-                    "type": "object",
-                    "required": ["above", "input", "output"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "above": { "type": "integer", "minimum": 1 },
-                        "input": dollars(), "cached": dollars(), "cache_write": dollars(), "output": dollars(),
-                    },
-                },
-            },
-        },
-    })
 }

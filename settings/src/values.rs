@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use code_commit_llm::http::BaseUrl;
 use code_commit_llm::{ModelId, ModelIdError, Money};
+#[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,10 +48,11 @@ macro_rules! inner {
 /// A value that is written as a string: how to parse it, and its JSON schema.
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident($inner:ty), $read:expr, $pattern:literal, $example:literal) => {
-        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(JsonSchema))]
         $(#[$meta])*
         #[serde(try_from = "String")]
-        #[schemars(inline, with = "String", extend("pattern" = $pattern, "examples" = [$example]))]
+        #[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = $pattern, "examples" = [$example])))]
         pub struct $name(pub $inner);
 
         inner!($name, $inner);
@@ -61,7 +63,8 @@ macro_rules! text {
 /// A value that is a number: how to parse it from the number in a file, or from the argument of a flag.
 macro_rules! number {
     ($(#[$meta:meta])* $name:ident($inner:ty), $wire:literal: $number:ty, $read:expr, $no:literal) => {
-        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(JsonSchema))]
         $(#[$meta])*
         #[serde(try_from = $wire)]
         pub struct $name(pub $inner);
@@ -122,24 +125,25 @@ text! {
 }
 number! {
     /// How many there may be, at least one: no limit is written by leaving the key out.
-    #[schemars(inline, with = "u64", extend("minimum" = 1))]
+    #[cfg_attr(test, schemars(inline, with = "u64", extend("minimum" = 1)))]
     Count(u64), "u64": u64, count, "`{text}` is not a whole number"
 }
 number! {
     /// US dollars, more than none.
-    #[schemars(inline, with = "f64", extend("exclusiveMinimum" = 0))]
+    #[cfg_attr(test, schemars(inline, with = "f64", extend("exclusiveMinimum" = 0)))]
     Dollars(Money), "f64": f64, dollars, "`{text}` is not an amount of US dollars, such as 0.50"
 }
 number! {
     /// Between 0 and 2, as the services have it; zero has no sign.
-    #[schemars(inline, with = "f64", extend("minimum" = 0, "maximum" = 2))]
+    #[cfg_attr(test, schemars(inline, with = "f64", extend("minimum" = 0, "maximum" = 2)))]
     Temperature(f64), "f64": f64, temperature, "`{text}` is not a number"
 }
 
 /// The tokens of a roll-up, at least one; [`NO_BUDGET`] is written `none`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "Value", into = "Value")]
-#[schemars(inline, extend("type" = ["integer", "string"], "minimum" = 1, "pattern" = "^none$"))]
+#[cfg_attr(test, schemars(inline, extend("type" = ["integer", "string"], "minimum" = 1, "pattern" = "^none$")))]
 pub struct TokenBudget(pub u64);
 
 inner!(TokenBudget, u64);
@@ -200,9 +204,10 @@ impl From<Place> for String {
 /// A program and its arguments, written like in a shell but never run by one: quotes group words,
 /// and nothing else is interpreted. Whatever only a shell could interpret is refused, as in a work
 /// order: of `./build.sh && ./test.sh` the second command would never run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["./build.sh --fast"]))]
+#[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["./build.sh --fast"])))]
 pub struct CommandLine {
     /// As it was written.
     pub text: String,
@@ -219,9 +224,10 @@ impl From<CommandLine> for String {
 }
 
 /// Models in the order in which they are asked, at least one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["gemini/gemini-3.8-flash"]))]
+#[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["gemini/gemini-3.8-flash"])))]
 pub struct Models {
     first: ModelId,
     others: Vec<ModelId>,

@@ -2,7 +2,7 @@
 
 use code_commit_report::{DIM, Output, printable};
 use code_commit_runs::{Exit, Failure, Host};
-use code_commit_settings::{Files, Keys, Standing};
+use code_commit_settings::{Files, Keys, SCHEMA, Standing};
 use serde_json::json;
 
 use crate::args::ConfigArgs;
@@ -11,10 +11,9 @@ use crate::args::ConfigArgs;
 pub fn run(args: &ConfigArgs, host: Host<'_>) -> Result<Exit, Failure> {
     let (environment, output) = (host.environment, host.output);
     if args.schema {
-        let schema = code_commit_settings::schema();
-        output.object(&schema);
+        output.object(&serde_json::from_str(SCHEMA).unwrap_or_default());
         if !output.json {
-            output.raw(format!("{schema:#}\n").as_bytes());
+            output.raw(SCHEMA.as_bytes());
         }
         return Ok(Exit::Done);
     }

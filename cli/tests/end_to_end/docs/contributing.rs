@@ -14,7 +14,7 @@ fn linked(row: &str) -> String {
         .skip(1)
         .filter_map(|rest| Some(rest.split_once(')')?.0));
     targets
-        .map(|target| std::fs::read_to_string(root().join(target)).unwrap_or_default())
+        .map(|target| std::fs::read_to_string(root().join("docs").join(target)).unwrap_or_default())
         .collect()
 }
 
@@ -44,7 +44,7 @@ fn missing(row: &str, tests: &[String]) -> Vec<String> {
 
 #[test]
 fn every_name_in_the_table_of_likely_changes_is_there() {
-    let page = text(Path::new("CONTRIBUTING.md"));
+    let page = text(Path::new("docs/CONTRIBUTING.md"));
     let section = page
         .lines()
         .skip_while(|line| *line != HEADING)
@@ -62,7 +62,7 @@ fn every_name_in_the_table_of_likely_changes_is_there() {
 
 #[test]
 fn a_name_that_no_linked_file_has_is_noticed() {
-    let row = "| a price | `Nowhere` in [README.md](README.md) | `a_test_of_another_name` |";
+    let row = "| a price | `Nowhere` in [README.md](../README.md) | `a_test_of_another_name` |";
     assert_eq!(
         missing(row, &tests()),
         ["Nowhere", "a_test_of_another_name"]
