@@ -12,13 +12,16 @@ mod tls;
 pub use exchange::{Exchange, Head, Stopwatch};
 pub use network::{Network, NetworkError, PROXY_VARIABLES};
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use ureq::config::AutoHeaderValue;
+use ureq::config::{AutoHeaderValue, Config};
+use ureq::tls::TlsConfig;
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
+use ureq::unversioned::transport::{
+    ConnectProxyConnector, Connector as _, RustlsConnector, TcpConnector,
+};
 
-use self::tls::Tls;
 use crate::{CallError, Watch};
 
 /// Time limits and the maximum size of an answer.
@@ -60,41 +63,25 @@ pub struct Post {
 /// returned to the system after every call.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Routes, limits and TLS state, reused throughout the run.
+/// Routes and limits, reused throughout the run.
 #[derive(Debug)]
 pub struct Agent {
     network: Network,
     limits: Limits,
-    config: ureq::config::Config,
-    tls: Tls,
+    /// For addresses without TLS.
+    plain: Config,
+    /// For the others. The system's certificates are read for the first of them.
+    secure: OnceLock<Config>,
 }
 
 impl Agent {
     /// An agent that reaches services as `network` says. Opens nothing yet.
     pub fn new(network: Network, limits: Limits) -> Self {
-        let config = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            // The key is in a custom header, which would be sent along on a redirect.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            .timeout_resolve(Some(limits.connect))
-            .timeout_connect(Some(limits.connect))
-            // The exchange enforces the time limits; this only ends the thread of an abandoned
-            // call. There is no limit for the whole: a call may take as long as it streams.
-            .timeout_per_read(Some(limits.silence.saturating_add(limits.connect)))
-            .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
-            // A compressed stream arrives in bursts, and its size would not limit the content.
-            .accept_encoding(AutoHeaderValue::None)
-            .input_buffer_size(BUFFER_BYTES)
-            .output_buffer_size(BUFFER_BYTES)
-            .build();
-        let tls = Tls::new(network.trusted());
         Self {
             network,
             limits,
-            config,
-            tls,
+            plain: config(limits, TlsConfig::default()),
+            secure: OnceLock::new(),
         }
     }
 
@@ -114,13 +101,40 @@ impl Agent {
     }
 
     /// A ureq agent for one call.
-    fn connect(&self) -> ureq::Agent {
+    fn connect(&self, url: &str) -> ureq::Agent {
         let connectors =
             ().chain(ConnectProxyConnector::default())
                 .chain(TcpConnector::default())
-                .chain(self.tls.clone());
-        ureq::Agent::with_parts(self.config.clone(), connectors, DefaultResolver::default())
+                .chain(RustlsConnector::default());
+        let secure = || config(self.limits, tls::config(self.network.trusted()));
+        let config = if url.starts_with("https") {
+            self.secure.get_or_init(secure)
+        } else {
+            &self.plain
+        };
+        ureq::Agent::with_parts(config.clone(), connectors, DefaultResolver::default())
     }
+}
+
+fn config(limits: Limits, tls: TlsConfig) -> Config {
+    ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        // The key is in a custom header, which would be sent along on a redirect.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .timeout_resolve(Some(limits.connect))
+        .timeout_connect(Some(limits.connect))
+        // The exchange enforces the time limits; this only ends the thread of an abandoned
+        // call. There is no limit for the whole: a call may take as long as it streams.
+        .timeout_per_read(Some(limits.silence.saturating_add(limits.connect)))
+        .user_agent(concat!("code-commit/", env!("CARGO_PKG_VERSION")))
+        // A compressed stream arrives in bursts, and its size would not limit the content.
+        .accept_encoding(AutoHeaderValue::None)
+        .input_buffer_size(BUFFER_BYTES)
+        .output_buffer_size(BUFFER_BYTES)
+        .build()
 }
 
 /// The address of a service: `http` or `https`, a host, and a path that all requests are below.

@@ -17,7 +17,7 @@ const HASHED: &str = "ce275665.0";
 
 /// Answers `{}` on one connection.
 fn serve(listener: &TcpListener) -> std::io::Result<()> {
-    let certificate = CertificateDer::from_pem_file(format!("{TLS}self-signed.pem")).unwrap();
+    let certificate = CertificateDer::from_pem_file(format!("{TLS}localhost.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{TLS}localhost-key.pem")).unwrap();
     let config = rustls::ServerConfig::builder_with_provider(Arc::new(
         rustls::crypto::ring::default_provider(),
@@ -40,12 +40,9 @@ fn serve(listener: &TcpListener) -> std::io::Result<()> {
 #[test]
 fn the_certificates_of_the_system_count_and_the_file_that_is_named_takes_their_place() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::copy(format!("{TLS}self-signed.pem"), folder.path().join(HASHED)).unwrap();
+    std::fs::copy(format!("{TLS}localhost.pem"), folder.path().join(HASHED)).unwrap();
     let folder = folder.path().to_str().unwrap();
-    let (own, other) = (
-        format!("{TLS}self-signed.pem"),
-        format!("{TLS}authority.pem"),
-    );
+    let (own, other) = (format!("{TLS}localhost.pem"), format!("{TLS}authority.pem"));
     let scene = Scene::new(Script::new([]));
     for (environment, is_trusted) in [
         (&[][..], false),

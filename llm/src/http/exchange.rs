@@ -82,7 +82,7 @@ impl Exchange {
             return Err(CallError::Cancelled);
         }
         let (origin, proxy) = (origin_of(&post.url), agent.network.proxy(&post.url));
-        let call = Call::start(agent.connect(), post, proxy.cloned())?;
+        let call = Call::start(agent.connect(&post.url), post, proxy.cloned())?;
         let started = Stopwatch::start();
         let mut exchange = Self {
             head: Head::default(),

@@ -3,9 +3,8 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
 use ureq::Proxy;
+use ureq::tls::{Certificate, PemItem, parse_pem};
 
 /// The variables that name a proxy, or hosts to reach without one.
 pub const PROXY_VARIABLES: [&str; 8] = [
@@ -25,7 +24,7 @@ pub struct Network {
     https: Option<Proxy>,
     http: Option<Proxy>,
     no_proxy: String,
-    trusted: Option<Vec<CertificateDer<'static>>>,
+    trusted: Option<Vec<Certificate<'static>>>,
 }
 
 /// Why the variables cannot be used.
@@ -79,7 +78,7 @@ impl Network {
     }
 
     /// The certificates to trust instead of the system's.
-    pub(super) fn trusted(&self) -> Option<Vec<CertificateDer<'static>>> {
+    pub(super) fn trusted(&self) -> Option<Vec<Certificate<'static>>> {
         self.trusted.clone()
     }
 
@@ -175,13 +174,18 @@ fn proxy(
     }
 }
 
-fn read_certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, NetworkError> {
+fn read_certificates(path: &str) -> Result<Vec<Certificate<'static>>, NetworkError> {
     let path = PathBuf::from(path);
     let pem = std::fs::read(&path).map_err(|source| NetworkError::Read {
         path: path.clone(),
         source,
     })?;
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem).flatten().collect();
+    let items = parse_pem(&pem).flatten();
+    let certificate = |item| match item {
+        PemItem::Certificate(certificate) => Some(certificate),
+        _ => None,
+    };
+    let certificates: Vec<_> = items.filter_map(certificate).collect();
     if certificates.is_empty() {
         Err(NetworkError::NoCertificate { path })
     } else {
