@@ -217,10 +217,7 @@ fn no_dialect(provider: &Provider) -> Failure {
 }
 
 fn no_script(error: ScriptError) -> Failure {
-    let help = if matches!(
-        error,
-        ScriptError::Malformed { .. } | ScriptError::UnknownError { .. }
-    ) {
+    let help = if matches!(error, ScriptError::Malformed { .. }) {
         "fix that entry, or remove it"
     } else {
         "name a file of replies, separated by lines that say `--- next reply ---`"

@@ -20,8 +20,8 @@ use crate::http::Head;
 use crate::provider::SCRIPTED;
 use crate::retry::{Answer, Tried, with_retry};
 use crate::{
-    Attempt, CallError, Cause, ErrorCode, Finish, Model, ModelId, ModelIdError, Progress, Reply,
-    Request, Retry, Usage, Waited, Watch,
+    Attempt, CallError, Finish, Model, ModelId, ModelIdError, Progress, Reply, Request, Retry,
+    Usage, Waited, Watch,
 };
 
 /// Separates replies in a plain file.
@@ -39,14 +39,28 @@ pub struct Entry {
     pub usage: Usage,
     /// The model that answered.
     pub served_model: Option<String>,
-    /// A failure instead of an answer: a code of [`CallError::code`].
-    pub error: Option<String>,
+    /// A failure instead of an answer.
+    pub error: Option<Failure>,
     /// Its message.
     pub message: String,
     /// How long the service asks us to wait.
     pub retry_after_s: Option<f64>,
     /// How long the answer takes.
     pub delay_ms: u64,
+}
+
+/// The failures that a script can have, with the names of [`CallError::code`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Failure {
+    Billing,
+    DailyQuota,
+    Idle,
+    Overloaded,
+    RateLimited,
+    Server,
+    StreamCut,
 }
 
 /// Why a script cannot be used.
@@ -64,13 +78,6 @@ pub enum ScriptError {
     Malformed {
         path: PathBuf,
         source: serde_json::Error,
-    },
-    #[error("{}, entry {entry}: there is no error `{code}`", .path.display())]
-    UnknownError {
-        path: PathBuf,
-        /// From 1.
-        entry: usize,
-        code: String,
     },
     /// The path cannot be part of a model's name.
     #[error(transparent)]
@@ -97,18 +104,6 @@ impl Scripted {
             path: path.to_owned(),
             source,
         })?;
-        let unknown = |entry: &&Entry| entry.error.is_some() && failure(entry).is_none();
-        if let Some(at) = entries.iter().position(|entry| unknown(&entry)) {
-            let code = entries
-                .get(at)
-                .and_then(|entry| entry.error.clone())
-                .unwrap_or_default();
-            return Err(ScriptError::UnknownError {
-                path: path.to_owned(),
-                entry: at + 1,
-                code,
-            });
-        }
         let id = ModelId::new(SCRIPTED, &path.to_string_lossy())?;
         Ok(Self {
             id,
@@ -159,8 +154,8 @@ impl Scripted {
         {
             return Err(CallError::Cancelled);
         }
-        if let Some(error) = failure(entry) {
-            return Err(error);
+        if let Some(failure) = entry.error {
+            return Err(error(failure, entry));
         }
         watch.progress(Progress::Connected);
         watch.progress(Progress::Bytes(entry.text.len() as u64));
@@ -225,75 +220,31 @@ fn plain(text: &str) -> Vec<Entry> {
         .collect()
 }
 
-fn failure(entry: &Entry) -> Option<CallError> {
-    let name = entry.error.as_deref()?;
-    let code = ErrorCode::ALL.iter().find(|code| code.as_str() == name)?;
-    let origin = || SCRIPTED.to_owned();
+fn error(failure: Failure, entry: &Entry) -> CallError {
     let message = entry.message.clone();
-    let source = || Cause::from(message.clone());
-    let after = Duration::from_millis(entry.delay_ms);
-    let retry_after = entry
-        .retry_after_s
-        .and_then(|s| Duration::try_from_secs_f64(s).ok());
-    let status = |status| {
-        by_status(
-            status,
-            &Head::default(),
-            SCRIPTED,
-            message.clone(),
-            retry_after,
-        )
+    let after = entry.retry_after_s;
+    let retry_after = after.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let status = match failure {
+        Failure::Idle => {
+            let after = Duration::from_millis(entry.delay_ms);
+            return CallError::Idle { after };
+        }
+        Failure::StreamCut => {
+            let received = entry.text.len() as u64;
+            return CallError::StreamCut { received };
+        }
+        Failure::DailyQuota => {
+            return CallError::DailyQuota {
+                message,
+                retry_after,
+            };
+        }
+        Failure::Billing => 402,
+        Failure::RateLimited => 429,
+        Failure::Server => 500,
+        Failure::Overloaded => 503,
     };
-    Some(match code {
-        ErrorCode::BadKey => status(401),
-        ErrorCode::BadRequest => status(400),
-        ErrorCode::Billing => status(402),
-        ErrorCode::NoPermission => status(403),
-        ErrorCode::NotFound => status(404),
-        ErrorCode::Overloaded => status(503),
-        ErrorCode::Proxy => status(407),
-        ErrorCode::RateLimited => status(429),
-        ErrorCode::Redirected => status(302),
-        ErrorCode::Server => status(500),
-        ErrorCode::TooLarge => status(413),
-        ErrorCode::BadReply => CallError::BadReply { detail: message },
-        ErrorCode::Blocked => CallError::Blocked { message },
-        ErrorCode::BodyTooLarge => CallError::BodyTooLarge { limit: 0 },
-        ErrorCode::Cancelled => CallError::Cancelled,
-        ErrorCode::Connect => {
-            let (origin, source) = (origin(), source());
-            CallError::Connect { origin, source }
-        }
-        ErrorCode::DailyQuota => CallError::DailyQuota {
-            message,
-            retry_after,
-        },
-        ErrorCode::Dropped => {
-            let (origin, source) = (origin(), source());
-            CallError::Dropped { origin, source }
-        }
-        ErrorCode::Idle => CallError::Idle { after },
-        ErrorCode::NothingLeft => CallError::NothingLeft { given: 0 },
-        ErrorCode::ProxyUnreachable => CallError::ProxyUnreachable {
-            proxy: origin(),
-            source: source(),
-        },
-        ErrorCode::Setup => CallError::Setup { source: source() },
-        ErrorCode::StreamCut => CallError::StreamCut {
-            received: entry.text.len() as u64,
-        },
-        ErrorCode::Timeout => CallError::Timeout { after },
-        ErrorCode::Tls => CallError::Tls {
-            origin: origin(),
-            help: "as scripted",
-            source: source(),
-        },
-        ErrorCode::Unavailable => CallError::Unavailable { message },
-        ErrorCode::WrongAddress => {
-            let base = origin();
-            CallError::WrongAddress { base, message }
-        }
-    })
+    by_status(status, &Head::default(), SCRIPTED, message, retry_after)
 }
 
 #[cfg(test)]
