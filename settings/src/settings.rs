@@ -103,6 +103,10 @@ impl Settings {
     /// An address belongs to the provider it was written for: if a later layer names a model of
     /// another provider, that provider's key must not be sent there.
     pub fn put(&mut self, layer: &Options, origin: &Origin) {
+        // Most layers are empty.
+        if *layer == Options::default() {
+            return;
+        }
         let is_other = |name: &Models| name.first().provider() != self.models().first().provider();
         if layer.model.name.as_ref().is_some_and(is_other) {
             self.options.model.base_url = None;
