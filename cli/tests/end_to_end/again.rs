@@ -66,21 +66,6 @@ fn new_begins_anew() {
 }
 
 #[test]
-fn a_run_whose_files_were_changed_since_is_not_gone_on_with_by_itself() {
-    let scene = stopped(&[MENDS_IT]);
-    scene
-        .project
-        .write("src/greet.sh", b"greet() { echo mine; }\n")
-        .unwrap();
-    let ran = scene.commit(&[]);
-    assert_eq!(scene.runs().len(), 2, "{ran}");
-    assert!(
-        ran.err.contains("has changed since") && ran.err.contains("so a new run begins"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
     let scene =
         Commit::with_replies([MENDS_IT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
@@ -149,39 +134,6 @@ fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
         (Some(0), 2),
         "{again}"
     );
-}
-
-#[test]
-fn a_result_does_not_hold_for_files_that_were_changed_since() {
-    let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
-    assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
-    scene.project.write("README.md", b"mine\n").unwrap();
-    scene.project.git(&["add", "README.md"]).unwrap();
-    let again = scene.commit(&["--key", "k"]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{again}"
-    );
-    assert!(
-        again
-            .err
-            .contains("the files are no longer as [STAMP]-commit left them"),
-        "{again}"
-    );
-}
-
-#[test]
-fn a_failed_run_under_a_key_is_answered_with_its_exit_code() {
-    let scene = Commit::with_replies([TOUCHES_GIT; 4]);
-    for _ in 0..2 {
-        let ran = scene.commit(&["--key", "k"]);
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(1), 4),
-            "{ran}"
-        );
-    }
 }
 
 #[test]
@@ -300,68 +252,6 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
     }
 }
 
-#[test]
-fn an_order_under_a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
-    let newer = |scene: &Order, run: &Path| recorded_by_a_newer_one(scene.root(), run);
-    let changed = |_: &Order, run: &Path| {
-        files::write(&run.join("attempt_1/response.json"), "another answer");
-    };
-    for (what, change) in [
-        ("another format", &newer as &dyn Fn(&Order, &Path)),
-        ("response.json", &changed),
-    ] {
-        let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
-        assert_eq!(scene.run(&["--key", "k", "--commit"]).code, Some(0));
-        let run = scene.runs()[0].clone();
-        change(&scene, &run);
-        let refused = scene.run(&["--key", "k", "--commit"]);
-        assert_eq!(
-            (refused.code, scene.server.requests().len()),
-            (Some(3), 1),
-            "{what}: {refused}"
-        );
-        let name = run.file_name().unwrap().to_str().unwrap();
-        assert!(
-            [name, what, "--new"]
-                .iter()
-                .all(|part| refused.err.contains(part)),
-            "{refused}"
-        );
-    }
-}
-
-#[test]
-fn the_verdict_of_an_order_whose_record_was_changed_does_not_count() {
-    let scene = Order::with(&[&greet(BAD), &greet(BAD)]);
-    let more = ["--max-attempts", "1"];
-    assert_eq!(scene.run(&more).code, Some(1));
-    let summary = scene.runs()[0].join("run_summary.json");
-    let passed = files::text(&summary)
-        .replace("\"verdict\": \"FAIL\"", "\"verdict\": \"PASS\"")
-        .replace(
-            "\"ended_stage\": \"acceptance_failed\"",
-            "\"ended_stage\": \"success\"",
-        );
-    assert_ne!(passed, files::text(&summary));
-    files::write(&summary, passed);
-    let shown = Ran::of(&mut scene.program(&["runs"]));
-    assert!(!shown.out.contains("PASS"), "{}", shown.out);
-    let again = Ran::of(&mut scene.command(&more));
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(1), 2),
-        "{}",
-        again.err
-    );
-    assert!(
-        again
-            .err
-            .contains("was changed, so its verdict does not count\n"),
-        "{}",
-        again.err
-    );
-}
-
 /// An order that Ctrl-C stopped while the model thought about its second attempt; what the model says then.
 fn stopped_order(more: &[&str], then: &[&str]) -> Order {
     let thinks = Step::text("").hang(Hang::BeforeHead);
@@ -380,99 +270,6 @@ fn stopped_order(more: &[&str], then: &[&str]) -> Order {
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     scene
-}
-
-#[test]
-fn an_order_begins_anew_where_that_is_asked_for() {
-    for (more, then, asked) in [(&[][..], &[GOOD][..], 3), (&["--new"], &[BAD, GOOD], 4)] {
-        let scene = stopped_order(&[], then);
-        let ran = scene.run(more);
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(0), asked),
-            "{}",
-            ran.err
-        );
-        assert_eq!(
-            scene.runs().len(),
-            1 + more.len(),
-            "the unfinished one is kept beside it"
-        );
-    }
-}
-
-#[test]
-fn an_order_under_a_key_is_the_work_of_that_key_alone() {
-    let key = ["--key", "ticket 7"];
-    let scene = stopped_order(&key, &[GOOD, GOOD]);
-    for _ in 0..2 {
-        let ran = scene.run(&key);
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(0), 3),
-            "{}",
-            ran.err
-        );
-    }
-    let other = scene.run(&["--key", "ticket 7", "--max-attempts", "1"]);
-    assert_eq!(
-        (other.code, scene.server.requests().len()),
-        (Some(3), 3),
-        "{}",
-        other.err
-    );
-    assert!(
-        other.err.contains("the key was used for other work: "),
-        "{}",
-        other.err
-    );
-    let without = scene.run(&[]);
-    assert_eq!(
-        (without.code, scene.server.requests().len()),
-        (Some(0), 3),
-        "{}",
-        without.err
-    );
-
-    scene.project.git(&["checkout", "-q", "."]).unwrap();
-    let another = scene.run(&["--key", "ticket 8"]);
-    assert_eq!(
-        (another.code, scene.server.requests().len()),
-        (Some(0), 4),
-        "{}",
-        another.err
-    );
-}
-
-#[test]
-fn several_orders_share_a_key_in_whatever_sequence() {
-    let scene = Order::with(&[&greet(GOOD), &proposal("src/new.sh", None, "#!/bin/sh\n")]);
-    scene.place(
-        "one.json",
-        order(&json!({ "id": "one" })).to_string().as_bytes(),
-    );
-    let test_new = json!({ "id": "two", "acceptance_commands": ["test -e src/new.sh"] });
-    scene.place("two.json", order(&test_new).to_string().as_bytes());
-    let files = [scene.beside("one.json"), scene.beside("two.json")];
-    let [one, two] = files.each_ref().map(|file| file.to_str().unwrap());
-    let more = |one, two| [one, two, "--commit", "--key", "tickets"];
-    for _ in 0..2 {
-        let ran = scene.run(&more(one, two));
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(0), 2),
-            "{}{}",
-            ran.out,
-            ran.err
-        );
-    }
-    let turned = scene.run(&more(two, one));
-    assert_eq!(
-        (turned.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{}",
-        turned.err
-    );
 }
 
 #[test]
@@ -531,30 +328,6 @@ fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_i
 }
 
 #[test]
-fn the_same_spec_goes_on_with_its_unfinished_run() {
-    for more in [&[][..], &["--new"]] {
-        let then = if more.is_empty() {
-            [DONE, APPROVE, ""]
-        } else {
-            [PLAN, DONE, APPROVE]
-        };
-        let scene = Spec::new(&[&[PLAN, "kill -9 $PPID; exit 1"][..], &then].concat());
-        let args = [&["run", "--focus", "Add X"][..], more].concat();
-        assert_eq!(scene.spec(&args).code, None);
-        let again = scene.spec(&args);
-        assert_eq!(again.code, Some(0), "{}", again.err);
-        let runs = files::entries(scene.root().join(".git/code-commit/spec"));
-        assert_eq!(
-            again.err.contains("resuming "),
-            more.is_empty(),
-            "{}",
-            again.err
-        );
-        assert_eq!(runs.len(), 1 + more.len(), "{}", again.err);
-    }
-}
-
-#[test]
 fn an_order_is_not_answered_after_a_change_of_a_mode_or_of_a_symlink() {
     let scene = Order::with(&[&greet(GOOD)]);
     let (tests, link) = (scene.root().join("tests/run.sh"), scene.root().join("link"));
@@ -576,16 +349,4 @@ fn an_order_is_not_answered_after_a_change_of_a_mode_or_of_a_symlink() {
     assert!(!is_answered());
     lead_to("src/other.txt");
     assert!(is_answered());
-}
-
-#[test]
-fn an_order_whose_file_changed_while_it_was_verified_is_not_committed() {
-    let scene = Order::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", "sh -c 'echo \"# saved\" >>src/greet.sh'"] }));
-    let ran = scene.run(&["--commit"]);
-    let commits = scene.project.git(&["rev-list", "--count", "HEAD"]).unwrap();
-    assert_eq!((ran.code, commits.trim()), (Some(1), "1"), "{}", ran.err);
-    assert!(ran.err.contains("src/greet.sh"), "{}", ran.err);
-    let again = scene.run(&["--commit"]);
-    assert_eq!(again.code, Some(3), "{}", again.err);
 }

@@ -71,26 +71,6 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
     }
 }
 
-#[test]
-fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
-    for damage in ["", "{", "{\"version\":9}"] {
-        let scene = Scene::with_replies([MENDS_IT]);
-        assert_eq!(scene.commit(&[]).code, Some(0));
-        let manifest = scene.runs()[0].join("backup/1/manifest.json");
-        fs::remove_file(&manifest).unwrap();
-        scene
-            .project
-            .write(manifest.to_str().unwrap(), damage.as_bytes())
-            .unwrap();
-        let shown = scene.run(&["show"]);
-        assert_eq!(shown.code, Some(3), "{damage}: {shown}");
-        assert!(
-            shown.err.contains("backup/1/manifest.json"),
-            "{damage}: {shown}"
-        );
-    }
-}
-
 /// Waits in the command until the door is gone.
 const WAITS: &str =
     "echo here > agent-config/here; test ! -p agent-config/door || read _ < agent-config/door";

@@ -89,46 +89,6 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
     assert!(costs.out.contains(&whole), "{whole}: {costs}");
 }
 
-#[test]
-fn an_answer_that_is_whole_leaves_no_part_and_one_that_broke_off_before_it_counts_as_lost() {
-    let used = json!({"promptTokenCount": 1000, "candidatesTokenCount": 100});
-    let broken = Step {
-        no_end: true,
-        ..Step::text("half an answer")
-    };
-    let scene = Scene::new(Script::new([broken, Step::text(MENDS_IT).usage(used)]));
-    let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("for 1 lost call"), "{ran}");
-    let kept = scene
-        .record()
-        .into_iter()
-        .filter(|(path, _)| path.contains("partial"))
-        .collect::<Vec<_>>();
-    assert!(kept.is_empty(), "{kept:?}");
-    assert_eq!(summary(&scene)["lost"]["calls"], 1);
-}
-
-#[test]
-fn an_answer_that_never_became_whole_is_kept_as_far_as_it_came() {
-    let broken = || Step {
-        no_end: true,
-        ..Step::text("half an answer")
-    };
-    let scene = Scene::new(Script::new([broken().times(3)]));
-    let ran = scene.run_keyed(&[&MODEL[..], &["--base-url", scene.server.origin()]].concat());
-    assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.out.contains("for 3 lost calls"), "{ran}");
-    let run = scene.runs().pop().unwrap();
-    for file in ["1-partial.txt", "1-partial-2.txt", "1-partial-3.txt"] {
-        assert_eq!(
-            std::fs::read_to_string(run.join(file)).unwrap(),
-            "half an answer",
-            "{file}"
-        );
-    }
-}
-
 /// Each was paid for: asking again would pay twice.
 #[test]
 fn a_whole_answer_in_an_unusual_form_is_used_and_asked_for_once() {

@@ -44,26 +44,6 @@ fn wait_for(path: &std::path::Path) {
 }
 
 #[test]
-fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
-    let scene = Scene::new(Script::new([
-        Step::text("").hang(Hang::BeforeHead),
-        Step::text(MENDS_IT),
-    ]));
-    let child = start(&scene);
-    scene.server.wait_for_requests(1);
-    interrupt(&child);
-    let ran = end(child);
-    assert_eq!(ran.code, Some(130), "{ran}");
-    assert!(
-        ran.err.contains("continue with: code-commit resume"),
-        "{ran}"
-    );
-    assert_eq!(scene.project.status().unwrap(), "");
-    let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!(resumed.code, Some(0), "{resumed}");
-}
-
-#[test]
 fn ctrl_c_while_a_quota_is_waited_for_ends_in_order_and_can_be_gone_on_with() {
     let quota = Step::status(429).header("retry-after", "7200");
     let scene = Scene::new(Script::new([quota, Step::text(MENDS_IT)]));

@@ -74,30 +74,6 @@ fn a_limit_in_the_middle_of_a_spec_is_waited_out_and_its_session_goes_on() {
 }
 
 #[test]
-fn a_limit_in_the_middle_of_a_phase_is_waited_out_and_its_session_goes_on() {
-    let half = format!(
-        "echo half > half.txt; report begun; echo '{{\"type\":\"result\",\"status\":\"error\",\"error\":\
-         {{\"message\":\"usage limit reached|'{}'\"}},\"stats\":{{}}}}'; exit 173",
-        soon()
-    );
-    let scene = Phase::new(&[
-        ("builder-1", &half),
-        ("builder-2", "cp \"$HOME/args\" resumed; report done"),
-    ]);
-    let ran = scene.run(&["run"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let arguments = scene.read("src/resumed");
-    assert!(
-        arguments.contains("--resume\ns-builder-1\n") && arguments.contains(GO_ON),
-        "{arguments}"
-    );
-    assert!(
-        ran.err.contains("waiting until 20") && !ran.err.contains("paid twice"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let half = format!("echo half > src.txt; tool Write src.txt; {}", limited("1"));
     let scene = Spec::new(&[PLAN, &half, DONE, APPROVE]);
@@ -138,17 +114,6 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
         scene.arguments(3)
     );
     assert_eq!(scene.read("mine.txt"), "a person's\n");
-}
-
-#[test]
-fn a_limit_that_lasts_longer_than_anybody_waits_ends_the_run_and_says_when_to_come_again() {
-    let scene = Spec::new(&[PLAN, &limited(&FAR.to_string())]);
-    let ran = scene.run();
-    assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{ran}");
-    assert!(
-        ran.err.contains("try again at 20") && ran.err.contains("--wait"),
-        "{ran}"
-    );
 }
 
 #[test]
@@ -198,72 +163,6 @@ fn another_model_of_the_agent_works_where_one_is_out_of_quota_or_refuses() {
             .err
             .contains("--agent names 2 agents, and --model 3 models"),
         "{unequal}"
-    );
-}
-
-#[test]
-fn another_model_builds_a_phase_and_a_stronger_one_repairs_it() {
-    let model = "grep -A1 -x -e -m \"$HOME/args\" | tail -n 1 >> models";
-    let quota = format!(
-        "{model}; echo '{{\"type\":\"result\",\"status\":\"error\",\"error\":{{\"message\":\"daily quota\"}},\"stats\":{{}}}}'; exit 173"
-    );
-    let scene = Phase::new(&[
-        ("builder-1", &quota),
-        ("builder-2", model),
-        ("verifier-1", "fails Hullo"),
-        ("builder-3", model),
-    ]);
-    let nameless = scene.run(&["run", "-b", "gemini-a,,gemini-b"]);
-    assert_eq!(
-        (nameless.code, nameless.err.contains("a model has no name")),
-        (Some(3), true),
-        "{nameless}"
-    );
-    let ran = scene.run(&[
-        "run",
-        "-b",
-        "gemini-a,gemini-b",
-        "-v",
-        "gemini-a",
-        "--escalate",
-        "gemini-strong",
-    ]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(
-        scene.read("src/models"),
-        "gemini-a\ngemini-b\ngemini-strong\n"
-    );
-}
-
-#[test]
-fn a_model_that_refuses_is_passed_over_as_its_hint_says() {
-    let answers = Script::new([])
-        .rule("gemini-a", Step::default().finish("SAFETY"))
-        .rule("gemini-b", Step::text("^^^a.txt\nnew\n^^^end\n"));
-    let files = [
-        ("build.sh", "#!/bin/sh\ngrep -q new a.txt\n"),
-        (".gitignore", "/agent-config\n"),
-    ];
-    let scene = Commit::with_files(&files, answers);
-    scene
-        .project
-        .write("agent-config/query.txt", b"change it\n")
-        .unwrap();
-    let server: &Server = &scene.server;
-    let ran: Ran = scene.run_keyed(&[
-        "--model",
-        "gemini-a,gemini-b",
-        "--base-url",
-        server.origin(),
-        "--sandbox",
-        "off",
-        "--stream=false",
-    ]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err
-            .contains("the service withheld the reply (safety)); gemini/gemini-b is asked instead"),
-        "{ran}"
     );
 }
 

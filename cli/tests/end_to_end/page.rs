@@ -147,42 +147,6 @@ fn assert_first_screen(seen: &[Seen], name: &str, wanted: &[&str]) {
 }
 
 #[test]
-fn a_run_that_failed_says_why_on_the_first_screen() {
-    let pages = Pages::new();
-    failed_loops(&pages);
-    let Some(seen) = look(&pages.all()) else {
-        return;
-    };
-    let first = |name, wanted: &[&str]| assert_first_screen(&seen, name, wanted);
-    first(
-        "commit-build",
-        &[
-            "attempts used up after 1 round",
-            "build: exit code 1",
-            "got 'Hello, !'",
-        ],
-    );
-    first(
-        "commit-refused",
-        &["The reply was refused", ".git", "dot-git"],
-    );
-    first("commit-question", &["Which greeting do you mean?"]);
-    first(
-        "order",
-        &[
-            "FAIL after 1 attempt",
-            "sh tests/run.sh: exit code 3",
-            "got: hello; you",
-        ],
-    );
-    first(
-        "phase",
-        &["SPEC: GET / → 200", "INPUT: GET /", "OBSERVED: 404"],
-    );
-    first("spec", &["REQUEST_CHANGES: say it in capitals"]);
-}
-
-#[test]
 fn hostile_names_and_output_stay_text_in_a_browser() {
     let files = [
         (".gitignore", "/agent-config\n"),
@@ -289,24 +253,6 @@ fn invented(number: usize) -> Run {
         },
         ..Run::default()
     }
-}
-
-#[test]
-fn ten_megabytes_of_output_are_bounded_and_named() {
-    let build = "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build)];
-    let script =
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-            "^^^a.txt\nx\n^^^end\n",
-        )]);
-    let scene = Scene::with_files(&files, script);
-    assert_eq!(scene.commit(&["-m", "x", "--rounds", "1"]).code, Some(1));
-    let pages = Pages::new();
-    pages.make("run", &scene, &["page"]);
-    let html = fs::read_to_string(&pages.all()[0]).unwrap();
-    assert!(html.len() < 1 << 20, "{}", html.len());
-    assert!(html.contains("first\n") && html.contains("last\n"));
-    assert!(html.contains("all of it is in 1-build.txt"));
 }
 
 #[test]

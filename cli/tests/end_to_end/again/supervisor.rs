@@ -256,16 +256,6 @@ fn the_default_loop_that_is_killed_and_started_again_comes_to_the_end_of_an_undi
 }
 
 #[test]
-fn a_run_with_its_commit_that_is_killed_and_started_again_is_committed_once() {
-    campaign(3, || Committed(commit()));
-}
-
-#[test]
 fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
     campaign(2, || order(&[]));
-}
-
-#[test]
-fn an_order_under_a_key_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
-    campaign(2, || order(&["--key", "ticket 7"]));
 }

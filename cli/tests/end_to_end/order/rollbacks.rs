@@ -123,19 +123,6 @@ fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
 }
 
 #[test]
-fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    let before = scene.state();
-    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else {
-        return;
-    };
-    has_not_begun(&done);
-    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
-    let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
 fn line_ends_are_as_they_were_where_git_would_write_others() {
     let scene = Scene::scripted(
         &FILES,

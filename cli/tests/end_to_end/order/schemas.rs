@@ -136,15 +136,6 @@ fn a_key_more_or_less_or_of_another_type_does_not_fit_any_schema() {
     }
 }
 
-#[test]
-fn an_order_with_everything_that_there_is_fits_the_schema() {
-    let everything = order(&json!({
-        "notes": "n", "max_cost": 0.5, "preconditions": [{ "file_exists": "a" }],
-        "postconditions": [{ "file_absent": "b" }],
-    }));
-    assert_eq!(faults("work_order", &everything), [""; 0]);
-}
-
 fn docs(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../docs")

@@ -58,106 +58,6 @@ fn a_kill_in_any_turn_costs_that_turn_and_no_other() {
 }
 
 #[test]
-fn a_turn_that_ctrl_c_ends_leaves_a_row_at_once_with_what_is_known() {
-    for (turn, end) in [
-        (
-            "kill -INT $PPID; sleep 60",
-            " (no usage reported),,,,,s-builder-1\n",
-        ),
-        (
-            "result; kill -INT $PPID; sleep 60",
-            "gemini-test,10,3,2,15,s-builder-1\n",
-        ),
-    ] {
-        let scene = Scene::new(&[("builder-1", turn)]);
-        assert_eq!(scene.run(&["run"]).code, Some(130), "{turn}");
-        let rows = scene.read(".abl/logs/tokens.csv");
-        assert!(
-            rows.lines().count() == 2 && rows.ends_with(end),
-            "{turn}: {rows}"
-        );
-        let ran = scene.run(&["run"]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!(
-            scene.read(".abl/logs/tokens.csv").lines().count(),
-            4,
-            "{turn}"
-        );
-        let costs = scene.code_commit(&["costs"], &[]);
-        assert_eq!(costs.code, Some(0), "{costs:?}");
-    }
-}
-
-#[test]
-fn a_turn_that_a_limit_ends_leaves_a_row() {
-    for limit in ["--turn-timeout", "--timeout", "--max-time"] {
-        let scene = Scene::new(&[("builder-1", "exec sleep 60")]);
-        scene.run(&["run", limit, "1s"]);
-        let rows = scene.read(".abl/logs/tokens.csv");
-        let first = rows.lines().nth(1).unwrap();
-        assert!(
-            first.ends_with(" (no usage reported),,,,,s-builder-1"),
-            "{limit}: {rows}"
-        );
-    }
-}
-
-#[test]
-fn a_kill_between_any_two_facts_costs_no_turn() {
-    let scene = Scene::new(&[("verifier-1", "fails 404")]);
-    assert_eq!(scene.run(&["run"]).code, Some(0));
-    let journal = scene
-        .files(".abl/logs")
-        .into_iter()
-        .find(|(path, _)| path.ends_with("events.jsonl"))
-        .unwrap();
-    let lines: Vec<&str> = journal.1.split_inclusive('\n').collect();
-    let turned = |kept: usize| {
-        lines[..kept]
-            .iter()
-            .filter(|line| line.contains("\"turned\""))
-            .count()
-    };
-    for kept in (0..lines.len()).step_by(every()) {
-        // As a kill right after this line would have left it; the commit that says "passed" had not been made.
-        std::fs::write(&journal.0, lines[..kept].concat()).unwrap();
-        let git = |args: &[&str]| {
-            std::process::Command::new("git")
-                .args(args)
-                .current_dir(scene.project("src"))
-                .status()
-                .unwrap()
-        };
-        if scene.commits("src").last().unwrap() == "phase1/passed" {
-            assert!(git(&["reset", "-q", "--hard", "HEAD~1"]).success());
-        }
-        let state = scene
-            .read(".abl/state.json")
-            .replace("completed\": [\n    1\n  ]", "completed\": []");
-        scene.write(".abl/state.json", &state);
-        let before = scene.turns("builder") + scene.turns("verifier");
-        let ran = scene.run(&["1"]);
-        assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
-        let paid = scene.turns("builder") + scene.turns("verifier") - before;
-        // The stand-in fails only its very first verification. What it wrote then is gone by now: unless it was read, the
-        // verifier is asked again.
-        let was_read = lines[..kept].iter().any(|line| line.contains("was-read"));
-        let expected = match turned(kept) {
-            0 => 2,
-            2 if was_read => 2,
-            1..=3 => 1,
-            _ => 0,
-        };
-        assert_eq!(
-            paid,
-            expected,
-            "turns after {kept} lines, {} turns among them",
-            turned(kept)
-        );
-    }
-}
-
-#[test]
 fn a_kill_between_a_commit_and_its_fact_makes_no_second_commit() {
     let scene = Scene::new(&[("verifier-1", KILL)]);
     assert_eq!(scene.run(&["run"]).code, None);
@@ -227,15 +127,6 @@ fn check_a_kill_after_every_line(sandbox: &str) {
         );
         assert_eq!(scene.state(), ("completed".to_owned(), 1), "{kept}");
     }
-}
-
-#[test]
-fn a_kill_after_every_line_in_namespaces_costs_no_turn_and_leaves_no_process() {
-    if code_commit_runner::probe(code_commit_runner::Mode::Namespaces, None).is_err() {
-        eprintln!("SKIPPED: kills in namespaces, because they do not work here");
-        return;
-    }
-    check_a_kill_after_every_line("namespaces");
 }
 
 #[test]
