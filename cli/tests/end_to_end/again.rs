@@ -10,13 +10,11 @@ use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Hang, Script, Step};
-use serde_json::json;
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
-use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet, order, proposal};
-use crate::scenes::program::{Ran, interrupt};
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
+use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
+use crate::scenes::program::interrupt;
 
 /// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt; what the model
 /// says then.
@@ -250,26 +248,6 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
         );
         assert_eq!(scene.commit(&["--key", "k", "--new"]).code, Some(0));
     }
-}
-
-/// An order that Ctrl-C stopped while the model thought about its second attempt; what the model says then.
-fn stopped_order(more: &[&str], then: &[&str]) -> Order {
-    let thinks = Step::text("").hang(Hang::BeforeHead);
-    let then: Vec<String> = then.iter().map(|reply| greet(reply)).collect();
-    let steps = [Step::text(&greet(BAD)), thinks]
-        .into_iter()
-        .chain(then.iter().map(|text| Step::text(text)));
-    let scene = Order::scripted(&FILES, Script::new(steps));
-    let mut child = scene
-        .command(more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    scene.server.wait_for_requests(2);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    scene
 }
 
 #[test]

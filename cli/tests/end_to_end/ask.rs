@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
+use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
@@ -232,22 +232,6 @@ fn a_roll_up_that_a_person_or_a_script_made_is_used_as_it_is() {
         assert_eq!(scene.project.read(ROLLUP).unwrap(), theirs);
         assert!(scene.recorded("1-query.txt").ends_with(&theirs));
     }
-}
-
-/// The run's own selection, by path.
-fn chosen(scene: &Scene) -> Vec<String> {
-    let plan: serde_json::Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
-    let chosen = plan["chosen"].as_array().cloned().unwrap_or_default();
-    chosen
-        .iter()
-        .map(|file| {
-            format!(
-                "{}: {}",
-                file["path"].as_str().unwrap(),
-                file["why"].as_str().unwrap()
-            )
-        })
-        .collect()
 }
 
 #[test]

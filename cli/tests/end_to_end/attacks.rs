@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::json;
 
 use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
-use crate::scenes::{commit, order, phase};
+use crate::scenes::commit;
 
 mod trusted_base;
 

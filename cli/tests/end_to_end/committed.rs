@@ -177,18 +177,6 @@ fn where_git_could_not_commit_no_model_is_asked() {
     assert_eq!(scene.server.requests().len(), 0);
 }
 
-/// Cuts the last lines of the journal, as a kill right after the commit would.
-fn forget_the_commit(scene: &Scene) {
-    let journal = scene.runs().pop().unwrap().join("events.jsonl");
-    let text = fs::read_to_string(&journal).unwrap();
-    let end = text
-        .lines()
-        .position(|line| line.contains("\"what\":\"committed\""))
-        .unwrap();
-    let kept: String = text.split_inclusive('\n').take(end).collect();
-    fs::write(&journal, kept).unwrap();
-}
-
 #[test]
 fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
     let scene = scene(GOOD);

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use code_commit_fixtures::demo::{FILES, MENDS_IT};
+use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::every;
-use crate::scenes::order;
 use crate::scenes::program::{Ran, below};
 use crate::scenes::spec;
 
@@ -157,20 +156,6 @@ fn a_git_directory_that_cannot_be_inspected_once_does_not_move_the_state_into_th
             }
         }
     }
-}
-
-/// Which calls of `close` are of a folder in the record or in our state that was listed. What gix lists is elsewhere.
-fn closes_of_the_record(trace: &str) -> Vec<usize> {
-    let closes = trace
-        .lines()
-        .filter_map(|line| line.strip_prefix("close(")?.split_once(')'));
-    let is_ours = |fd: &str| fd.contains("/agent-config") || fd.contains("/.git/code-commit");
-    let was_listed = |fd: &str| is_ours(fd) && trace.contains(&format!("getdents64({fd},"));
-    (1..)
-        .zip(closes)
-        .filter(|(_, (fd, _))| was_listed(fd))
-        .map(|(number, _)| number)
-        .collect()
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::{Ran, below, where_mounted};
+use crate::scenes::program::{Ran, where_mounted};
 
 /// The report without what differs from machine to machine: backends, programs.
 fn steady(ran: &Ran) -> String {

@@ -3,11 +3,8 @@
 use code_commit_fixtures::demo::FILES;
 use code_commit_fixtures::server::{Script, Step};
 use regex::Regex;
-use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::json_schema::Published;
-use crate::scenes::{files, order};
 
 /// The user's own file says what the model costs, and what it takes.
 fn priced(scene: &Scene, window: u64) {

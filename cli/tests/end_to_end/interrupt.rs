@@ -4,24 +4,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::MENDS_IT;
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, interrupt};
-
-fn start(scene: &Scene) -> Child {
-    start_with(
-        scene,
-        &[
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-            "--model",
-            "gemini-test",
-        ],
-    )
-}
 
 fn start_with(scene: &Scene, args: &[&str]) -> Child {
     scene

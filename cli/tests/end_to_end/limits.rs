@@ -4,11 +4,10 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::Ran;
 
 /// What the scripted service says that each answer used.
 fn priced(text: &str) -> Step {
@@ -122,30 +121,6 @@ fn a_run_that_a_limit_ended_goes_on_under_a_higher_one() {
             .contains("round 3  the run was stopped, and continued here\n"),
         "{shown}"
     );
-}
-
-/// The code that the summary gives, and the exit code.
-fn ended(scene: &Scene, ran: &Ran) -> (Option<i32>, String) {
-    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
-    (
-        ran.code,
-        summary
-            .pointer("/cause/code")
-            .unwrap()
-            .as_str()
-            .unwrap()
-            .to_owned(),
-    )
-}
-
-/// An answer that takes at least six seconds and is never silent for two.
-fn trickle() -> Step {
-    let step = Step {
-        pieces: Some(12),
-        chunk_delay_ms: 500,
-        ..Step::text(MENDS_IT)
-    };
-    step.usage(json!({"promptTokenCount": 1000, "candidatesTokenCount": 100}))
 }
 
 #[test]

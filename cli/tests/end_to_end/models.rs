@@ -2,7 +2,6 @@
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::json;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;

@@ -5,7 +5,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
-use code_commit_fixtures::server::{Script, Server, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::Value;
 
 use crate::scenes::commit::Scene as Commit;

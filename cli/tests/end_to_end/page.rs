@@ -8,7 +8,7 @@ use std::fs;
 use code_commit_timeline::{Call, Run, RunView, Step, What};
 
 use crate::page::browser::{Seen, look};
-use crate::page::scenes::{Pages, failed_loops, five_loops};
+use crate::page::scenes::{Pages, five_loops};
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::chosen;
@@ -120,29 +120,6 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
                 seen.text
             );
         }
-    }
-}
-
-/// What stands above the files.
-#[track_caller]
-fn assert_first_screen(seen: &[Seen], name: &str, wanted: &[&str]) {
-    let seen = seen
-        .iter()
-        .find(|seen| seen.file == format!("{name}.html"))
-        .unwrap();
-    assert_quiet(seen);
-    let (above, _) = seen.text.split_once("\nFiles\n").unwrap();
-    for text in wanted {
-        assert!(
-            above.contains(text),
-            "{name} shows no {text:?} first:\n{above}"
-        );
-    }
-    for (look, top) in &seen.files_at {
-        assert!(
-            *top < 900.0,
-            "the files of {name} begin at {top} px in {look}"
-        );
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::Scene;
 
 /// Replies that can be told apart by what the build prints after each of them, so that a request that comes twice is answered twice alike.
 fn four_rounds() -> Script {

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
 use code_commit_fixtures::server::{Hang, Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
-use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::{every, quietly, strace_works, traced};
@@ -140,8 +139,6 @@ fn a_run_whose_state_is_in_the_tree_is_settled_too() {
     assert!(!root.join("src/.gitignore").exists(), "{undone}");
     assert_eq!(scene.project.status().unwrap(), "", "{undone}");
 }
-
-const NOTHING: &str = "$$$start\nIt is right as it is.\n$$$end\n";
 
 /// Calls that change what is on disk.
 const CHANGES: &str =

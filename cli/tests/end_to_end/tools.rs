@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::below;
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {

@@ -3,43 +3,15 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
 
-use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::kills::{every, is_killed, places, quietly, strace_works, traced};
 use crate::scenes::program::{Ran, below};
 
 const REPLY: &str = "^^^model\nnew\n^^^end\n";
-/// What the user has, and what it may be after the build.
-const FILES: [(&str, &[&str]); 4] = [
-    ("notes.txt", &["mine\n"]),
-    ("notes.o", &["mine\n"]),
-    ("a.txt", &["mine\n", "built\n"]),
-    ("a.o", &["mine\n", "built\n"]),
-];
-const BUILD: &str = "#!/bin/sh\ntouch notes.txt notes.o\necho built > a.txt\necho built > a.o\nmkdir -p made && echo > made/x\n";
-
-/// A project with files that git does not know, and others that it ignores.
-fn scene() -> Scene {
-    let files = [
-        (".gitignore", "/agent-config\n*.o\n"),
-        ("build.sh", BUILD),
-        ("model", "old\n"),
-    ];
-    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change the model\n")
-        .unwrap();
-    for (path, texts) in FILES {
-        scene.project.write(path, texts[0].as_bytes()).unwrap();
-    }
-    scene
-}
 
 fn args(scene: &Scene) -> Vec<String> {
     [
@@ -57,35 +29,6 @@ fn command(scene: &Scene) -> Command {
     let args = args(scene);
     scene.keyed(&args.iter().map(String::as_str).collect::<Vec<_>>(), &[])
 }
-
-/// Whole, and not one of them gone.
-fn all_are_whole(scene: &Scene, case: &str) {
-    for (path, texts) in FILES {
-        let now = scene
-            .project
-            .read(path)
-            .unwrap_or_else(|_| "(gone)".to_owned());
-        assert!(texts.contains(&&*now), "{path} is {now:?}: {case}");
-    }
-}
-
-/// Where the program changes names in folders.
-fn renames(scene: &Scene) -> Vec<(String, usize)> {
-    let log = scene.project.beside().join("strace");
-    let all = places(&log, &command(scene));
-    all.into_iter()
-        .filter(|(call, _)| call.starts_with("rename") || call.starts_with("unlink"))
-        .collect()
-}
-
-/// A build that waits until somebody has saved files while it runs. A view may not show that they are saved.
-const WAITS: &str = "#!/bin/sh
-echo built > a.txt
-echo > d/begun.o
-n=0
-until [ -e d/saved.o ] || [ $n -gt 100000 ]; do n=$((n + 1)); done
-exit 1
-";
 
 /// The harness may use less memory than the file is long.
 #[test]

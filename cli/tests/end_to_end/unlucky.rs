@@ -3,7 +3,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use code_commit_fixtures::demo::MENDS_IT;
-use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::below;

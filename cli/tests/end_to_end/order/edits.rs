@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, NOTHING, Scene, greet, sha256};
+use crate::scenes::order::{FILES, GOOD, Scene, sha256};
 
 const OLD: &str = FILES[2].1;
 

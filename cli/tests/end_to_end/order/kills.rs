@@ -8,12 +8,11 @@ mod commits;
 use std::fs;
 use std::process::{Child, Stdio};
 
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::kills::every;
 use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
-use crate::scenes::program::interrupt;
 
 /// A run may be faster than who kills it.
 const TRIES: usize = 20;

@@ -2,8 +2,6 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
 

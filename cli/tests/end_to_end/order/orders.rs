@@ -10,7 +10,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::files;
-use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, order, proposal};
+use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, proposal};
 use crate::scenes::program::Ran;
 
 /// The order is refused by `run` and by `check`, and both name the field.

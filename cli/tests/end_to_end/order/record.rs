@@ -1,14 +1,12 @@
 //! `runs`, `show`, `resume` and `undo` for the runs of orders.
 
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::scenes::files;
-use crate::scenes::order::{AFTER, BAD, FILES, GOOD, KEY, Scene, greet, without_durations};
+use crate::scenes::order::{AFTER, FILES, GOOD, KEY, Scene, greet, without_durations};
 use crate::scenes::program::{Ran, interrupt};
 
 /// A command of the program in the repository, with the key.
@@ -107,36 +105,6 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
         format!("{id}  order: PASS (success), attempts 1, cost unknown, [T]  Greet with a comma\n");
     assert_eq!(without_durations(&listed.out), wanted);
     assert!(ask(&scene, &["resume"]).err.contains(" is finished"));
-}
-
-/// `order run` of the same order in another clone of the repository, with the same folder for runs.
-fn in_another_clone(scene: &Scene) -> Ran {
-    let other = scene.beside("other");
-    scene
-        .project
-        .git(&[
-            "clone",
-            "-q",
-            scene.root().to_str().unwrap(),
-            other.to_str().unwrap(),
-        ])
-        .unwrap();
-    let more = [
-        "--max-attempts",
-        "1",
-        "--llm-temperature",
-        "0.5",
-        "--timeout-seconds",
-        "60",
-    ];
-    let ran =
-        Ran::of(&mut scene.command(&[&more[..], &["--repo", other.to_str().unwrap()]].concat()));
-    assert_eq!(
-        fs::read_to_string(other.join("src/greet.sh")).unwrap(),
-        GOOD,
-        "{ran:?}"
-    );
-    ran
 }
 
 #[test]

@@ -9,8 +9,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::order::kills::signal;
-use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
-use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
+use crate::scenes::order::{BAD, FILES, Scene, greet};
 use crate::scenes::program::where_mounted;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::scenes::json_schema::Published;
-use crate::scenes::order::{BAD, GOOD, Scene, greet, order};
+use crate::scenes::order::{BAD, GOOD, Scene, greet};
 
 /// The schema of one kind of artifact.
 fn published(artifact: &str) -> Published {

@@ -1,6 +1,6 @@
 //! Every stage of S2 §4.3, reached by a real run; after each of them the repository is what it was.
 
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::order::{BAD, BROKEN, FILES, GOOD, NOTHING, Scene, greet, proposal};

@@ -1,11 +1,7 @@
 //! Roles that do odd things, and files that are not as they should be.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 
-use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
-use crate::scenes::kills::{is_killed, places_with, quietly, strace_works, traced};
 use crate::scenes::phase::Scene;
 use crate::scenes::program::tool;
 

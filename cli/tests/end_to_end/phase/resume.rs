@@ -93,42 +93,6 @@ fn facts(journal: &str, what: &str) -> usize {
     journal.matches(&format!("\"what\":\"{what}\"")).count()
 }
 
-/// Kills the harness after each line that it prints, then goes on: no turn that came to its end is paid for again, and no process
-/// is left.
-fn check_a_kill_after_every_line(sandbox: &str) {
-    for kept in (1..).step_by(every()) {
-        let scene = Scene::new(&[]);
-        let args = ["run", "--sandbox", sandbox];
-        let mut count = 0;
-        let (lines, is_killed) = scene.killed(&args, &[], |_| {
-            count += 1;
-            count == kept
-        });
-        scene.assert_no_process(&format!("{sandbox} {kept}"));
-        if !is_killed {
-            assert!(kept > 15, "there are lines to be killed after: {lines:?}");
-            return;
-        }
-        let journal = journal(&scene);
-        let open = facts(&journal, "turn-begins") - facts(&journal, "turned");
-        let ran = scene.run_with(&args, &[]);
-        assert_eq!(ran.code, Some(0), "{kept}: {ran:?}");
-        let turns = usize::try_from(scene.turns("builder") + scene.turns("verifier")).unwrap();
-        assert!(
-            (2..=2 + open).contains(&turns),
-            "{kept}: {turns} turns, {open} of them cut off\n{journal}"
-        );
-        let rows = scene.read(".abl/logs/tokens.csv");
-        assert_eq!(rows.lines().count(), 3 + open, "{kept}: {rows}");
-        assert_eq!(
-            scene.commits("src"),
-            ["phase1/build/step-1", "phase1/passed"],
-            "{kept}"
-        );
-        assert_eq!(scene.state(), ("completed".to_owned(), 1), "{kept}");
-    }
-}
-
 #[test]
 fn ctrl_c_after_any_line_ends_the_run_at_once_and_the_next_one_goes_on() {
     for kept in (1..).step_by(every()) {

@@ -1,6 +1,6 @@
 //! What `--json` prints and what the journals of phases hold, against `docs/schemas/agents.schema.json`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;

@@ -5,7 +5,6 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 

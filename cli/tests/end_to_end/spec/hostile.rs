@@ -5,8 +5,6 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::files;
-use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::spec::waiting::{states, watch};

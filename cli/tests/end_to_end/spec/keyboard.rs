@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::scenes::program::surrounded;
 use crate::scenes::screen::Terminal;
-use crate::scenes::spec::{Scene, is_alive, is_there};
+use crate::scenes::spec::{Scene, is_there};
 use crate::spec::real;
 
 const COLUMNS: u16 = 100;

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::scenes::program::interrupt;
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, names};
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
