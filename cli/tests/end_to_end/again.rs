@@ -3,8 +3,6 @@
 mod power;
 mod supervisor;
 
-use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
@@ -303,28 +301,4 @@ fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_i
         "{}",
         without.err
     );
-}
-
-#[test]
-fn an_order_is_not_answered_after_a_change_of_a_mode_or_of_a_symlink() {
-    let scene = Order::with(&[&greet(GOOD)]);
-    let (tests, link) = (scene.root().join("tests/run.sh"), scene.root().join("link"));
-    let set_mode = |mode| fs::set_permissions(&tests, fs::Permissions::from_mode(mode)).unwrap();
-    let lead_to = |target| {
-        drop(fs::remove_file(&link));
-        symlink(target, &link).unwrap();
-    };
-    set_mode(0o755);
-    lead_to("src/other.txt");
-    scene.project.commit("a program and a link").unwrap();
-    assert_eq!(scene.run(&[]).code, Some(0));
-    let is_answered = || scene.run(&[]).err.contains("already finished");
-    assert!(is_answered());
-    set_mode(0o644);
-    assert!(!is_answered());
-    set_mode(0o755);
-    lead_to("src/greet.sh");
-    assert!(!is_answered());
-    lead_to("src/other.txt");
-    assert!(is_answered());
 }

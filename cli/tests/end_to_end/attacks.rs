@@ -9,8 +9,8 @@ use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
 
-use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
 use crate::scenes::commit;
+use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
 
 mod trusted_base;
 

@@ -152,50 +152,6 @@ fn runs_are_listed_by_what_they_are() {
 }
 
 #[test]
-fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let diff = scene.run(&["diff"]);
-    assert_eq!(diff.code, Some(0));
-    insta::assert_snapshot!(diff.out, @"
-    diff --git a/gone.txt b/gone.txt
-    deleted file mode 100644
-    --- a/gone.txt
-    +++ /dev/null
-    @@ -1 +0,0 @@
-    -gone
-    diff --git a/lines.txt b/lines.txt
-    --- a/lines.txt
-    +++ b/lines.txt
-    @@ -1,4 +1,4 @@
-    -one
-    +ONE
-     two
-     three
-     four
-    @@ -7,4 +7,4 @@
-     seven
-     eight
-     nine
-    -ten
-    +TEN
-    diff --git a/made.txt b/made.txt
-    new file mode 100644
-    --- /dev/null
-    +++ b/made.txt
-    @@ -0,0 +1 @@
-    +made
-    ");
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.run(&["diff", "@"]).out, diff.out);
-    let files = objects(&scene, &["diff"])[0]["files"].clone();
-    assert_eq!(
-        (files[0]["status"].as_str(), files[1]["path"].as_str()),
-        (Some("D"), Some("lines.txt"))
-    );
-}
-
-#[test]
 fn one_file_is_undone_and_redone_without_the_others() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
@@ -242,31 +198,6 @@ fn one_file_is_undone_and_redone_without_the_others() {
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
     assert_eq!(scene.run(&["redo", "@"]).code, Some(0));
     assert_eq!(tree(&scene), whole);
-}
-
-#[test]
-fn redo_loses_nothing_that_a_person_wrote_meanwhile() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    scene.project.write("lines.txt", b"mine\n").unwrap();
-    let refused = scene.run(&["redo"]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("lines.txt"),
-        "{refused}"
-    );
-    assert_eq!(
-        tree(&scene),
-        state("mine\n", None, Some("gone\n")),
-        "all or nothing"
-    );
-    assert_eq!(scene.run(&["redo", "--force"]).code, Some(0));
-    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
-    let kept = scene
-        .record()
-        .into_iter()
-        .any(|(_, content)| content == "mine\n");
-    assert!(kept, "what was replaced is in the run folder");
 }
 
 #[test]

@@ -10,7 +10,6 @@ use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::order;
 use crate::scenes::program::{Ran, in_reach};
 
 /// Somebody who is not root, whom no mode stops.
@@ -120,34 +119,6 @@ fn a_person_may_stash_or_commit_while_a_build_runs() {
                 }
             });
             assert!(matches!(ran.code, Some(0 | 1)), "{sandbox} {gits:?}: {ran}");
-        }
-    }
-}
-
-#[test]
-fn a_person_may_stash_or_commit_while_an_order_runs() {
-    let deeds: [&[&[&str]]; 2] = [
-        &[&["stash", "-q"]],
-        &[&["add", "-A"], &["commit", "-q", "-m", "mine"]],
-    ];
-    for reply in [order::GOOD, order::BAD] {
-        for gits in deeds {
-            let mut files = order::FILES.to_vec();
-            files[0].1 = "/ignored/\n/.env.local\n/agent-config/\n";
-            let scene = order::Scene::scripted(
-                &files,
-                Script::new([]).rule("chat/completions", Step::text(&order::greet(reply))),
-            );
-            let waits = format!("sh -c '{}{WAITS}'", order::AFTER);
-            scene.place_order(
-                &serde_json::json!({ "acceptance_commands": [waits, "sh tests/run.sh"] }),
-            );
-            let ran = meanwhile(scene.root(), &mut scene.command(&["--commit"]), || {
-                for git in gits {
-                    scene.project.git(git).unwrap();
-                }
-            });
-            assert!(matches!(ran.code, Some(0 | 1)), "{gits:?}: {ran}");
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Limits that a run may not pass, and what a run costs.
 
-use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};

@@ -30,7 +30,6 @@ const FILES: [(&str, &str); 7] = [
 ];
 /// What a command does.
 const DEEDS: &str = "echo built > a.txt\necho built > t; mv t b.txt\necho built > l1.txt\necho built > c.txt\nrm -rf shared sticky\nmkdir -p made/empty\n";
-const REPLY: &str = "^^^a.txt\nnew\n^^^end\n^^^b.txt\nnew\n^^^end\n^^^c.txt\nnew\n^^^end\n^^^l1.txt\nnew\n^^^end\n^^^shared/x.txt\n^^^delete\n";
 
 /// Changes nothing of it.
 const OTHER: &str = "^^^other.txt\nnew\n^^^end\n";
@@ -199,25 +198,6 @@ fn undone(scene: &Scene, before: &Facts) -> String {
     let undone = scene.run(&["undo"]);
     assert_eq!(undone.code, Some(0), "{undone}");
     lost(before, scene.project.root())
-}
-
-#[test]
-fn undo_of_a_reply() {
-    let Some((scene, before)) = project(REPLY, "") else {
-        return;
-    };
-    let Some(ran) = run(&scene, "off", &[]) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let warnings = scene.warnings("apply");
-    assert!(
-        warnings
-            .iter()
-            .any(|text| text.contains("l1.txt: it was replaced")),
-        "{ran}"
-    );
-    insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
 }
 
 #[test]

@@ -327,26 +327,3 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
         "{asked:?}"
     );
 }
-
-#[test]
-fn a_run_that_went_on_with_another_model_is_resumed_without_paying_again() {
-    let steps = [
-        no_quota(),
-        Step::text(BREAKS_THE_BUILD),
-        no_quota(),
-        Step::status(403),
-        Step::text(MENDS_IT),
-    ];
-    let (scene, environment) = two_services(Script::new(steps));
-    assert_eq!(of_two(&scene, &environment, &TWO).code, Some(4));
-    assert_eq!(scene.server.requests().len(), 4);
-    let environment = environment
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    let resumed = scene.run_with(&["resume"], &environment);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 5),
-        "{resumed}"
-    );
-}

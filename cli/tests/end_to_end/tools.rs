@@ -1,7 +1,7 @@
 //! The commands that need no model.
 
 use std::io::Write as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use code_commit_fixtures::demo::MENDS_IT;

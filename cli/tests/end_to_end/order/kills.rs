@@ -3,8 +3,6 @@
 //!
 //! `KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
 
-mod commits;
-
 use std::fs;
 use std::process::{Child, Stdio};
 

@@ -86,23 +86,3 @@ fn init_and_a_check_that_finds_nothing_say_so_in_one_object() {
         Vec::<String>::new()
     );
 }
-
-#[test]
-fn what_check_and_errors_print_fits_the_schema() {
-    let (scene, schema) = (Scene::new(&[]), Published::read("agents.schema.json"));
-    scene.write(".abl/specs/phase1.md", "no title\n");
-    let found = scene.run_with(&["check", "--json"], &[]).out;
-    assert!(
-        found.ends_with("{\"event\":\"checked\",\"findings\":2,\"specs\":1}\n"),
-        "{found}"
-    );
-    let error = scene.run(&["7", "--json"]).out;
-    assert_eq!(
-        faults(&schema, "phase-line", &format!("{found}{error}")),
-        Vec::<String>::new()
-    );
-    assert_eq!(
-        (distinct(&found, "/event"), distinct(&error, "/event")),
-        ("checked finding".to_owned(), "error".to_owned())
-    );
-}
