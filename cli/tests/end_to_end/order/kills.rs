@@ -3,6 +3,8 @@
 //!
 //! `KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
 
+mod commits;
+
 use std::fs;
 use std::process::{Child, Stdio};
 
@@ -151,6 +153,21 @@ fn another_order_finds_the_baseline_behind_a_killed_run_and_what_somebody_wrote_
             path.display().to_string().contains("/left") && path.join("mine").is_file()
         });
     assert!(kept);
+}
+
+#[test]
+fn what_was_committed_behind_a_killed_run_is_left_alone() {
+    let scene = scene(&greet(GOOD));
+    killed_in_a_command(&scene);
+    scene.project.commit("I take it as it is").unwrap();
+    scene.place("go-on", b"");
+    let before = scene.state();
+    let ran = scene.run(&["--max-attempts", "1"]);
+    assert!(ran.err.contains("is not rolled back"), "{}", ran.err);
+    assert_eq!(
+        scene.state()["git rev-parse HEAD"],
+        before["git rev-parse HEAD"]
+    );
 }
 
 /// To a process, or with a minus before it to a group.

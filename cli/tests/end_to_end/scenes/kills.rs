@@ -17,6 +17,11 @@ pub fn strace_works() -> bool {
     works
 }
 
+/// strace ends itself by the signal that ended its child.
+pub fn is_killed(ended: ExitStatus) -> bool {
+    ended.signal() == Some(9)
+}
+
 pub fn quietly(command: &mut Command) -> ExitStatus {
     command
         .stdout(Stdio::null())
