@@ -132,35 +132,6 @@ fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
     );
 }
 
-#[test]
-fn a_run_under_a_key_holds_for_the_whole_tree_also_where_it_was_restored_or_nothing_was_written() {
-    let restore = &["--key", "k", "--on-failure", "restore"][..];
-    for (more, reply) in [(restore, BREAKS_THE_BUILD), (&restore[..2], TOUCHES_GIT)] {
-        let scene = Commit::with_replies([reply; 8]);
-        for _ in 0..2 {
-            let ran = scene.commit(more);
-            assert_eq!(
-                (ran.code, scene.server.requests().len()),
-                (Some(1), 4),
-                "{ran}"
-            );
-        }
-        scene.project.write("README.md", b"mine\n").unwrap();
-        let again = scene.commit(more);
-        assert_eq!(
-            (again.code, scene.server.requests().len()),
-            (Some(1), 8),
-            "{again}"
-        );
-        assert!(
-            again
-                .err
-                .contains("the files are no longer as [STAMP]-commit left them"),
-            "{again}"
-        );
-    }
-}
-
 /// As if another program had made the run.
 fn edit_plan(root: &Path, run: &Path, from: &str, to: &str) {
     let list = root.join(".git/code-commit/known-runs.json");

@@ -148,43 +148,6 @@ fn a_folder_of_a_project_does_not_become_a_project_of_its_own() {
 }
 
 #[test]
-fn implement_takes_a_query_and_makes_the_roll_up_too() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    std::fs::remove_file(scene.project.root().join(ROLLUP)).unwrap();
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    let args = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "-m",
-        "Be kind.",
-    ];
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        scene.server.requests()[0]
-            .json()
-            .to_string()
-            .contains("Be kind.")
-    );
-    assert!(
-        scene
-            .project
-            .read(ROLLUP)
-            .unwrap()
-            .contains("--- FILE src/greet.sh ---\n")
-    );
-}
-
-#[test]
 fn a_roll_up_of_ours_is_rewritten_when_a_run_begins() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     scene
@@ -260,30 +223,5 @@ fn patterns_choose_what_a_roll_up_holds_and_a_run_makes_it_anew_with_them() {
     assert_eq!(
         headers(&scene.recorded("1-query.txt")).get(1..).unwrap(),
         ["build.sh", "src/greet.sh", "src/new.sh"]
-    );
-}
-
-#[test]
-fn the_configuration_chooses_for_a_first_run_and_flags_add_to_it() {
-    let scene = fresh(&[MENDS_IT]);
-    scene
-        .project
-        .write(
-            "code-commit.toml",
-            b"[rollup]\nexclude = [\"/code-commit.toml\", \".gitignore\"]\n",
-        )
-        .unwrap();
-    scene.project.commit("configured").unwrap();
-    let ran = scene.commit(&["-m", "Greet."]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err.contains("agent-config/codeRollup.txt: 3 files, "),
-        "{ran}"
-    );
-    let more = scene.run(&["rollup", "--exclude", "tests/"]);
-    assert!(
-        more.out
-            .starts_with("agent-config/codeRollup.txt: 2 files, "),
-        "{more}"
     );
 }

@@ -89,31 +89,6 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
     assert!(costs.out.contains(&whole), "{whole}: {costs}");
 }
 
-/// Each was paid for: asking again would pay twice.
-#[test]
-fn a_whole_answer_in_an_unusual_form_is_used_and_asked_for_once() {
-    let plain = Step {
-        content_type: Some("text/plain".to_owned()),
-        ..Step::text(MENDS_IT)
-    };
-    let unstated = Step::text(MENDS_IT).finish("");
-    let cases = [
-        (plain, "--stream"),
-        (unstated, "--stream=false"),
-        (Step::text(MENDS_IT).finish("eos"), "--stream"),
-    ];
-    for (step, stream) in cases {
-        let scene = Scene::new(Script::new([step.clone()]));
-        let ran =
-            scene.run_keyed(&[&MODEL[..], &[stream, "--base-url", scene.server.origin()]].concat());
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(0), 1),
-            "{step:?} {ran}"
-        );
-    }
-}
-
 #[test]
 fn an_answer_that_cannot_be_read_is_kept_as_it_came() {
     let odd = r#"{"candidates": "words that were paid for"}"#;

@@ -1,10 +1,6 @@
 //! Replies that edit lines instead of giving whole files.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::Value;
 
 use crate::scenes::commit::Scene;
 
@@ -113,42 +109,4 @@ fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
     );
     assert!(!scene.recorded("2-query.txt").contains("hunter3"));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
-}
-
-#[test]
-fn parse_and_apply_know_edits() {
-    let scene = scene(&[]);
-    let reply = edit("big.txt", "answer=41\n", "answer=42\n");
-    let given = |args: &[&str]| {
-        let mut child = scene
-            .command(args, &[])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(reply.as_bytes())
-            .unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
-    };
-    let parsed: Value = serde_json::from_str(&given(&["parse", "--json"])).unwrap();
-    let file = &parsed["files"][0];
-    assert_eq!(
-        (&file["path"], &file["action"]),
-        (&Value::from("big.txt"), &Value::from("edit"))
-    );
-    assert_eq!(given(&["parse"]), "edit    big.txt  1 hunk\n");
-    assert_eq!(
-        given(&["apply", "--dry-run"]),
-        "would be written: big.txt\n"
-    );
-    assert_eq!(scene.project.read("big.txt").unwrap(), big());
-    given(&["apply"]);
-    assert_eq!(
-        scene.project.read("big.txt").unwrap(),
-        big().replace("=41", "=42")
-    );
 }

@@ -1,143 +1,16 @@
 //! What a killed or stopped command leaves, and what the next one makes of it.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT};
-use code_commit_fixtures::server::{Hang, Script, Step};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
-use serde_json::json;
+use code_commit_fixtures::demo::MENDS_IT;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::{every, quietly, strace_works, traced};
-use crate::scenes::order::{self, AFTER, GOOD, Scene as Order, greet};
-use crate::scenes::program::{Ran, if_mounted, interrupt, mounted, program};
-
-const DOOR: &str = "agent-config/door";
-
-/// An order that was killed while its last command waited for a file named `go-on` beside the repository.
-fn killed_order() -> Order {
-    let scene = Order::scripted(
-        &order::FILES,
-        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
-    );
-    let wait = format!("sh -c '{AFTER}touch stray; test -e ../go-on || sleep 600'");
-    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
-    let mut child = quiet(&mut scene.command(&[]));
-    while !scene.root().join("stray").exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    scene
-}
-
-fn quiet(command: &mut Command) -> Child {
-    command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
 
 fn name(run: &std::path::Path) -> String {
     run.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
-/// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says then.
-fn stopped(files: &[(&str, &str)], then: &[&str]) -> Scene {
-    let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
-        .into_iter()
-        .chain(then.iter().map(|text| Step::text(text)));
-    let scene = Scene::with_files(files, Script::new(steps));
-    let mut child = quiet(&mut scene.keyed(&scene.flags(), &[]));
-    scene.server.wait_for_requests(2);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    scene
-}
-
-/// The demo, whose build also changes what it may not, and waits while there is a door.
-fn meddling() -> Vec<(&'static str, String)> {
-    let meddles = "#!/bin/sh
-        mkdir -p src/new; echo hidden > src/new/hidden; echo '*' > src/.gitignore
-        test ! -p agent-config/door || read _ < agent-config/door
-    ";
-    let of = |(path, text): &(&'static str, &str)| match *path {
-        "build.sh" => (*path, text.replacen("#!/bin/sh\n", meddles, 1)),
-        _ => (*path, (*text).to_owned()),
-    };
-    FILES.iter().map(of).collect()
-}
-
-/// Starts the command and kills it in its build.
-fn killed_in_its_build(scene: &Scene, command: &mut Command) {
-    let (root, door) = (scene.project.root(), scene.project.root().join(DOOR));
-    mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let mut child = quiet(command);
-    while !root.join("src/.gitignore").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it came to an end");
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    std::fs::remove_file(door).unwrap();
-}
-
-#[test]
-fn an_older_run_that_is_killed_in_its_build_is_settled_by_the_next_command() {
-    let files = meddling();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
-    let scene = stopped(&files, &[MENDS_IT, MENDS_IT]);
-    let old = name(&scene.runs()[0]);
-    assert_eq!(scene.commit(&["--new"]).code, Some(0));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    killed_in_its_build(&scene, &mut scene.keyed(&["resume", &old, "--force"], &[]));
-    let undone = scene.run(&["undo", &old]);
-    assert_eq!(undone.code, Some(0), "{undone}");
-    assert!(
-        undone.err.contains("was killed while a command of it ran"),
-        "{undone}"
-    );
-    assert!(
-        !scene.project.root().join("src/.gitignore").exists(),
-        "{undone}"
-    );
-    assert_eq!(scene.project.status().unwrap(), "", "{undone}");
-}
-
-/// The repository is mounted by itself, so the state is in the tree.
-const APART: &str = "mount --bind .git .git || exit 99; exec \"$@\"";
-
-#[test]
-fn a_run_whose_state_is_in_the_tree_is_settled_too() {
-    let files = meddling();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, &**text)).collect();
-    let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT)]));
-    let root = scene.project.root();
-    let mounts = Ran::of(&mut mounted(APART, root, &scene.command(&["doctor"], &[])));
-    if if_mounted(mounts).is_none() {
-        return;
-    }
-    killed_in_its_build(
-        &scene,
-        &mut mounted(APART, root, &scene.keyed(&scene.flags(), &[])),
-    );
-    assert!(
-        root.join(".code-commit/lock").exists(),
-        "the state is not in the tree"
-    );
-    let undone = Ran::of(&mut mounted(APART, root, &scene.command(&["undo"], &[])));
-    assert_eq!(undone.code, Some(0), "{undone}");
-    assert!(
-        undone.err.contains("was killed while a command of it ran"),
-        "{undone}"
-    );
-    assert!(!root.join("src/.gitignore").exists(), "{undone}");
-    assert_eq!(scene.project.status().unwrap(), "", "{undone}");
 }
 
 /// Calls that change what is on disk.
@@ -234,23 +107,5 @@ fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
             );
             assert_eq!(left_over(scene), [""; 0], "{place}");
         },
-    );
-}
-
-#[test]
-fn the_copies_of_an_order_that_was_killed_go_with_the_next_command() {
-    let scene = killed_order();
-    let copies = scene.runs()[0].join("backup/before");
-    assert!(copies.exists(), "{:?}", files::names(&scene.runs()[0]));
-    let cleaned = Ran::of(&mut program(
-        scene.root(),
-        scene.project.beside(),
-        &["clean", "--keep", "9"],
-        &[],
-    ));
-    assert_eq!(
-        (cleaned.code, copies.exists()),
-        (Some(0), false),
-        "{cleaned}"
     );
 }

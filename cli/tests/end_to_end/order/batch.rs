@@ -202,31 +202,3 @@ fn one_table_sums_up_for_a_person() {
         .collect();
     assert_eq!(rows.len(), 3, "{}", ran.out);
 }
-
-#[test]
-fn a_file_whose_mode_alone_a_command_changes_is_committed_too() {
-    let scene = scene(&[
-        &greet(GOOD),
-        &proposal("src/b.txt", None, "b"),
-        &proposal("src/c.txt", None, "c"),
-    ]);
-    let over = json!({
-        "id": "a",
-        "allowed_files": ["src/greet.sh", "src/other.txt"],
-        "acceptance_commands": ["chmod +x src/other.txt", "sh tests/run.sh"],
-    });
-    scene.place("a.json", order(&over).to_string().as_bytes());
-    let ran = run(&scene, &["--commit"]);
-    assert_eq!(
-        (ran.code, scene.project.status().unwrap().as_str()),
-        (Some(0), ""),
-        "{ran}"
-    );
-    assert!(
-        scene
-            .project
-            .git(&["ls-files", "--stage", "src/other.txt"])
-            .unwrap()
-            .starts_with("100755 ")
-    );
-}

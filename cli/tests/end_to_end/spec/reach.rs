@@ -181,40 +181,6 @@ fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person
 }
 
 #[test]
-fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
-    for backend in ["namespaces", "landlock"] {
-        let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \
-            echo '[core]' > nested/.git/config; true";
-        let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
-        scene.configure(&json!({ "checkCommand": evil }));
-        let from = scene.root().display().to_string();
-        for name in ["sub", "empty"] {
-            scene.git(&[
-                "-c",
-                "protocol.file.allow=always",
-                "submodule",
-                "--quiet",
-                "add",
-                &from,
-                name,
-            ]);
-        }
-        scene.git(&["commit", "-q", "-m", "submodules"]);
-        scene.git(&["submodule", "--quiet", "deinit", "empty"]);
-        scene.git(&["init", "-q", "nested"]);
-        let files = ["sub/.git", "nested/.git/config"];
-        let before = files.map(|file| scene.read(file));
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend]);
-        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
-        assert_eq!(files.map(|file| scene.read(file)), before, "{backend}");
-        assert!(
-            !crate::scenes::spec::is_there(&scene.root().join("empty/.git")),
-            "{backend}"
-        );
-    }
-}
-
-#[test]
 fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
     let look = "cat logs/*/events.jsonl agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
