@@ -270,3 +270,43 @@ fn what_somebody_saves_while_git_commits_is_taken_out_of_the_history_again() {
     assert!(ran.err.contains("lines.txt"), "{ran}");
     assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
 }
+
+#[test]
+fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
+    let made = scene(GOOD);
+    assert_eq!(made.commit(&["--commit"]).code, Some(0));
+    let commit = head(&made);
+    forget_the_commit(&made);
+    // The commit is there, and somebody has gone on since.
+    git(&made, &["commit", "-q", "--allow-empty", "-m", "another"]);
+    let resumed = made.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, commits(&made)), (Some(0), 3), "{resumed}");
+    assert!(
+        resumed.out.contains(&format!("committed as {commit}")),
+        "{resumed}"
+    );
+    let lost = scene(GOOD);
+    assert_eq!(lost.commit(&["--commit"]).code, Some(0));
+    forget_the_commit(&lost);
+    git(&lost, &["reset", "-q", "--mixed", "HEAD~1"]);
+    let resumed = lost.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, commits(&lost)), (Some(0), 2), "{resumed}");
+    assert_eq!(lost.project.status().unwrap(), "");
+    assert_eq!(
+        (made.server.requests().len(), lost.server.requests().len()),
+        (1, 1),
+        "paid once"
+    );
+}
+
+/// Cuts the last lines of the journal, as a kill right after the commit would.
+fn forget_the_commit(scene: &Scene) {
+    let journal = scene.runs().pop().unwrap().join("events.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let end = text
+        .lines()
+        .position(|line| line.contains("\"what\":\"committed\""))
+        .unwrap();
+    let kept: String = text.split_inclusive('\n').take(end).collect();
+    fs::write(&journal, kept).unwrap();
+}

@@ -350,3 +350,36 @@ fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
         }
     }
 }
+
+/// Only namespaces have a network of their own in which nothing but the proxy is.
+#[test]
+fn a_sandbox_that_cannot_open_single_hosts_is_refused_before_anything_is_paid_for() {
+    let scene = Scene::with_replies([MENDS_IT]);
+    let service = [
+        "--base-url",
+        scene.server.origin(),
+        "--model",
+        "gemini-test",
+    ];
+    let ran = scene.run_keyed(
+        &[
+            &service[..],
+            &["--sandbox", "landlock", "--allow-host", "example.org"],
+        ]
+        .concat(),
+    );
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(3), 0),
+        "{ran}"
+    );
+    assert!(
+        ran.err.contains("use --sandbox namespaces") || ran.err.contains("landlock does not work"),
+        "{ran}"
+    );
+    let ran = scene.run(&["check", "--allow-host", "https://example.org"]);
+    assert!(
+        ran.code == Some(2) && ran.err.contains("write it like example.org"),
+        "{ran}"
+    );
+}

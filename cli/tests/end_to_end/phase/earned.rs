@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;
 
 /// Before the lines of a kind.
@@ -135,13 +134,7 @@ fn summary(scene: &Scene, args: &[&str]) -> Value {
     let ran = scene.run(&[args, &["--json"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-    let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);
-    assert_eq!(
-        (faults, &last["event"]),
-        (Vec::<String>::new(), &"summary".into()),
-        "{}",
-        ran.out
-    );
+    assert_eq!(last["event"], "summary", "{}", ran.out);
     assert_eq!(last["outcome"]["outcome"], "done", "{last}");
     last
 }
