@@ -1,6 +1,4 @@
-//! What builds do to a tree, and what becomes of it: wherever a check was killed, the old tree is made.
-//!
-//! `ACCOUNT_KILLS=300` tries more, `ACCOUNT_SEED` others.
+//! What builds leave in ignored files, and builds in trees that cannot have a view.
 
 use std::process::Command;
 

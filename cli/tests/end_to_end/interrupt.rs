@@ -1,4 +1,4 @@
-//! Ctrl-C: once to stop in order, twice to stop at once.
+//! Ctrl-C while a build runs.
 
 use std::process::{Child, Stdio};
 

@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 7] = [
 ];
 /// What a command does.
 const DEEDS: &str = "echo built > a.txt\necho built > t; mv t b.txt\necho built > l1.txt\necho built > c.txt\nrm -rf shared sticky\nmkdir -p made/empty\n";
+const REPLY: &str = "^^^a.txt\nnew\n^^^end\n^^^b.txt\nnew\n^^^end\n^^^c.txt\nnew\n^^^end\n^^^l1.txt\nnew\n^^^end\n^^^shared/x.txt\n^^^delete\n";
 
 /// Changes nothing of it.
 const OTHER: &str = "^^^other.txt\nnew\n^^^end\n";
@@ -201,6 +202,25 @@ fn undone(scene: &Scene, before: &Facts) -> String {
 }
 
 #[test]
+fn undo_of_a_reply() {
+    let Some((scene, before)) = project(REPLY, "") else {
+        return;
+    };
+    let Some(ran) = run(&scene, "off", &[]) else {
+        return;
+    };
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let warnings = scene.warnings("apply");
+    assert!(
+        warnings
+            .iter()
+            .any(|text| text.contains("l1.txt: it was replaced")),
+        "{ran}"
+    );
+    insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
+}
+
+#[test]
 fn undo_of_a_build_in_a_view() {
     let Some((scene, before)) = project(OTHER, DEEDS) else {
         return;
@@ -210,6 +230,34 @@ fn undo_of_a_build_in_a_view() {
     };
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
+}
+
+#[test]
+fn undo_of_a_build_in_the_tree() {
+    let Some((scene, before)) = project(OTHER, DEEDS) else {
+        return;
+    };
+    let Some(ran) = run(&scene, "off", &[]) else {
+        return;
+    };
+    assert_eq!(ran.code, Some(0), "{ran}");
+    insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored; 9 hard link");
+}
+
+#[test]
+fn restore_after_a_failure() {
+    let Some((scene, before)) = project(REPLY, &format!("{DEEDS}exit 1\n")) else {
+        return;
+    };
+    let Some(ran) = run(
+        &scene,
+        "auto",
+        &["--rounds", "1", "--on-failure", "restore"],
+    ) else {
+        return;
+    };
+    assert_eq!(ran.code, Some(1), "{ran}");
+    insta::assert_snapshot!(lost(&before, scene.project.root()), @"6 time of what was restored");
 }
 
 /// In a sandbox a build cannot write to them at all. The other name is not sealed: there the build's change stays.
@@ -290,5 +338,42 @@ fn the_rollback_of_an_order() {
     insta::assert_snapshot!(all, @r"
     off: 9 hard link
     auto:
+    ");
+}
+
+#[test]
+fn an_order_that_passes_and_restores_by_products() {
+    let mut all = String::new();
+    for sandbox in ["off", "auto"] {
+        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, false) else {
+            return;
+        };
+        assert_eq!(ran.code, Some(0), "{ran}");
+        all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
+    }
+    insta::assert_snapshot!(all, @r"
+    off: 9 hard link
+    auto:
+    ");
+}
+
+#[test]
+fn undo_of_kept_by_products() {
+    let mut all = String::new();
+    for sandbox in ["off", "auto"] {
+        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, true) else {
+            return;
+        };
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let undone = Ran::of(&mut scene.program(&["undo"]));
+        all += &format!(
+            "{sandbox}: {:?} {}\n",
+            undone.code,
+            lost(&before, scene.root())
+        );
+    }
+    insta::assert_snapshot!(all, @r"
+    off: Some(0) 6 time of what was restored; 9 hard link
+    auto: Some(0) 6 time of what was restored
     ");
 }

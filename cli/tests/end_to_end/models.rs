@@ -327,3 +327,26 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
         "{asked:?}"
     );
 }
+
+#[test]
+fn a_key_that_is_wrong_is_not_passed_over() {
+    let (scene, environment) = two_services(Script::new([Step::status(403)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert_eq!(
+        (ran.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{ran}"
+    );
+}
+
+#[test]
+fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
+    let too_long =
+        Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
+    let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert!(
+        ran.code == Some(0) && ran.err.contains("is too large for the model"),
+        "{ran}"
+    );
+}

@@ -1,4 +1,4 @@
-//! What happens where an agent cannot work: limits are waited out, sessions go on, others work instead. The same for each loop.
+//! A spec whose agent meets a limit: it is waited out, and the session goes on.
 //!
 //! `LIMIT_SECONDS=60` makes the limits as long as real ones.
 

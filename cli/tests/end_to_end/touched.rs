@@ -1,5 +1,4 @@
-//! Files of the user that a build touches or replaces, when the harness is killed, or when its disk is full, while it
-//! brings them in.
+//! Files of the user that a build touches or replaces, and builds that no view can have.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a service that charges for nothing.
+//! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a reply without text.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -138,4 +138,18 @@ fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
             "{limit}: {ran}"
         );
     }
+}
+
+#[test]
+fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
+    let scene = Scene::with_replies(["", MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
+    assert!(
+        scene
+            .recorded("2-query.txt")
+            .contains("The reply contains no text."),
+        "{ran}"
+    );
 }

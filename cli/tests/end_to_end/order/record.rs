@@ -1,4 +1,4 @@
-//! `runs`, `show`, `resume` and `undo` for the runs of orders.
+//! `resume` for the runs of orders, and one folder of runs for many clones.
 
 use std::fs;
 use std::process::Stdio;

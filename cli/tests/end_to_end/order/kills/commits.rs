@@ -1,6 +1,4 @@
-//! `order run --commit` over three orders, killed anywhere: the same command goes on, no reply is paid for twice, nothing is left to a hand.
-//!
-//! `ORDER_KILLS=300` kills so often, each time at a random system call; `ORDER_SEED` chooses other places.
+//! `order run --commit` that is killed around its commit: the same command goes on, no reply is paid for twice, nothing is left to a hand.
 
 use std::collections::BTreeMap;
 use std::fs;
