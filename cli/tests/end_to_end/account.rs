@@ -7,13 +7,10 @@ use code_commit_fixtures::server::{Script, Step};
 use crate::scenes::commit::Scene;
 use crate::scenes::program::where_mounted;
 
-/// Each changes one file and makes or changes another.
-const REPLIES: [&str; 2] = [
-    "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n",
-    "^^^model\nnewer\n^^^end\n^^^m/other\nnew\n^^^end\n",
-];
+/// Changes one file and makes another.
+const REPLY: &str = "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n";
 
-fn command(scene: &Scene, sandbox: &str) -> Command {
+fn command(scene: &Scene) -> Command {
     let model = [
         "--model",
         "gemini-test",
@@ -21,7 +18,7 @@ fn command(scene: &Scene, sandbox: &str) -> Command {
         scene.server.origin(),
     ];
     scene.keyed(
-        &[&model[..], &["--sandbox", sandbox, "--rounds", "2"]].concat(),
+        &[&model[..], &["--sandbox", "auto", "--rounds", "2"]].concat(),
         &[],
     )
 }
@@ -35,7 +32,7 @@ fn with_product() -> Scene {
         ("a", "a\n"),
         ("model", "old\n"),
     ];
-    let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0])]));
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
     scene
         .project
         .write("agent-config/query.txt", b"change a\n")
@@ -46,7 +43,7 @@ fn with_product() -> Scene {
 #[test]
 fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_counted() {
     let scene = with_product();
-    let ran = scene.ran(command(&scene, "auto").arg("--verbose"));
+    let ran = scene.ran(command(&scene).arg("--verbose"));
     if !ran.err.contains("sandbox: namespaces") {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
         return;
@@ -74,7 +71,7 @@ fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for(
     let scene = with_product();
     let mount =
         "mkdir \"$0/mounted\" && mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
-    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene, "auto")) else {
+    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene)) else {
         return;
     };
     assert_eq!(ran.code, Some(0), "{ran}");
