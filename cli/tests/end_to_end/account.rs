@@ -1,138 +1,16 @@
-//! What builds do to a tree, and what becomes of it: wherever a check was killed, the old tree is made.
-//!
-//! `ACCOUNT_KILLS=300` tries more, `ACCOUNT_SEED` others.
+//! What builds leave in ignored files, and builds in trees that cannot have a view.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::files;
-use crate::scenes::kills::{Dice, chosen, is_killed, places, quietly, strace_works, traced};
 use crate::scenes::program::where_mounted;
 
-/// Kills without `ACCOUNT_KILLS`.
-const KILLS: usize = 6;
+/// Changes one file and makes another.
+const REPLY: &str = "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n";
 
-/// Each changes one file and makes or changes another.
-const REPLIES: [&str; 2] = [
-    "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n",
-    "^^^model\nnewer\n^^^end\n^^^m/other\nnew\n^^^end\n",
-];
-
-const PATHS: [&str; 13] = [
-    "a",
-    "b",
-    "d/a",
-    "d/b",
-    "d/e/a",
-    "d/e",
-    "d",
-    "f/x",
-    "f",
-    "o/product.o",
-    "model",
-    "m/model",
-    "m",
-];
-/// Only builds touch the rest, so that the reply can be applied.
-const IN_ANY_TREE: usize = 10;
-
-/// One line of a build script. Some fail, as they would in any script without `set -e`.
-fn deed(dice: &mut Dice, paths: usize) -> String {
-    let path = PATHS[dice.below(paths)];
-    let other = PATHS[dice.below(paths)];
-    let number = dice.below(1000);
-    match dice.below(12) {
-        0 | 1 => format!("mkdir -p \"$(dirname {path})\"; echo {number} > {path}"),
-        2 => format!("rm -rf {path}"),
-        3 => format!("chmod {} {path}", ["755", "600", "444"][number % 3]),
-        4 => format!("mv {path} {other}"),
-        5 => format!("ln -s /etc/hostname {path}"),
-        6 => format!("rm -f {path}; mkdir -p {path}"),
-        7 => format!("echo '*' > {path}/.gitignore"),
-        8 => format!("git init -q {path}"),
-        9 => format!("truncate -s 1M {path}"),
-        10 => format!("ln {path} {other}"),
-        _ => {
-            format!("rm -rf {path}; mkdir {path}; echo {number} > {path}/anew; mkfifo {path}/fifo")
-        }
-    }
-}
-
-fn deeds(dice: &mut Dice, paths: usize) -> String {
-    let count = 1 + dice.below(10);
-    (0..count).map(|_| deed(dice, paths) + "\n").collect()
-}
-
-/// A project with a random tree, a part of it committed, and a random build, which fails.
-fn scene(dice: &mut Dice) -> Scene {
-    let build = format!(
-        "#!/bin/sh\nexec 2>/dev/null\n{}exit 1\n",
-        deeds(dice, PATHS.len())
-    );
-    let files = [
-        (".gitignore", "/agent-config\n*.o\n"),
-        ("build.sh", &*build),
-        ("a", "a\n"),
-        ("d/e/a", "e\n"),
-        ("model", "old\n"),
-    ];
-    let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change a\n")
-        .unwrap();
-    let makes = deeds(dice, IN_ANY_TREE)
-        .replace("/.gitignore", "/x")
-        .replace("git init -q", "mkdir -p");
-    let mut maker = Command::new("sh");
-    maker
-        .args(["-c", &format!("exec 2>/dev/null\n{makes}")])
-        .current_dir(scene.project.root());
-    assert!(maker.status().unwrap().code().is_some());
-    scene
-}
-
-type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
-
-/// Everything but folders, which git does not track, and what is ignored.
-fn tree(root: &Path) -> Tree {
-    let (mut found, mut todo) = (BTreeMap::new(), vec![root.to_owned()]);
-    while let Some(folder) = todo.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let stat = fs::symlink_metadata(&path).unwrap();
-            let below = path.strip_prefix(root).unwrap().to_owned();
-            let is_ignored = path.extension().is_some_and(|end| end == "o");
-            if below == Path::new(".git") || below == Path::new("agent-config") || is_ignored {
-                continue;
-            }
-            if stat.is_dir() {
-                todo.push(path);
-                continue;
-            }
-            let content = if stat.is_symlink() {
-                fs::read_link(&path)
-                    .unwrap()
-                    .into_os_string()
-                    .into_encoded_bytes()
-            } else if stat.is_file() {
-                fs::read(&path).unwrap()
-            } else {
-                Vec::new()
-            };
-            found.insert(below, (stat.permissions().mode(), content));
-        }
-    }
-    found
-}
-
-fn command(scene: &Scene, sandbox: &str) -> Command {
+fn command(scene: &Scene) -> Command {
     let model = [
         "--model",
         "gemini-test",
@@ -140,181 +18,9 @@ fn command(scene: &Scene, sandbox: &str) -> Command {
         scene.server.origin(),
     ];
     scene.keyed(
-        &[&model[..], &["--sandbox", sandbox, "--rounds", "2"]].concat(),
+        &[&model[..], &["--sandbox", "auto", "--rounds", "2"]].concat(),
         &[],
     )
-}
-
-fn check(scene: &Scene, sandbox: &str) -> Command {
-    scene.command(&["check", "--sandbox", sandbox], &[])
-}
-
-#[test]
-fn a_check_that_was_killed_leaves_the_old_tree_and_no_run() {
-    if !strace_works() {
-        return;
-    }
-    for number in 0..chosen("ACCOUNT_KILLS", KILLS) {
-        let seed = chosen("ACCOUNT_SEED", 1) + number;
-        let sandbox = if number % 2 == 0 { "auto" } else { "off" };
-        let (scene, before, place) = killed(seed, sandbox);
-        let undone = scene.run(&["undo"]);
-        let case = format!("ACCOUNT_SEED={seed} sandbox {sandbox} {place}: {undone}");
-        assert_eq!(undone.code, Some(7), "{case}");
-        assert_eq!(tree(scene.project.root()), before, "{case}");
-        // What was taken out of the tree is kept, since it may be somebody's.
-        let runs = scene.project.root().join(".git/code-commit/runs");
-        let keeps = |run: &PathBuf| {
-            files::names(run.join("backup"))
-                .iter()
-                .any(|name| name.starts_with("left"))
-        };
-        assert!(files::entries(runs).iter().all(keeps), "{case}");
-    }
-}
-
-#[test]
-fn the_record_of_a_check_that_is_not_listed_is_removed_by_the_next_command() {
-    let scene = Scene::with_replies([]);
-    let runs = scene.project.root().join(".git/code-commit/runs");
-    fs::create_dir_all(runs.join("2026-01-02-03-04-05-check")).unwrap();
-    fs::create_dir_all(runs.join("2026-01-02-03-04-05-apply")).unwrap();
-    // One that was killed before its folder had that name.
-    let space = fs::metadata("/proc/self/ns/pid").unwrap().ino();
-    fs::create_dir(runs.join(format!("code-commit-4194304-1-{space}-0.x"))).unwrap();
-    fs::write(runs.with_file_name("lock"), "{}").unwrap();
-    assert_eq!(scene.run(&["undo"]).code, Some(7));
-    let left: Vec<_> = fs::read_dir(runs)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left, ["2026-01-02-03-04-05-apply"]);
-}
-
-/// A scene whose check was killed at one of its system calls, the tree before it, and the place.
-fn killed(seed: usize, sandbox: &str) -> (Scene, Tree, String) {
-    let mut dice = Dice::of(seed);
-    let first = scene(&mut dice);
-    let log = first.project.beside().join("strace");
-    let places = places(&log, &check(&first, sandbox));
-    let (call, count) = &places[dice.below(places.len())];
-    let scene = scene(&mut Dice::of(seed));
-    let before = tree(scene.project.root());
-    let inject = format!("inject={call}:signal=KILL:when={count}");
-    let killed = is_killed(quietly(&mut traced(
-        &log,
-        &check(&scene, sandbox),
-        &["-e", &inject],
-    )));
-    (
-        scene,
-        before,
-        format!("killed at {call} {count} ({killed})"),
-    )
-}
-
-/// The kernel marks the uppermost of the folders alone.
-#[test]
-fn a_file_is_gone_if_a_build_makes_the_folders_around_it_anew_without_it() {
-    for sandbox in ["auto", "off"] {
-        let build = "#!/bin/sh\nrm -r d\nmkdir -p d/e/f\necho anew > d/e/b\n";
-        let files = [
-            (".gitignore", "/agent-config\n"),
-            ("build.sh", build),
-            ("d/e/f/a", "a\n"),
-            ("d/e/b", "b\n"),
-            ("model", "old\n"),
-        ];
-        let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-        scene
-            .project
-            .write("agent-config/query.txt", b"change a\n")
-            .unwrap();
-        let before = tree(scene.project.root());
-        let ran = scene.ran(&mut command(&scene, sandbox));
-        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
-        assert!(
-            !scene.project.root().join("d/e/f/a").exists(),
-            "{sandbox}: {ran}"
-        );
-        let undone = scene.run(&["undo"]);
-        assert_eq!(
-            (undone.code, tree(scene.project.root())),
-            (Some(0), before),
-            "{sandbox}: {undone}"
-        );
-    }
-}
-
-#[test]
-fn a_run_that_restored_a_folder_in_the_place_of_a_file_has_nothing_more_to_undo() {
-    for sandbox in ["auto", "off"] {
-        let build = "#!/bin/sh\nrm -r d\necho flat > d\nexit 1\n";
-        let files = [
-            (".gitignore", "/agent-config\n"),
-            ("build.sh", build),
-            ("d/e/a", "a\n"),
-            ("model", "old\n"),
-        ];
-        let scene = Scene::with_files(&files, Script::new(REPLIES.map(Step::text)));
-        scene
-            .project
-            .write("agent-config/query.txt", b"change a\n")
-            .unwrap();
-        let before = tree(scene.project.root());
-        let ran = scene.ran(command(&scene, sandbox).args(["--on-failure", "restore"]));
-        assert_eq!(
-            (ran.code, tree(scene.project.root())),
-            (Some(1), before.clone()),
-            "{sandbox}: {ran}"
-        );
-        let undone = scene.run(&["undo"]);
-        assert_eq!(
-            (undone.code, tree(scene.project.root())),
-            (Some(0), before),
-            "{sandbox}: {undone}"
-        );
-    }
-}
-
-/// The product of a build, and what it changed, are in the tree while the model is asked again.
-#[test]
-fn what_a_build_changed_stays_if_the_harness_is_killed_while_the_model_is_asked_again() {
-    for sandbox in ["auto", "off"] {
-        let build = "#!/bin/sh\necho formatted > a\nexit 1\n";
-        let files = [
-            (".gitignore", "/agent-config\n"),
-            ("build.sh", build),
-            ("a", "a\n"),
-            ("model", "old\n"),
-        ];
-        let asked_again = Step::text("").hang(Hang::BeforeHead);
-        let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0]), asked_again]));
-        scene
-            .project
-            .write("agent-config/query.txt", b"change a\n")
-            .unwrap();
-        let before = tree(scene.project.root());
-        let mut run = command(&scene, sandbox)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        scene.server.wait_for_requests(2);
-        run.kill().unwrap();
-        run.wait().unwrap();
-        assert_eq!(scene.run(&["show"]).code, Some(0));
-        // The first command that writes settles what the killed one has left.
-        let parsed = scene.run(&["rollup"]);
-        assert!(
-            !parsed.err.contains("what that had changed was restored"),
-            "{parsed}"
-        );
-        assert_eq!(scene.project.read("a").unwrap(), "formatted\n", "{sandbox}");
-        let undone = scene.run(&["undo"]);
-        assert_eq!(undone.code, Some(0), "{undone}");
-        assert_eq!(tree(scene.project.root()), before, "{sandbox}");
-    }
 }
 
 /// A build that leaves a product that git ignores, and changes a file.
@@ -326,7 +32,7 @@ fn with_product() -> Scene {
         ("a", "a\n"),
         ("model", "old\n"),
     ];
-    let scene = Scene::with_files(&files, Script::new([Step::text(REPLIES[0])]));
+    let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
     scene
         .project
         .write("agent-config/query.txt", b"change a\n")
@@ -337,7 +43,7 @@ fn with_product() -> Scene {
 #[test]
 fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_counted() {
     let scene = with_product();
-    let ran = scene.ran(command(&scene, "auto").arg("--verbose"));
+    let ran = scene.ran(command(&scene).arg("--verbose"));
     if !ran.err.contains("sandbox: namespaces") {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
         return;
@@ -365,7 +71,7 @@ fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for(
     let scene = with_product();
     let mount =
         "mkdir \"$0/mounted\" && mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
-    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene, "auto")) else {
+    let Some(ran) = where_mounted(mount, scene.project.root(), &command(&scene)) else {
         return;
     };
     assert_eq!(ran.code, Some(0), "{ran}");

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::json;
 
+use crate::scenes::commit;
 use crate::scenes::program::{Ran, if_mounted, in_reach, mounted};
-use crate::scenes::{commit, order, phase};
 
 mod trusted_base;
 
@@ -399,111 +398,4 @@ fn every_attack_changes_a_tree_that_nobody_defends() {
             .output(),
     );
     assert!(canary.exists(), "git runs what a configuration names");
-}
-
-#[test]
-fn a_report_that_a_verification_writes_stops_no_queue_of_orders() {
-    let replies = [
-        order::greet(order::GOOD),
-        order::proposal("src/b.txt", None, "b"),
-    ];
-    for backend in BACKENDS {
-        let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
-        let over = json!({
-            "id": "b", "allowed_files": ["src/b.txt"], "context_files": [],
-            "acceptance_commands": ["sh -c 'echo report > src/report.xml; echo >> src/other.txt'"],
-        });
-        scene.place("b.json", order::order(&over).to_string().as_bytes());
-        let over = json!({ "acceptance_commands": ["sh -c 'echo report > src/report.xml; sh tests/run.sh'"] });
-        scene.place_order(&over);
-        let [first, next] =
-            ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
-        let ran = scene.run(&[
-            &first,
-            &next,
-            "--max-attempts",
-            "1",
-            "--commit",
-            "--sandbox",
-            backend,
-        ]);
-        if is_skipped(&ran, backend) {
-            continue;
-        }
-        assert_eq!(
-            (ran.code, scene.project.status().unwrap()),
-            (Some(0), String::new()),
-            "{backend}: {ran}"
-        );
-        assert!(
-            ran.err
-                .contains("changed src/other.txt, src/report.xml, which it may not"),
-            "{backend}: {ran}"
-        );
-    }
-}
-
-/// Root can read them all the same.
-#[test]
-fn what_a_verification_closes_among_what_git_ignores_stops_no_queue_of_orders() {
-    if !rustix::process::geteuid().is_root() {
-        return eprintln!(
-            "SKIPPED: closed files of another user, because only root can become one"
-        );
-    }
-    let replies = [
-        order::greet(order::GOOD),
-        order::proposal("src/b.txt", None, "b"),
-    ];
-    for backend in BACKENDS {
-        let scene = order::Scene::with(&replies.each_ref().map(String::as_str));
-        scene.project.write(".gitignore", b"made/\n").unwrap();
-        scene.project.commit("what is ignored").unwrap();
-        let over = json!({ "id": "b", "allowed_files": ["src/b.txt"], "context_files": [], "acceptance_commands": ["test -f src/b.txt"] });
-        scene.place("b.json", order::order(&over).to_string().as_bytes());
-        let close =
-            "mkdir -p src/made/closed; touch src/made/secret; chmod 0 src/made/*; sh tests/run.sh";
-        scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{close}'")] }));
-        give(scene.project.beside(), NOBODY);
-        let [first, next] =
-            ["order.json", "b.json"].map(|name| scene.beside(name).display().to_string());
-        let args = [
-            &first,
-            &next,
-            "--max-attempts",
-            "1",
-            "--commit",
-            "--sandbox",
-            backend,
-        ];
-        let mut command = in_reach(&scene.command(&args), scene.project.beside());
-        let ran = Ran::of(command.uid(NOBODY).gid(NOBODY));
-        if is_skipped(&ran, backend) {
-            continue;
-        }
-        assert_eq!(ran.code, Some(0), "{backend}: {ran}");
-    }
-}
-
-#[test]
-fn a_commit_with_the_name_of_a_pass_is_none() {
-    for backend in BACKENDS {
-        let forge = "git -c user.name=a -c user.email=a@a commit -qm phase1/passed --allow-empty 2> /dev/null";
-        let scene = phase::Scene::new(&[("builder-1", forge), ("verifier-1", "fails 404")]);
-        scene.write(
-            ".abl/abl.config.yaml",
-            "loop: {max_verifier_iterations: 1}\n",
-        );
-        for _ in 0..2 {
-            let ran = scene.run_with(&["run", "--sandbox", backend], &[]);
-            if is_skipped(&ran, backend) {
-                break;
-            }
-            assert_eq!(
-                (ran.code, scene.turns("verifier")),
-                (Some(6), 1),
-                "{backend}: {ran}"
-            );
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use code_commit_fixtures::demo::{MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
@@ -141,20 +141,6 @@ fn each_loop_keeps_its_own() {
 }
 
 #[test]
-fn a_run_that_can_go_on_stays() {
-    let scene = Scene::new(Script::new([Step::text(TOUCHES_GIT), Step::status(403)]));
-    assert_eq!(scene.commit(&[]).code, Some(4));
-    let done = scene.run(&["clean", "--keep", "0"]);
-    assert_eq!((done.code, scene.runs().len()), (Some(0), 1), "{done}");
-    assert!(done.out.starts_with("stays "), "{done}");
-    assert!(
-        done.out
-            .contains("not over: code-commit resume [STAMP]-commit"),
-        "{done}"
-    );
-}
-
-#[test]
 fn nothing_is_removed_through_a_link_or_that_is_no_record() {
     let scene = with_runs(2);
     let [first, second] = scene.runs().try_into().unwrap();
@@ -215,17 +201,4 @@ fn a_folder_that_cannot_be_removed_is_named_and_the_others_go() {
         "{done}"
     );
     assert!(first.exists() && !second.exists(), "{done}");
-}
-
-#[test]
-fn a_limit_has_to_be_given() {
-    let scene = Scene::with_replies([]);
-    for args in [
-        &["clean"][..],
-        &["clean", "--dry-run"],
-        &["clean", "--keep", "-1"],
-        &["clean", "--older-than", "x"],
-    ] {
-        assert_eq!(scene.run(args).code, Some(2), "{args:?}");
-    }
 }

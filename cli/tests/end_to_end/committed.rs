@@ -120,43 +120,6 @@ fn a_green_run_commits_what_it_changed_and_leaves_the_rest_of_tree_and_index() {
 }
 
 #[test]
-fn the_message_is_the_persons_own_if_one_is_given() {
-    let scene = scene(GOOD);
-    let ran = scene.commit(&[
-        "--commit=lines: say it anew\n\nBecause it was old.",
-        "-m",
-        "Anything.",
-    ]);
-    assert!(
-        ran.code == Some(0) && ran.out.contains("committed as "),
-        "{ran}"
-    );
-    let message = git(&scene, &["log", "-1", "--format=%B"]);
-    assert!(
-        message.starts_with("lines: say it anew\n\nBecause it was old.\n\nRun: "),
-        "{message}"
-    );
-}
-
-#[test]
-fn nothing_is_committed_of_a_failed_run_or_of_one_that_changed_nothing() {
-    let failed = scene(BAD);
-    assert_eq!(
-        (
-            failed.commit(&["--commit", "--rounds", "1"]).code,
-            commits(&failed)
-        ),
-        (Some(1), 1)
-    );
-    let nothing = scene("$$$start\nIt is all there.\n$$$end\n");
-    nothing.project.write("made.txt", b"made\n").unwrap();
-    assert_eq!(
-        (nothing.commit(&["--commit"]).code, commits(&nothing)),
-        (Some(0), 1)
-    );
-}
-
-#[test]
 fn a_project_below_the_top_of_its_repository_commits_its_own_files() {
     let scene = scene(GOOD);
     scene
@@ -215,72 +178,6 @@ fn where_git_could_not_commit_no_model_is_asked() {
 }
 
 #[test]
-fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
-    let made = scene(GOOD);
-    assert_eq!(made.commit(&["--commit"]).code, Some(0));
-    let commit = head(&made);
-    forget_the_commit(&made);
-    // The commit is there, and somebody has gone on since.
-    git(&made, &["commit", "-q", "--allow-empty", "-m", "another"]);
-    let resumed = made.run_keyed(&["resume"]);
-    assert_eq!((resumed.code, commits(&made)), (Some(0), 3), "{resumed}");
-    assert!(
-        resumed.out.contains(&format!("committed as {commit}")),
-        "{resumed}"
-    );
-    let lost = scene(GOOD);
-    assert_eq!(lost.commit(&["--commit"]).code, Some(0));
-    forget_the_commit(&lost);
-    git(&lost, &["reset", "-q", "--mixed", "HEAD~1"]);
-    let resumed = lost.run_keyed(&["resume"]);
-    assert_eq!((resumed.code, commits(&lost)), (Some(0), 2), "{resumed}");
-    assert_eq!(lost.project.status().unwrap(), "");
-    assert_eq!(
-        (made.server.requests().len(), lost.server.requests().len()),
-        (1, 1),
-        "paid once"
-    );
-}
-
-/// Cuts the last lines of the journal, as a kill right after the commit would.
-fn forget_the_commit(scene: &Scene) {
-    let journal = scene.runs().pop().unwrap().join("events.jsonl");
-    let text = fs::read_to_string(&journal).unwrap();
-    let end = text
-        .lines()
-        .position(|line| line.contains("\"what\":\"committed\""))
-        .unwrap();
-    let kept: String = text.split_inclusive('\n').take(end).collect();
-    fs::write(&journal, kept).unwrap();
-}
-
-#[test]
-fn undo_restores_the_files_and_says_that_the_commit_stays() {
-    let scene = scene(GOOD);
-    assert_eq!(scene.commit(&["--commit"]).code, Some(0));
-    let undone = Ran::of(&mut scene.command(&["undo"], &[]));
-    let stays = format!(
-        "{} stays in the history: commit the restored files",
-        head(&scene)
-    );
-    assert!(
-        undone.code == Some(0) && undone.err.contains(&stays),
-        "{undone}"
-    );
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M lines.txt\n D made.txt\n?? gone.txt\n"
-    );
-    assert_eq!(
-        (
-            scene.run(&["redo"]).code,
-            scene.project.status().unwrap().as_str()
-        ),
-        (Some(0), "")
-    );
-}
-
-#[test]
 fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
     let scene = scene(GOOD);
     // Another git begins to work while the build does.
@@ -330,30 +227,6 @@ fn what_git_keeps_out_of_the_work_tree_is_refused_and_what_a_build_leaves_there_
 }
 
 #[test]
-fn a_rename_by_case_is_one_reply_where_the_file_system_tells_the_names_apart() {
-    let scene = scene("^^^Lines.txt\nnew\n^^^end\n^^^lines.txt\n^^^delete\n");
-    if scene.project.root().join("LINES.TXT").exists() {
-        eprintln!("SKIPPED: the file system of the tests does not tell names apart by case");
-        return;
-    }
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\nexit 0\n")
-        .unwrap();
-    scene.project.commit("a green build").unwrap();
-    let ran = scene.commit(&["--commit"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let files = git(
-        &scene,
-        &["show", "--format=", "--name-status", "--no-renames"],
-    );
-    assert_eq!(files, "A\tLines.txt\nD\tlines.txt\n");
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.project.read("lines.txt").unwrap(), "old\n");
-    assert!(!scene.project.root().join("Lines.txt").exists());
-}
-
-#[test]
 fn a_file_of_the_run_that_changed_while_the_build_ran_is_not_committed() {
     let scene = scene(GOOD);
     // Without a view of the tree nothing tells the build from a person who saves.
@@ -396,4 +269,44 @@ fn what_somebody_saves_while_git_commits_is_taken_out_of_the_history_again() {
     assert_eq!((ran.code, commits(&scene)), (Some(1), 1), "{ran}");
     assert!(ran.err.contains("lines.txt"), "{ran}");
     assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
+}
+
+#[test]
+fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
+    let made = scene(GOOD);
+    assert_eq!(made.commit(&["--commit"]).code, Some(0));
+    let commit = head(&made);
+    forget_the_commit(&made);
+    // The commit is there, and somebody has gone on since.
+    git(&made, &["commit", "-q", "--allow-empty", "-m", "another"]);
+    let resumed = made.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, commits(&made)), (Some(0), 3), "{resumed}");
+    assert!(
+        resumed.out.contains(&format!("committed as {commit}")),
+        "{resumed}"
+    );
+    let lost = scene(GOOD);
+    assert_eq!(lost.commit(&["--commit"]).code, Some(0));
+    forget_the_commit(&lost);
+    git(&lost, &["reset", "-q", "--mixed", "HEAD~1"]);
+    let resumed = lost.run_keyed(&["resume"]);
+    assert_eq!((resumed.code, commits(&lost)), (Some(0), 2), "{resumed}");
+    assert_eq!(lost.project.status().unwrap(), "");
+    assert_eq!(
+        (made.server.requests().len(), lost.server.requests().len()),
+        (1, 1),
+        "paid once"
+    );
+}
+
+/// Cuts the last lines of the journal, as a kill right after the commit would.
+fn forget_the_commit(scene: &Scene) {
+    let journal = scene.runs().pop().unwrap().join("events.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    let end = text
+        .lines()
+        .position(|line| line.contains("\"what\":\"committed\""))
+        .unwrap();
+    let kept: String = text.split_inclusive('\n').take(end).collect();
+    fs::write(&journal, kept).unwrap();
 }

@@ -132,55 +132,6 @@ fn config_as_json_is_one_object_a_setting() {
 }
 
 #[test]
-fn an_error_in_a_file_points_at_its_line_and_nothing_is_touched() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene.project_file("[build]\ntimeout = \"10 minutes\"\n");
-    insta::assert_snapshot!(scene.commit(&[]), @r#"
-    exit 3
-    --- out
-    --- err
-    error: `10 minutes` is not a duration; write it like 90s, 10m or 1h30m
-     --> code-commit.toml:2:11
-      |
-    2 | timeout = "10 minutes"
-      |           ^^^^^^^^^^^^
-     help: fix or remove the line
-    "#);
-    scene.project_file("[sandbox]\nnetwrok = true\n");
-    insta::assert_snapshot!(scene.commit(&[]), @"
-    exit 3
-    --- out
-    --- err
-    error: unknown field `netwrok`, expected one of `mode`, `network`, `hosts`, `writable`, `readable`, `cache_limit`, `env`
-     --> code-commit.toml:2:1
-      |
-    2 | netwrok = true
-      | ^^^^^^^
-     help: fix or remove the line
-    ");
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
-}
-
-#[test]
-fn a_flag_that_cannot_be_is_a_usage_error() {
-    let scene = Scene::with_replies([]);
-    for args in [
-        ["--max-cost", "0"],
-        ["--max-calls", "0"],
-        ["--max-tokens", "0"],
-        ["--max-time", "0s"],
-        ["--rounds", "0"],
-        ["--max-cost", "-1"],
-        ["--base-url", "ftp://x"],
-        ["--model", "llama"],
-        ["--protect", "../x"],
-        ["--build-command", "'"],
-    ] {
-        assert_eq!(scene.run(&args).code, Some(2), "{args:?}");
-    }
-}
-
-#[test]
 fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
     let scene = Scene::with_replies([MENDS_IT]);
     let elsewhere = Server::start(Script::new([Step::text(MENDS_IT)])).unwrap();
@@ -286,18 +237,6 @@ fn on_a_terminal_only_yes_is_yes() {
 }
 
 #[test]
-fn trust_needs_a_file() {
-    let scene = Scene::with_replies([]);
-    insta::assert_snapshot!(scene.run(&["trust", "--yes"]), @"
-    exit 3
-    --- out
-    --- err
-    error: there is no code-commit.toml here
-     help: change to the project's root
-    ");
-}
-
-#[test]
 fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
     let writes_a_test = "^^^Tests/greet_test.sh\nexit 0\n^^^end\n";
     let scene = Scene::with_replies([writes_a_test, MENDS_IT]);
@@ -312,25 +251,6 @@ fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
 }
 
 #[test]
-fn the_tools_heed_what_the_configuration_protects() {
-    let scene = Scene::with_replies([]);
-    scene.project_file("protect = [\"tests/**\"]\n");
-    insta::assert_snapshot!(scene.run(&["guard", "tests/new.sh", "src/new.sh"]), @"
-    exit 1
-    --- out
-    refuse  `tests/new.sh` is protected (the configuration's `protect` list); leave it unchanged. [protected]
-    allow   src/new.sh
-    --- err
-    ");
-    scene
-        .project
-        .write("reply.txt", b"^^^tests/new.sh\nexit 0\n^^^end\n")
-        .unwrap();
-    assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(1));
-    assert!(!scene.project.root().join("tests/new.sh").exists());
-}
-
-#[test]
 fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.reachable("[build]\ncommand = \"printf '%s\\\\n' '$(touch made)' 'two words'\"\n");
@@ -342,44 +262,6 @@ fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
     exit code: 0
     ");
     assert!(!scene.project.root().join("made").exists());
-}
-
-/// No shell reads it: `&&` would be a word for `build.sh`, and the second half would never run.
-#[test]
-fn a_build_command_with_a_shell_operator_is_refused_wherever_it_stands() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let two = "./build.sh && ./test.sh";
-    let why = "needs a shell for `&`, but none runs it: put it in single quotes, or run the line with sh -c '…'";
-    let by_flag = scene.commit(&["--build-command", two]);
-    assert_eq!(by_flag.code, Some(2), "{by_flag}");
-    assert!(by_flag.err.contains(why), "{by_flag}");
-    let file = format!("[build]\ncommand = \"{two}\"\n");
-    scene.project_file(&file);
-    let by_project = scene.commit(&[]);
-    assert_eq!(by_project.code, Some(3), "{by_project}");
-    assert!(by_project.err.contains(why), "{by_project}");
-    std::fs::remove_file(scene.project.root().join("code-commit.toml")).unwrap();
-    scene.user_file(&file);
-    for ran in [
-        scene.commit(&[]),
-        scene.run(&["doctor", "--sandbox", "off"]),
-    ] {
-        assert_eq!(ran.code, Some(3), "{ran}");
-        assert!(ran.to_string().contains(why), "{ran}");
-    }
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
-}
-
-#[test]
-fn a_build_that_is_not_there_is_named_with_the_setting() {
-    let scene = Scene::with_replies([]);
-    insta::assert_snapshot!(scene.commit(&["--build-command", "./check.sh --all"]), @"
-    exit 3
-    --- out
-    --- err
-    error: there is no check.sh
-     help: see build.command in code-commit config
-    ");
 }
 
 #[test]
@@ -477,21 +359,4 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
         Some(2),
         "it is not the project"
     );
-}
-
-#[test]
-fn fewer_rounds_can_be_had_and_more_cannot() {
-    let scene = Scene::with_replies(["nothing", "nothing", "nothing", "nothing", "nothing"]);
-    assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
-    assert_eq!(scene.server.requests().len(), 1);
-    let more = scene.commit(&["--rounds", "10"]);
-    assert!(
-        more.code == Some(2) && more.err.contains("this loop has at most 4 rounds"),
-        "{more}"
-    );
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (1, 1));
-    // The file speaks to implement, which has eight, as well.
-    scene.user_file("[limits]\nrounds = 8\n");
-    assert_eq!(scene.commit(&[]).code, Some(1));
-    assert_eq!(scene.server.requests().len(), 1 + 4);
 }

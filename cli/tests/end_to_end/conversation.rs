@@ -152,50 +152,6 @@ fn runs_are_listed_by_what_they_are() {
 }
 
 #[test]
-fn a_diff_shows_what_a_run_changed_whatever_became_of_it() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let diff = scene.run(&["diff"]);
-    assert_eq!(diff.code, Some(0));
-    insta::assert_snapshot!(diff.out, @"
-    diff --git a/gone.txt b/gone.txt
-    deleted file mode 100644
-    --- a/gone.txt
-    +++ /dev/null
-    @@ -1 +0,0 @@
-    -gone
-    diff --git a/lines.txt b/lines.txt
-    --- a/lines.txt
-    +++ b/lines.txt
-    @@ -1,4 +1,4 @@
-    -one
-    +ONE
-     two
-     three
-     four
-    @@ -7,4 +7,4 @@
-     seven
-     eight
-     nine
-    -ten
-    +TEN
-    diff --git a/made.txt b/made.txt
-    new file mode 100644
-    --- /dev/null
-    +++ b/made.txt
-    @@ -0,0 +1 @@
-    +made
-    ");
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.run(&["diff", "@"]).out, diff.out);
-    let files = objects(&scene, &["diff"])[0]["files"].clone();
-    assert_eq!(
-        (files[0]["status"].as_str(), files[1]["path"].as_str()),
-        (Some("D"), Some("lines.txt"))
-    );
-}
-
-#[test]
 fn one_file_is_undone_and_redone_without_the_others() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
@@ -242,31 +198,6 @@ fn one_file_is_undone_and_redone_without_the_others() {
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
     assert_eq!(scene.run(&["redo", "@"]).code, Some(0));
     assert_eq!(tree(&scene), whole);
-}
-
-#[test]
-fn redo_loses_nothing_that_a_person_wrote_meanwhile() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    scene.project.write("lines.txt", b"mine\n").unwrap();
-    let refused = scene.run(&["redo"]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("lines.txt"),
-        "{refused}"
-    );
-    assert_eq!(
-        tree(&scene),
-        state("mine\n", None, Some("gone\n")),
-        "all or nothing"
-    );
-    assert_eq!(scene.run(&["redo", "--force"]).code, Some(0));
-    assert_eq!(tree(&scene), state(AFTER, Some("made\n"), None));
-    let kept = scene
-        .record()
-        .into_iter()
-        .any(|(_, content)| content == "mine\n");
-    assert!(kept, "what was replaced is in the run folder");
 }
 
 #[test]
@@ -323,119 +254,6 @@ fn a_new_run_goes_on_from_a_finished_one() {
 }
 
 #[test]
-fn what_failed_is_tried_again_with_what_the_build_said() {
-    let files = [
-        (".gitignore", "/agent-config\n"),
-        ("build.sh", "#!/bin/sh\necho the complaint\nexit 1\n"),
-        ("agent-config/query.txt", "Make it pass.\n"),
-    ];
-    let reply = Step::text("^^^a.txt\na\n^^^end\n");
-    let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
-    assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
-    let again = scene.run_keyed(&["again", "--rounds", "1", "--sandbox", "off"]);
-    assert_eq!(again.code, Some(1), "{again}");
-    let asked = scene.recorded("1-query.txt");
-    assert!(
-        asked.contains("The last build printed:\n\nthe complaint\n"),
-        "{asked}"
-    );
-    assert!(asked.contains("it is not done yet"), "{asked}");
-}
-
-#[test]
-fn the_next_step_of_a_refusal_is_a_command_that_exists() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    scene.project.write("lines.txt", b"mine\n").unwrap();
-    let refused = scene.run(&["undo", "@", "lines.txt"]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("-commit lines.txt --force"),
-        "{refused}"
-    );
-    assert_eq!(
-        scene
-            .run(&["undo", &names(&scene)[0], "lines.txt", "--force"])
-            .code,
-        Some(0)
-    );
-    assert_eq!(tree(&scene), state(BEFORE, Some("made\n"), None));
-    let file = scene.run(&["undo", "lines.txt"]);
-    assert!(
-        file.code == Some(3) && file.err.contains("code-commit undo @ lines.txt"),
-        "{file}"
-    );
-    let words = scene.run_keyed(&["again", "not like that"]);
-    assert!(
-        words.code == Some(2) && words.err.contains("code-commit again -m"),
-        "{words}"
-    );
-    let silent = scene.run_keyed(&["again", "-m", " "]);
-    assert!(
-        silent.code == Some(3) && silent.err.contains("code-commit again -m"),
-        "{silent}"
-    );
-}
-
-#[test]
-fn a_page_begins_with_what_was_asked_and_all_pages_are_linked() {
-    let scene = scene();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    let page = scene.run(&["page"]);
-    assert!(page.out.contains("<h1>Make it pass.</h1>"), "{page}");
-    assert!(
-        page.out.contains("<p class=\"verdict warn\">undone</p>"),
-        "an undone run is not green: {page}"
-    );
-    let places =
-        ["files", "timeline", "changes", "rounds"].map(|id| page.out.find(&format!("id=\"{id}\"")));
-    assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
-    assert_eq!(scene.run(&["page", "--all", "-o", "site"]).code, Some(0));
-    let one = scene.run(&["page", "-o", "site"]);
-    assert!(
-        one.code == Some(3) && one.err.contains("with --all"),
-        "{one}"
-    );
-    let name = &names(&scene)[0];
-    let index = scene.project.read("site/index.html").unwrap();
-    assert!(
-        index.contains(&format!("href=\"./{name}.html\"")) && index.contains(">undone</td>"),
-        "{index}"
-    );
-    assert!(
-        scene
-            .project
-            .read(&format!("site/{name}.html"))
-            .unwrap()
-            .contains("Make it pass.")
-    );
-}
-
-#[test]
-fn a_run_in_markdown_says_what_was_asked_how_it_ended_and_what_changed() {
-    let scene = scene();
-    assert_eq!(
-        scene.commit(&["-m", "Make *it* pass | <now>."]).code,
-        Some(0)
-    );
-    let page = scene.run(&["page", "--format", "markdown"]);
-    assert_eq!(page.code, Some(0), "{page}");
-    assert!(
-        page.out
-            .starts_with("### Make \\*it\\* pass \\| \\<now\\>\\.\n\n**done after 1 round**\n\n`"),
-        "{page}"
-    );
-    for part in [
-        "| D | `gone.txt` |\n",
-        "| A | `made.txt` |\n",
-        "<summary>lines.txt</summary>\n\n```diff\n@@",
-        "-one\n+ONE\n",
-    ] {
-        assert!(page.out.contains(part), "{part}: {page}");
-    }
-}
-
-#[test]
 fn a_diff_shows_no_key() {
     let key = "AIzaSyE2E-key-that-a-model-has-made-up-7";
     let reply = format!("^^^made.txt\n{key}\n^^^end\n");
@@ -456,33 +274,6 @@ fn a_diff_shows_no_key() {
             "{ran}"
         );
     }
-}
-
-#[test]
-fn show_of_an_older_run_shows_its_own_lines_only() {
-    let replies = ["first", "second"].map(|text| format!("^^^lines.txt\n{text}\n^^^end\n"));
-    let files = [
-        (".gitignore", "/agent-config\n"),
-        ("build.sh", "#!/bin/sh\n"),
-        ("lines.txt", "old\n"),
-        ("agent-config/query.txt", "Change it.\n"),
-    ];
-    let scene = Scene::with_files(&files, Script::new(replies.map(|text| Step::text(&text))));
-    for _ in 0..2 {
-        assert_eq!(scene.commit(&["--new"]).code, Some(0));
-    }
-    let older = scene.run(&["show", "@-1"]);
-    assert!(
-        older.out.contains("\n-old\n+first\n") && !older.out.contains("second"),
-        "{older}"
-    );
-    let newer = scene.run(&["show"]);
-    assert!(newer.out.contains("\n-first\n+second\n"), "{newer}");
-    let files = objects(&scene, &["show", "@-1"])[0]["files"].clone();
-    assert_eq!(
-        (files[0]["path"].as_str(), files[0]["added"].as_u64()),
-        (Some("lines.txt"), Some(1))
-    );
 }
 
 #[test]

@@ -10,7 +10,6 @@ use code_commit_fixtures::server::{Script, Step};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::order;
 use crate::scenes::program::{Ran, in_reach};
 
 /// Somebody who is not root, whom no mode stops.
@@ -71,26 +70,6 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
     }
 }
 
-#[test]
-fn a_damaged_manifest_is_named_by_show_and_is_no_fault() {
-    for damage in ["", "{", "{\"version\":9}"] {
-        let scene = Scene::with_replies([MENDS_IT]);
-        assert_eq!(scene.commit(&[]).code, Some(0));
-        let manifest = scene.runs()[0].join("backup/1/manifest.json");
-        fs::remove_file(&manifest).unwrap();
-        scene
-            .project
-            .write(manifest.to_str().unwrap(), damage.as_bytes())
-            .unwrap();
-        let shown = scene.run(&["show"]);
-        assert_eq!(shown.code, Some(3), "{damage}: {shown}");
-        assert!(
-            shown.err.contains("backup/1/manifest.json"),
-            "{damage}: {shown}"
-        );
-    }
-}
-
 /// Waits in the command until the door is gone.
 const WAITS: &str =
     "echo here > agent-config/here; test ! -p agent-config/door || read _ < agent-config/door";
@@ -140,34 +119,6 @@ fn a_person_may_stash_or_commit_while_a_build_runs() {
                 }
             });
             assert!(matches!(ran.code, Some(0 | 1)), "{sandbox} {gits:?}: {ran}");
-        }
-    }
-}
-
-#[test]
-fn a_person_may_stash_or_commit_while_an_order_runs() {
-    let deeds: [&[&[&str]]; 2] = [
-        &[&["stash", "-q"]],
-        &[&["add", "-A"], &["commit", "-q", "-m", "mine"]],
-    ];
-    for reply in [order::GOOD, order::BAD] {
-        for gits in deeds {
-            let mut files = order::FILES.to_vec();
-            files[0].1 = "/ignored/\n/.env.local\n/agent-config/\n";
-            let scene = order::Scene::scripted(
-                &files,
-                Script::new([]).rule("chat/completions", Step::text(&order::greet(reply))),
-            );
-            let waits = format!("sh -c '{}{WAITS}'", order::AFTER);
-            scene.place_order(
-                &serde_json::json!({ "acceptance_commands": [waits, "sh tests/run.sh"] }),
-            );
-            let ran = meanwhile(scene.root(), &mut scene.command(&["--commit"]), || {
-                for git in gits {
-                    scene.project.git(git).unwrap();
-                }
-            });
-            assert!(matches!(ran.code, Some(0 | 1)), "{gits:?}: {ran}");
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::{Ran, below, where_mounted};
+use crate::scenes::program::{Ran, where_mounted};
 
 /// The report without what differs from machine to machine: backends, programs.
 fn steady(ran: &Ran) -> String {
@@ -100,13 +99,6 @@ fn each_model_of_a_list_is_asked_online_whatever_the_others_say() {
 }
 
 #[test]
-fn without_online_nothing_is_sent() {
-    let scene = Scene::with_replies([]);
-    scene.run_keyed(&["doctor", "--base-url", scene.server.origin()]);
-    assert_eq!(scene.server.requests().len(), 0);
-}
-
-#[test]
 fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     let scene = Scene::with_replies([]);
     for missing in ["agent-config/query.txt", "build.sh", ".gitignore"] {
@@ -188,40 +180,6 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
     );
 }
 
-/// It would be a poor reason to do without a sandbox.
-#[test]
-fn a_sandbox_needs_no_folder_for_temporary_files_that_is_there() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT, MENDS_IT]);
-    let access = |environment: &[(&str, &str)]| {
-        let report = scene.run_with(&["doctor"], environment).out;
-        let backends = report
-            .lines()
-            .filter(|line| line.get(4..).is_some_and(|rest| rest.starts_with("  ")));
-        backends
-            .filter(|line| line.contains("works"))
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let nowhere = ("TMPDIR", "/nonexistent");
-    let usual = access(&[]);
-    assert_eq!(access(&[nowhere]), usual);
-    for sandbox in ["namespaces", "landlock"] {
-        if !usual.iter().any(|line| line.contains(sandbox)) {
-            continue;
-        }
-        let args = [
-            "--base-url",
-            scene.server.origin(),
-            "--model",
-            "gemini-test",
-            "--sandbox",
-            sandbox,
-        ];
-        let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), nowhere]);
-        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
-    }
-}
-
 #[test]
 fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
     let scene = Scene::with_replies([]);
@@ -253,23 +211,6 @@ fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
 }
 
 #[test]
-fn a_service_that_turns_the_key_down_is_told() {
-    let scene = Scene::new(Script::new([]).rule("/models/", Step::status(403)));
-    let args = [
-        "doctor",
-        "--online",
-        "--sandbox",
-        "off",
-        "--base-url",
-        scene.server.origin(),
-    ];
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.out.contains("NO  service"), "{ran}");
-    assert!(!ran.to_string().contains(KEY));
-}
-
-#[test]
 fn doctor_as_json_is_one_object_a_check() {
     let scene = Scene::with_replies([]);
     let ran = scene.run(&["doctor", "--json", "--sandbox", "off"]);
@@ -290,22 +231,6 @@ fn doctor_as_json_is_one_object_a_check() {
         checks.iter().find(indented),
         None,
         "what is indented for people is not for programs"
-    );
-}
-
-#[test]
-fn a_disk_without_room_keeps_a_run_from_starting() {
-    let scene = Scene::with_replies([]);
-    let doctor = scene.keyed(&["doctor", "--sandbox", "off"], &[]);
-    let Ran { code, out, .. } = Ran::of(&mut below(["prlimit", "--fsize=4096"], &doctor));
-    assert_eq!(code, Some(3), "{out}");
-    assert!(
-        out.contains("NO  state           cannot write in "),
-        "{out}"
-    );
-    assert!(
-        out.contains("help: make sure that you own the folder and that the disk has space"),
-        "{out}"
     );
 }
 

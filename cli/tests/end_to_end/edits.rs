@@ -1,10 +1,6 @@
 //! Replies that edit lines instead of giving whole files.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::Value;
 
 use crate::scenes::commit::Scene;
 
@@ -76,88 +72,6 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
 }
 
 #[test]
-fn without_the_flag_no_edit_is_taught() {
-    let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
-    assert_eq!(
-        scene.commit(&["-m", "The answer is 42."]).code,
-        Some(0),
-        "an edit that is exact is taken"
-    );
-    assert!(!scene.recorded("1-query.txt").contains("SEARCH"));
-}
-
-#[test]
-fn a_miss_is_told_with_the_nearest_lines_and_mended() {
-    let replies = [
-        edit("big.txt", "answer = 41\n", "answer=42\n"),
-        edit("big.txt", "answer=41\n", "answer=broken\n"),
-        edit("big.txt", "answer=broken\n", "answer=42\n"),
-    ];
-    let scene = scene(&[&replies[0], &replies[1], &replies[2]]);
-    let ran = scene.commit(&["-m", "The answer is 42.", "--edits"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
-    The reply was not used and no file was changed, because:
-    - `big.txt`, hunk 1: the file does not have its SEARCH lines. Nearest are those from line 500 on (`-` yours, `+` the file's):
-        -answer = 41
-        +answer=41
-    ");
-    let asked = scene.recorded("3-query.txt");
-    let replaced = asked
-        .split_once("--- FILE REPLACEMENT big.txt ---\n")
-        .unwrap()
-        .1;
-    assert_eq!(
-        replaced,
-        big().replace("=41", "=broken"),
-        "the whole file as it is now"
-    );
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.project.read("big.txt").unwrap(), big());
-}
-
-#[test]
-fn a_run_that_was_stopped_after_an_edit_shows_its_result_when_it_goes_on() {
-    let (breaks, mends) = (
-        edit("big.txt", "answer=41\n", "answer=broken\n"),
-        edit("big.txt", "answer=broken\n", "answer=42\n"),
-    );
-    let scene = scene(&[&breaks, &mends]);
-    assert_eq!(
-        scene
-            .commit(&["-m", "42.", "--edits", "--max-calls", "1"])
-            .code,
-        Some(4)
-    );
-    let resumed = scene.run_keyed(&["resume", "--max-calls", "2"]);
-    assert_eq!(resumed.code, Some(0), "{resumed}");
-    assert!(
-        scene
-            .recorded("2-query.txt")
-            .ends_with(&big().replace("=41", "=broken"))
-    );
-}
-
-#[test]
-fn a_file_that_changed_since_the_model_was_shown_it_is_not_edited() {
-    let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
-    scene.disown_rollup();
-    scene
-        .project
-        .write(
-            "big.txt",
-            big().replace("line 7\n", "line seven\n").as_bytes(),
-        )
-        .unwrap();
-    let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err.contains("`big.txt` is not as you were shown it"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn what_the_build_makes_of_a_file_is_shown_and_edited() {
     let build = BUILD.replace("sh\n", "sh\nsed -i 's/^answer=half$/answer=21/' big.txt\n");
     let replies = [
@@ -195,72 +109,4 @@ fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
     );
     assert!(!scene.recorded("2-query.txt").contains("hunter3"));
     assert_eq!(scene.project.read("big.txt").unwrap(), big());
-}
-
-#[test]
-fn implement_teaches_edits_behind_the_system_prompt_of_the_user() {
-    let scene = scene(&[&edit("big.txt", "answer=41\n", "answer=42\n")]);
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    let args = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "-m",
-        "42.",
-        "--edits",
-    ];
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        scene.server.requests()[0]
-            .json()
-            .to_string()
-            .contains("^^^edit src/main.rs")
-    );
-}
-
-#[test]
-fn parse_and_apply_know_edits() {
-    let scene = scene(&[]);
-    let reply = edit("big.txt", "answer=41\n", "answer=42\n");
-    let given = |args: &[&str]| {
-        let mut child = scene
-            .command(args, &[])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(reply.as_bytes())
-            .unwrap();
-        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
-    };
-    let parsed: Value = serde_json::from_str(&given(&["parse", "--json"])).unwrap();
-    let file = &parsed["files"][0];
-    assert_eq!(
-        (&file["path"], &file["action"]),
-        (&Value::from("big.txt"), &Value::from("edit"))
-    );
-    assert_eq!(given(&["parse"]), "edit    big.txt  1 hunk\n");
-    assert_eq!(
-        given(&["apply", "--dry-run"]),
-        "would be written: big.txt\n"
-    );
-    assert_eq!(scene.project.read("big.txt").unwrap(), big());
-    given(&["apply"]);
-    assert_eq!(
-        scene.project.read("big.txt").unwrap(),
-        big().replace("=41", "=42")
-    );
 }

@@ -57,12 +57,6 @@ fn scene() -> Scene {
 }
 
 #[test]
-fn a_build_below_the_top_of_a_work_tree_can_ask_git() {
-    let scene = scene();
-    check_build_in(&scene, &scene.project.root().join("below"));
-}
-
-#[test]
 fn a_build_in_a_linked_work_tree_can_ask_git() {
     let scene = scene();
     scene
@@ -326,47 +320,6 @@ fn a_project_whose_path_is_no_utf8_has_its_run_listed_shown_and_removed() {
     std::fs::rename(&odd, scene.project.root()).unwrap();
 }
 
-#[test]
-fn projects_in_folders_of_one_repository_keep_their_runs_apart() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let below = scene.project.root().join("below");
-    std::fs::create_dir(&below).unwrap();
-    scene
-        .project
-        .write("reply", b"^^^README.md\nx\n^^^end\n")
-        .unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let there = |args: &[&str]| {
-        let done = scene
-            .command(args, &[])
-            .current_dir(&below)
-            .output()
-            .unwrap();
-        assert_eq!(
-            done.status.code(),
-            Some(0),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        String::from_utf8_lossy(&done.stdout).into_owned()
-    };
-    assert_eq!(there(&["runs"]), "");
-    there(&["apply", "../reply"]);
-    let listed = scene.run(&["runs"]).out;
-    assert!(
-        listed.starts_with("[STAMP]-commit  done, rounds 1, ") && listed.lines().count() == 1,
-        "{listed}"
-    );
-    assert_eq!(scene.run(&["undo", "--quiet"]).code, Some(0));
-    assert_eq!(
-        scene.project.status().unwrap(),
-        "?? below/README.md\n?? reply\n"
-    );
-    assert!(there(&["runs"]).ends_with("-apply  applied, rounds 0\n"));
-    there(&["undo"]);
-    assert_eq!(std::fs::read_dir(&below).unwrap().count(), 0);
-}
-
 /// Mounts `$0` once more over itself, then runs the rest.
 const MOUNTED_TWICE: &str = "mount --bind \"$0\" \"$0\" || exit 99; exec \"$@\"";
 
@@ -396,22 +349,6 @@ fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
             );
         }
     }
-}
-
-#[test]
-fn a_file_that_is_mounted_by_itself_is_refused() {
-    let scene = Scene::with_replies([]);
-    let Some(done) = mounted(
-        "src/greet.sh",
-        &scene,
-        &["guard", "src/greet.sh", "src/other.sh"],
-    ) else {
-        return;
-    };
-    assert!(
-        done.out.contains("[other-file-system]") && done.out.ends_with("allow   src/other.sh\n"),
-        "{done}"
-    );
 }
 
 /// Only namespaces have a network of their own in which nothing but the proxy is.

@@ -3,11 +3,8 @@
 use code_commit_fixtures::demo::FILES;
 use code_commit_fixtures::server::{Script, Step};
 use regex::Regex;
-use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::json_schema::Published;
-use crate::scenes::{files, order};
 
 /// The user's own file says what the model costs, and what it takes.
 fn priced(scene: &Scene, window: u64) {
@@ -31,30 +28,6 @@ fn calls(scene: &Scene) -> usize {
         .iter()
         .filter(|request| !request.path.ends_with(":countTokens"))
         .count()
-}
-
-#[test]
-fn a_dry_run_tells_what_the_first_prompt_takes_and_sends_and_stores_nothing() {
-    let scene = Scene::new(Script::new([]));
-    priced(&scene, 1_000_000);
-    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
-    let ran = scene.commit(&["-m", "Greet whoever is named.", "--dry-run"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    insta::assert_snapshot!(without_numbers(&ran.out), @"the first prompt: about N tokens, $N");
-    assert!(!scene.project.root().join("agent-config").exists());
-    let json = scene.commit(&["-m", "Greet whoever is named.", "--dry-run", "--json"]);
-    let line: Value = serde_json::from_str(&json.out).unwrap();
-    assert_eq!(
-        Published::read("events.schema.json").faults(&line),
-        [""; 0],
-        "{line}"
-    );
-    let (tokens, dollars) = (
-        line["input_tokens"].as_f64().unwrap(),
-        line["input_usd"].as_f64().unwrap(),
-    );
-    assert!((dollars - tokens / 1e6).abs() < 1e-9, "{line}");
-    assert!(scene.server.requests().is_empty());
 }
 
 #[test]
@@ -120,18 +93,4 @@ fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() 
         "{text}"
     );
     assert_eq!(scene.commit(&["--dry-run"]).code, Some(0));
-}
-
-#[test]
-fn a_dry_run_of_orders_tells_what_the_first_prompt_of_each_takes() {
-    let scene = order::Scene::with(&[]);
-    let ran = scene.run(&["--dry-run", "--llm-model", "gpt-test", "--json"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let line: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(
-        (&line["event"], &line["input_usd"]),
-        (&json!("estimate"), &Value::Null)
-    );
-    assert!(line["input_tokens"].as_u64().unwrap() > 100, "{line}");
-    assert!(scene.server.requests().is_empty() && files::entries(scene.beside("out")).is_empty());
 }

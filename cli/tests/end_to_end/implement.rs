@@ -56,38 +56,6 @@ fn thoughts_for_the_user_are_printed_and_appended_to_their_file() {
 }
 
 #[test]
-fn a_reply_that_writes_what_the_run_reads_is_told_so() {
-    let scene = scene(&["^^^query.txt\nmine\n^^^end\n", MENDS_IT]);
-    assert_eq!(implement(&scene, &[]).code, Some(0));
-    let told = logged(&scene, "query-2.txt");
-    assert!(
-        told.contains("`query.txt` is protected (an input of this run); leave it unchanged."),
-        "{told}"
-    );
-}
-
-#[test]
-fn a_build_does_not_write_the_inputs_of_the_next_run() {
-    let scene = scene(&[MENDS_IT]);
-    for file in ["query.txt", "codeRollup.txt", "gemini-system-prompt.txt"] {
-        let text = scene.project.read(&format!("agent-config/{file}")).unwrap();
-        scene.project.write(file, text.as_bytes()).unwrap();
-    }
-    let build = "#!/bin/sh\nfor it in query.txt codeRollup.txt gemini-system-prompt.txt other-key.txt; do echo planted >> $it; done\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    scene.project.commit("inputs at the root").unwrap();
-    let ran = implement(&scene, &[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let changed = "the build changed codeRollup.txt, gemini-system-prompt.txt, other-key.txt, query.txt, which it may not; it was restored";
-    assert!(ran.err.contains(changed), "{ran}");
-    let tree = scene.project.status().unwrap();
-    assert_eq!(
-        tree,
-        " M src/greet.sh\n?? README.md\n?? llm-user-output.txt\n"
-    );
-}
-
-#[test]
 fn each_query_begins_with_the_bytes_of_the_one_before() {
     let thought = format!("%%%start\nI forgot the default.\n%%%end\n{BREAKS_THE_BUILD}");
     let scene = scene(&[&thought, TOUCHES_GIT, MENDS_IT]);
@@ -202,51 +170,6 @@ fn git_sees_no_record_and_the_file_of_the_seed_is_said_once_where_it_is_seen() {
         .write(".gitignore", ignore.as_bytes())
         .unwrap();
     assert!(!implement(&scene, &[]).err.contains(said));
-}
-
-/// A person's own folder of that name may hold what is to be committed.
-#[test]
-fn a_folder_logs_that_is_there_already_is_not_hidden() {
-    let scene = scene(&[MENDS_IT]);
-    scene.project.write("logs/of-mine.txt", b"kept\n").unwrap();
-    assert_eq!(implement(&scene, &[]).code, Some(0));
-    assert!(!scene.project.root().join("logs/.gitignore").exists());
-}
-
-#[test]
-fn a_key_that_git_does_not_ignore_is_said() {
-    let scene = scene(&[MENDS_IT]);
-    scene
-        .project
-        .write("gemini-key.txt", b"AIzaSyAt-the-root-nobody-hides-it")
-        .unwrap();
-    let ran = implement(&scene, &[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err
-            .contains("gemini-key.txt is not ignored by git, so a key could be committed"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_key_that_git_tracks_is_said_although_it_is_ignored() {
-    let scene = scene(&[MENDS_IT]);
-    scene
-        .project
-        .write("gemini-key.txt", b"AIzaSyAt-the-root-everybody-sees-it")
-        .unwrap();
-    scene.project.commit("a key").unwrap();
-    let ignore = scene.project.read(".gitignore").unwrap() + "/gemini-key.txt\n";
-    scene
-        .project
-        .write(".gitignore", ignore.as_bytes())
-        .unwrap();
-    scene.project.commit("too late").unwrap();
-    let ran = implement(&scene, &[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let said = "gemini-key.txt is tracked by git, whatever .gitignore says: remove it with git rm --cached gemini-key.txt";
-    assert!(ran.err.contains(said), "{ran}");
 }
 
 #[test]

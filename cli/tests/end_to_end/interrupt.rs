@@ -1,27 +1,12 @@
-//! Ctrl-C: once to stop in order, twice to stop at once.
+//! Ctrl-C while a build runs.
 
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::MENDS_IT;
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, interrupt};
-
-fn start(scene: &Scene) -> Child {
-    start_with(
-        scene,
-        &[
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-            "--model",
-            "gemini-test",
-        ],
-    )
-}
 
 fn start_with(scene: &Scene, args: &[&str]) -> Child {
     scene
@@ -41,58 +26,6 @@ fn wait_for(path: &std::path::Path) {
     while !path.exists() {
         std::thread::yield_now();
     }
-}
-
-#[test]
-fn ctrl_c_while_the_model_thinks_ends_in_order_and_can_be_gone_on_with() {
-    let scene = Scene::new(Script::new([
-        Step::text("").hang(Hang::BeforeHead),
-        Step::text(MENDS_IT),
-    ]));
-    let child = start(&scene);
-    scene.server.wait_for_requests(1);
-    interrupt(&child);
-    let ran = end(child);
-    assert_eq!(ran.code, Some(130), "{ran}");
-    assert!(
-        ran.err.contains("continue with: code-commit resume"),
-        "{ran}"
-    );
-    assert_eq!(scene.project.status().unwrap(), "");
-    let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!(resumed.code, Some(0), "{resumed}");
-}
-
-#[test]
-fn ctrl_c_while_a_quota_is_waited_for_ends_in_order_and_can_be_gone_on_with() {
-    let quota = Step::status(429).header("retry-after", "7200");
-    let scene = Scene::new(Script::new([quota, Step::text(MENDS_IT)]));
-    let origin = scene.server.origin();
-    let args = [
-        "--base-url",
-        origin,
-        "--sandbox",
-        "off",
-        "--model",
-        "gemini-test",
-        "--wait",
-        "3h",
-    ];
-    let mut child = start_with(&scene, &args);
-    let mut said = BufReader::new(child.stderr.take().unwrap())
-        .lines()
-        .map(Result::unwrap);
-    let waits = said.find(|line| line.contains("waiting until 20")).unwrap();
-    assert!(waits.starts_with("warning: rate limit: "), "{waits}");
-    interrupt(&child);
-    assert!(said.any(|line| line.contains("continue with: code-commit resume")));
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{resumed}"
-    );
 }
 
 /// Presses Ctrl-C while a build runs that would never end, and sees that it is gone.

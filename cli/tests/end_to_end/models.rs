@@ -2,7 +2,6 @@
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::json;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::Ran;
@@ -15,19 +14,6 @@ impl Scene {
         args.extend(more);
         self.run_with(&args, environment)
     }
-}
-
-#[test]
-fn openai_without_a_key_is_refused_unless_a_server_of_its_own_is_named() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let refused = scene.openai(&[], &[]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("there is no key for openai/gpt-test"),
-        "{refused}"
-    );
-    assert_eq!(scene.runs().len(), 0);
-    let address = format!("{}/v1", scene.server.origin());
-    assert_eq!(scene.openai(&["--base-url", &address], &[]).code, Some(0));
 }
 
 #[test]
@@ -45,36 +31,6 @@ fn the_openai_dialect_is_spoken_to_the_address_of_its_variable() {
         assert_eq!(request.json()["model"], "gpt-test");
     }
     assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
-}
-
-#[test]
-fn a_local_server_wants_no_key_and_gets_none() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let url = format!("{}/v1", scene.server.origin());
-    let ran = scene.openai(
-        &["--base-url", &url],
-        &[("GEMINI_API_KEY", "AIzaSyAnother-key-000000000")],
-    );
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.server.requests()[0].header("authorization"), None);
-    assert_eq!(scene.server.requests()[0].header("x-goog-api-key"), None);
-}
-
-#[test]
-fn an_answer_that_does_not_say_how_it_ended_ends_the_run_and_is_not_sent_to_be_repaired() {
-    for body in [
-        "[]",
-        "{}",
-        r#"{"choices":[]}"#,
-        r#"{"choices":[{"message":{"content":"words"}}]}"#,
-    ] {
-        let scene = Scene::new(Script::new([Step::body(body), Step::text(MENDS_IT)]));
-        let url = format!("{}/v1", scene.server.origin());
-        let ran = scene.openai(&["--base-url", &url, "--stream=false", "--json"], &[]);
-        assert_eq!(ran.code, Some(4), "{body}: {ran}");
-        assert!(ran.out.contains(r#""code":"bad-reply""#), "{body}: {ran}");
-        assert_eq!(scene.server.requests().len(), 1, "{body}");
-    }
 }
 
 #[test]
@@ -112,59 +68,6 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
 }
 
 #[test]
-fn a_base_url_without_its_version_is_told_with_a_hint() {
-    let not_found = Step {
-        status: Some(404),
-        ..Step::body("404 page not found")
-    };
-    let scene = Scene::new(Script::new([not_found]));
-    let ran = scene.openai(&["--base-url", scene.server.origin()], &[]);
-    assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(
-        ran.out
-            .contains("does not lead to the API: 404 page not found"),
-        "{ran}"
-    );
-    assert!(ran.out.contains("next: add /v1 to the base URL"), "{ran}");
-}
-
-#[test]
-fn a_prompt_that_the_service_blocks_ends_the_run_as_blocked() {
-    let scene = Scene::new(Script::new([Step::status(400).code("content_filter")]));
-    let ran = scene.openai(
-        &[
-            "--base-url",
-            &format!("{}/v1", scene.server.origin()),
-            "--json",
-        ],
-        &[],
-    );
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(4), 1),
-        "{ran}"
-    );
-    assert!(ran.out.contains(r#""code":"blocked""#), "{ran}");
-}
-
-#[test]
-fn a_dialect_that_is_configured_goes_before_what_the_address_makes_likely() {
-    let limited = |dialect: &str| {
-        let scene = Scene::with_replies([MENDS_IT]);
-        scene.user_file(dialect);
-        let url = format!("{}/v1", scene.server.origin());
-        let ran = scene.openai(&["--base-url", &url, "--max-tokens", "900000"], &[]);
-        assert_eq!(ran.code, Some(0), "{ran}");
-        let sent = scene.server.requests()[0].json();
-        ["max_tokens", "max_completion_tokens"].map(|name| sent.get(name).is_some())
-    };
-    assert_eq!(limited("[model]\nname = \"openai/x\"\n"), [true, false]);
-    let configured =
-        "[model]\nname = \"openai/x\"\n[model.dialect]\nmax_tokens = \"max_completion_tokens\"\n";
-    assert_eq!(limited(configured), [false, true]);
-}
-
-#[test]
 fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
     let scene = Scene::with_replies([]);
     let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
@@ -180,87 +83,6 @@ fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
     ]);
     assert_eq!(ran.code, Some(0), "{ran}");
     assert!(ran.out.contains("done after 2 rounds"), "{ran}");
-}
-
-#[test]
-fn a_script_that_was_at_its_end_is_gone_on_with_by_the_replies_that_were_added() {
-    let scene = Scene::with_replies([]);
-    let script = |text: &str| {
-        scene
-            .project
-            .write("agent-config/replies.txt", text.as_bytes())
-            .unwrap();
-    };
-    script(BREAKS_THE_BUILD);
-    let ran = scene.run(&[
-        "--model",
-        "scripted/agent-config/replies.txt",
-        "--sandbox",
-        "off",
-    ]);
-    assert!(
-        ran.code == Some(4) && ran.out.contains("next: add replies to the script"),
-        "{ran}"
-    );
-    assert_eq!(
-        scene.run(&["resume"]).code,
-        Some(4),
-        "nothing was added yet"
-    );
-    script(&format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"));
-    let resumed = scene.run(&["resume"]);
-    assert!(
-        resumed.code == Some(0) && resumed.out.contains("done after 2 rounds"),
-        "{resumed}"
-    );
-}
-
-#[test]
-fn a_script_that_is_not_there_is_refused() {
-    let scene = Scene::with_replies([]);
-    insta::assert_snapshot!(
-        "no_script",
-        scene.run(&["--model", "scripted/none.txt", "--sandbox", "off"])
-    );
-}
-
-#[test]
-fn the_anthropic_dialect_repeats_a_beginning_that_is_marked_for_its_cache() {
-    let cached = Step::text(MENDS_IT).usage(json!({"cache_read_input_tokens": 900_000}));
-    let scene = Scene::new(Script::new([Step::text(BREAKS_THE_BUILD), cached]));
-    let environment = [
-        ("ANTHROPIC_API_KEY", KEY),
-        ("ANTHROPIC_BASE_URL", scene.server.origin()),
-    ];
-    let args = [
-        "--sandbox",
-        "off",
-        "--model",
-        "claude-sonnet-4-6",
-        "--max-cost",
-        "90",
-    ];
-    let ran = scene.run_with(&args, &environment);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let seen = scene.server.requests();
-    let blocks: Vec<_> = seen
-        .iter()
-        .map(|seen| seen.json()["messages"][0]["content"].clone())
-        .collect();
-    for (seen, blocks) in seen.iter().zip(&blocks) {
-        assert_eq!(
-            (seen.path.as_str(), seen.header("x-api-key")),
-            ("/v1/messages", Some(KEY))
-        );
-        assert_eq!(seen.json()["max_tokens"], 64_000);
-        assert_eq!(blocks[0]["cache_control"]["type"], "ephemeral");
-    }
-    assert_eq!(blocks[0][0]["text"], blocks[1][0]["text"]);
-    assert!(
-        ran.out.contains("901,") && ran.out.contains(" · $0.27"),
-        "what was cached is counted as input: {ran}"
-    );
-    assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
 }
 
 /// A user's file with a provider of its own.
@@ -342,52 +164,6 @@ fn a_provider_of_a_project_needs_trust() {
     assert_eq!(scene.server.requests().len(), 0);
     assert_eq!(scene.run(&["trust", "--yes"]).code, Some(0));
     assert_eq!(run().code, Some(0));
-}
-
-#[test]
-fn a_dialect_that_does_not_exist_is_refused_with_those_that_do() {
-    let scene = Scene::with_replies([]);
-    scene.user_file("[providers.odd]\ndialect = \"morse\"\nbase_url = \"http://127.0.0.1:1\"\n");
-    insta::assert_snapshot!(
-        "unknown_dialect",
-        scene.run(&["--sandbox", "off", "--model", "odd/m"])
-    );
-}
-
-#[test]
-fn the_responses_dialect_is_spoken_with_the_key_of_openai() {
-    let scene = Scene::with_replies([BREAKS_THE_BUILD, MENDS_IT]);
-    let url = format!("{}/v1", scene.server.origin());
-    for stream in ["--stream", "--stream=false"] {
-        let args = [
-            "--sandbox",
-            "off",
-            "--model",
-            "openai-responses/gpt-test",
-            stream,
-        ];
-        let ran = scene.run_with(&args, &[("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", &url)]);
-        // The second run finds the script at its end: what counts is what it was asked.
-        assert_eq!(
-            ran.code,
-            Some(if stream == "--stream" { 0 } else { 4 }),
-            "{ran}"
-        );
-    }
-    for request in scene.server.requests() {
-        assert_eq!(request.path, "/v1/responses");
-        assert_eq!(
-            request.header("authorization"),
-            Some(format!("Bearer {KEY}").as_str())
-        );
-        assert_eq!(
-            (
-                &request.json()["store"],
-                request.json().get("previous_response_id")
-            ),
-            (&json!(false), None)
-        );
-    }
 }
 
 /// Two services on one server, told apart by their dialects.
@@ -479,77 +255,6 @@ fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_gr
 }
 
 #[test]
-fn a_key_that_is_wrong_is_not_passed_over() {
-    let (scene, environment) = two_services(Script::new([Step::status(403)]));
-    let ran = of_two(&scene, &environment, &TWO);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(4), 1),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
-    let too_long =
-        Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
-    let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
-    let ran = of_two(&scene, &environment, &TWO);
-    assert!(
-        ran.code == Some(0) && ran.err.contains("is too large for the model"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn each_repair_is_asked_of_a_stronger_model() {
-    let (scene, environment) = two_services(Script::new([
-        Step::text(BREAKS_THE_BUILD),
-        Step::text(BREAKS_THE_BUILD),
-        Step::text(MENDS_IT),
-    ]));
-    let escalate = [
-        "--model",
-        "gemini-3.8-flash",
-        "--escalate",
-        "gemini-3.1-pro-preview,claude-opus-4-8",
-    ];
-    let ran = of_two(&scene, &environment, &escalate);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let models = "/v1beta/models";
-    assert_eq!(
-        paths(&scene),
-        [
-            format!("{models}/gemini-3.8-flash"),
-            format!("{models}/gemini-3.1-pro-preview"),
-            "/v1/messages".into()
-        ]
-    );
-    assert!(
-        ran.err.contains("asking anthropic/claude-opus-4-8"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn the_limit_on_money_needs_the_price_of_every_model() {
-    let (scene, environment) = two_services(Script::new([]));
-    let unknown = [
-        "--model",
-        "gemini-3.8-flash",
-        "--escalate",
-        "gemini-of-next-year",
-        "--max-cost",
-        "1",
-    ];
-    let ran = of_two(&scene, &environment, &unknown);
-    assert!(
-        ran.code == Some(3) && ran.err.contains("gemini/gemini-of-next-year: the price"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn one_base_url_is_not_for_models_of_two_providers() {
     let (scene, environment) = two_services(Script::new([]));
     let ran = of_two(
@@ -624,46 +329,24 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
 }
 
 #[test]
-fn each_file_of_a_list_is_continued_where_the_run_left_it() {
-    let scene = Scene::with_replies([]);
-    let script = |name: &str, text: &str| scene.project.write(name, text.as_bytes()).unwrap();
-    script("agent-config/a.txt", BREAKS_THE_BUILD);
-    script("agent-config/b.txt", BREAKS_THE_BUILD);
-    let models = "scripted/agent-config/a.txt,scripted/agent-config/b.txt";
+fn a_key_that_is_wrong_is_not_passed_over() {
+    let (scene, environment) = two_services(Script::new([Step::status(403)]));
+    let ran = of_two(&scene, &environment, &TWO);
     assert_eq!(
-        scene.run(&["--model", models, "--sandbox", "off"]).code,
-        Some(4)
-    );
-    script(
-        "agent-config/b.txt",
-        &format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}"),
-    );
-    let resumed = scene.run(&["resume"]);
-    assert!(
-        resumed.code == Some(0) && resumed.out.contains("done after 3 rounds"),
-        "{resumed}"
+        (ran.code, scene.server.requests().len()),
+        (Some(4), 1),
+        "{ran}"
     );
 }
 
 #[test]
-fn a_run_that_went_on_with_another_model_is_resumed_without_paying_again() {
-    let steps = [
-        no_quota(),
-        Step::text(BREAKS_THE_BUILD),
-        no_quota(),
-        Step::status(403),
-        Step::text(MENDS_IT),
-    ];
-    let (scene, environment) = two_services(Script::new(steps));
-    assert_eq!(of_two(&scene, &environment, &TWO).code, Some(4));
-    assert_eq!(scene.server.requests().len(), 4);
-    let environment = environment
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
-    let resumed = scene.run_with(&["resume"], &environment);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 5),
-        "{resumed}"
+fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
+    let too_long =
+        Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
+    let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
+    let ran = of_two(&scene, &environment, &TWO);
+    assert!(
+        ran.code == Some(0) && ran.err.contains("is too large for the model"),
+        "{ran}"
     );
 }

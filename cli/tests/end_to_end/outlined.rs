@@ -121,24 +121,3 @@ fn without_a_budget_a_large_project_is_chosen_from_and_one_line_says_so() {
     let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
     assert!(modules.iter().all(|(_, content)| text.contains(content)));
 }
-
-#[test]
-fn an_edit_of_an_outline_lands_once_the_file_was_shown() {
-    let edit = "^^^edit src/printer.rs\n<<<<<<< SEARCH\npub fn print_7(text: &str, found: &mut Vec<String>) {\n=======\npub fn print_7(text: &str, found: &mut Vec<String>) {\n    // Trims.\n>>>>>>> REPLACE\n^^^end\n";
-    let reply = format!("{edit}{MENDS_IT}");
-    let scene = scene(&[&reply, &reply]);
-    assert_eq!(scene.run(&["rollup", "--budget", "2500"]).code, Some(0));
-    let ran = scene.commit(&[
-        "-m",
-        "Let the printer trim what it prints, and mend src/greet.sh.",
-        "--edits",
-    ]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        scene
-            .project
-            .read("src/printer.rs")
-            .unwrap()
-            .contains("// Trims.")
-    );
-}

@@ -8,7 +8,7 @@ use std::fs;
 use code_commit_timeline::{Call, Run, RunView, Step, What};
 
 use crate::page::browser::{Seen, look};
-use crate::page::scenes::{Pages, failed_loops, five_loops};
+use crate::page::scenes::{Pages, five_loops};
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
 use crate::scenes::kills::chosen;
@@ -123,65 +123,6 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
     }
 }
 
-/// What stands above the files.
-#[track_caller]
-fn assert_first_screen(seen: &[Seen], name: &str, wanted: &[&str]) {
-    let seen = seen
-        .iter()
-        .find(|seen| seen.file == format!("{name}.html"))
-        .unwrap();
-    assert_quiet(seen);
-    let (above, _) = seen.text.split_once("\nFiles\n").unwrap();
-    for text in wanted {
-        assert!(
-            above.contains(text),
-            "{name} shows no {text:?} first:\n{above}"
-        );
-    }
-    for (look, top) in &seen.files_at {
-        assert!(
-            *top < 900.0,
-            "the files of {name} begin at {top} px in {look}"
-        );
-    }
-}
-
-#[test]
-fn a_run_that_failed_says_why_on_the_first_screen() {
-    let pages = Pages::new();
-    failed_loops(&pages);
-    let Some(seen) = look(&pages.all()) else {
-        return;
-    };
-    let first = |name, wanted: &[&str]| assert_first_screen(&seen, name, wanted);
-    first(
-        "commit-build",
-        &[
-            "attempts used up after 1 round",
-            "build: exit code 1",
-            "got 'Hello, !'",
-        ],
-    );
-    first(
-        "commit-refused",
-        &["The reply was refused", ".git", "dot-git"],
-    );
-    first("commit-question", &["Which greeting do you mean?"]);
-    first(
-        "order",
-        &[
-            "FAIL after 1 attempt",
-            "sh tests/run.sh: exit code 3",
-            "got: hello; you",
-        ],
-    );
-    first(
-        "phase",
-        &["SPEC: GET / → 200", "INPUT: GET /", "OBSERVED: 404"],
-    );
-    first("spec", &["REQUEST_CHANGES: say it in capitals"]);
-}
-
 #[test]
 fn hostile_names_and_output_stay_text_in_a_browser() {
     let files = [
@@ -289,24 +230,6 @@ fn invented(number: usize) -> Run {
         },
         ..Run::default()
     }
-}
-
-#[test]
-fn ten_megabytes_of_output_are_bounded_and_named() {
-    let build = "#!/bin/sh\necho first\nhead -c 10000000 /dev/zero | tr '\\0' '.' | fold -w 100\necho last\nexit 1\n";
-    let files = [(".gitignore", "/agent-config\n"), ("build.sh", build)];
-    let script =
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-            "^^^a.txt\nx\n^^^end\n",
-        )]);
-    let scene = Scene::with_files(&files, script);
-    assert_eq!(scene.commit(&["-m", "x", "--rounds", "1"]).code, Some(1));
-    let pages = Pages::new();
-    pages.make("run", &scene, &["page"]);
-    let html = fs::read_to_string(&pages.all()[0]).unwrap();
-    assert!(html.len() < 1 << 20, "{}", html.len());
-    assert!(html.contains("first\n") && html.contains("last\n"));
-    assert!(html.contains("all of it is in 1-build.txt"));
 }
 
 #[test]

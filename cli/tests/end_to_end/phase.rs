@@ -3,7 +3,6 @@
 //! Most tests drive a scripted stand-in for Gemini CLI, a shell script that speaks its events. The real one is driven where
 //! `CODE_COMMIT_TEST_GEMINI` names it, and containers where a Docker daemon can be started.
 
-mod clean;
 mod commands;
 mod docker;
 mod earned;

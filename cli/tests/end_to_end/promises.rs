@@ -36,7 +36,7 @@ macro_rules! cells {
 
 cells! {
     commit implement order phase spec;
-    [kill resume ctrl_c key json json_stopped dry_run runs show page undo clean]
+    [kill resume ctrl_c key json json_stopped dry_run runs show portable page undo clean]
 }
 
 /// A cell holds, unless it is a gap; then it must not.

@@ -112,34 +112,6 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
 }
 
 #[test]
-fn a_run_that_goes_on_under_another_configuration_of_git_says_so_in_one_line() {
-    let warns = |ran: &Ran| {
-        ran.err
-            .lines()
-            .filter(|line| line.contains("since the run began"))
-            .count()
-    };
-    let scene = stopped(&[MENDS_IT]);
-    let same = resume(&scene, &[]);
-    assert_eq!((same.code, warns(&same)), (Some(0), 0), "{same}");
-    let scene = stopped(&[MENDS_IT]);
-    let plan: serde_json::Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
-    assert!(
-        plan["trusted"]["git"].as_str().unwrap().ends_with("/git"),
-        "{plan}"
-    );
-    scene.project.git(&["config", "core.abbrev", "9"]).unwrap();
-    scene
-        .project
-        .write(".git/info/exclude", b"/nothing\n")
-        .unwrap();
-    let other = resume(&scene, &[]);
-    assert_eq!((other.code, warns(&other)), (Some(0), 1), "{other}");
-    let warning = "warning: changed since the run began: git's configuration, git's excludes\n";
-    assert!(other.err.contains(warning), "{other}");
-}
-
-#[test]
 fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
     let scene = stopped(&[MENDS_IT]);
     scene.project.commit("as far as it came").unwrap();

@@ -2,7 +2,6 @@
 
 pub mod commit;
 pub mod files;
-pub mod full_disk;
 pub mod json_schema;
 pub mod kills;
 pub mod order;

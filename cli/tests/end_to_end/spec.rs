@@ -2,7 +2,6 @@
 //! With `CODE_COMMIT_TEST_CLAUDE`, `CODE_COMMIT_TEST_GEMINI` and `CODE_COMMIT_TEST_CODEX` set to the real programs, `real` and `real_others`
 //! drive those against a scripted service.
 
-mod clean;
 mod goes_on;
 mod holds;
 mod hostile;

@@ -2,7 +2,6 @@
 
 mod errors;
 mod live;
-mod records;
 mod widths;
 
 use crate::scenes::commit::Scene;

@@ -1,7 +1,7 @@
 //! The commands that need no model.
 
 use std::io::Write as _;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use code_commit_fixtures::demo::MENDS_IT;
@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::below;
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
@@ -195,39 +194,6 @@ fn init_makes_the_system_prompt_that_implement_asks_for() {
 }
 
 #[test]
-fn init_and_rollup_write_through_no_link_that_a_repository_has_brought() {
-    let scene = Scene::with_replies([]);
-    let elsewhere = scene.project.beside().join("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
-    let (rules, config) = (
-        scene.project.root().join(".gitignore"),
-        scene.project.root().join("agent-config"),
-    );
-    std::fs::remove_file(&rules).unwrap();
-    symlink(elsewhere.join("rules"), &rules).unwrap();
-    assert_eq!(scene.run(&["init"]).code, Some(3));
-    std::fs::remove_file(&rules).unwrap();
-    std::fs::remove_dir_all(&config).unwrap();
-    symlink(&elsewhere, &config).unwrap();
-    for command in ["init", "rollup"] {
-        let ran = scene.run(&[command]);
-        assert!(
-            ran.code == Some(3) && ran.err.contains("agent-config is a symlink"),
-            "{ran}"
-        );
-    }
-    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-}
-
-#[test]
-fn a_roll_up_shows_nothing_through_a_folder_that_became_a_link() {
-    let scene = with_a_folder_that_became_a_link();
-    let ran = scene.run(&["rollup"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    no_diary(&scene);
-}
-
-#[test]
 fn a_roll_up_follows_no_link_either_where_openat2_is_denied() {
     // An old kernel, and a container that denies the call.
     for error in ["ENOSYS", "EPERM"] {
@@ -289,63 +255,6 @@ fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
 }
 
 #[test]
-fn two_paths_for_guard_that_are_not_utf8_stay_two() {
-    let scene = Scene::with_replies([]);
-    let names = [b"a\xff".as_slice(), b"a\xfe", b"a\\xff"]
-        .map(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes);
-    let done = scene
-        .command(&["guard", "--json"], &[])
-        .args(names)
-        .output()
-        .unwrap();
-    let told = String::from_utf8(done.stdout).unwrap();
-    let told: Vec<Value> = told
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let told: Vec<_> = told
-        .iter()
-        .map(|line| (line["path"].as_str(), line["code"].as_str()))
-        .collect();
-    let [odd, other, text] = [
-        ("a\\xff", "not-utf8"),
-        ("a\\xfe", "not-utf8"),
-        ("a\\xff", "backslash"),
-    ];
-    assert_eq!(
-        told,
-        [odd, other, text].map(|(path, code)| (Some(path), Some(code)))
-    );
-}
-
-#[test]
-fn apply_says_what_a_replaced_file_has_lost_and_undo_brings_it_back() {
-    let scene = Scene::with_replies([]);
-    let tool = scene.project.root().join("tool.sh");
-    let modes =
-        |mode| std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(mode)).unwrap();
-    scene.project.write("tool.sh", b"one\n").unwrap();
-    scene
-        .project
-        .write("reply", b"^^^tool.sh\ntwo\n^^^end\n")
-        .unwrap();
-    modes(0o4755);
-    let lost = "tool.sh: the set-user-ID, set-group-ID or sticky bit was dropped";
-    let applied = scene.run(&["apply", "reply"]);
-    assert!(
-        applied.code == Some(0) && applied.err.contains(lost),
-        "{applied}"
-    );
-    let undone = scene.run(&["undo"]);
-    assert!(
-        undone.code == Some(0) && !undone.err.contains(lost),
-        "{undone}"
-    );
-    let mode = std::fs::metadata(&tool).unwrap().permissions().mode();
-    assert_eq!(mode & 0o7777, 0o4755);
-}
-
-#[test]
 fn a_rule_that_is_taken_back_further_down_does_not_hide_keys() {
     let scene = Scene::with_replies([]);
     scene
@@ -375,17 +284,6 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
     ] {
         assert!(ran.to_string().contains(seen), "{seen} is missing in {ran}");
     }
-}
-
-#[test]
-fn a_demo_without_a_place_for_its_project_is_refused() {
-    let scene = Scene::with_replies([]);
-    let nowhere = scene.project.beside().join("nowhere").display().to_string();
-    let ran = scene.run_with(&["demo"], &[("TMPDIR", &nowhere)]);
-    assert!(
-        ran.code == Some(3) && ran.err.contains("check that TMPDIR or /tmp is writable"),
-        "{ran}"
-    );
 }
 
 #[test]
@@ -578,44 +476,6 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
 }
 
 #[test]
-fn where_the_system_is_in_the_way_a_command_refuses_and_leaves_nothing() {
-    let scene = Scene::with_replies([]);
-    let paths: Vec<String> = (0..100).map(|number| format!("d{number}/f")).collect();
-    paths
-        .iter()
-        .for_each(|path| scene.project.write(path, b"old\n").unwrap());
-    scene.project.commit("folders").unwrap();
-    let reply: String = paths
-        .iter()
-        .map(|path| format!("^^^{path}\nnew\n^^^end\n"))
-        .collect();
-    scene
-        .project
-        .write("agent-config/reply", reply.as_bytes())
-        .unwrap();
-    let guard: Vec<&str> = std::iter::once("guard")
-        .chain(paths.iter().map(String::as_str))
-        .collect();
-    for args in [
-        &["apply", "agent-config/reply"][..],
-        &["apply", "--dry-run", "agent-config/reply"],
-        &guard,
-    ] {
-        let limited = ["/bin/sh", "-c", "ulimit -n 40; exec \"$@\"", "sh"];
-        let ran = scene.ran(&mut below(limited, &scene.command(args, &[])));
-        assert_eq!(ran.code, Some(3), "{args:?}: {ran}");
-        assert!(
-            ran.err.contains("Too many open files") && ran.err.contains("help: fix that"),
-            "{args:?}: {ran}"
-        );
-    }
-    assert_eq!(
-        (scene.runs().len(), scene.project.status().unwrap().as_str()),
-        (0, "")
-    );
-}
-
-#[test]
 fn a_report_that_cannot_be_printed_is_no_success() {
     let scene = Scene::with_replies([]);
     let full = std::fs::File::options()
@@ -717,84 +577,6 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
 }
 
 #[test]
-fn a_roll_up_with_a_key_in_it_says_which_file_holds_the_key() {
-    let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("src/client.sh", format!("key={KEY}\n").as_bytes())
-        .unwrap();
-    scene.project.git(&["add", "."]).unwrap();
-    let without_key = scene.run(&["rollup"]);
-    assert!(!without_key.err.contains("API key"), "{without_key}");
-    for to in [vec!["rollup"], vec!["rollup", "--quiet", "--json"]] {
-        let ran = scene.run_keyed(&to);
-        let warning = "warning: src/client.sh: contains an API key, so the next run will not send this roll-up; remove the key\n";
-        assert!(ran.code == Some(0) && ran.err == warning, "{ran}");
-    }
-    assert_eq!(scene.commit(&[]).code, Some(3));
-}
-
-#[test]
-fn errors_that_are_not_listed_are_counted() {
-    let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("agent-config/reply", "^^^end\n".repeat(1500).as_bytes())
-        .unwrap();
-    let ran = scene.run(&["parse", "agent-config/reply"]);
-    assert!(ran.err.ends_with("and 500 more errors\n"), "{}", ran.err);
-    let ran = scene.run(&["parse", "--json", "agent-config/reply"]);
-    let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
-    assert_eq!(
-        (value["errors"].as_array().unwrap().len(), &value["more"]),
-        (1000, &500.into())
-    );
-}
-
-#[test]
-fn a_reply_that_changes_nothing_says_why_and_leaves_no_run() {
-    let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write(
-            "agent-config/reply",
-            b"$$$start\nIt greets already.\n$$$end\n",
-        )
-        .unwrap();
-    let ran = scene.run(&["apply", "agent-config/reply"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.out.contains("It greets already.") && !ran.err.contains("undo with"),
-        "{ran}"
-    );
-    assert_eq!(scene.run(&["undo"]).code, Some(7));
-}
-
-#[test]
-fn a_line_ending_style_that_changes_is_told() {
-    let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("dos.txt", "\u{feff}one\r\ntwo\r\n".as_bytes())
-        .unwrap();
-    scene
-        .project
-        .write("agent-config/reply", b"^^^dos.txt\none\ntwo\n^^^end\n")
-        .unwrap();
-    let ran = scene.run(&["apply", "agent-config/reply"]);
-    assert!(
-        ran.err
-            .contains("`dos.txt` had lines that end in CRLF; now it has LF."),
-        "{ran}"
-    );
-    assert!(
-        ran.err
-            .contains("`dos.txt` lost the byte order mark that it began with."),
-        "{ran}"
-    );
-}
-
-#[test]
 fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     let scene = Scene::with_replies([]);
     insta::assert_snapshot!(scene.run(&["--json", "--model", "bogus"]), @r#"
@@ -846,38 +628,4 @@ fn tools_without_anything_to_tell_still_print_an_object() {
         let value: serde_json::Value = serde_json::from_str(ran.out.trim()).unwrap();
         assert_eq!(value["event"], event, "{ran}");
     }
-}
-
-#[test]
-fn a_roll_up_names_what_it_leaves_out_for_its_size_and_for_secrets_in_it() {
-    let scene = Scene::with_replies([]);
-    let token = format!("gh{}_{}", "p", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY3zA5");
-    scene
-        .project
-        .write("src/client.sh", format!("TOKEN={token}\n").as_bytes())
-        .unwrap();
-    for number in 0..12 {
-        scene
-            .project
-            .write(&format!("a/{number}.lock/Cargo.lock"), b"x")
-            .unwrap();
-    }
-    scene
-        .project
-        .write("z/data.json", &vec![b' '; (1 << 20) + 1])
-        .unwrap();
-    scene.project.git(&["add", "."]).unwrap();
-    let ran = scene.run(&["rollup"]);
-    for line in [
-        "warning: left out: src/client.sh (contains what looks like a GitHub token)\n",
-        "warning: left out: z/data.json (larger than 1 MiB)\n",
-        "left out: 2 more\n",
-    ] {
-        assert!(ran.err.contains(line), "{line}: {ran}");
-    }
-    let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
-    assert!(
-        !rollup.contains(&token) && !rollup.contains("--- FILE src/client.sh"),
-        "{rollup}"
-    );
 }

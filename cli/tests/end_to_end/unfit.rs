@@ -152,17 +152,6 @@ fn check_runs_the_check_command_of_the_specs_without_their_agent() {
 }
 
 #[test]
-fn a_build_command_that_is_not_there_makes_the_project_unfit() {
-    let scene = with_build("#!/bin/sh\nexit 0\n", &[]);
-    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
-    let unfit = scene.run(&["check"]);
-    assert!(
-        unfit.code == Some(8) && unfit.err.contains("there is no build.sh"),
-        "{unfit}"
-    );
-}
-
-#[test]
 fn a_run_whose_build_cannot_be_started_ends_and_goes_on_once_it_can() {
     let scene = with_build("#!/bin/sh\nexit 0\n", &[BREAKS_THE_BUILD, MENDS_IT]);
     let beside = scene.project.beside();
@@ -199,19 +188,4 @@ fn a_run_whose_build_cannot_be_started_ends_and_goes_on_once_it_can() {
     );
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(scene.project.status().unwrap(), "");
-}
-
-/// A build that fails is red, whatever it says, and runs once for each reply.
-#[test]
-fn a_program_that_a_build_does_not_find_is_for_the_model_to_repair() {
-    let build = "#!/bin/sh\necho >> ../builds\nno-such-tool --verify\n";
-    let scene = with_build(build, &[MENDS_IT; 4]);
-    let ran = scene.commit(&["--rounds", "2"]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(1), 2),
-        "{ran}"
-    );
-    let builds = files::text(&scene.project.beside().join("builds"));
-    assert_eq!(builds.len(), 2, "{ran}");
 }

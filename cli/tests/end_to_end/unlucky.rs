@@ -1,34 +1,11 @@
-//! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a service that charges for nothing.
+//! What befalls people who do nothing wrong: odd files where inputs should be, few descriptors, a reply without text.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use code_commit_fixtures::demo::MENDS_IT;
-use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::program::below;
-
-#[test]
-fn a_pipe_in_the_place_of_the_query_is_refused_and_not_waited_for() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let query = scene.project.root().join("agent-config/query.txt");
-    std::fs::remove_file(&query).unwrap();
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &query,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::from_raw_mode(0o600),
-        0,
-    )
-    .unwrap();
-    insta::assert_snapshot!(scene.commit(&[]), @"
-    exit 3
-    --- out
-    --- err
-    error: cannot read agent-config/query.txt: it is not a regular file
-     help: put a text file in its place
-    ");
-}
 
 #[test]
 fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() {
@@ -71,32 +48,6 @@ fn more_files_than_descriptors_are_undone() {
 }
 
 #[test]
-fn a_reply_that_was_applied_by_hand_can_be_shown() {
-    let scene = Scene::with_replies([]);
-    let file = scene.project.beside().join("reply.txt");
-    std::fs::write(&file, "^^^new.txt\nnew\n^^^end\n").unwrap();
-    assert_eq!(scene.run(&["apply", file.to_str().unwrap()]).code, Some(0));
-    insta::assert_snapshot!(scene.run(&["show"]), @"
-    exit 0
-    --- out
-    [STAMP]-apply
-    ended: applied
-    0 rounds · $0.0000 · [TIME] · agent-config/logs/[STAMP]-apply
-    diff --git a/new.txt b/new.txt
-    new file mode 100644
-    --- /dev/null
-    +++ b/new.txt
-    @@ -0,0 +1 @@
-    +new
-    --- err
-    ");
-    let shown = scene.run(&["show", "--json"]);
-    let shown: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
-    assert_eq!(shown["facts"], serde_json::json!([]));
-    assert_eq!(shown["files"][0]["path"], "new.txt");
-}
-
-#[test]
 fn a_key_on_a_wrong_command_line_is_not_repeated() {
     let scene = Scene::with_replies([]);
     let address = format!("http://user:{KEY}@127.0.0.1:1");
@@ -110,51 +61,6 @@ fn a_key_on_a_wrong_command_line_is_not_repeated() {
 
     For more information, try '--help'.
     ");
-}
-
-#[test]
-fn an_answer_that_broke_off_may_have_been_paid_for_so_the_most_that_it_may_have_cost_is_said() {
-    let model = "gemini-3.8-flash";
-    let whole = || Step::text(MENDS_IT);
-    let scene = Scene::new(Script::new([whole().cut_after(200), whole()]));
-    let args = [
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "--model",
-        model,
-    ];
-    let ran = scene.run_keyed(&args);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.out
-            .contains("$0.0010 and at most $0.2481 for 1 lost call"),
-        "{ran}"
-    );
-    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
-    assert_eq!(summary["cost_usd"], serde_json::Value::Null);
-    let costs = scene.run(&["costs"]);
-    assert!(
-        costs
-            .out
-            .contains("(1 without usage, at most $0.2491 in all)"),
-        "{costs}"
-    );
-}
-
-#[test]
-fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
-    let scene = Scene::new(Script::new([Step::text(""), Step::text(MENDS_IT)]));
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
-    assert!(
-        scene
-            .recorded("2-query.txt")
-            .contains("The reply contains no text."),
-        "{ran}"
-    );
 }
 
 #[test]
@@ -232,4 +138,18 @@ fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
             "{limit}: {ran}"
         );
     }
+}
+
+#[test]
+fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
+    let scene = Scene::with_replies(["", MENDS_IT]);
+    let ran = scene.commit(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
+    assert!(
+        scene
+            .recorded("2-query.txt")
+            .contains("The reply contains no text."),
+        "{ran}"
+    );
 }

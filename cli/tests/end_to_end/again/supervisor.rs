@@ -18,13 +18,6 @@ use crate::scenes::program::Ran;
 
 /// Kills of each loop without `SUPERVISOR_KILLS`.
 const KILLS: usize = 5;
-/// In whose name git commits.
-const NAMED: [(&str, &str); 4] = [
-    ("GIT_AUTHOR_NAME", "p"),
-    ("GIT_AUTHOR_EMAIL", "p@example.invalid"),
-    ("GIT_COMMITTER_NAME", "p"),
-    ("GIT_COMMITTER_EMAIL", "p@example.invalid"),
-];
 /// A start that is killed early only notes that the run was resumed, so the next one is let go on to its end.
 const KILLS_IN_A_ROW: usize = 4;
 
@@ -57,34 +50,6 @@ impl Work for Commit {
 
     fn runs(&self) -> Vec<PathBuf> {
         self.runs()
-    }
-}
-
-/// A commit run with `--commit`.
-struct Committed(Commit);
-
-impl Work for Committed {
-    fn command(&self) -> Command {
-        self.0.keyed(
-            &[&self.0.flags()[..], &["--key", "ticket 7", "--commit"]].concat(),
-            &NAMED,
-        )
-    }
-
-    fn program(&self, args: &[&str]) -> Command {
-        self.0.keyed(args, &NAMED)
-    }
-
-    fn project(&self) -> &Project {
-        &self.0.project
-    }
-
-    fn server(&self) -> &Server {
-        &self.0.server
-    }
-
-    fn runs(&self) -> Vec<PathBuf> {
-        self.0.runs()
     }
 }
 
@@ -256,16 +221,6 @@ fn the_default_loop_that_is_killed_and_started_again_comes_to_the_end_of_an_undi
 }
 
 #[test]
-fn a_run_with_its_commit_that_is_killed_and_started_again_is_committed_once() {
-    campaign(3, || Committed(commit()));
-}
-
-#[test]
 fn an_order_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
     campaign(2, || order(&[]));
-}
-
-#[test]
-fn an_order_under_a_key_that_is_killed_and_started_again_comes_to_the_end_of_an_undisturbed_run() {
-    campaign(2, || order(&["--key", "ticket 7"]));
 }

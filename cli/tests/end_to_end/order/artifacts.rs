@@ -167,21 +167,6 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     assert_eq!(costs["by"]["all"]["all"]["calls"], 2);
 }
 
-#[test]
-fn something_else_in_the_place_of_the_run_folder_stays_there() {
-    let scene = Scene::with(&["no", "no"]);
-    scene.run(&["--max-attempts", "1"]);
-    let run = scene.runs()[0].clone();
-    fs::remove_dir_all(&run).unwrap();
-    fs::create_dir(&run).unwrap();
-    fs::File::create(run.join("thesis.txt")).unwrap();
-    let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert!(run.join("thesis.txt").exists());
-    let name = run.file_name().unwrap().to_str().unwrap();
-    assert!(run.with_file_name(format!("{name}-2")).is_dir());
-}
-
 /// The rules of S2 §5 once more, in the words of a shell: `find`, `sort`, `sha256sum`.
 #[test]
 fn ids_and_hashes_follow_from_the_inputs() {
@@ -301,59 +286,4 @@ fn no_file_and_no_stream_holds_the_key() {
         assert!(!text.contains(KEY), "{name}");
     }
     assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY));
-}
-
-#[test]
-fn what_a_command_prints_is_shown_in_whole_lines() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    // More than a pipe holds, so that it comes in pieces.
-    scene.place_order(&json!({ "acceptance_commands": ["printf '%0300000d\\n' 7"] }));
-    let ran = scene.run(&["--verbose"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(
-        ran.err.lines().any(|line| line.len() == 300_000),
-        "a line was broken"
-    );
-}
-
-#[test]
-fn a_context_file_with_a_key_is_not_sent() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene
-        .project
-        .write("src/greet.sh", format!("KEY={KEY}\n").as_bytes())
-        .unwrap();
-    scene.project.commit("a key").unwrap();
-    let ran = scene.run(&[]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(3), 0),
-        "{}",
-        ran.err
-    );
-}
-
-#[test]
-fn undo_takes_a_passed_order_back() {
-    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
-    let before = scene.state();
-    assert_eq!(scene.run(&[]).code, Some(0));
-    assert_eq!(Ran::of(&mut scene.program(&["undo"])).code, Some(0));
-    assert_eq!(scene.state(), before);
-}
-
-#[test]
-fn json_output_is_one_object_a_line_and_ends_with_the_summary() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    let ran = scene.run(&["--json"]);
-    let lines: Vec<Value> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let last = lines.last().unwrap();
-    assert_eq!(
-        (&last["event"], &last["summary"]["verdict"]),
-        (&json!("summary"), &json!("PASS"))
-    );
 }

@@ -72,37 +72,6 @@ fn with_commit_each_order_finds_what_the_ones_before_have_made() {
 }
 
 #[test]
-fn a_key_names_each_order_whichever_others_come_with_it() {
-    let scene = scene(&[
-        &greet(GOOD),
-        &proposal("src/b.txt", None, "b"),
-        &proposal("src/c.txt", None, "c"),
-    ]);
-    let ran = run(&scene, &["--commit", "--key", "night"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let files = ["b.json", "c.json"].map(|name| scene.beside(name).display().to_string());
-    let [b, c] = files.each_ref().map(String::as_str);
-    let ran = scene.run(&[b, c, "--max-attempts", "1", "--commit", "--key", "night"]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(0), 3),
-        "{}",
-        ran.err
-    );
-}
-
-#[test]
-fn the_first_order_that_fails_ends_the_call() {
-    let scene = scene(&[&greet(BAD), &proposal("src/b.txt", None, "b")]);
-    let ran = run(&scene, &["--commit", "--json"]);
-    assert_eq!(
-        (ran.code, table(&ran)),
-        (Some(1), vec!["FAIL acceptance_failed".to_owned()])
-    );
-    assert_eq!(scene.server.requests().len(), 1);
-}
-
-#[test]
 fn with_keep_going_the_others_are_carried_out_and_the_exit_code_is_that_of_the_first_failure() {
     let scene = scene(&[&greet(BAD), &proposal("src/b.txt", None, "b"), "no"]);
     let ran = run(&scene, &["--commit", "--keep-going", "--json"]);
@@ -232,32 +201,4 @@ fn one_table_sums_up_for_a_person() {
         .filter(|line| line.contains("attempts "))
         .collect();
     assert_eq!(rows.len(), 3, "{}", ran.out);
-}
-
-#[test]
-fn a_file_whose_mode_alone_a_command_changes_is_committed_too() {
-    let scene = scene(&[
-        &greet(GOOD),
-        &proposal("src/b.txt", None, "b"),
-        &proposal("src/c.txt", None, "c"),
-    ]);
-    let over = json!({
-        "id": "a",
-        "allowed_files": ["src/greet.sh", "src/other.txt"],
-        "acceptance_commands": ["chmod +x src/other.txt", "sh tests/run.sh"],
-    });
-    scene.place("a.json", order(&over).to_string().as_bytes());
-    let ran = run(&scene, &["--commit"]);
-    assert_eq!(
-        (ran.code, scene.project.status().unwrap().as_str()),
-        (Some(0), ""),
-        "{ran}"
-    );
-    assert!(
-        scene
-            .project
-            .git(&["ls-files", "--stage", "src/other.txt"])
-            .unwrap()
-            .starts_with("100755 ")
-    );
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, NOTHING, Scene, greet, sha256};
+use crate::scenes::order::{FILES, GOOD, Scene, sha256};
 
 const OLD: &str = FILES[2].1;
 
@@ -71,47 +71,4 @@ fn without_the_flag_no_edit_is_taught_to_the_model_of_an_order() {
         !asked.contains("edits") && !asked.contains("anyOf"),
         "{asked}"
     );
-}
-
-#[test]
-fn a_file_that_was_not_shown_is_not_edited_nor_is_one_that_the_edit_was_not_made_for() {
-    let unseen = edited("src/new.sh", NOTHING, "a\n", "b\n");
-    let stale = edited("src/greet.sh", NOTHING, "echo hello $1\n", "x\n");
-    for (reply, stage) in [
-        (&unseen, "write_scope_violation"),
-        (&stale, "stale_context"),
-    ] {
-        let scene = Scene::with(&[reply]);
-        assert_eq!(scene.run(&["--edits", "--max-attempts", "1"]).code, Some(1));
-        assert_eq!(scene.summary()["ended_stage"], stage);
-        assert_eq!(scene.project.read("src/greet.sh").unwrap(), OLD);
-    }
-}
-
-#[test]
-fn a_file_with_content_and_edits_is_named_and_refused() {
-    let mut both: Value = serde_json::from_str(&greet(GOOD)).unwrap();
-    both["writes"][0]["edits"] = json!([{ "search": "a", "replace": "b" }]);
-    let scene = Scene::with(&[&both.to_string()]);
-    assert_eq!(scene.run(&["--edits", "--max-attempts", "1"]).code, Some(1));
-    let brief = scene.json("attempt_1/failure_brief.json");
-    assert_eq!(
-        brief["primary_error_excerpt"],
-        "writes[0]: `src/greet.sh` has both `content` and `edits`; give the whole new content, or edits, but not both"
-    );
-}
-
-#[test]
-fn an_unfinished_order_goes_on_with_the_lesson_that_it_began_with() {
-    let miss = edited("src/greet.sh", &sha256(OLD), "no such line\n", "x\n");
-    let scene = Scene::with(&[&miss, &good()]);
-    assert_eq!(scene.run(&["--edits", "--max-calls", "1"]).code, Some(4));
-    let resumed = scene.run(&["--edits=false", "--max-calls", "2"]);
-    assert_eq!(resumed.code, Some(0), "{resumed}");
-    assert!(
-        scene
-            .recorded("attempt_2/prompt.txt")
-            .contains("give `edits`")
-    );
-    assert_eq!(scene.json("inputs.json")["edits"], true);
 }

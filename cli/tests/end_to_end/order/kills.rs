@@ -8,12 +8,11 @@ mod commits;
 use std::fs;
 use std::process::{Child, Stdio};
 
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::kills::every;
 use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
-use crate::scenes::program::interrupt;
 
 /// A run may be faster than who kills it.
 const TRIES: usize = 20;
@@ -169,94 +168,6 @@ fn what_was_committed_behind_a_killed_run_is_left_alone() {
         scene.state()["git rev-parse HEAD"],
         before["git rev-parse HEAD"]
     );
-}
-
-#[test]
-fn an_interrupted_run_leaves_the_baseline_and_goes_on_with_the_same_command() {
-    let scene = scene(&greet(GOOD));
-    let before = scene.state();
-    let wait = format!(
-        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
-        scene.beside("go-on").display()
-    );
-    scene.place_order(&json!({ "acceptance_commands": [wait] }));
-    let mut child = scene
-        .command(&[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !scene.root().join("stray").exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(scene.state(), before);
-    scene.place("go-on", b"");
-    let asked = scene.server.requests().len();
-    assert_eq!(scene.run(&[]).code, Some(0));
-    assert_eq!(scene.server.requests().len(), asked);
-}
-
-#[test]
-fn a_run_that_was_killed_before_its_first_step_begins_anew() {
-    let scene = scene(&greet(BAD));
-    let once = || scene.run(&["--max-attempts", "1"]).code;
-    assert_eq!(once(), Some(1));
-    let run = scene.runs().pop().unwrap();
-    for entry in fs::read_dir(&run).unwrap() {
-        let path = entry.unwrap().path();
-        let is_of_beginning = ["inputs.json", "work_order.json", "run.json"]
-            .iter()
-            .any(|name| path.ends_with(name));
-        if is_of_beginning {
-            continue;
-        }
-        if path.is_dir() {
-            fs::remove_dir_all(path).unwrap();
-        } else {
-            fs::remove_file(path).unwrap();
-        }
-    }
-    assert_eq!(once(), Some(1));
-    assert_eq!(scene.verdict(), "FAIL acceptance_failed");
-}
-
-#[test]
-fn what_a_person_writes_after_a_run_was_killed_before_its_first_step_stays_in_the_tree() {
-    let scene = Scene::scripted(
-        &FILES,
-        Script::new([
-            Step::text("").hang(Hang::BeforeHead),
-            Step::text(&greet(GOOD)),
-        ]),
-    );
-    let mut child = scene
-        .command(&[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while scene.server.requests().is_empty() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let run = scene.runs().pop().unwrap();
-    fs::remove_file(run.join("events.jsonl")).unwrap();
-    fs::remove_dir_all(run.join("attempt_1")).unwrap();
-    scene.project.write("src/greet.sh", b"mine\n").unwrap();
-    let refused = scene.run(&[]);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("the work tree is not clean"),
-        "{}",
-        refused.err
-    );
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), "mine\n");
-    scene.project.git(&["checkout", "-q", "."]).unwrap();
-    assert_eq!(scene.run(&[]).code, Some(0));
 }
 
 /// To a process, or with a minus before it to a group.

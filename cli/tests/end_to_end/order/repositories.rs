@@ -95,16 +95,6 @@ fn a_folder_that_is_no_repository_is_refused() {
 }
 
 #[test]
-fn a_folder_below_the_top_is_refused_and_the_top_is_named() {
-    let scene = Scene::with(&[]);
-    check_refused(
-        &scene,
-        &["--repo", "src"],
-        "is not the top of its work tree",
-    );
-}
-
-#[test]
 fn a_repository_without_a_commit_is_refused() {
     let scene = Scene::with(&[]);
     let empty = scene.beside("empty");
@@ -220,16 +210,6 @@ fn a_verification_script_that_is_a_link_is_refused_and_not_passed_over() {
         Some(0),
         "another link stands in nobody's way"
     );
-}
-
-#[test]
-fn an_out_folder_that_is_a_file_is_refused_and_said_to_be_none() {
-    let scene = Scene::with(&[]);
-    scene.place("taken", b"mine");
-    let file = scene.beside("taken").display().to_string();
-    let ran = scene.run(&["--out", &file]);
-    assert_eq!((ran.code, scene.server.requests().len()), (Some(3), 0));
-    assert!(ran.err.contains("taken is not a folder"), "{}", ran.err);
 }
 
 #[test]

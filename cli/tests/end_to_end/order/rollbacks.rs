@@ -9,8 +9,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::order::kills::signal;
-use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
-use crate::scenes::order::{BAD, FILES, GOOD, Scene, greet};
+use crate::scenes::order::{BAD, FILES, Scene, greet};
 use crate::scenes::program::where_mounted;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
@@ -120,19 +119,6 @@ fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
         "{}",
         ran.out
     );
-}
-
-#[test]
-fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    let before = scene.state();
-    let Some(done) = on_a_full_disk(&scene.command(&[]), &scene.beside("out")) else {
-        return;
-    };
-    has_not_begun(&done);
-    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
-    let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
 }
 
 #[test]

@@ -53,35 +53,3 @@ fn the_verification_script_is_sealed_without_being_named() {
     );
     assert_eq!(scene.project.read("scripts/verify.sh").unwrap(), FILES[1].1);
 }
-
-#[test]
-fn what_a_command_changes_besides_the_files_of_the_order_is_put_back_unless_it_is_kept() {
-    let change = "echo other >> src/other.txt; echo report > report.xml";
-    let (scene, ran) = run(change);
-    assert_eq!(
-        (ran.code, scene.verdict().as_str()),
-        (Some(0), "PASS success"),
-        "{}",
-        ran.err
-    );
-    assert!(
-        ran.err.contains(
-            "a command changed report.xml, src/other.txt, which it may not; it was restored"
-        ),
-        "{ran}"
-    );
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
-    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
-    let scene = prepared(change);
-    scene
-        .project
-        .write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n")
-        .unwrap();
-    scene.project.commit("by-products stay").unwrap();
-    let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M src/greet.sh\n M src/other.txt\n?? report.xml\n"
-    );
-}

@@ -1,6 +1,6 @@
 //! Every stage of S2 §4.3, reached by a real run; after each of them the repository is what it was.
 
-use code_commit_fixtures::server::{Hang, Script, Step};
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::order::{BAD, BROKEN, FILES, GOOD, NOTHING, Scene, greet, proposal};
@@ -195,18 +195,6 @@ fn a_verification_that_fails_ends_in_verify_failed_and_nothing_is_accepted() {
 }
 
 #[test]
-fn an_acceptance_command_that_fails_ends_in_acceptance_failed() {
-    let scene = Scene::with(&[&greet(BAD)]);
-    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
-    let brief = brief(&scene, 1);
-    assert_eq!(
-        (&brief["command"], &brief["exit_code"]),
-        (&json!("sh tests/run.sh"), &json!(3))
-    );
-    assert_eq!(brief["primary_error_excerpt"], "got: hello; you");
-}
-
-#[test]
 fn a_write_that_the_system_refuses_ends_in_write_failed() {
     let script = Script::new([
         Step::status(429).header("retry-after", "3"),
@@ -245,39 +233,6 @@ fn a_model_that_cannot_be_reached_ends_in_exception_and_is_not_tried_again() {
 }
 
 #[test]
-fn preconditions_that_do_not_hold_end_in_preflight_before_any_call() {
-    for (field, path) in [
-        ("file_exists", "src/none"),
-        ("file_absent", "src/greet.sh"),
-        ("file_exists", "src"),
-    ] {
-        let scene = Scene::with(&[&greet(GOOD)]);
-        scene.place_order(&json!({ "preconditions": [{ field: path }] }));
-        let ran = check_failure(&scene, &[], "preflight");
-        assert_eq!(ran.code, Some(3));
-        assert_eq!(scene.server.requests().len(), 0);
-        assert_eq!(scene.summary()["attempts"], json!([]));
-        let shown = Ran::of(&mut scene.program(&["show"]));
-        for told in [&ran.err, &shown.out] {
-            assert!(told.contains(&format!("{field}: {path}\n")), "{told}");
-        }
-    }
-}
-
-#[test]
-fn postconditions_that_do_not_hold_end_in_acceptance_failed() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "postconditions": [{ "file_exists": "src/new.sh" }] }));
-    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
-    assert!(
-        brief(&scene, 1)["primary_error_excerpt"]
-            .as_str()
-            .unwrap()
-            .contains("file_exists: src/new.sh")
-    );
-}
-
-#[test]
 fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_baseline() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     let ran = scene.run(&[]);
@@ -303,39 +258,6 @@ fn a_failed_attempt_goes_back_to_the_model_with_its_brief_and_starts_from_the_ba
 }
 
 #[test]
-fn attempts_end_at_their_limit() {
-    let scene = Scene::with(&[&greet(BAD), "no", &greet(BROKEN), &greet(GOOD)]);
-    check_failure(&scene, &["--max-attempts", "3"], "verify_failed");
-    assert_eq!(scene.server.requests().len(), 3);
-}
-
-#[test]
-fn two_attempts_are_the_default() {
-    let scene = Scene::with(&["no", "no", &greet(GOOD)]);
-    check_failure(&scene, &[], "llm_output_invalid");
-    assert_eq!(scene.summary()["max_attempts"], 2);
-}
-
-#[test]
-fn an_ignored_file_that_was_allowed_is_rolled_back_too() {
-    let scene = Scene::with(&[&proposal(".env.local", Some("KEEP=1\n"), "KEEP=0\n")]);
-    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
-    scene.place_order(&json!({ "allowed_files": [".env.local"], "context_files": [] }));
-    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
-    assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
-}
-
-#[test]
-fn a_rollback_removes_what_commands_leave_and_brings_modes_and_empty_folders_back() {
-    let scene = Scene::with(&[&greet(BAD)]);
-    std::fs::create_dir_all(scene.root().join("empty/inner")).unwrap();
-    scene.place_order(&json!({ "acceptance_commands": [
-        "sh -c 'mkdir -p made/deep; touch made/deep/f; chmod 755 src/other.txt; rm tests/run.sh; git add -A; false'",
-    ]}));
-    check_failure(&scene, &["--max-attempts", "1"], "acceptance_failed");
-}
-
-#[test]
 fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
     let scene = Scene::with(&[&greet(BAD)]);
     scene.place_order(&json!({ "acceptance_commands": [
@@ -355,58 +277,4 @@ fn a_command_that_commits_and_changes_the_branch_is_rolled_back() {
     );
     assert_eq!(scene.project.status().unwrap(), "");
     assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
-}
-
-#[test]
-fn a_limit_on_money_that_cannot_be_kept_is_refused_before_a_run_begins() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    // Nobody knows the price of this model.
-    scene.place_order(&json!({ "max_cost": 1 }));
-    let own = scene.run(&[]);
-    assert!(
-        own.code == Some(3)
-            && own
-                .err
-                .contains("max_cost: the price of this model is unknown"),
-        "{}",
-        own.err
-    );
-    scene.place_order(&json!({}));
-    let flag = scene.run(&["--max-cost", "1"]);
-    assert!(
-        flag.code == Some(3) && flag.err.contains("the price of this model is unknown"),
-        "{}",
-        flag.err
-    );
-    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
-}
-
-#[test]
-fn the_limits_of_every_loop_hold_for_an_order() {
-    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
-    let ran = check_failure(&scene, &["--max-calls", "1"], "exception");
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(4), 1),
-        "{}",
-        ran.err
-    );
-    for limit in [["--max-tokens", "1"], ["--max-time", "1s"]] {
-        let scene = Scene::with(&[&greet(GOOD)]);
-        let ran = scene.run(&limit);
-        assert_ne!(ran.code, Some(2), "{limit:?}: {}", ran.err);
-    }
-}
-
-#[test]
-fn the_time_of_an_order_that_ends_in_a_call_is_a_limit() {
-    let silent = Step::text("").hang(Hang::BeforeHead);
-    let scene = Scene::scripted(&FILES, Script::new([silent]));
-    let ran = check_failure(&scene, &["--max-time", "1s"], "exception");
-    assert_eq!(ran.code, Some(4), "{}", ran.err);
-    assert!(
-        ran.err.contains("the run has reached its limit of 1 s"),
-        "{}",
-        ran.err
-    );
 }

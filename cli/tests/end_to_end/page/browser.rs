@@ -20,8 +20,6 @@ pub(super) struct Seen {
     pub(super) findings: Vec<String>,
     /// What is wider than the window, for each way to look at the page.
     pub(super) too_wide: BTreeMap<String, Vec<String>>,
-    /// Where the list of files begins, in pixels, for each way to look at the page.
-    pub(super) files_at: BTreeMap<String, f64>,
     /// Folds that stay shut on paper.
     pub(super) folded: Vec<String>,
     pub(super) text: String,

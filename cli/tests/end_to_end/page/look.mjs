@@ -66,12 +66,10 @@ async function look(file) {
   found.scripts = await page.evaluate(() => document.scripts.length);
   found.text = await page.evaluate(() => document.body.innerText);
   found.too_wide = {};
-  found.files_at = {};
   for (const { name, width, ...media } of LOOKS) {
     await page.setViewportSize({ width, height: 900 });
     await page.emulateMedia({ media: "screen", colorScheme: "light", ...media });
     found.too_wide[name] = await page.evaluate(tooWide);
-    found.files_at[name] = await page.evaluate(() => document.getElementById("files")?.getBoundingClientRect().top ?? 0);
     if (media.media) found.folded = await page.evaluate(folded);
     if (shots === "-") continue;
     // The first screen is what has to tell.

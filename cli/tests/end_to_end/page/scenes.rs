@@ -91,37 +91,3 @@ pub(super) fn five_loops(pages: &Pages) {
     scene.run();
     pages.of("spec", &mut scene.command(&["page"], &[]));
 }
-
-/// Runs of each loop that did not reach their goal: `commit-build.html`, `commit-refused.html`, `commit-question.html`, `order.html`,
-/// `phase.html` and `spec.html`; and `all.html`, of the first project.
-pub(super) fn failed_loops(pages: &Pages) {
-    let question = "Which greeting do you mean?\n";
-    let replies = [
-        ("build", BREAKS_THE_BUILD),
-        ("refused", TOUCHES_GIT),
-        ("question", question),
-    ];
-    let scene = commit::Scene::with_replies(replies.map(|(_, reply)| reply));
-    for (name, _) in replies {
-        assert_eq!(scene.commit(&["--rounds", "1"]).code, Some(1));
-        pages.make(&format!("commit-{name}"), &scene, &["page"]);
-    }
-    pages.make("all", &scene, &["page", "--all"]);
-
-    let scene = order::Scene::with(&[&order::greet(order::BAD)]);
-    assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1));
-    pages.of("order", &mut scene.program(&["page"]));
-
-    let turns: Vec<String> = (1..=5).map(|n| format!("verifier-{n}")).collect();
-    let turns: Vec<(&str, &str)> = turns.iter().map(|turn| (&**turn, "fails 404")).collect();
-    let scene = phase::Scene::new(&turns);
-    assert_eq!(scene.run(&["run"]).code, Some(6));
-    pages.of("phase", &mut scene.command(&["page"], &[]));
-
-    let objection =
-        "tool Read .specs/a.md; say '<REQUEST_CHANGES>say it in capitals</REQUEST_CHANGES>'";
-    let scene = spec::Scene::new(&[spec::PLAN, spec::DONE, objection]);
-    scene.configure(&json!({ "maxIterations": 1 }));
-    scene.run();
-    pages.of("spec", &mut scene.command(&["page"], &[]));
-}

@@ -2,33 +2,15 @@
 
 use serde_json::Value;
 
-use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;
 
 /// Before the lines of a kind.
 const ENTRY: &str = "entry() { printf 'SPEC: GET / → 200\\nINPUT: GET /\\nOBSERVED: 404\\n'; }\n";
 
 /// Verifiers that know of a failure and do not say so in `failed_specs.md`: how, and what they do.
-const HOSTILE: [(&str, &str); 21] = [
+const HOSTILE: [(&str, &str); 8] = [
     ("in tests/", "mkdir tests; entry > tests/failed_specs.md"),
-    (
-        "in .abl/tests/",
-        "mkdir -p .abl/tests; entry > .abl/tests/failed_specs.md",
-    ),
-    (
-        "among the reports",
-        "mkdir -p verifier_reports; entry > verifier_reports/failed_specs.md",
-    ),
-    (
-        "in a subfolder",
-        "mkdir -p a/b/c; entry > a/b/c/failed_specs.md",
-    ),
-    ("as .txt", "entry > failed_specs.txt"),
-    ("in capitals", "entry > FAILED_SPECS.MD"),
-    ("in title case", "entry > Failed_Specs.md"),
     ("without an extension", "entry > failed_specs"),
-    ("with a dash", "entry > failed-specs.md"),
-    ("with a dot before it", "entry > .failed_specs.md"),
     ("in the report alone", "report \"$(entry)\"; answer Done."),
     (
         "in a code fence of the report",
@@ -38,20 +20,9 @@ const HOSTILE: [(&str, &str); 21] = [
         "as a list of Markdown",
         "report \"$(entry | sed 's/^\\([A-Z]*\\):/- **\\1**:/')\"; answer Done.",
     ),
-    ("under another name", "entry > failures-of-today"),
-    ("in YAML", "entry > result.yaml"),
     (
         "beside an empty list",
         ": > failed_specs.md; entry > failed_specs.md.bak",
-    ),
-    ("in the name of a program", "entry > failed_specs.py"),
-    (
-        "without its input",
-        "entry | grep -v INPUT > failed_specs.txt",
-    ),
-    (
-        "among the material of tests",
-        "mkdir fixtures; entry > fixtures/page.md",
     ),
     (
         "with a result below it",
@@ -64,30 +35,10 @@ const HOSTILE: [(&str, &str); 21] = [
 ];
 
 /// Verifiers for whom every contract holds, and what they leave.
-const HONEST: [(&str, &str); 14] = [
+const HONEST: [(&str, &str); 8] = [
     ("nothing", ""),
     ("an empty list", ": > failed_specs.md"),
     ("no report", "answer Done."),
-    (
-        "a list without an entry",
-        "echo 'All contracts hold.' > failed_specs.md",
-    ),
-    (
-        "a test of a parser",
-        "printf 'TEXT = \"\"\"\\nSPEC: a\\nINPUT: b\\nOBSERVED: c\\n\"\"\"\\n' > test_parser.py",
-    ),
-    (
-        "a script that would write one",
-        "(echo 'cat > failed_specs.md <<E'; entry; echo E) > run.sh",
-    ),
-    (
-        "a form to fill in",
-        "printf 'SPEC: <contract>\\nINPUT: <input>\\nOBSERVED: <output>\\n' > FORM.md",
-    ),
-    (
-        "words about the form",
-        "report 'No SPEC: line, no INPUT: and no OBSERVED: was needed.'; answer Done.",
-    ),
     (
         "what holds in the same form",
         "report \"$(entry | sed s/404/200/; echo 'RESULT: PASS')\"; answer Done.",
@@ -100,7 +51,6 @@ const HONEST: [(&str, &str); 14] = [
         "a list that it removed",
         "entry > failed_specs.txt; rm failed_specs.txt",
     ),
-    ("a recorded test", "entry > list.snap"),
     (
         "a file with a long path",
         "d=$(printf 'd%.0s' $(seq 90)); mkdir -p $d/$d/$d; echo x > $d/$d/$d/notes.md",
@@ -184,13 +134,7 @@ fn summary(scene: &Scene, args: &[&str]) -> Value {
     let ran = scene.run(&[args, &["--json"]].concat());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-    let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);
-    assert_eq!(
-        (faults, &last["event"]),
-        (Vec::<String>::new(), &"summary".into()),
-        "{}",
-        ran.out
-    );
+    assert_eq!(last["event"], "summary", "{}", ran.out);
     assert_eq!(last["outcome"]["outcome"], "done", "{last}");
     last
 }

@@ -51,19 +51,3 @@ fn a_key_names_one_phase_and_its_pass_is_told_again() {
     );
     assert!(out.contains("Phase 1 passed"), "{out}");
 }
-
-#[test]
-fn a_new_run_leaves_an_unfinished_one_as_it_is() {
-    let scene = Scene::new(&[]);
-    let (_, is_killed) = scene.killed(&["run", "--sandbox", "off"], &[], |line| {
-        line.contains(r#""what":"committed""#)
-    });
-    assert!(is_killed);
-    let ran = scene.run(&["run", "--new"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(!ran.err.contains("resuming"), "{}", ran.err);
-    let runs = std::fs::read_dir(scene.project(".abl/logs"))
-        .unwrap()
-        .flatten();
-    assert_eq!(runs.filter(|entry| entry.path().is_dir()).count(), 2);
-}

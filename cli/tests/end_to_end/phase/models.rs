@@ -107,48 +107,6 @@ fn a_model_of_another_maker_is_asked_through_that_makers_cli_with_its_own_key() 
 }
 
 #[test]
-fn a_call_without_usage_is_a_row_that_says_so() {
-    let silent = r#"report x; say Done.; echo '{"type":"result","status":"success"}'; exit 0"#;
-    let scene = configured(&[("builder-1", silent)]);
-    assert_eq!(scene.run(&["run"]).code, Some(0));
-    let rows = scene.read(".abl/logs/tokens.csv");
-    let (_, row) = rows.lines().nth(1).unwrap().split_once(',').unwrap();
-    assert_eq!(
-        row,
-        "1,1,builder,gemini-one (no usage reported),,,,,s-builder-1"
-    );
-    let costs = scene.code_commit(&["costs"], &[]);
-    insta::assert_snapshot!(crate::costs::timeless(&costs.out), @"
-    loop              calls turns     input   output    cached      total       US$
-    phase                 ?     2        10        5         2         15         ?
-      (1 without usage)
-
-    phase             calls turns     input   output    cached      total       US$
-    1                     ?     2        10        5         2         15         ?
-      (1 without usage)
-
-    role              calls turns     input   output    cached      total       US$
-    builder               ?     1         ?        ?         ?          ?         ?
-      (1 without usage)
-    verifier              ?     1        10        5         2         15         ?
-
-    model             calls turns     input   output    cached      total       US$
-    gemini-one            ?     1         ?        ?         ?          ?         ?
-      (1 without usage)
-    gemini-test           ?     1        10        5         2         15         ?
-
-    day               calls turns     input   output    cached      total       US$
-    [TODAY...]            ?     2        10        5         2         15         ?
-      (1 without usage)
-
-                      calls turns     input   output    cached      total       US$
-    all                   ?     2        10        5         2         15         ?
-      (1 without usage)
-    ");
-    assert_eq!(costs.err, "");
-}
-
-#[test]
 fn a_key_of_the_environment_wins_over_the_one_of_the_project() {
     let tell = "if [ \"$GEMINI_API_KEY\" = AIza-key-of-the-environment ]; then touch environment; else touch project; fi";
     for (environment, expected) in [

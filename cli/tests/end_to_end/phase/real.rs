@@ -176,35 +176,3 @@ fn two_phases_are_built_and_verified_by_the_real_cli_in_the_sandbox() {
         .unwrap();
     assert!(!look.contains("Hullo\\\\n"), "{look}");
 }
-
-#[test]
-fn a_failure_in_the_report_of_the_real_cli_counts() {
-    let Some(scene) = scene("CODE_COMMIT_TEST_GEMINI", "gemini") else {
-        return;
-    };
-    let failed = "One fails.\n\nSPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404\n";
-    let steps = [
-        turn(&[
-            write("app.sh", "echo Hullo\n"),
-            write("builder_reports/1.md", "built"),
-        ]),
-        turn(&[
-            write("page.sh", "true\n"),
-            write("verifier_reports/1.md", failed),
-        ]),
-        turn(&[
-            write("app.sh", "echo Hello\n"),
-            write("builder_reports/2.md", "mended"),
-        ]),
-        turn(&[
-            write("page.sh", "exit 0\n"),
-            write("verifier_reports/2.md", "All holds.\n"),
-        ]),
-    ];
-    let server = Server::start(Script::new(steps.into_iter().flatten())).unwrap();
-    let environment = [("GOOGLE_GEMINI_BASE_URL", server.origin())];
-    let ran = scene.run_with(&["1", "--sandbox", "namespaces"], &environment);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(scene.commits(".abl/tests"), ["phase1/verify/step-1"]);
-    assert_eq!(server.steps_left(), 0);
-}

@@ -202,18 +202,3 @@ fn a_builder_whose_folder_is_the_root_can_move_nothing_away_that_is_not_its_own(
         "no prompt for the verifier's next run"
     );
 }
-
-#[test]
-fn no_role_leads_git_elsewhere_in_a_repository_inside_of_its_folder() {
-    if is_unconfined() {
-        return;
-    }
-    let evil = "echo '[core]' > vendor/.git/config; mv vendor aside";
-    let scene = Scene::new(&[("builder-1", evil)]);
-    scene.write("src/vendor/lib.txt", "the library");
-    scene.git("src/vendor", &["init", "-q"]);
-    let before = scene.read("src/vendor/.git/config");
-    let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert_eq!(scene.read("src/vendor/.git/config"), before);
-}

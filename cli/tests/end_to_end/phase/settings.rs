@@ -55,28 +55,6 @@ fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
 }
 
 #[test]
-fn what_a_person_changes_after_it_was_put_back_is_the_persons() {
-    let scene = protected(&[("builder-1", &format!("{EVIL}; kill -9 $PPID; exit 1"))]);
-    assert_eq!(scene.run(&["run"]).code, None);
-    let project = scene.read(".abl/project.md");
-    scene.write(".abl/project.md", &format!("{project}Another one.\n"));
-    assert_eq!(
-        scene.run(&["run"]).code,
-        Some(3),
-        "the prompt is another one than the recorded"
-    );
-    assert!(is_protected(&scene));
-    scene.write(".abl/project.md", &project);
-    scene.write("src/keep/old", "by a person\n");
-    let ran = scene.run(&["run"]);
-    assert_eq!(
-        (ran.code, scene.read("src/keep/old").as_str()),
-        (Some(0), "by a person\n"),
-        "{ran:?}"
-    );
-}
-
-#[test]
 fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     let scene = protected(&[(
         "builder-1",
@@ -86,60 +64,6 @@ fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     assert!(
         ran.code == Some(5) && ran.err.contains("cannot restore keep/old"),
         "{ran:?}"
-    );
-}
-
-#[test]
-fn limits_of_the_configuration_and_of_flags_end_a_run_and_the_next_one_goes_on() {
-    let scene = Scene::new(&[]);
-    scene.write(
-        "code-commit.toml",
-        "[limits]\nmax_tokens = 10\nmax_calls = 3\n",
-    );
-    let ran = scene.run(&["run"]);
-    assert_eq!(
-        (ran.code, scene.turns("builder"), scene.turns("verifier")),
-        (Some(4), 1, 0),
-        "{ran:?}"
-    );
-    assert!(
-        ran.out.contains("used 15 of at most 10 tokens"),
-        "{}",
-        ran.out
-    );
-    assert_eq!(
-        ran.err
-            .matches("limits.max_calls has no effect here")
-            .count(),
-        1,
-        "{}",
-        ran.err
-    );
-    assert_eq!(scene.state().0, "verifying");
-    let ran = scene.run(&["run", "--max-tokens", "14", "--max-time", "1h"]);
-    assert_eq!(
-        (ran.code, scene.turns("builder"), scene.turns("verifier")),
-        (Some(0), 1, 1),
-        "{ran:?}"
-    );
-}
-
-#[test]
-fn a_limit_that_nobody_can_keep_and_an_unknown_key_are_refused_before_anybody_is_asked() {
-    let scene = Scene::new(&[]);
-    let cost = scene.run(&["run", "--max-cost", "1"]);
-    assert!(
-        cost.err
-            .contains("Gemini CLI does not report what its turns cost"),
-        "{}",
-        cost.err
-    );
-    scene.write("code-commit.toml", "bogus = 1\n");
-    let key = scene.run(&["run"]);
-    assert!(key.err.contains("bogus"), "{}", key.err);
-    assert_eq!(
-        (cost.code, key.code, scene.turns("builder")),
-        (Some(3), Some(3), 0)
     );
 }
 

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::portable::place_in;
 use crate::promises::loops::{Loop, Second, Stage, Undo};
 use crate::scenes::files;
 use crate::scenes::program::Ran;
@@ -200,6 +201,13 @@ pub(super) fn runs(of: &Loop) -> Verdict {
 
 pub(super) fn show(of: &Loop) -> Verdict {
     names(of, &["show", "RUN"])
+}
+
+/// The record names no folder of the machine that it was made on.
+pub(super) fn portable(of: &Loop) -> Verdict {
+    let (stage, name) = finished(of)?;
+    let run = stage.root().join(of.runs).join(name);
+    place_in(&run, &stage.root()).map_or(Ok(()), Err)
 }
 
 pub(super) fn page(of: &Loop) -> Verdict {

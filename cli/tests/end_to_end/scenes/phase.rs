@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use code_commit_fixtures::project::Project;
 
 use crate::scenes::files;
+use crate::scenes::json_schema::Published;
 use crate::scenes::program::{Ran, interrupt, program, tool};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
@@ -82,8 +83,17 @@ impl Scene {
         self.run_with(&[args, &["--sandbox", "off"]].concat(), &[])
     }
 
+    /// Every line of `--json` is one that the published schema knows.
     pub(crate) fn run_with(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {
-        self.code_commit(&[&["phase"], args].concat(), environment)
+        let ran = self.code_commit(&[&["phase"], args].concat(), environment);
+        if args.contains(&"--json") {
+            let schema = Published::read("agents.schema.json");
+            for line in ran.out.lines() {
+                let found = schema.faults_of("phase-line", &serde_json::from_str(line).unwrap());
+                assert!(found.is_empty(), "{found:?}");
+            }
+        }
+        ran
     }
 
     pub(crate) fn code_commit(&self, args: &[&str], environment: &[(&str, &str)]) -> Ran {

@@ -5,7 +5,6 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::program::Ran;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 
@@ -69,22 +68,6 @@ fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
             "{args:?}: it is over"
         );
     }
-}
-
-#[test]
-fn a_run_that_goes_on_ends_without_an_agent_as_often_as_it_has_to() {
-    let scene = Scene::new(&[DOWN, DOWN, PLAN, DONE, APPROVE]);
-    assert_eq!(scene.run().code, Some(4));
-    assert_eq!(
-        (scene.spec(&["run", "--resume"]).code, scene.calls()),
-        (Some(4), 2)
-    );
-    let ran = scene.spec(&["run", "--resume", "--model", "other"]);
-    assert_eq!((ran.code, scene.calls()), (Some(0), 5), "{}", ran.err);
-    assert!(
-        scene.arguments(3).contains("--model\nother\n"),
-        "a flag goes before what was begun with"
-    );
 }
 
 #[test]
@@ -294,39 +277,4 @@ fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_i
         "ProcessingItem ItemCompleted BacklogEmpty"
     );
     assert!(!scene.spec(&["status"]).out.contains("Parked"));
-}
-
-#[test]
-fn an_agent_that_cannot_log_in_parks_no_task() {
-    let logged_out = "line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"api_error_status\":401,\"result\":\"who?\"}'; exit 1";
-    let scene = Scene::new(&[logged_out, logged_out, logged_out, PLAN, DONE, APPROVE]);
-    scene.write(".cuggino/backlog/a.md", "do A\n");
-    for _ in 0..3 {
-        watch(&scene, "ItemRetained");
-    }
-    assert_eq!(
-        (
-            scene.calls(),
-            states(&watch(&scene, "BacklogEmpty").0).as_str()
-        ),
-        (3, "ProcessingItem ItemCompleted BacklogEmpty")
-    );
-}
-
-#[test]
-fn what_a_harness_that_was_killed_left_in_the_temporary_folder_is_gone_at_the_next_start() {
-    use std::os::unix::fs::MetadataExt as _;
-    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    let temporary = scene.home().join("tmp");
-    let space = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
-    // Our own process ID, which another process had before us.
-    let left = temporary.join(format!(
-        "code-commit-{}-1-{space}-0.abc",
-        std::process::id()
-    ));
-    std::fs::create_dir_all(left.join("tree")).unwrap();
-    let args = ["spec", "run", "--focus", "Add X", "--sandbox", "off"];
-    let ran = Ran::of(&mut scene.command(&args, &[("TMPDIR", temporary.to_str().unwrap())]));
-    assert_eq!((ran.code, scene.calls()), (Some(0), 3), "{ran:?}");
-    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
 }

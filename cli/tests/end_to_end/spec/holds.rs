@@ -81,21 +81,3 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_holds_
     );
     assert!(!err.contains("was restored"), "{err}");
 }
-
-#[test]
-fn a_verdict_names_the_tree_the_specs_and_the_reviewer_that_it_holds_for() {
-    let turns = [PLAN, DONE, APPROVE];
-    let scene = Scene::new(&[turns, turns].concat());
-    let verdict = |events: &[Value]| event(events, "summary")["holds_for"].clone();
-    let (code, events) = scene.events();
-    let first = verdict(&events);
-    assert_eq!(code, Some(0), "{events:#?}");
-    scene.write(".specs/a.md", "# B\n");
-    let second = verdict(&scene.events().1);
-    assert_ne!(second["specification"], first["specification"]);
-    assert_ne!(
-        second["tree"], first["tree"],
-        "the specs are files of the project, too"
-    );
-    assert_eq!(second["decider"], first["decider"]);
-}

@@ -5,8 +5,6 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::files;
-use crate::scenes::full_disk::{has_not_begun, on_a_full_disk};
 use crate::scenes::program::interrupt;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::spec::waiting::{states, watch};
@@ -140,31 +138,6 @@ fn a_second_watch_is_refused() {
 }
 
 #[test]
-fn a_lock_that_an_archive_has_brought_along_empties_no_other_file() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
-    let cases = [
-        (".code-commit", ["run", "--focus", "do A"].as_slice()),
-        (".code-commit/spec-watch", &["watch"]),
-    ];
-    for (folder, args) in cases {
-        let folder = scene.root().join(folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        symlink(scene.root().join("src.txt"), folder.join("lock")).unwrap();
-        let done = scene.spec(args);
-        assert_eq!(done.code, Some(3), "{}", done.err);
-        assert!(
-            done.err.contains("inspect it and move it away"),
-            "{}",
-            done.err
-        );
-        assert_eq!(scene.read("src.txt"), "old\n", "{args:?}");
-        std::fs::remove_file(folder.join("lock")).unwrap();
-    }
-    assert_eq!(scene.calls(), 0);
-}
-
-#[test]
 fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
     let heard = "while ! grep -qs '\"init\"' .git/code-commit/spec/*/2-*output.jsonl; do :; done";
     let scene = Scene::new(&[
@@ -249,78 +222,6 @@ fn whatever_command_comes_after_a_kill_ends_the_agent_that_outlived_its_harness_
     }
 }
 
-#[test]
-fn copies_that_a_killed_run_has_left_go_with_the_next_run() {
-    let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
-    let copies = || {
-        let runs = std::fs::read_dir(scene.root().join(".git/code-commit/spec")).unwrap();
-        runs.filter(|run| {
-            run.as_ref()
-                .unwrap()
-                .path()
-                .join("backup/before/tree")
-                .exists()
-        })
-        .count()
-    };
-    assert_eq!((scene.run().code, copies()), (None, 1));
-    let next = scene.spec(&["run", "--focus", "Add X", "--new"]);
-    assert_eq!((next.code, copies()), (Some(0), 0));
-    assert!(
-        next.err.contains("was killed while an agent worked"),
-        "{}",
-        next.err
-    );
-}
-
-#[test]
-fn a_run_in_another_folder_of_the_repository_is_not_gone_on_with() {
-    let scene = Scene::new(&["kill -9 $PPID; exit 1"]);
-    scene.write("below/.specs/a.md", "# A\n");
-    assert_eq!((scene.run().code, scene.calls()), (None, 1));
-    let mut command = scene.command(&["spec", "run", "--resume", "--sandbox", "off"], &[]);
-    let done = command
-        .current_dir(scene.root().join("below"))
-        .output()
-        .unwrap();
-    let err = String::from_utf8_lossy(&done.stderr);
-    assert_eq!((done.status.code(), scene.calls()), (Some(7), 1), "{err}");
-    assert!(err.contains("there is no run to continue"), "{err}");
-}
-
-#[test]
-fn a_run_whose_journal_was_changed_is_not_taken_for_one_that_is_over() {
-    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
-    assert_eq!(scene.run().code, None);
-    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let journal = run.path().join("events.jsonl");
-    let forged = std::fs::read_to_string(&journal)
-        .unwrap()
-        .replacen("\"what\"", "\"that\"", 1);
-    std::fs::File::create(&journal)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, forged.as_bytes()))
-        .unwrap();
-    for args in [&["run", "--resume"][..], &["run", "--focus", "x"]] {
-        let ran = scene.spec(args);
-        assert_eq!((ran.code, scene.calls()), (Some(3), 2), "{}", ran.err);
-        assert!(ran.err.contains("then start a new run"), "{}", ran.err);
-    }
-}
-
-#[test]
-fn a_run_that_was_killed_before_the_first_line_of_its_journal_stops_no_other() {
-    let scene = Scene::new(&["kill -9 $PPID; exit 1", PLAN, DONE, APPROVE]);
-    assert_eq!(scene.run().code, None);
-    let runs = files::entries(scene.root().join(".git/code-commit/spec"));
-    std::fs::remove_file(runs[0].join("events.jsonl")).unwrap();
-    let ran = scene.run();
-    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
-}
-
 /// A scene whose agent may change neither `tests` nor the configuration.
 fn protected(turns: &[&str]) -> Scene {
     let scene = Scene::new(turns);
@@ -403,39 +304,6 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
 }
 
 #[test]
-fn a_watch_does_not_go_on_over_a_tree_that_could_not_be_put_back() {
-    let evil = "echo EVIL > tests/t.sh; rm .git/code-commit/spec/*/backup/before/files/tests/t.sh.before; say '<DONE>all</DONE>'";
-    let scene = protected(&[PLAN, evil, PLAN]);
-    scene.write(".cuggino/backlog/a.md", "do A\n");
-    scene.write(".cuggino/backlog/b.md", "do B\n");
-    let ran = scene.spec(&["watch"]);
-    assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
-    assert_eq!(scene.stored("backlog"), ["a.md", "b.md"]);
-}
-
-#[test]
-fn ctrl_c_while_a_command_runs_ends_it_and_resume_runs_it_again() {
-    for key in ["setupCommand", "checkCommand"] {
-        let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-        scene.configure(
-            &json!({ key: "test -e again || { touch again; kill -INT $PPID; sleep 600; }" }),
-        );
-        let ran = scene.run();
-        assert_eq!(
-            (ran.code, scene.calls()),
-            (Some(130), 1),
-            "{key}: {}",
-            ran.err
-        );
-        assert_eq!(
-            (scene.spec(&["run", "--resume"]).code, scene.calls()),
-            (Some(0), 3),
-            "{key}"
-        );
-    }
-}
-
-#[test]
 fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     scene.configure(&json!({ "checkCommand": "setsid sleep 600 & echo $! >> .git/children; test -e slow && sleep 600; touch slow" }));
@@ -472,23 +340,6 @@ fn a_reviewer_that_resets_the_work_tree_has_it_put_back() {
 }
 
 #[test]
-fn an_agent_that_commits_by_itself_leaves_nothing_to_commit() {
-    let commit = "git -c user.name=a -c user.email=a@a commit -qam mine";
-    let scene = Scene::new(&[
-        PLAN,
-        &format!("echo new > src.txt; {commit}; say '<DONE>the task</DONE>'"),
-        APPROVE,
-    ]);
-    scene.configure(&json!({ "commit": true }));
-    let (code, events) = scene.events();
-    assert_eq!(
-        (code, names(&events).contains(&"CommitPerformed")),
-        (Some(0), false)
-    );
-    assert_eq!(scene.git(&["log", "--format=%s"]), "mine\nfirst\n");
-}
-
-#[test]
 fn hooks_of_an_agent_are_not_run_by_our_commits() {
     let hook = "mkdir hooks; printf '#!/bin/sh\\ntouch %s/hooked\\n' $HOME > hooks/pre-commit; chmod +x hooks/pre-commit; \
         cp hooks/pre-commit .git/hooks/post-commit; git config core.hooksPath hooks";
@@ -514,72 +365,4 @@ fn an_agent_that_cleans_the_work_tree_does_not_lose_the_plan() {
         session,
         "# Plan\n- [ ] one\n\n# Progress Log\n\n<NOTE>\nseen\n</NOTE>\n\n<PROGRESS>\none\n</PROGRESS>\n\n"
     );
-}
-
-#[test]
-fn what_was_not_committed_is_kept_where_an_agent_has_changed_or_removed_it() {
-    let scene = Scene::new(&[
-        PLAN,
-        "rm person.txt; echo new > src.txt; say '<DONE>all</DONE>'",
-        APPROVE,
-    ]);
-    for (file, text) in [
-        ("person.txt", "precious\n"),
-        ("src.txt", "edited\n"),
-        ("same.txt", "same\n"),
-    ] {
-        scene.write(file, text);
-    }
-    let ran = scene.spec(&["run", "--focus", "X"]);
-    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let warning = "the implementing agent changed or removed person.txt, src.txt, not committed before; the old content is in ";
-    assert!(ran.err.contains(warning), "{}", ran.err);
-    let run = std::fs::read_dir(scene.root().join(".git/code-commit/spec"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let kept =
-        |name: &str| std::fs::read_to_string(run.path().join("backup/left-by-turn-2").join(name));
-    assert_eq!(kept("person.txt").unwrap(), "precious\n");
-    assert_eq!(kept("src.txt").unwrap(), "edited\n");
-    assert!(kept("same.txt").is_err());
-}
-
-#[test]
-fn nothing_is_removed_through_links_that_an_archive_has_brought_in_the_place_of_run_folders() {
-    for link in [".code-commit/spec", ".code-commit/spec/2026-01-01-00-00-00"] {
-        let scene = Scene::without_commits(&[PLAN, DONE, APPROVE]);
-        scene.write(".specs/a.md", "# A\n");
-        scene.configure(&json!({ "commit": false }));
-        std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
-        let precious = scene
-            .home()
-            .join("theirs/2026-01-01-00-00-00/backup/precious");
-        std::fs::create_dir_all(&precious).unwrap();
-        let to = if link.ends_with("spec") {
-            "theirs"
-        } else {
-            "theirs/2026-01-01-00-00-00"
-        };
-        scene.write(".code-commit/.gitignore", "*\n");
-        std::fs::create_dir_all(scene.root().join(link).parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink(scene.home().join(to), scene.root().join(link)).unwrap();
-        let ran = scene.spec(&["run", "--focus", "X"]);
-        let code = if link.ends_with("spec") { 3 } else { 0 };
-        assert_eq!(ran.code, Some(code), "{link}: {}{}", ran.out, ran.err);
-        assert!(precious.is_dir(), "{link}");
-    }
-}
-
-#[test]
-fn a_disk_that_is_full_when_the_record_begins_refuses_the_run_and_the_next_one_begins() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    let run = scene.command(&["spec", "run", "--focus", "X", "--sandbox", "off"], &[]);
-    let Some(done) = on_a_full_disk(&run, &scene.root().join(".git/code-commit/spec")) else {
-        return;
-    };
-    has_not_begun(&done);
-    assert_eq!(scene.calls(), 0);
-    assert_eq!(scene.run().code, Some(0));
 }

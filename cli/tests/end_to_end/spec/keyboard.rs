@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::scenes::program::surrounded;
 use crate::scenes::screen::Terminal;
-use crate::scenes::spec::{Scene, is_alive, is_there};
+use crate::scenes::spec::{Scene, is_there};
 use crate::spec::real;
 
 const COLUMNS: u16 = 100;
@@ -75,23 +75,6 @@ fn setup_asks_one_question_after_the_other_and_saves_the_answers() {
             .iter()
             .all(|name| is_there(&scene.root().join(".cuggino").join(name)))
     );
-}
-
-#[test]
-fn setup_that_is_left_early_saves_nothing() {
-    // Ctrl-D ends the answers; Ctrl-C ends the program by its signal.
-    for (keys, code) in [("docs\n\x04", Some(130)), ("docs\n\x03", None)] {
-        let scene = Scene::new(&[]);
-        let mut terminal = at_terminal(&scene, &["spec", "setup"]);
-        answer(&mut terminal, "Specs path [.specs]:", keys);
-        assert_eq!(
-            terminal.finish().unwrap(),
-            code,
-            "{}",
-            terminal.lines().join("\n")
-        );
-        assert!(!is_there(&scene.root().join(".cuggino.json")));
-    }
 }
 
 #[test]
@@ -177,28 +160,6 @@ fn ctrl_c_during_plan_is_the_agents_to_hear() {
         );
         assert_eq!(scene.read("src.txt"), "old\n", "{sandbox}");
     }
-}
-
-#[test]
-fn an_agent_that_ctrl_c_ends_gives_130() {
-    let scene = Scene::new(&["echo code > src.txt; echo ready; read answer"]);
-    let mut terminal = plan(&scene);
-    answer(&mut terminal, "ready", "\x03");
-    assert_eq!(
-        terminal.finish().unwrap(),
-        Some(130),
-        "{}",
-        terminal.lines().join("\n")
-    );
-    assert_eq!(scene.read("src.txt"), "old\n");
-}
-
-#[test]
-fn a_plan_that_is_over_leaves_no_process_behind() {
-    let scene = Scene::new(&["sleep 600 & echo $! > $HOME/child; exit 0"]);
-    assert_eq!(plan(&scene).finish().unwrap(), Some(0));
-    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
-    assert!(!is_alive(child.trim()));
 }
 
 /// Ctrl-C, twice, as soon as it is up.

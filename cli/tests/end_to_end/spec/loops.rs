@@ -223,45 +223,6 @@ fn the_iterations_are_limited() {
 }
 
 #[test]
-fn a_marker_over_several_messages_is_one() {
-    let scene = Scene::new(&[
-        "printf p > $WIP.plan.md; say '<PLAN_COMP'; say 'LETE>ready'; say '</PLAN_COMPLETE>'",
-        "say '<DO'; say 'NE>all</DONE>'",
-        APPROVE,
-    ]);
-    assert_eq!(scene.run().code, Some(0));
-}
-
-#[test]
-fn of_two_terminal_markers_the_more_cautious_counts() {
-    let scene = Scene::new(&[
-        PLAN,
-        "say '<DONE>all</DONE> <PROGRESS>one</PROGRESS>'",
-        DONE,
-        "say '<APPROVED>fine</APPROVED> <REQUEST_CHANGES>but</REQUEST_CHANGES>'",
-    ]);
-    scene.configure(&json!({ "maxIterations": 1 }));
-    assert_eq!((scene.run().code, scene.calls()), (Some(1), 4));
-}
-
-#[test]
-fn a_marker_of_another_agent_is_text() {
-    let scene = Scene::new(&[
-        "printf p > $WIP.plan.md; say '<APPROVED>x</APPROVED> <PLAN_COMPLETE>y</PLAN_COMPLETE>'",
-        DONE,
-        APPROVE,
-    ]);
-    let (code, events) = scene.events();
-    assert_eq!(code, Some(0));
-    let text: Vec<_> = events
-        .iter()
-        .filter(|event| event["event"] == "AgentMessage")
-        .map(|event| event["text"].as_str().unwrap())
-        .collect();
-    assert!(text.concat().contains("<APPROVED>x</APPROVED>"));
-}
-
-#[test]
 fn a_turn_without_a_terminal_marker_ends_the_run_which_can_be_resumed() {
     let scene = Scene::new(&[PLAN, "say 'I am thinking.'"]);
     let ran = scene.run();
@@ -277,18 +238,6 @@ fn a_turn_without_a_terminal_marker_ends_the_run_which_can_be_resumed() {
     --- err
     sandbox: OFF, commands run with all your rights (asked for)
     ");
-}
-
-#[test]
-fn an_agent_that_crashes_or_leaves_no_plan_is_not_asked_again() {
-    for turns in [
-        &[PLAN, "exit 3"][..],
-        &["say '<PLAN_COMPLETE>ready</PLAN_COMPLETE>'"],
-    ] {
-        let scene = Scene::new(turns);
-        let calls = u32::try_from(turns.len()).unwrap();
-        assert_eq!((scene.run().code, scene.calls()), (Some(4), calls));
-    }
 }
 
 #[test]
@@ -316,23 +265,6 @@ fn a_focus_may_stand_in_a_file() {
     );
     let missing = scene.spec(&["run", "--focus", "@none.md"]);
     assert_eq!((missing.code, scene.calls()), (Some(3), 3));
-}
-
-#[test]
-fn what_stands_in_the_way_is_refused_before_anything_is_started() {
-    let scene = Scene::new(&[]);
-    scene.configure(&json!({ "maxIteration": 3 }));
-    let ran = scene.run();
-    assert_eq!((ran.code, scene.calls()), (Some(3), 0));
-    assert!(
-        ran.err
-            .contains(".cuggino.json: unknown field `maxIteration`"),
-        "{}",
-        ran.err
-    );
-    assert_eq!(scene.spec(&["setup"]).code, Some(3));
-    assert_eq!(scene.spec(&["plan"]).code, Some(3));
-    assert_eq!(scene.spec(&["run"]).code, Some(2));
 }
 
 #[test]

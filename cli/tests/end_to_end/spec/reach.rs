@@ -181,40 +181,6 @@ fn a_planner_in_the_sandbox_changes_only_its_plan_and_leaves_alone_what_a_person
 }
 
 #[test]
-fn no_agent_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
-    for backend in ["namespaces", "landlock"] {
-        let evil = "for sub in sub empty; do echo gitdir: ../ignored > $sub/.git; mv $sub aside; done; \
-            echo '[core]' > nested/.git/config; true";
-        let scene = Scene::new(&[&format!("{evil}; {BY_PROMPT}")]);
-        scene.configure(&json!({ "checkCommand": evil }));
-        let from = scene.root().display().to_string();
-        for name in ["sub", "empty"] {
-            scene.git(&[
-                "-c",
-                "protocol.file.allow=always",
-                "submodule",
-                "--quiet",
-                "add",
-                &from,
-                name,
-            ]);
-        }
-        scene.git(&["commit", "-q", "-m", "submodules"]);
-        scene.git(&["submodule", "--quiet", "deinit", "empty"]);
-        scene.git(&["init", "-q", "nested"]);
-        let files = ["sub/.git", "nested/.git/config"];
-        let before = files.map(|file| scene.read(file));
-        let ran = scene.spec(&["run", "--focus", "X", "--sandbox", backend]);
-        assert_eq!(ran.code, Some(0), "{backend}: {}{}", ran.out, ran.err);
-        assert_eq!(files.map(|file| scene.read(file)), before, "{backend}");
-        assert!(
-            !crate::scenes::spec::is_there(&scene.root().join("empty/.git")),
-            "{backend}"
-        );
-    }
-}
-
-#[test]
 fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
     let look = "cat logs/*/events.jsonl agent-config/gemini-key.txt agent-config/query.txt gemini-key.txt .env; \
         echo agent > agent-config/query.txt; echo agent > agent-config/new; true";
@@ -262,51 +228,6 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
 }
 
 #[test]
-fn limits_are_kept_as_far_as_the_agent_says_what_it_uses() {
-    let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
-    let turns = [PLAN, DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
-    let scene = Scene::new(&turns.each_ref().map(String::as_str));
-    let ran = scene.spec(&["run", "--focus", "X", "--max-cost", "0.5"]);
-    assert_eq!((ran.code, scene.calls()), (Some(4), 2), "{}", ran.err);
-    assert!(
-        ran.out
-            .contains("✗ failed in iteration 1: spent $0.60 of at most $0.50\n"),
-        "{ran}"
-    );
-    assert_eq!(scene.read("src.txt"), "new\n");
-    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    let ran = scene.spec(&["run", "--focus", "X", "--max-tokens", "1000"]);
-    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
-    assert!(
-        ran.out
-            .contains("an agent did not report the tokens of its turn"),
-        "{ran}"
-    );
-}
-
-#[test]
-fn a_turn_that_the_time_of_the_run_cuts_off_is_told_as_the_limit() {
-    let scene = Scene::new(&["exec sleep 60"]);
-    let ran = scene.spec(&["run", "--focus", "X", "--max-time", "1s"]);
-    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{}", ran.err);
-    assert!(
-        ran.out
-            .contains("✗ failed in iteration 1: the run took 1 of at most 1 seconds\n"),
-        "{ran}"
-    );
-    assert!(!ran.out.contains("Retry"), "{ran}");
-    let scene = Scene::new(&["exec sleep 60"]);
-    scene.write("code-commit.toml", "[limits]\nmax_time = '1s'\n");
-    let ran = scene.spec(&["audit"]);
-    assert_eq!(ran.code, Some(4), "{}", ran.err);
-    assert!(
-        ran.err.contains("the run took 1 of at most 1 seconds"),
-        "{}",
-        ran.err
-    );
-}
-
-#[test]
 fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
     let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
     let turns =
@@ -331,42 +252,6 @@ fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
     check(&["--max-cost", "0.2"], Some(4), 2);
     check(&[], Some(4), 2);
     check(&["--max-cost", "5"], Some(0), 4);
-}
-
-#[test]
-fn a_turn_that_was_cut_off_before_it_reported_counts_as_all_that_was_left() {
-    for (limit, more, signal) in [
-        ("--max-cost", ["0.5", "2"], "KILL"),
-        ("--max-tokens", ["1000", "3000"], "KILL"),
-        ("--max-cost", ["0.5", "2"], "INT"),
-    ] {
-        let scene = Scene::new(&[&format!("kill -{signal} $PPID; exec sleep 60"), PLAN]);
-        let [first, raised] = more;
-        assert_ne!(
-            scene.spec(&["run", "--focus", "X", limit, first]).code,
-            Some(0)
-        );
-        let ran = scene.spec(&["run", "--resume"]);
-        assert_eq!(
-            (ran.code, scene.calls()),
-            (Some(4), 1),
-            "{limit} {signal}: {}{}",
-            ran.out,
-            ran.err
-        );
-        assert!(
-            ran.out.contains(") counts as everything that was left"),
-            "{}",
-            ran.out
-        );
-        scene.spec(&["run", "--resume", limit, raised]);
-        assert_eq!(scene.calls(), 2, "{limit} {signal}");
-        assert!(
-            crate::spec::schema::recorded(&scene.root())
-                .iter()
-                .any(|fact| fact == "turn-begins")
-        );
-    }
 }
 
 #[test]
@@ -405,17 +290,6 @@ fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
         assert_eq!((ran.code, scene.calls()), (Some(3), 0));
         assert!(ran.err.contains(why), "{}", ran.err);
     }
-}
-
-#[test]
-fn the_agent_is_told_where_its_service_is() {
-    let scene =
-        Scene::new(&["echo $ANTHROPIC_BASE_URL > $HOME/address; say '<SPEC_ISSUE>x</SPEC_ISSUE>'"]);
-    scene.spec(&["run", "--focus", "X", "--base-url", "http://127.0.0.1:9"]);
-    assert_eq!(
-        std::fs::read_to_string(scene.home().join("address")).unwrap(),
-        "http://127.0.0.1:9\n"
-    );
 }
 
 #[test]

@@ -33,19 +33,6 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
 }
 
 #[test]
-fn an_approval_counts_although_changes_of_the_reviewer_are_put_back() {
-    let scene = Scene::new(&[
-        PLAN,
-        DONE,
-        "echo reviewer > src.txt; say '<APPROVED>good</APPROVED>'",
-    ]);
-    let (code, events) = scene.events();
-    assert_eq!((code, scene.calls()), (Some(0), 3), "{events:#?}");
-    insta::assert_snapshot!(names(&events).join(" "), @"IterationStart PlanningStart PlanComplete ImplementingStart Done ReviewingStart Approved ChangesPutBack LoopApproved");
-    assert_eq!(scene.read("src.txt"), "new\n");
-}
-
-#[test]
 fn specs_are_changed_only_where_the_focus_asks_for_it() {
     let turns = [
         PLAN,

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::scenes::program::interrupt;
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7, names};
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
@@ -105,16 +105,6 @@ fn a_file_that_is_edited_while_it_is_worked_on_stays_and_one_that_is_gone_is_no_
 }
 
 #[test]
-fn a_file_that_is_edited_while_its_approval_is_under_way_stays() {
-    let approves = format!("echo more >> .cuggino/backlog/a.md; {APPROVE}");
-    let scene = Scene::new(&[PLAN, DONE, &approves]);
-    scene.write(".cuggino/backlog/a.md", "do A\n");
-    let (events, _) = watch(&scene, "ItemRetained");
-    assert!(names(&events).contains(&"LoopApproved"), "{events:#?}");
-    assert_eq!(scene.read(".cuggino/backlog/a.md"), "do A\nmore\n");
-}
-
-#[test]
 fn a_spec_issue_keeps_the_file_and_stops_the_backlog() {
     let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
     scene.write(".cuggino/backlog/a.md", "do A\n");
@@ -141,23 +131,6 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
     assert_eq!(
         (states(&events).as_str(), scene.calls()),
         ("ProcessingItem ItemCompleted BacklogEmpty", 4)
-    );
-}
-
-#[test]
-fn a_watch_does_not_resume_a_run_whose_plan_was_changed() {
-    let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", PLAN, DONE, APPROVE]);
-    scene.write(".cuggino/backlog/a.md", "do A\n");
-    assert_eq!(scene.spec(&["watch"]).code, Some(130));
-    let runs = scene.root().join(".git/code-commit/spec");
-    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
-    let plan = run.path().join("run.json");
-    let changed = std::fs::read_to_string(&plan).unwrap() + "\n";
-    std::fs::write(&plan, changed).unwrap();
-    let (events, _) = watch(&scene, "BacklogEmpty");
-    assert_eq!(
-        (states(&events).as_str(), scene.calls()),
-        ("ProcessingItem ItemCompleted BacklogEmpty", 5)
     );
 }
 
@@ -195,35 +168,6 @@ fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
         "A or B?\n"
     );
     assert_eq!(scene.read("src.txt"), "old\n");
-}
-
-#[test]
-fn an_audit_of_its_own_tells_when_it_begins_and_ends() {
-    let scene = Scene::new(&["say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED>'", "exit 3"]);
-    let audit = || {
-        let done = scene
-            .command(&["spec", "audit", "--sandbox", "off", "--json"], &[])
-            .output()
-            .unwrap();
-        let lines = String::from_utf8(done.stdout).unwrap();
-        let lines: Vec<Value> = lines
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
-        crate::spec::schema::hold(&lines);
-        (done.status.code(), names(&lines).join(" "))
-    };
-    assert_eq!(
-        audit(),
-        (
-            Some(0),
-            "AuditStarted ToBeDiscussed TbdItemFound AuditEnded".to_owned()
-        )
-    );
-    assert_eq!(
-        audit(),
-        (Some(4), "AuditStarted AuditEnded error".to_owned())
-    );
 }
 
 #[test]
@@ -395,129 +339,4 @@ fn status_shows_what_waits_and_how_runs_ended() {
     ] {
         assert!(ran.out.contains(wanted), "{wanted} is not in {}", ran.out);
     }
-}
-
-#[test]
-fn runs_show_and_undo_know_runs_of_specs() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
-    let all = |args: &[&str]| {
-        let done = scene.command(args, &[]).output().unwrap();
-        String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
-    };
-    scene.run();
-    assert!(
-        all(&["runs"]).contains("  spec: done, iterations 1, cost unknown, "),
-        "{}",
-        all(&["runs"])
-    );
-    let shown = all(&["show"]);
-    for wanted in [
-        "Add X\n",
-        "iteration 1  The implementing agent worked, cost unknown, ",
-        " (2-implementing-query.txt, 2-implementing-response.txt)\n",
-        "iteration 1  APPROVED: good\n",
-        "ended: done\n",
-    ] {
-        assert!(shown.contains(wanted), "{wanted} is not in {shown}");
-    }
-    assert!(
-        all(&["resume"]).contains(" is finished\n"),
-        "{}",
-        all(&["resume"])
-    );
-    scene.run();
-    assert!(
-        all(&["undo"]).contains("what its agents wrote is not kept twice"),
-        "{}",
-        all(&["undo"])
-    );
-    let json: Value =
-        serde_json::from_str(all(&["runs", "--json"]).lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&json["loop"], &json["outcome"], &json["rounds"]),
-        (&json!("spec"), &json!("done"), &json!(1))
-    );
-}
-
-/// Runs of one second cannot be told apart by their names.
-fn until_the_next_second() {
-    let second = || std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
-    let now = second();
-    while second() == now {
-        std::thread::yield_now();
-    }
-}
-
-#[test]
-fn resume_means_the_newest_run_also_where_it_is_one_of_a_spec() {
-    let scene = Scene::new(&[
-        PLAN,
-        DONE,
-        APPROVE,
-        "kill -INT $PPID; sleep 60",
-        PLAN,
-        DONE,
-        APPROVE,
-    ]);
-    let replies = "{\"replies\":[{\"text\":\"^^^a\\nx\\n^^^end\\n\"}]}";
-    for (file, text) in [
-        ("query.txt", "x\n"),
-        ("codeRollup.txt", "x\n"),
-        ("replies", replies),
-    ] {
-        scene.write(&format!("agent-config/{file}"), text);
-    }
-    scene.write(".gitignore", "/agent-config\n");
-    let ask = |args: &[&str]| {
-        let done = scene.command(args, &[]).output().unwrap();
-        let text = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-        (done.status.code(), text)
-    };
-    let args = [
-        "--model",
-        "scripted/agent-config/replies",
-        "--build-command",
-        "false",
-        "--sandbox",
-        "off",
-    ];
-    let (code, said) = ask(&args);
-    assert!(
-        code == Some(4) && said.contains("code-commit resume "),
-        "{said}"
-    );
-    until_the_next_second();
-    assert_eq!(scene.run().code, Some(0));
-    let (code, said) = ask(&["resume"]);
-    assert!(
-        code == Some(7) && said.contains("older unfinished runs: "),
-        "the spec's is over: {said}"
-    );
-    until_the_next_second();
-    assert_eq!(scene.run().code, Some(130));
-    let (code, said) = ask(&["resume"]);
-    assert!(
-        code == Some(0) && said.contains("[Loop] Approved"),
-        "it is the newest, and not over: {said}"
-    );
-}
-
-#[test]
-fn clean_removes_the_runs_of_specs_that_are_over() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE, PLAN, "kill -INT $PPID; sleep 60"]);
-    let ask = |args: &[&str]| {
-        String::from_utf8(scene.command(args, &[]).output().unwrap().stdout).unwrap()
-    };
-    scene.run();
-    scene.run();
-    let cleaned = ask(&["clean", "--keep", "0"]);
-    assert!(
-        cleaned.contains("removed       .git/code-commit/spec/"),
-        "{cleaned}"
-    );
-    assert!(
-        cleaned.contains("not over: code-commit resume "),
-        "{cleaned}"
-    );
-    assert_eq!(ask(&["runs"]).lines().count(), 1, "{cleaned}");
 }

@@ -1,6 +1,4 @@
-//! `order run --commit` over three orders, killed anywhere: the same command goes on, no reply is paid for twice, nothing is left to a hand.
-//!
-//! `ORDER_KILLS=300` kills so often, each time at a random system call; `ORDER_SEED` chooses other places.
+//! `order run --commit` that is killed around its commit: the same command goes on, no reply is paid for twice, nothing is left to a hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::scenes::kills::{self, Dice, chosen, is_killed, quietly, strace_works};
+use crate::scenes::kills::{is_killed, quietly};
 use crate::scenes::order::{FILES, GOOD, Scene, greet, order, proposal};
 use crate::scenes::program::Ran;
-
-/// So many kills without `ORDER_KILLS`.
-const KILLS: usize = 6;
-/// A run of a campaign that was killed so often is let go on to its end.
-const KILLS_IN_A_ROW: usize = 3;
 
 /// Orders, by their titles, and the files that they are about.
 const ORDERS: [(&str, &str); 3] = [
@@ -63,11 +56,6 @@ fn command(scene: &Scene, count: usize) -> Command {
     let mut args: Vec<&str> = files.iter().map(String::as_str).collect();
     args.extend(["--max-attempts", "1", "--commit"]);
     scene.command(&args)
-}
-
-/// `command` under strace with these flags.
-fn traced(scene: &Scene, command: &Command, words: &[&str]) -> Command {
-    kills::traced(&scene.beside("strace"), command, words)
 }
 
 fn resume(scene: &Scene) -> Ran {
@@ -168,42 +156,6 @@ fn assert_named(scene: &Scene, where_killed: &str) {
     }
 }
 
-/// Kills the command below strace at a system call that names a file of the harness's state, also where that is still being written, and
-/// lets the same command go on.
-fn killed_at(file: &str, inject: &str) -> Option<Scene> {
-    if !strace_works() {
-        return None;
-    }
-    let scene = scene();
-    let path = |name: String| {
-        scene
-            .root()
-            .join(".git/code-commit")
-            .join(name)
-            .display()
-            .to_string()
-    };
-    let paths = [path(file.to_owned()), path(format!(".{file}.new"))];
-    let words = ["-P", &paths[0], "-P", &paths[1], "-e", inject];
-    let killed = quietly(&mut traced(&scene, &command(&scene, 3), &words));
-    assert!(is_killed(killed), "{inject} hit nothing");
-    goes_on(&scene, 3, inject);
-    Some(scene)
-}
-
-#[test]
-fn a_kill_before_the_note_of_the_first_order_is_removed_leaves_nothing_to_a_hand() {
-    killed_at("order.json", "inject=unlink,unlinkat:signal=KILL:when=1");
-}
-
-#[test]
-fn a_kill_at_the_second_change_of_the_list_of_runs_leaves_nothing_to_a_hand() {
-    killed_at(
-        "known-runs.json",
-        "inject=rename,renameat:signal=KILL:when=2",
-    );
-}
-
 /// A git that kills whoever has started it to commit, before it does so, after it has, or at once when it begins.
 fn killed_by_git(scene: &Scene, count: usize, script: &str) {
     let git = Ran::of(Command::new("sh").args(["-c", "command -v git"]))
@@ -241,30 +193,6 @@ fn a_kill_around_the_commit_leaves_nothing_to_a_hand() {
 }
 
 #[test]
-fn resume_goes_on_with_an_order_that_was_killed_around_its_commit() {
-    for script in ["kill -9 $PPID; exit 1", "GIT \"$@\"; kill -9 $PPID; exit 0"] {
-        let scene = scene();
-        killed_by_git(&scene, 1, script);
-        let resumed = resume(&scene);
-        assert_eq!(
-            resumed.code,
-            Some(0),
-            "{script}: {}{}",
-            resumed.out,
-            resumed.err
-        );
-        assert!(
-            resumed.out.contains("PASS (success)"),
-            "{script}: {}",
-            resumed.out
-        );
-        goes_on(&scene, 1, script);
-        assert_named(&scene, script);
-        assert_eq!(asked(&scene)["Order a"], 1, "{script}");
-    }
-}
-
-#[test]
 fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
     let scene = scene();
     killed_by_git(&scene, 1, "GIT \"$@\"; kill -9 $PPID; exit 0");
@@ -280,66 +208,5 @@ fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
             scene.project.status().unwrap().as_str()
         ),
         (1, "")
-    );
-}
-
-/// Where the whole command can be killed.
-fn places() -> Vec<(String, usize)> {
-    let scene = scene();
-    kills::places(&scene.beside("strace"), &command(&scene, 3))
-}
-
-#[test]
-fn random_kills_leave_nothing_to_a_hand() {
-    if !strace_works() {
-        return;
-    }
-    let (wanted, places) = (chosen("ORDER_KILLS", KILLS), places());
-    let mut dice = Dice::of(chosen("ORDER_SEED", 1));
-    let mut kills = 0;
-    while kills < wanted {
-        let (scene, mut hit) = (scene(), Vec::new());
-        for _ in 0..KILLS_IN_A_ROW.min(wanted - kills) {
-            let (call, count) = &places[dice.below(places.len())];
-            let inject = format!("inject={call}:signal=KILL:when={count}");
-            if !is_killed(quietly(&mut traced(
-                &scene,
-                &command(&scene, 3),
-                &["-e", &inject],
-            ))) {
-                break;
-            }
-            hit.push(format!("{call} {count}"));
-        }
-        kills += hit.len();
-        goes_on(&scene, 3, &format!("killed at {}", hit.join(", then at ")));
-    }
-    eprintln!(
-        "{kills} kills, each at one of {} system calls; 0 left to a hand",
-        places.len()
-    );
-}
-
-#[test]
-fn no_temporary_file_of_the_list_of_runs_stays_behind_a_kill() {
-    let Some(scene) = killed_at(
-        "known-runs.json",
-        "inject=rename,renameat:signal=KILL:when=1",
-    ) else {
-        return;
-    };
-    let state = fs::read_dir(scene.root().join(".git/code-commit")).unwrap();
-    let names: Vec<String> = state
-        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
-        .collect();
-    assert!(!names.iter().any(|name| name.starts_with('.')), "{names:?}");
-    let known = fs::read_to_string(scene.root().join(".git/code-commit/known-runs.json")).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Value>(&known)
-            .unwrap()
-            .as_array()
-            .unwrap()
-            .len(),
-        3
     );
 }
