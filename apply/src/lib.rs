@@ -30,8 +30,8 @@ pub use recover::{Recovery, recover};
 pub use report::{Applied, Warning};
 pub use set::{ChangeSet, dry_run};
 pub use undo::{
-    Force, Part, PreImage, Undone, changed_anything, hashes_after, hashes_before, pre_images,
-    read_applied, undo, undo_part,
+    Force, Part, PreImage, UNDONE, Undone, changed_anything, free_name, hashes_after,
+    hashes_before, pre_images, read_applied, undo, undo_part,
 };
 
 /// Applies the whole set or nothing of it.

@@ -11,7 +11,7 @@ use code_commit_dir::Folder;
 
 use crate::change::Change;
 use crate::error::{ApplyError, UndoError};
-use crate::journal::{MANIFEST, Steps};
+use crate::journal::Steps;
 use crate::lock::Lock;
 use crate::place::folders_above;
 use crate::report::Applied;
@@ -47,6 +47,9 @@ pub struct Undone {
     /// if a file replaced a folder that had been created since.
     pub replaced: Vec<PathBuf>,
 }
+
+/// How the names of the folders with what an undo replaces begin.
+pub const UNDONE: &str = "undone";
 
 /// How often a forced undo is tried: somebody may save one of its files, or git rewrite it, at any moment.
 const TRIES: u32 = 5;
@@ -91,12 +94,10 @@ pub(crate) fn undo_with(
     // The journal must be valid for a process with another working folder.
     let root = &std::path::absolute(root).map_err(failed(root))?;
     let folder = Arc::new(Folder::open(root).map_err(failed(root))?);
-    for folder in undo_folders {
-        manifest(folder)?.ok_or_else(|| UndoError::NoManifest {
-            path: folder.join(MANIFEST),
-        })?;
+    let mut history = History::complete(undo_folders)?;
+    if let Part::Files(files) = part {
+        history.keep(files);
     }
-    let history = History::of(part, undo_folders)?;
     code_commit_guard::raise_descriptor_limit();
     let mut changes = history.changes(&folder)?;
     let changed_since = history.changed_since(&changes);
@@ -112,7 +113,7 @@ pub(crate) fn undo_with(
         replaced: Vec::new(),
     };
     let mut run = |changes: &[Change<'_>], after| -> Result<(), UndoError> {
-        let replaced = free_name(&newest);
+        let replaced = free_name(&newest, UNDONE);
         let site = Site {
             lock,
             root: Arc::clone(&folder),
@@ -235,73 +236,45 @@ impl PreImage {
 /// The old version of every file that the sets changed, by path. The folders are given oldest
 /// first.
 pub fn pre_images(undo_folders: &[PathBuf]) -> Result<Vec<PreImage>, UndoError> {
-    let image = |(
+    let image = |(path, file): (String, File)| PreImage {
         path,
-        File {
-            was,
-            kept,
-            left_as,
-            left_mode,
-        },
-    ): (String, File)| {
-        let mode = kept.as_ref().map(|(_, mode, _)| *mode);
-        let kept = kept.map(|(kept, ..)| kept);
-        PreImage {
-            path,
-            sha256: was.filter(|_| kept.is_some()),
-            mode,
-            left_as,
-            left_mode,
-            kept,
-        }
+        sha256: file.was.filter(|_| file.kept.is_some()),
+        mode: file.kept.as_ref().map(|(_, mode, _)| *mode),
+        left_as: file.left_as,
+        left_mode: file.left_mode,
+        kept: file.kept.map(|(kept, ..)| kept),
     };
-    Ok(History::read(undo_folders)?
-        .files
-        .into_iter()
-        .map(image)
-        .collect())
+    let files = History::read(undo_folders)?.files.into_iter();
+    Ok(files.map(image).collect())
 }
 
-/// The state in which the sets left each file, by path: the SHA-256 of its content, or `None` if it
-/// is gone.
-pub fn hashes_after(
-    undo_folders: &[PathBuf],
-) -> Result<BTreeMap<String, Option<String>>, UndoError> {
-    Ok(History::read(undo_folders)?
-        .files
-        .into_iter()
-        .map(|(path, file)| (path, file.left_as))
-        .collect())
+/// The SHA-256 of the content of each file, by path; `None` if there is none.
+type Hashes = BTreeMap<String, Option<String>>;
+
+/// The state in which the sets left each file.
+pub fn hashes_after(undo_folders: &[PathBuf]) -> Result<Hashes, UndoError> {
+    let files = History::read(undo_folders)?.files.into_iter();
+    Ok(files.map(|(path, file)| (path, file.left_as)).collect())
 }
 
 /// The state in which the first of them found it.
-pub fn hashes_before(
-    undo_folders: &[PathBuf],
-) -> Result<BTreeMap<String, Option<String>>, UndoError> {
-    Ok(History::read(undo_folders)?
-        .files
-        .into_iter()
-        .map(|(path, file)| (path, file.was))
-        .collect())
+pub fn hashes_before(undo_folders: &[PathBuf]) -> Result<Hashes, UndoError> {
+    let files = History::read(undo_folders)?.files.into_iter();
+    Ok(files.map(|(path, file)| (path, file.was)).collect())
 }
 
 /// Whether the sets changed anything, if only a folder. A set without a manifest may have.
 pub fn changed_anything(undo_folders: &[PathBuf]) -> Result<bool, UndoError> {
-    for folder in undo_folders {
-        manifest(folder)?.ok_or_else(|| UndoError::NoManifest {
-            path: folder.join(MANIFEST),
-        })?;
-    }
-    let history = History::read(undo_folders)?;
+    let history = History::complete(undo_folders)?;
     let is_any = !history.created_folders.is_empty() || !history.removed.is_empty();
     Ok(is_any || !history.files.is_empty())
 }
 
-/// `undone` beside the pre-images, or `undone-2` and so on.
-fn free_name(undo: &Path) -> PathBuf {
-    let names = std::iter::once("undone".to_owned()).chain((2..).map(|n| format!("undone-{n}")));
+/// The first path in a folder that is free: `name`, `name-2` and so on.
+pub fn free_name(folder: &Path, name: &str) -> PathBuf {
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{name}-{n}")));
     names
-        .map(|name| undo.join(name))
+        .map(|name| folder.join(name))
         .find(|path| path.symlink_metadata().is_err())
         .unwrap_or_default()
 }

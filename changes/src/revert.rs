@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use code_commit_apply::{Action, Force, Lock, UndoError, Undone};
+use code_commit_apply::{Action, Force, Lock, UNDONE, UndoError, Undone};
 use code_commit_dir::Folder;
 use rustix::fs::FileType;
 
@@ -82,8 +82,6 @@ fn make_way(root: &Path, sets: &[PathBuf], backup: &mut Backup<'_>) -> Result<()
     Ok(())
 }
 
-/// How `apply` begins the names of what an undo replaces.
-const REPLACED: &str = "undone";
 /// How they are named once the changes were reapplied.
 const REDONE: &str = "redone";
 
@@ -95,12 +93,7 @@ pub fn were_undone(rounds: &[PathBuf]) -> bool {
 /// After the changes were reapplied: what undos had replaced no longer counts as undone, and is kept under another name.
 pub fn put_away(undos: &[PathBuf]) -> Result<(), Fault> {
     for undo in undos {
-        let names =
-            std::iter::once(REDONE.to_owned()).chain((2..).map(|n| format!("{REDONE}-{n}")));
-        let free = names
-            .map(|name| undo.with_file_name(name))
-            .find(|path| path.symlink_metadata().is_err());
-        let free = free.unwrap_or_default();
+        let free = code_commit_apply::free_name(undo.parent().unwrap_or(undo), REDONE);
         fs::rename(undo, &free).map_err(Fault::file("rename", undo))?;
     }
     Ok(())
@@ -116,7 +109,7 @@ pub fn undos(rounds: &[PathBuf]) -> Vec<PathBuf> {
         .flatten()
         .flatten();
     let number = |path: &Path| {
-        let name = path.file_name()?.to_str()?.strip_prefix(REPLACED)?;
+        let name = path.file_name()?.to_str()?.strip_prefix(UNDONE)?;
         if name.is_empty() {
             Some(1)
         } else {

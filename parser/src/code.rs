@@ -56,8 +56,6 @@ codes! {
         NamedStart = "named-start",
         /// A remark such as `(new file)` after a file name, or a word for an operation beside it.
         RemarkInName = "remark-in-name",
-        /// `^^^Edit PATH` or `^^^edit: PATH`: neither an edit nor a file.
-        EditWord = "edit-word",
         /// Another fence after the `start` of a thought, on the same line, or text after an `end`
         /// that closes nothing.
         TextAfterMarker = "text-after-marker",
@@ -83,12 +81,8 @@ codes! {
         DuplicateFile = "duplicate-file",
         /// `$$$` together with files.
         NoChangeWithFiles = "no-change-with-files",
-        /// A change in the form of aider or Cline, with no block around it or in place of a whole file.
-        SearchReplace = "search-replace",
-        /// A change in the form of `apply_patch`, likewise.
-        ApplyPatch = "apply-patch",
-        /// A unified diff, likewise.
-        UnifiedDiff = "unified-diff",
+        /// A change in the form of another tool, with no block around it or in place of a whole file.
+        OtherForm = "other-form",
         /// Neither a file nor `$$$`.
         NothingActionable = "nothing-actionable",
         /// A fence in a thought such as `<think>` that is never closed, or that holds all fences.
@@ -140,7 +134,6 @@ impl Wording for ErrorCode {
                 format!("`{subject}` has no file name: `start` belongs to the other fences")
             }
             Self::RemarkInName => format!("`{subject}` has more than a file name on its line"),
-            Self::EditWord => format!("`{subject}` has `{EDIT}` in a form that is not recognized"),
             Self::TextAfterMarker => format!("`{subject}` has text on the line of a marker"),
             Self::GluedEnd => format!("`{subject}` is at the end of a line of content"),
             Self::EndLength => {
@@ -161,17 +154,7 @@ impl Wording for ErrorCode {
             Self::NoChangeWithFiles => {
                 format!("`{subject}` says that nothing needs to change, but the reply has files")
             }
-            Self::SearchReplace => {
-                format!("`{subject}` begins a SEARCH/REPLACE block that names no file")
-            }
-            Self::ApplyPatch => {
-                format!(
-                    "`{subject}` begins a patch in the form of apply_patch, which is not read here"
-                )
-            }
-            Self::UnifiedDiff => {
-                format!("`{subject}` begins a unified diff, which is not read here")
-            }
+            Self::OtherForm => format!("`{subject}` begins a change in the form of another tool"),
             Self::NothingActionable => "the reply has neither a file nor `$$$start`".to_owned(),
             Self::InThought => {
                 format!("`{subject}` is in a thought between tags, where no fence counts")
@@ -197,7 +180,6 @@ impl Wording for ErrorCode {
             }
             Self::NamedStart => "write the path of the file in place of `start`".to_owned(),
             Self::RemarkInName => opening_without_words(subject),
-            Self::EditWord => format!("write {}, in lower case and with a blank behind it", edit_opening(subject)),
             Self::TextAfterMarker => {
                 let fence = fence_of(subject);
                 format!(
@@ -220,10 +202,7 @@ impl Wording for ErrorCode {
             Self::EmptySearch => "repeat the lines that the new ones go next to, or give the whole file".to_owned(),
             Self::DuplicateFile => "give each file once, with its final content".to_owned(),
             Self::NoChangeWithFiles => "leave out either the `$$$` block or the files".to_owned(),
-            Self::SearchReplace => {
-                format!("write `^^^{EDIT} PATH` on the line before the hunks of each file, and `^^^end` after them")
-            }
-            Self::ApplyPatch | Self::UnifiedDiff => format!(
+            Self::OtherForm => format!(
                 "give each changed file as `^^^PATH`, its whole content, `^^^end`; or its changed lines as \
                  `^^^{EDIT} PATH`, hunks, `^^^end`, each hunk being {}",
                 hunk()
@@ -303,13 +282,6 @@ fn opening_without_words(subject: &str) -> String {
             None => "write the bare path and nothing else on that line".to_owned(),
         },
     }
-}
-
-/// The opening of the edit that was probably meant.
-fn edit_opening(subject: &str) -> String {
-    let fence = fence_of(subject);
-    let path = mark::misspelled(subject.get(fence.len()..).unwrap_or_default().trim());
-    format!("`{fence}{EDIT} {}`", path.unwrap_or("PATH"))
 }
 
 fn fence_of(subject: &str) -> &str {

@@ -96,13 +96,8 @@ impl Errors {
 
     pub(crate) fn invalid_utf8(bytes: &[u8], error: std::str::Utf8Error) -> Self {
         let start = error.valid_up_to();
-        let valid = bytes
-            .get(..start)
-            .and_then(|valid| std::str::from_utf8(valid).ok())
-            .unwrap_or_default();
-        let end = error
-            .error_len()
-            .map_or(bytes.len(), |length| start + length);
+        let end = error.error_len().map_or(bytes.len(), |len| start + len);
+        let valid = bytes.utf8_chunks().next().map_or("", |first| first.valid());
         let mut findings = Findings::default();
         findings.push(ErrorCode::InvalidUtf8, start..end, None);
         Self::new(valid, findings, Vec::new())

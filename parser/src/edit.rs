@@ -36,28 +36,15 @@ pub struct Hunks<'t> {
 
 impl<'t> Hunks<'t> {
     /// Those of blocks that have been read without an error.
-    pub(crate) fn of(contents: impl Iterator<Item = &'t str>) -> Self {
-        Self {
-            contents: contents.collect(),
-        }
+    pub(crate) fn of(contents: Vec<&'t str>) -> Self {
+        Self { contents }
     }
 
     /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = Hunk<'t>> {
-        let mut readers = self
-            .contents
-            .iter()
-            .map(|content| Reader::new(content))
-            .collect::<Vec<_>>()
-            .into_iter();
-        let mut reader = readers.next();
-        std::iter::from_fn(move || {
-            loop {
-                match reader.as_mut()?.hunk().ok().flatten() {
-                    Some(hunk) => return Some(hunk),
-                    None => reader = readers.next(),
-                }
-            }
+        self.contents.iter().flat_map(|content| {
+            let mut reader = Reader::new(content);
+            std::iter::from_fn(move || reader.hunk().ok().flatten())
         })
     }
 

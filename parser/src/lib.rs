@@ -19,7 +19,7 @@ pub mod words;
 
 pub use code::{ErrorCode, WarningCode, Wording};
 pub use diagnostic::{Diagnostic, Errors, MOST_KEPT, Related};
-pub use foreign::{Foreign, in_place_of_a_file};
+pub use foreign::in_place_of_a_file;
 pub use need::needed;
 pub use reply::{Ask, Block, FileAction, FileBlock, Reply};
 pub use span::Span;
@@ -36,7 +36,6 @@ pub fn parse(text: &str) -> Result<Reply<'_>, Errors> {
         Ok(Reply {
             text,
             blocks: walk.blocks,
-            more: walk.more,
             thinking: walk.thinking,
             warnings,
         })

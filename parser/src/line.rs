@@ -14,6 +14,7 @@ use crate::fence::kind::{DELETE, END, Kind, PLAIN, START};
 use crate::fence::name::{NameFault, check_name};
 use crate::fence::tag::{self, TURN_ENDS, Tag};
 use crate::scan::{next_mark, next_run};
+use crate::span::slice;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Marker<'t> {
@@ -175,7 +176,7 @@ impl MarkerLine<'_> {
                 let is_word = mark::path(text).is_some()
                     || matches!(
                         check_name(text),
-                        Err(NameFault::Reserved | NameFault::Edit | NameFault::Operation)
+                        Err(NameFault::Reserved | NameFault::Operation)
                     );
                 let is_word_of_fences = is_attached && is_word;
                 is_indented && text.contains(is_blank) && !is_word_of_fences
@@ -247,12 +248,9 @@ impl<'t> MarkerLines<'t> {
     /// is one, and the first fence in the thought.
     pub(crate) fn skip_thought(&mut self, opening: Tag) -> (Option<usize>, Option<Span>) {
         let from = self.at;
-        let rest = self.text.get(from..).unwrap_or_default();
+        let rest = slice(self.text, &(from..self.text.len()));
         let end = memmem::find(rest.as_bytes(), opening.end.as_bytes()).map(|at| from + at);
-        let content = self
-            .text
-            .get(..end.unwrap_or(self.text.len()))
-            .unwrap_or_default();
+        let content = slice(self.text, &(0..end.unwrap_or(self.text.len())));
         let fence = Self::starting(content, from)
             .find(MarkerLine::is_fence)
             .map(|line| line.span);
@@ -320,32 +318,18 @@ impl<'t> MarkerLines<'t> {
     /// An end marker without the token that ended the turn of the model, if it is the last line.
     fn without_turn_end(&self, said: &'t str) -> &'t str {
         let is_last = || {
-            self.text
-                .get(self.at..)
-                .is_some_and(|rest| rest.trim_start().is_empty())
+            slice(self.text, &(self.at..self.text.len()))
+                .trim()
+                .is_empty()
         };
         let ends = |said: &&str| {
-            matches!(
-                marker(said),
-                Ok((
-                    _,
-                    Marker {
-                        role: Role::End | Role::Delete,
-                        ..
-                    }
-                ))
-            )
+            let marker = marker(said).map(|(_, marker)| marker.role);
+            matches!(marker, Ok(Role::End | Role::Delete))
         };
+        let without = |token| said.strip_suffix(token).map(str::trim_end);
         let tokens = said.ends_with('>').then(|| TURN_ENDS.split(' '));
-        let token = tokens
-            .into_iter()
-            .flatten()
-            .find_map(|token| said.strip_suffix(token));
-        token
-            .map(str::trim_end)
-            .filter(ends)
-            .filter(|_| is_last())
-            .unwrap_or(said)
+        let bare = tokens.into_iter().flatten().find_map(without);
+        bare.filter(ends).filter(|_| is_last()).unwrap_or(said)
     }
 
     /// Reads a run of sigils with text before it and moves past it. Does not search for the end of

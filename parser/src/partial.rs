@@ -45,23 +45,16 @@ impl Openers {
     /// thoughts between tags: only their ends tell them from prose.
     fn step<'t>(&mut self, line: &MarkerLine<'t>) -> Option<&'t str> {
         let this = line.fence();
-        match line.marker.role {
-            Role::Open(name) if self.may_open(line) => {
-                self.open = Some(this);
-                let name = mark::path(name).unwrap_or(name);
-                return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
-            }
-            Role::End if self.open == Some(this) && (!line.glued || this.0 != Kind::File) => {
-                self.open = None;
-            }
-            Role::Delete if self.open == Some(this) => self.open = None,
-            Role::Open(_)
-            | Role::End
-            | Role::Delete
-            | Role::Bare
-            | Role::Whole(_)
-            | Role::Crowded { .. }
-            | Role::Tag(_) => {}
+        if let Role::Open(name) = line.marker.role
+            && self.may_open(line)
+        {
+            self.open = Some(this);
+            let name = mark::path(name).unwrap_or(name);
+            return (this.0 == Kind::File && check_name(name).is_ok()).then_some(name);
+        }
+        let is_end = matches!(line.marker.role, Role::End | Role::Delete);
+        if is_end && self.open == Some(this) && (!line.glued || this.0 != Kind::File) {
+            self.open = None;
         }
         None
     }

@@ -319,65 +319,43 @@ impl Write {
         use ProposalCode as Code;
         let searches = || self.edits.iter().flatten().map(|Object(edit)| &edit.search);
         let (has_content, has_edits) = (self.content.is_some(), self.edits.is_some());
-        let (is_vague, is_binary) = (
-            searches().any(String::is_empty),
-            self.texts().any(|text| text.contains('\0')),
-        );
         let key = if has_edits { ".edits" } else { ".content" };
-        let checks = [
-            (
+        let path = quote(&self.path, MOST_QUOTED);
+        let check = |is_fault: bool, code, key, what| {
+            let at = format!("writes[{index}]{key}");
+            is_fault.then(|| Fault::new(code, &at, &format!("`{path}` {what}")))
+        };
+        let (is_empty, is_vague) = (
+            searches().next().is_none(),
+            searches().any(String::is_empty),
+        );
+        let is_binary = self.texts().any(|text| text.contains('\0'));
+        let is_large = self.bytes() > limits.file_bytes;
+        let (both, none) = (has_content && has_edits, !has_content && !has_edits);
+        let vague = "has an edit with no lines to search for";
+        let binary = "has a NUL character in its content";
+        [
+            check(
                 self.path.is_empty(),
                 Code::EmptyPath,
                 ".path",
                 "is not a path",
             ),
-            (!is_new, Code::DuplicatePath, ".path", "is written twice"),
-            (
-                has_content && has_edits,
+            check(!is_new, Code::DuplicatePath, ".path", "is written twice"),
+            check(
+                both,
                 Code::ContentAndEdits,
                 "",
                 "has both `content` and `edits`",
             ),
-            (
-                !has_content && !has_edits,
-                Code::NoContent,
-                "",
-                "has no `content`",
-            ),
-            (
-                has_edits && searches().next().is_none(),
-                Code::EmptyEdits,
-                key,
-                "has no edits",
-            ),
-            (
-                is_vague,
-                Code::EmptySearch,
-                key,
-                "has an edit with no lines to search for",
-            ),
-            (
-                is_binary,
-                Code::BinaryContent,
-                key,
-                "has a NUL character in its content",
-            ),
-            (
-                self.bytes() > limits.file_bytes,
-                Code::FileTooLarge,
-                key,
-                "is too large",
-            ),
-        ];
-        let path = quote(&self.path, MOST_QUOTED);
-        let found = checks.into_iter().filter(|(is_fault, ..)| *is_fault);
-        found.map(move |(_, code, key, what)| {
-            Fault::new(
-                code,
-                &format!("writes[{index}]{key}"),
-                &format!("`{path}` {what}"),
-            )
-        })
+            check(none, Code::NoContent, "", "has no `content`"),
+            check(has_edits && is_empty, Code::EmptyEdits, key, "has no edits"),
+            check(is_vague, Code::EmptySearch, key, vague),
+            check(is_binary, Code::BinaryContent, key, binary),
+            check(is_large, Code::FileTooLarge, key, "is too large"),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn texts(&self) -> impl Iterator<Item = &String> {

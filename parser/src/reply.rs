@@ -1,6 +1,6 @@
 //! A valid reply.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::code::WarningCode;
 use crate::diagnostic::Diagnostic;
@@ -48,45 +48,12 @@ impl Ask {
     }
 }
 
-/// Further edit blocks of files that have one: their hunks are those of one block.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct MoreEdits {
-    /// The contents, by where the path of the first block begins.
-    contents: HashMap<usize, Vec<Span>>,
-    /// Where their own paths begin.
-    paths: HashSet<usize>,
-}
-
-impl MoreEdits {
-    /// Takes another block with its path at `path`, if that which names the file first is an edit, too.
-    pub(crate) fn takes(
-        &mut self,
-        blocks: &[Block],
-        first: usize,
-        path: usize,
-        content: &Span,
-    ) -> bool {
-        let behind = blocks.partition_point(|block| block.span.start <= first);
-        let named_first = behind.checked_sub(1).and_then(|at| blocks.get(at));
-        let is_edit = named_first.is_some_and(|block| matches!(block.ask, Ask::Edit(_)));
-        if is_edit {
-            self.contents
-                .entry(first)
-                .or_default()
-                .push(content.clone());
-            self.paths.insert(path);
-        }
-        is_edit
-    }
-}
-
 /// A reply that follows the grammar from beginning to end. It borrows the text and copies none of
 /// it.
 #[derive(Debug, Clone)]
 pub struct Reply<'t> {
     pub(crate) text: &'t str,
     pub(crate) blocks: Vec<Block>,
-    pub(crate) more: MoreEdits,
     pub(crate) thinking: Vec<Span>,
     pub(crate) warnings: Vec<Diagnostic<WarningCode>>,
 }
@@ -126,19 +93,20 @@ impl<'t> Reply<'t> {
 
     /// The files to replace, edit or delete; no path occurs twice. A file that several blocks edit has the hunks of all.
     pub fn files(&self) -> impl Iterator<Item = FileBlock<'t>> {
-        self.blocks.iter().filter_map(|block| {
+        let content = |block: &Block| slice(self.text, &block.content);
+        let mut edits = HashMap::<&str, Vec<&str>>::new();
+        for block in &self.blocks {
+            if let Ask::Edit(path) = &block.ask {
+                let hunks = edits.entry(slice(self.text, path)).or_default();
+                hunks.push(content(block));
+            }
+        }
+        self.blocks.iter().filter_map(move |block| {
             let (path, action) = match &block.ask {
-                Ask::Write(path) => (path, FileAction::Write(slice(self.text, &block.content))),
-                Ask::Edit(path) if self.more.paths.contains(&path.start) => return None,
+                Ask::Write(path) => (path, FileAction::Write(content(block))),
                 Ask::Edit(path) => {
-                    let more = self.more.contents.get(&path.start).into_iter().flatten();
-                    let contents = [&block.content].into_iter().chain(more);
-                    (
-                        path,
-                        FileAction::Edit(Hunks::of(
-                            contents.map(|content| slice(self.text, content)),
-                        )),
-                    )
+                    let contents = edits.remove(slice(self.text, path))?;
+                    (path, FileAction::Edit(Hunks::of(contents)))
                 }
                 Ask::Delete(path) => (path, FileAction::Delete),
                 Ask::User | Ask::Debug | Ask::NoChange => return None,

@@ -13,7 +13,7 @@ use crate::diagnostic::Findings;
 use crate::edit::{check, mark};
 use crate::fence::{Kind, NameFault, PLAIN, check_name};
 use crate::line::{MarkerLine, MarkerLines, Role};
-use crate::reply::{Ask, Block, MoreEdits};
+use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 use open::{Open, is_in_markdown_fence};
 use thought::ask_of_thought;
@@ -27,13 +27,12 @@ pub(crate) struct Walk<'t> {
     text: &'t str,
     lines: MarkerLines<'t>,
     pub(crate) blocks: Vec<Block>,
-    pub(crate) more: MoreEdits,
     /// Thoughts between tags.
     pub(crate) thinking: Vec<Span>,
     pub(crate) errors: Findings<ErrorCode>,
     pub(crate) warnings: Findings<WarningCode>,
-    /// Where each file is first named. Filled while names are read: fetching them again later would be slow.
-    first_named: HashMap<&'t str, usize>,
+    /// Where each file is first named, and whether that is an edit. Filled while names are read: fetching them again later would be slow.
+    first_named: HashMap<&'t str, (usize, bool)>,
     open: Option<Open<'t>>,
     /// The kind of a block that was abandoned because of an error. Its end marker is still to come,
     /// and is not another error.
@@ -61,7 +60,6 @@ impl<'t> Walk<'t> {
         Self {
             text,
             lines: MarkerLines::new(text),
-            more: MoreEdits::default(),
             thinking: Vec::new(),
             blocks: Vec::with_capacity(text.len() / BYTES_A_BLOCK),
             errors: Findings::default(),
@@ -84,6 +82,10 @@ impl<'t> Walk<'t> {
             self.step(line);
         }
         self.finish();
+    }
+
+    fn error(&mut self, code: ErrorCode, span: Span, related: Option<Span>) {
+        self.errors.push(code, span, related);
     }
 
     fn step(&mut self, line: MarkerLine<'t>) {
@@ -112,16 +114,15 @@ impl<'t> Walk<'t> {
             Role::Whole(text) => self.whole_thought(text, &line),
             Role::End if self.cut_short == Some(marker.kind) => self.cut_short = None,
             Role::End if self.is_behind_delete(&line) => {
-                self.errors.push(ErrorCode::EndAfterDelete, line.span, None);
+                self.error(ErrorCode::EndAfterDelete, line.span, None);
             }
             Role::End => self.stray_end(line),
             Role::Delete => {
                 let opening = self.unopened_for(&line).map(|opening| opening.line.span);
-                self.errors.push(ErrorCode::StrayDelete, line.span, opening);
+                self.error(ErrorCode::StrayDelete, line.span, opening);
             }
             Role::Crowded { ends } => {
-                self.errors
-                    .push(ErrorCode::TextAfterMarker, line.span, None);
+                self.error(ErrorCode::TextAfterMarker, line.span, None);
                 self.cut_short = self.cut_short.or((!ends).then_some(marker.kind));
             }
             Role::Bare | Role::Tag(_) => {}
@@ -135,14 +136,13 @@ impl<'t> Walk<'t> {
                 line,
                 thought: Some(thought),
             }) => {
-                self.errors
-                    .push(ErrorCode::Nested, line.span, Some(thought));
+                self.error(ErrorCode::Nested, line.span, Some(thought));
             }
             Some(Unopened { line, .. }) if line.marker.role == Role::Bare => {
-                self.errors.push(ErrorCode::MissingName, line.span, None);
+                self.error(ErrorCode::MissingName, line.span, None);
             }
             opening => {
-                self.errors.push(
+                self.error(
                     ErrorCode::StrayEnd,
                     end.span,
                     opening.map(|opening| opening.line.span),
@@ -178,12 +178,11 @@ impl<'t> Walk<'t> {
             NameFault::Quoted => ErrorCode::QuotedName,
             NameFault::Reserved => ErrorCode::ReservedName,
             NameFault::Start => ErrorCode::NamedStart,
-            NameFault::Edit => ErrorCode::EditWord,
             NameFault::Operation | NameFault::Remark => ErrorCode::RemarkInName,
             NameFault::Empty => ErrorCode::MissingName,
         });
         if let Some(code) = code {
-            self.errors.push(code, opening.span.clone(), None);
+            self.error(code, opening.span.clone(), None);
         }
         if fault == Some(NameFault::Reserved) {
             return;
@@ -231,9 +230,7 @@ impl<'t> Walk<'t> {
                     && own.kind == Kind::File
                     && check_name(name) == Err(NameFault::Reserved) =>
             {
-                return self
-                    .errors
-                    .push(ErrorCode::ReservedName, line.span, Some(opening));
+                return self.error(ErrorCode::ReservedName, line.span, Some(opening));
             }
             Role::Open(name) if own.kind != Kind::File && marker.kind == Kind::File => {
                 if is_plain && !line.is_underline() && check_name(name) != Err(NameFault::Reserved)
@@ -246,8 +243,7 @@ impl<'t> Walk<'t> {
                 return self.foreign_end(open, line);
             }
             Role::Crowded { .. } | Role::Whole(_) if is_plain => {
-                self.errors
-                    .push(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
+                self.error(ErrorCode::TextAfterMarker, line.span.clone(), Some(opening));
                 if same && marker.role == (Role::Crowded { ends: true }) {
                     return self.close(&open, &line);
                 }
@@ -269,7 +265,7 @@ impl<'t> Walk<'t> {
             .then(|| check(self.text, &content, &open.opening.span))
             .flatten();
         if let Some((code, span)) = fault {
-            self.errors.push(code, span, None);
+            self.error(code, span, None);
         }
         let ask = match open.opening.marker.kind {
             Kind::File if open.is_edit => Ask::Edit(open.name_span()),
@@ -300,12 +296,11 @@ impl<'t> Walk<'t> {
     fn delete(&mut self, mut open: Open<'t>, line: &MarkerLine<'t>) {
         let content = open.opening.line.end..line.line.start;
         if open.is_edit {
-            self.errors
-                .push(ErrorCode::RemarkInName, open.opening.span.clone(), None);
+            self.error(ErrorCode::RemarkInName, open.opening.span.clone(), None);
             open.faulty = true;
         }
         if !slice(self.text, &content).trim().is_empty() {
-            self.errors.push(
+            self.error(
                 ErrorCode::ContentBeforeDelete,
                 line.span.clone(),
                 Some(open.opening.span.clone()),
@@ -327,17 +322,12 @@ impl<'t> Walk<'t> {
             return;
         }
         if let Ask::Write(path) | Ask::Edit(path) | Ask::Delete(path) = &block.ask {
-            let first = *self.first_named.entry(open.name).or_insert(path.start);
-            let mut is_more = || {
-                open.is_edit
-                    && self
-                        .more
-                        .takes(&self.blocks, first, path.start, &block.content)
-            };
-            if first != path.start && !is_more() {
-                let first = first..first + path.len();
-                self.errors
-                    .push(ErrorCode::DuplicateFile, path.clone(), Some(first));
+            let this = (path.start, open.is_edit);
+            let first = *self.first_named.entry(open.name).or_insert(this);
+            // Further edit blocks of a file add to its hunks.
+            if first.0 != this.0 && !(first.1 && this.1) {
+                let first = first.0..first.0 + path.len();
+                self.error(ErrorCode::DuplicateFile, path.clone(), Some(first));
             }
         }
         self.blocks.push(block);
@@ -347,10 +337,9 @@ impl<'t> Walk<'t> {
     fn nest(&mut self, outer: &Open<'t>, line: MarkerLine<'t>, name: &'t str) {
         let opening = Some(outer.opening.span.clone());
         if let Some((code, span)) = &outer.near_end {
-            self.errors.push(*code, span.clone(), opening);
+            self.error(*code, span.clone(), opening);
         } else {
-            self.errors
-                .push(ErrorCode::Nested, line.span.clone(), opening);
+            self.error(ErrorCode::Nested, line.span.clone(), opening);
             self.cut_short = Some(outer.opening.marker.kind);
         }
         self.open(line, name);
@@ -368,7 +357,7 @@ impl<'t> Walk<'t> {
             self.nest(&open, inner, name);
             return self.step(line);
         } else {
-            self.errors.push(
+            self.error(
                 ErrorCode::Nested,
                 line.span,
                 Some(open.opening.span.clone()),

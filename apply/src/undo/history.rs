@@ -15,7 +15,6 @@ use crate::error::UndoError;
 use crate::journal::{Journal, MANIFEST, Unread, hex, kept_name};
 use crate::place::{Finder, Place, folders_above, is_blocked, name_of};
 use crate::trust::may_be_written;
-use crate::undo::Part;
 
 /// The combined effect of several sets.
 #[derive(Default)]
@@ -86,17 +85,18 @@ impl History {
         Ok(history)
     }
 
-    /// The effect that is to be reverted.
-    pub(super) fn of(part: Part<'_>, undo_folders: &[PathBuf]) -> Result<Self, UndoError> {
-        let mut history = Self::read(undo_folders)?;
-        if let Part::Files(files) = part {
-            history.keep(files);
+    /// As [`History::read`], but a set without a manifest is an error.
+    pub(super) fn complete(undo_folders: &[PathBuf]) -> Result<Self, UndoError> {
+        for folder in undo_folders {
+            manifest(folder)?.ok_or_else(|| UndoError::NoManifest {
+                path: folder.join(MANIFEST),
+            })?;
         }
-        Ok(history)
+        Self::read(undo_folders)
     }
 
     /// Leaves out every file but these, and folders that are not above them.
-    fn keep(&mut self, files: &BTreeSet<String>) {
+    pub(super) fn keep(&mut self, files: &BTreeSet<String>) {
         self.files.retain(|path, _| files.contains(path));
         self.removed.retain(|folder, _| {
             let inside = format!("{folder}/");

@@ -17,4 +17,6 @@
 mod child;
 mod inject;
 mod scene;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod steps;

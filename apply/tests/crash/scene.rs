@@ -1,12 +1,13 @@
 //! A tree, the set that changes it, and how to distinguish the old state from the new.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::{ChangeSet, Lock};
-use code_commit_guard::{Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::Op;
+
+use crate::shared::{Files as Tree, admit, files};
 
 /// A scratch folder, in memory if possible, since SIGKILL does not affect what is on disk.
 /// `CRASH_IN` names another place, on the file system to be tried.
@@ -21,9 +22,6 @@ pub(crate) fn scratch() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
     }
 }
-
-/// Path to mode and content; a folder has no content.
-pub(crate) type Tree = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
 /// A scratch folder with a work tree, a state folder and a run folder.
 pub(crate) struct Scene {
@@ -108,26 +106,11 @@ impl Scene {
 
     /// Judges the set on the current tree.
     pub(crate) fn set(&self) -> ChangeSet<'static> {
-        let guard = Guard::open(
-            &self.root,
-            Policy::new().configuration(Configuration::RepositoryOnly),
-        )
-        .unwrap();
         let writes = WRITES.iter().map(|(path, _)| (*path, Op::Write));
         let deletes = DELETES.iter().map(|path| (*path, Op::Delete));
-        let requests: Vec<Request<'_>> = writes
-            .chain(deletes)
-            .map(|(path, op)| Request {
-                path: path.as_bytes(),
-                op,
-                base_sha256: None,
-            })
-            .collect();
+        let requests: Vec<(&str, Op)> = writes.chain(deletes).collect();
         let mut set = ChangeSet::new();
-        for verdict in guard.judge(&requests).unwrap() {
-            let Verdict::Admitted(admitted) = verdict else {
-                panic!("{verdict:?}")
-            };
+        for admitted in admit(&self.root, &requests) {
             match WRITES.iter().find(|(path, _)| *path == admitted.path()) {
                 Some((_, content)) => set.write(admitted, content.as_bytes()),
                 None => set.delete(admitted),
@@ -138,24 +121,7 @@ impl Scene {
 
     /// The current tree on disk.
     pub(crate) fn now(&self) -> Tree {
-        let mut tree = Tree::new();
-        read(&self.root, "", &mut tree);
-        tree
-    }
-}
-
-fn read(folder: &Path, prefix: &str, tree: &mut Tree) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let path = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-        let metadata = entry.metadata().unwrap();
-        let mode = metadata.permissions().mode() & 0o7777;
-        if metadata.is_dir() {
-            tree.insert(path.clone(), (mode, None));
-            read(&entry.path(), &format!("{path}/"), tree);
-        } else {
-            tree.insert(path, (mode, Some(fs::read(entry.path()).unwrap())));
-        }
+        files(&self.root)
     }
 }
 

@@ -13,5 +13,7 @@ mod planted;
 mod random;
 mod recovery;
 mod sets;
+#[path = "../shared/mod.rs"]
+mod shared;
 mod tree;
 mod undoing;

@@ -1,15 +1,13 @@
 //! A scratch tree with a lock, for all tests here.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use code_commit_apply::{Applied, ApplyError, ChangeSet, Lock};
-use code_commit_guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Admitted, Op};
 
-/// Path to mode and content; a folder has no content.
-pub(crate) type Files = BTreeMap<String, (u32, Option<Vec<u8>>)>;
+pub(crate) use crate::shared::{Files, admit, files};
 
 pub(crate) struct Tree {
     pub(crate) scratch: tempfile::TempDir,
@@ -109,9 +107,7 @@ impl Tree {
     }
 
     pub(crate) fn files(&self) -> Files {
-        let mut files = Files::new();
-        walk(&self.root, "", &mut files);
-        files
+        files(&self.root)
     }
 
     /// The names left in the state folder.
@@ -122,46 +118,5 @@ impl Tree {
             .collect();
         names.sort();
         names
-    }
-}
-
-pub(crate) fn admit(root: &Path, requests: &[(&str, Op)]) -> Vec<Admitted> {
-    let guard = Guard::open(
-        root,
-        Policy::new().configuration(Configuration::RepositoryOnly),
-    )
-    .unwrap();
-    let requests: Vec<Request<'_>> = requests
-        .iter()
-        .map(|(path, op)| Request {
-            path: path.as_bytes(),
-            op: *op,
-            base_sha256: None,
-        })
-        .collect();
-    let admitted = |verdict| match verdict {
-        Verdict::Admitted(admitted) => admitted,
-        Verdict::Refused(refusal) => panic!("{refusal}"),
-    };
-    guard
-        .judge(&requests)
-        .unwrap()
-        .into_iter()
-        .map(admitted)
-        .collect()
-}
-
-fn walk(folder: &Path, prefix: &str, files: &mut Files) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let entry = entry.unwrap();
-        let path = format!("{prefix}{}", entry.file_name().to_str().unwrap());
-        let metadata = entry.metadata().unwrap();
-        let mode = metadata.permissions().mode() & 0o7777;
-        if metadata.is_dir() {
-            walk(&entry.path(), &format!("{path}/"), files);
-            files.insert(path, (mode, None));
-        } else {
-            files.insert(path, (mode, Some(fs::read(entry.path()).unwrap())));
-        }
     }
 }

@@ -456,73 +456,56 @@ fn a_recorded_build_is_not_taken_back_with_the_next_one() {
     }
 }
 
-#[test]
-fn a_folder_comes_back_whole_if_something_in_it_has_to() {
+/// What a command leaves is accounted for like this wherever it works, and undo makes the old tree of it.
+fn both_ways_undone(files: &[(&str, &str)], expected: &str, command: impl Fn(&Path)) {
     for place in [Where::Tree, Where::View] {
-        let mut project =
-            Project::new(&[("d/.gitignore", "*.o\n"), ("d/b", "b\n"), ("e/b", "b\n")]).works(place);
+        let mut project = Project::new(files).works(place);
         let before = project.all();
-        let accounted = project.command(|root| {
-            fs::remove_dir_all(root.join("d")).unwrap();
-            fs::write(root.join("d"), "a file\n").unwrap();
-            fs::remove_dir_all(root.join("e")).unwrap();
-            symlink("/etc", root.join("e")).unwrap();
-        });
-        insta::allow_duplicates! {
-            insta::assert_snapshot!(shown(&accounted), @r"
-            put back d
-            put back d/.gitignore
-            put back d/b
-            put back e
-            put back e/b
-            ");
-        }
+        let accounted = project.command(&command);
+        assert_eq!(shown(&accounted), expected, "{place:?}");
+        project.undo();
         assert_eq!(project.all(), before, "{place:?}");
     }
+}
+
+#[test]
+fn a_folder_comes_back_whole_if_something_in_it_has_to() {
+    let files = [("d/.gitignore", "*.o\n"), ("d/b", "b\n"), ("e/b", "b\n")];
+    let back = ["d", "d/.gitignore", "d/b", "e", "e/b"].map(|path| format!("put back {path}"));
+    both_ways_undone(&files, &back.join("\n"), |root| {
+        fs::remove_dir_all(root.join("d")).unwrap();
+        fs::write(root.join("d"), "a file\n").unwrap();
+        fs::remove_dir_all(root.join("e")).unwrap();
+        symlink("/etc", root.join("e")).unwrap();
+    });
 }
 
 #[test]
 fn a_program_with_a_set_id_bit_is_put_back_whatever_it_was() {
-    for place in [Where::Tree, Where::View] {
-        let mut project = Project::new(&[("a", "a\n"), ("b", "b\n"), ("d/e", "e\n")]).works(place);
-        let before = project.all();
-        let accounted = project.command(|root| {
-            fs::write(root.join("new"), "new\n").unwrap();
-            fs::remove_dir_all(root.join("d")).unwrap();
-            fs::write(root.join("d"), "d\n").unwrap();
-            for (path, mode) in [("a", 0o2755), ("b", 0o4755), ("d", 0o4755), ("new", 0o6755)] {
-                fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
-            }
-        });
-        assert_eq!(
-            accounted.put_back,
-            ["a", "b", "d", "d/e", "new"],
-            "{place:?}"
-        );
-        assert_eq!(project.all(), before, "{place:?}");
-    }
+    let files = [("a", "a\n"), ("b", "b\n"), ("d/e", "e\n")];
+    let back = ["a", "b", "d", "d/e", "new"].map(|path| format!("put back {path}"));
+    both_ways_undone(&files, &back.join("\n"), |root| {
+        fs::write(root.join("new"), "new\n").unwrap();
+        fs::remove_dir_all(root.join("d")).unwrap();
+        fs::write(root.join("d"), "d\n").unwrap();
+        for (path, mode) in [("a", 0o2755), ("b", 0o4755), ("d", 0o4755), ("new", 0o6755)] {
+            fs::set_permissions(root.join(path), Permissions::from_mode(mode)).unwrap();
+        }
+    });
 }
 
 #[test]
 fn a_file_is_gone_if_the_folders_around_it_were_removed_and_made_again_without_it() {
-    for place in [Where::Tree, Where::View] {
-        let mut project = Project::new(&[
-            ("d/e/f/gone", "gone\n"),
-            ("d/e/kept", "kept\n"),
-            ("d/x.o", "x\n"),
-        ])
-        .works(place);
-        let before = project.all();
-        let accounted = project.command(|root| {
-            fs::remove_dir_all(root.join("d")).unwrap();
-            fs::create_dir_all(root.join("d/e/f")).unwrap();
-            fs::write(root.join("d/e/kept"), "kept\n").unwrap();
-        });
-        assert_eq!(shown(&accounted), "D d/e/f/gone\nD d/x.o", "{place:?}");
-        assert!(!project.root().join("d/e/f/gone").exists(), "{place:?}");
-        project.undo();
-        assert_eq!(project.all(), before, "{place:?}");
-    }
+    let files = [
+        ("d/e/f/gone", "gone\n"),
+        ("d/e/kept", "kept\n"),
+        ("d/x.o", "x\n"),
+    ];
+    both_ways_undone(&files, "D d/e/f/gone\nD d/x.o", |root| {
+        fs::remove_dir_all(root.join("d")).unwrap();
+        fs::create_dir_all(root.join("d/e/f")).unwrap();
+        fs::write(root.join("d/e/kept"), "kept\n").unwrap();
+    });
 }
 
 #[test]
@@ -546,17 +529,11 @@ fn a_file_in_scope_that_was_moved_away_with_its_folder_is_gone_and_the_others_ar
 
 #[test]
 fn a_folder_made_below_one_whose_mode_is_restored_gives_way_to_its_file_again() {
-    for place in [Where::Tree, Where::View] {
-        let mut project = Project::new(&[("d/file", "old\n")]).works(place);
-        let before = project.all();
-        project.command(|root| {
-            fs::set_permissions(root.join("d"), Permissions::from_mode(0o700)).unwrap();
-            fs::remove_file(root.join("d/file")).unwrap();
-            fs::create_dir(root.join("d/file")).unwrap();
-        });
-        project.undo();
-        assert_eq!(project.all(), before, "{place:?}");
-    }
+    both_ways_undone(&[("d/file", "old\n")], "D d/file\nput back d", |root| {
+        fs::set_permissions(root.join("d"), Permissions::from_mode(0o700)).unwrap();
+        fs::remove_file(root.join("d/file")).unwrap();
+        fs::create_dir(root.join("d/file")).unwrap();
+    });
 }
 
 #[test]
@@ -587,39 +564,6 @@ fn nothing_that_git_would_run_stays_in_a_repository_that_is_there_already() {
             );
         }
     }
-}
-
-#[test]
-fn a_folder_removed_and_made_anew_shows_nothing_of_the_old_one() {
-    let mut project = Project::new(&[
-        ("d/old", "old\n"),
-        ("d/deep/x", "x\n"),
-        ("d/same", "same\n"),
-    ])
-    .works(Where::View);
-    let before = project.all();
-    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
-    project.account.open(&guard, &project.run).unwrap();
-    let upper = project.account.overlay().unwrap().unwrap().upper;
-    fs::create_dir(upper.join("d")).unwrap();
-    by_hand::opaque(&upper.join("d"));
-    for (name, text) in [("same", "same\n"), ("new", "new\n")] {
-        fs::write(upper.join("d").join(name), text).unwrap();
-    }
-    let undo = project.undo_folder();
-    let accounted = project
-        .account
-        .close(&guard, &project.run.clone(), &undo)
-        .unwrap();
-    insta::assert_snapshot!(shown(&accounted), @r"
-    D d/deep/x
-    A d/new
-    D d/old
-    ");
-    assert_eq!(project.all().len(), before.len() - 2);
-    project.undo();
-    // The empty folder of the file that is back.
-    assert_eq!(project.all(), before);
 }
 
 #[test]

@@ -329,14 +329,6 @@ mod tests {
     }
 
     #[test]
-    fn a_text_keeps_its_way_to_end() {
-        assert_eq!(applied("a\nb", &[("b\n", "c\n")]).as_deref(), Ok("a\nc"));
-        assert_eq!(applied("a\nb", &[("a\n", "c\n")]).as_deref(), Ok("c\nb"));
-        assert_eq!(applied("a\nb", &[("b\n", "")]).as_deref(), Ok("a\n"));
-        assert_eq!(applied("a", &[("a\n", "b\n\n")]).as_deref(), Ok("b\n"));
-    }
-
-    #[test]
     fn a_hunk_that_is_given_twice_counts_once() {
         let adds = ("b\n", "b\nc\n");
         assert_eq!(applied("a\nb\n", &[adds, adds]).as_deref(), Ok("a\nb\nc\n"));
@@ -349,40 +341,6 @@ mod tests {
             wrong,
             Err(vec![Misfit {
                 hunk: 3,
-                why: Why::Absent
-            }])
-        );
-    }
-
-    #[test]
-    fn the_first_line_of_a_hunk_may_have_lost_its_indentation() {
-        let old = "class A:\n    def a(self):\n        return 1\n";
-        let hunk = |search, replace| applied(old, &[(search, replace)]);
-        let search = "def a(self):\n        return 1\n";
-        assert_eq!(
-            hunk(search, "def a(self):\n        return 2\n").as_deref(),
-            Ok("class A:\n    def a(self):\n        return 2\n")
-        );
-        assert_eq!(
-            hunk(
-                search,
-                "def b(self):\n        pass\n\n    def a(self):\n        return 1\n"
-            )
-            .as_deref(),
-            Ok("class A:\n    def b(self):\n        pass\n\n    def a(self):\n        return 1\n")
-        );
-        assert_eq!(
-            hunk(search, "    def a(self):\n        return 2\n").as_deref(),
-            Ok("class A:\n    def a(self):\n        return 2\n")
-        );
-        let unclear = hunk(
-            search,
-            "def a(self):\n        return 2\n\ndef b(self):\n        return 3\n",
-        );
-        assert_eq!(
-            unclear,
-            Err(vec![Misfit {
-                hunk: 1,
                 why: Why::Absent
             }])
         );

@@ -40,15 +40,6 @@ pub(crate) fn path(text: &str) -> Option<&str> {
         .then(|| rest.trim_start())
 }
 
-/// The path of `Edit PATH`, `edit: PATH` and the like, which are neither an edit nor a file.
-pub(crate) fn misspelled(text: &str) -> Option<&str> {
-    let (word, rest) = text.split_at_checked(EDIT.len())?;
-    let is_apart = rest.starts_with(|c: char| c == ':' || c.is_whitespace());
-    let path = rest.trim_start_matches(|c: char| c == ':' || c.is_whitespace());
-    let is_meant = word.eq_ignore_ascii_case(EDIT) && is_apart && !path.is_empty();
-    (is_meant && self::path(text).is_none()).then_some(path)
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     Search,

@@ -23,9 +23,6 @@ pub enum NameFault {
     /// `start`, which opens the other kinds of blocks.
     #[error("the word that opens a thought")]
     Start,
-    /// `Edit` or `edit:` before it, which is not the word of an edit.
-    #[error("behind a word that is not quite `edit`")]
-    Edit,
     /// A word for an operation before or after it, such as `remove` or `rename`.
     #[error("next to a word for an operation")]
     Operation,
@@ -48,8 +45,6 @@ pub fn check_name(name: &str) -> Result<(), NameFault> {
         Err(NameFault::Quoted)
     } else if name.starts_with('^') || name.trim() != name || is_like_a_word(name) {
         Err(NameFault::Reserved)
-    } else if mark::misspelled(name).is_some() {
-        Err(NameFault::Edit)
     } else if operation(name).is_some() {
         Err(NameFault::Operation)
     } else if without_remark(name).is_some() {
@@ -87,19 +82,19 @@ fn is_like_a_word(name: &str) -> bool {
 }
 
 fn is_quoted(name: &str) -> bool {
-    [
+    let pairs = [
         ("`", "`"),
         ("\"", "\""),
         ("'", "'"),
         ("**", "**"),
         ("[", "]"),
         ("<", ">"),
-    ]
-    .iter()
-    .any(|(open, close)| {
-        name.strip_prefix(open)
-            .is_some_and(|rest| rest.ends_with(close))
-    })
+    ];
+    let is_in = |(open, close): &(&str, &str)| {
+        let rest = name.strip_prefix(open);
+        rest.is_some_and(|rest| rest.ends_with(close))
+    };
+    pairs.iter().any(is_in)
 }
 
 /// The words with which models and other tools ask for an operation.
@@ -146,10 +141,9 @@ pub(crate) enum Operation {
 /// A blank parts the two: `new` and `remove.rs` are names like any other.
 pub(crate) fn operation(name: &str) -> Option<(Operation, &str)> {
     let is_apart = |c: char| c.is_whitespace() || c == ':';
-    // `edit` before a path is the word of an edit, in whatever form.
     let before = name
         .split_once(is_apart)
-        .filter(|(word, _)| !word.eq_ignore_ascii_case(mark::EDIT));
+        .filter(|_| mark::path(name).is_none());
     let after = name
         .rsplit_once(char::is_whitespace)
         .filter(|_| without_remark(name).is_none());
@@ -169,14 +163,11 @@ pub(crate) fn without_remark(name: &str) -> Option<&str> {
         return Some(edited);
     }
     let ends_as_a_file = has_extension(name);
-    let blanks = name.match_indices(char::is_whitespace);
-    let parts =
-        blanks.filter_map(|(at, blank)| Some((name.get(..at)?, name.get(at + blank.len()..)?)));
-    let remark = |(head, tail): &(&str, &str)| is_remark(head, tail, ends_as_a_file);
-    parts
-        .into_iter()
-        .find(remark)
-        .map(|(head, _)| head.trim_end())
+    let mut blanks = name.match_indices(char::is_whitespace);
+    blanks.find_map(|(at, blank)| {
+        let (head, tail) = (name.get(..at)?, name.get(at + blank.len()..)?);
+        is_remark(head, tail, ends_as_a_file).then(|| head.trim_end())
+    })
 }
 
 /// Whether `tail`, the text after a blank, is a remark about the file `head`. Real names may

@@ -78,55 +78,9 @@ fn lines(text: &str) -> String {
 }
 
 #[test]
-fn blanks_stand_in_front_of_a_marker_and_a_byte_order_mark_in_front_of_the_text() {
-    insta::assert_snapshot!(lines("\u{feff}^^^a\n \t&&&start\n\u{3000}^^^end"), @r#"
-    Marker { kind: File, length: 3, role: Open("a"), exact: true } 3..7 3..8
-    Marker { kind: User, length: 3, role: Open(""), exact: true } 10..18 8..19
-    Marker { kind: File, length: 3, role: End, exact: true } 22..28 19..28
-    "#);
-}
-
-#[test]
 fn a_token_that_ends_the_turn_is_no_part_of_the_last_marker() {
     insta::assert_snapshot!(lines("^^^a</s>\n^^^end<|im_end|>\n \n"), @r#"
     Marker { kind: File, length: 3, role: Open("a</s>"), exact: true } 0..8 0..9
     Marker { kind: File, length: 3, role: End, exact: true } 9..15 9..26
     "#);
-}
-
-#[test]
-fn an_underline_is_bare_or_indented_with_words() {
-    let is_underline = |text: &str| super::MarkerLines::new(text).next().unwrap().is_underline();
-    for line in [
-        "^^^",
-        "  ^^^^ ^^",
-        " ^^^ expected `;`",
-        "\t^^^^a b",
-        "  ^^^ end of input",
-    ] {
-        assert!(is_underline(line), "{line}");
-    }
-    for line in [
-        "^^^ expected `;`",
-        " ^^^^ help",
-        "\u{feff}^^^a b",
-        "  ^^^end of a",
-        "  ^^^DELETE a b",
-        "  &&&start",
-    ] {
-        assert!(!is_underline(line), "{line}");
-    }
-}
-
-#[test]
-fn a_marker_behind_text_is_content() {
-    insta::assert_snapshot!(lines("x ^^^a\nsee &&&start\nx ^^^ y ^^^end \n. $$$end"), @r#"
-    Marker { kind: File, length: 3, role: End, exact: true } 28..34 28..36 glued
-    Marker { kind: NoChange, length: 3, role: End, exact: true } 38..44 38..44 glued
-    "#);
-}
-
-#[test]
-fn a_lone_carriage_return_ends_no_line() {
-    insta::assert_snapshot!(lines("^^^a\rx\r^^^end\r"), @r#"Marker { kind: File, length: 3, role: Open("a\rx\r^^^end"), exact: true } 0..13 0..14"#);
 }

@@ -3,7 +3,7 @@
 use super::Walk;
 use crate::code::ErrorCode;
 use crate::fence::Kind;
-use crate::foreign::{self, Foreign};
+use crate::foreign;
 use crate::reply::{Ask, Block};
 use crate::span::{Span, slice};
 
@@ -12,10 +12,8 @@ impl Walk<'_> {
     pub(super) fn finish(&mut self) {
         if let Some(open) = self.open.take() {
             match open.near_end {
-                Some((code, span)) => self.errors.push(code, span, Some(open.opening.span)),
-                None => self
-                    .errors
-                    .push(ErrorCode::Unterminated, open.opening.span, None),
+                Some((code, span)) => self.error(code, span, Some(open.opening.span)),
+                None => self.error(ErrorCode::Unterminated, open.opening.span, None),
             }
         }
         self.check_no_change();
@@ -26,35 +24,31 @@ impl Walk<'_> {
             return self.check_prose();
         }
         match (self.in_thought.take(), foreign::anywhere(self.text)) {
-            (Some((fence, tag)), _) => self.errors.push(ErrorCode::InThought, fence, Some(tag)),
-            (None, Some(Foreign { code, span })) => self.errors.push(code, span, None),
-            (None, None) => self.errors.push(ErrorCode::NothingActionable, 0..0, None),
+            (Some((fence, tag)), _) => self.error(ErrorCode::InThought, fence, Some(tag)),
+            (None, Some(span)) => self.errors.push(ErrorCode::OtherForm, span, None),
+            (None, None) => self.error(ErrorCode::NothingActionable, 0..0, None),
         }
     }
 
     /// A change between the blocks that nobody would read is not left out silently.
     fn check_prose(&mut self) {
-        let ends = self.blocks.iter().map(|block| block.span.end);
-        let starts = self
+        let mut start = 0;
+        let behind_all = std::iter::once(self.text.len()..self.text.len());
+        for block in self
             .blocks
             .iter()
-            .map(|block| block.span.start)
-            .chain([self.text.len()]);
-        for prose in std::iter::once(0)
-            .chain(ends)
-            .zip(starts)
-            .map(|(end, start)| end..start)
+            .map(|block| block.span.clone())
+            .chain(behind_all)
         {
-            if self
-                .thinking
-                .iter()
-                .any(|thought| thought.start < prose.end && prose.start < thought.end)
-            {
-                continue;
-            }
-            if let Some(Foreign { code, span }) = foreign::unmistakable(slice(self.text, &prose)) {
-                self.errors
-                    .push(code, prose.start + span.start..prose.start + span.end, None);
+            let prose = start..block.start;
+            start = block.end;
+            let is_thought =
+                |thought: &Span| thought.start < prose.end && prose.start < thought.end;
+            let change = foreign::unmistakable(slice(self.text, &prose))
+                .filter(|_| !self.thinking.iter().any(is_thought));
+            if let Some(line) = change {
+                let line = prose.start + line.start..prose.start + line.end;
+                self.errors.push(ErrorCode::OtherForm, line, None);
             }
         }
     }
@@ -64,23 +58,23 @@ impl Walk<'_> {
     }
 
     fn check_no_change(&mut self) {
-        if let Some(file) = self
+        let is_file = |block: &&Block| block.ask.kind() == Kind::File;
+        let Some(file) = self
             .blocks
             .iter()
-            .find(|block| block.ask.kind() == Kind::File)
+            .find(is_file)
+            .map(|file| file.span.clone())
+        else {
+            return;
+        };
+        for block in self
+            .blocks
+            .iter()
+            .filter(|block| block.ask == Ask::NoChange)
         {
-            for block in self
-                .blocks
-                .iter()
-                .filter(|block| block.ask == Ask::NoChange)
-            {
-                let opening = self.opening_of(block);
-                self.errors.push(
-                    ErrorCode::NoChangeWithFiles,
-                    opening,
-                    Some(file.span.clone()),
-                );
-            }
+            let (opening, file) = (self.opening_of(block), Some(file.clone()));
+            self.errors
+                .push(ErrorCode::NoChangeWithFiles, opening, file);
         }
     }
 

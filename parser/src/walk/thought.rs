@@ -18,8 +18,7 @@ impl<'t> Walk<'t> {
             (false, false) => {
                 let (end, fence) = self.lines.skip_thought(tag);
                 if let (None, Some(fence)) = (end, &fence) {
-                    self.errors
-                        .push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
+                    self.error(ErrorCode::InThought, fence.clone(), Some(span.clone()));
                 }
                 self.keep_thought(span.end..end.unwrap_or(self.text.len()), fence, span);
             }
@@ -43,8 +42,7 @@ impl<'t> Walk<'t> {
                     && (behind.is_empty() || behind.starts_with('\n'))
                 {
                     let fence = self.opening_of(block);
-                    self.errors
-                        .push(ErrorCode::InThought, fence.clone(), Some(span.clone()));
+                    self.error(ErrorCode::InThought, fence.clone(), Some(span.clone()));
                     self.in_thought = Some((fence, span));
                 }
             }

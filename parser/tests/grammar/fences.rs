@@ -9,16 +9,6 @@ fn a_file_is_the_bytes_between_its_markers() {
 }
 
 #[test]
-fn a_file_may_be_empty() {
-    insta::assert_snapshot!(check("^^^a\n^^^end"), @r#"write "a" "" at 0..11"#);
-}
-
-#[test]
-fn line_ends_and_byte_order_marks_of_content_are_kept() {
-    insta::assert_snapshot!(check("\u{feff}^^^a\r\n\u{feff}x\r\ny\n\t\r\n^^^end\r\n"), @r#"write "a" "\u{feff}x\r\ny\n\t\r\n" at 3..28"#);
-}
-
-#[test]
 fn blanks_around_a_marker_and_its_word_are_tolerated() {
     insta::assert_snapshot!(check(" \t^^^  src/a.rs \t\nx\n\u{a0}^^^ end  \n   $ $$\n^^^ b c.rs\n\t^^^ delete"), @r#"
     write "src/a.rs" "x\n" at 0..32
@@ -49,21 +39,8 @@ fn thoughts_of_every_kind_are_read_in_any_order() {
 }
 
 #[test]
-fn no_change_stands_alone() {
-    insta::assert_snapshot!(check("$$$start\nAll is well.\n$$$end\n&&&start\nFine.\n&&&end\n"), @r#"
-    user "Fine.\n"
-    no change "All is well.\n"
-    "#);
-}
-
-#[test]
 fn a_marker_in_the_middle_of_a_line_is_content() {
     insta::assert_snapshot!(check("^^^a\nlet x = \"^^^b\";\n// &&&start\n^^^end\nwrite ^^^c there"), @r#"write "a" "let x = \"^^^b\";\n// &&&start\n" at 0..40"#);
-}
-
-#[test]
-fn underlines_and_bare_carets_are_content() {
-    insta::assert_snapshot!(check("^^^a\n^^^\n  ^^^^^^ expected `;`\n^^^^\n&&&\n&&&started\n^^^end\n^^^^^^^^\n"), @r#"write "a" "^^^\n  ^^^^^^ expected `;`\n^^^^\n&&&\n&&&started\n" at 0..58"#);
 }
 
 #[test]
@@ -84,17 +61,9 @@ fn a_thought_may_have_a_longer_fence_too() {
 
 #[test]
 fn an_unterminated_block_is_an_error() {
-    insta::assert_snapshot!(check("^^^a\nx\n"), @r#"
-    unterminated 1:1 "^^^a"
-      line 1: the block of `^^^a` is never closed; write `^^^end` on a line of its own after the last line of the content
-    "#);
     insta::assert_snapshot!(check("^^^a\n^^^end\n\n&&&start\nx"), @r#"
     unterminated 4:1 "&&&start"
       line 4: the block of `&&&start` is never closed; write `&&&end` on a line of its own after the last line of the content
-    "#);
-    insta::assert_snapshot!(check("^^^^a\nx\n&&&start\n"), @r#"
-    unterminated 1:1 "^^^^a"
-      line 1: the block of `^^^^a` is never closed; write `^^^^end` on a line of its own after the last line of the content
     "#);
 }
 
@@ -104,25 +73,13 @@ fn an_opening_inside_a_block_is_one_error_whatever_was_meant() {
     nested 3:1 "^^^b"
       line 3: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
-    insta::assert_snapshot!(check("^^^a\n^^^b\ny\n^^^end\n^^^end\n"), @r#"
-    nested 2:1 "^^^b"
-      line 2: `^^^b` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
-    "#);
     insta::assert_snapshot!(check("^^^a\n&&&start\n^^^end\n&&&end\n"), @r#"
     nested 2:1 "&&&start"
       line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
-    insta::assert_snapshot!(check("^^^a\n%%%start\n%%%end\n^^^end\n"), @r#"
-    nested 2:1 "%%%start"
-      line 2: `%%%start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
-    "#);
     insta::assert_snapshot!(check("&&&start\n^^^a\n^^^end\n&&&end\n"), @r#"
     nested 2:1 "^^^a"
       line 2: `^^^a` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
-    "#);
-    insta::assert_snapshot!(check("&&&start\n&&&start\n&&&end\n"), @r#"
-    nested 2:1 "&&&start"
-      line 2: `&&&start` is inside another block (see line 1); close the other block before it; if this line is content, give the other block a longer fence: `^^^^PATH` before and `^^^^end` after it
     "#);
 }
 
@@ -221,10 +178,6 @@ fn names_with_brackets_inside_are_names() {
 
 #[test]
 fn an_end_glued_to_the_last_line_has_its_own_error() {
-    insta::assert_snapshot!(check("^^^a\nx\n}^^^end\n"), @r#"
-    glued-end 3:2 "^^^end"
-      line 3: `^^^end` is at the end of a line of content (see line 1); write it on its own line
-    "#);
     insta::assert_snapshot!(check("^^^a\n}^^^end \r\nmore\n^^^b\ny\n^^^end\n"), @r#"
     glued-end 2:2 "^^^end"
       line 2: `^^^end` is at the end of a line of content (see line 1); write it on its own line
@@ -233,10 +186,6 @@ fn an_end_glued_to_the_last_line_has_its_own_error() {
 
 #[test]
 fn an_end_of_another_length_has_its_own_error() {
-    insta::assert_snapshot!(check("^^^^a\nx\n^^^end\n"), @r#"
-    end-length 3:1 "^^^end"
-      line 3: `^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
-    "#);
     insta::assert_snapshot!(check("^^^a\nx\n^^^^end\n^^^b\n^^^end\n"), @r#"
     end-length 3:1 "^^^^end"
       line 3: `^^^^end` does not have the length of the fence that it should close (see line 1); close a block with exactly as many characters as opened it
@@ -294,10 +243,6 @@ fn no_change_together_with_files_is_an_error() {
 
 #[test]
 fn nothing_actionable_is_an_error() {
-    insta::assert_snapshot!(check(""), @r#"
-    nothing-actionable 1:1 ""
-      line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
-    "#);
     insta::assert_snapshot!(check("&&&start\nI cannot.\n&&&end\n"), @r#"
     nothing-actionable 1:1 ""
       line 1: the reply has neither a file nor `$$$start`; give each changed file as `^^^PATH`, its whole content, `^^^end`; if nothing needs to change, say why between `$$$start` and `$$$end`
@@ -350,11 +295,6 @@ fn content_in_a_markdown_fence_is_a_warning() {
     write "a.md" "```rust\n```\n" at 0..27
     write "b.rs" "```\n" at 27..46
     "#);
-}
-
-#[test]
-fn markdown_fences_outside_blocks_are_prose() {
-    insta::assert_snapshot!(check("```\n^^^a\nx\n^^^end\n```\n"), @r#"write "a" "x\n" at 4..18"#);
 }
 
 #[test]
@@ -816,13 +756,10 @@ fn a_name_with_a_remark_is_refused_with_the_name_that_was_probably_meant() {
     for (line, meant) in [
         ("^^^Makefile (new)", "^^^Makefile"),
         ("^^^^src/my file.rs  (updated)", "^^^^src/my file.rs"),
-        ("^^^a.rs [new]", "^^^a.rs"),
         ("^^^Makefile # changed", "^^^Makefile"),
         ("^^^a.rs // as in v1.2", "^^^a.rs"),
-        ("^^^a.rs <!-- new -->", "^^^a.rs"),
         ("^^^a.rs - new file", "^^^a.rs"),
         ("^^^a.rs \u{2014} rewritten", "^^^a.rs"),
-        ("^^^a.rs <- new", "^^^a.rs"),
         ("^^^a.rs ^^^end", "^^^a.rs"),
         ("^^^edit edit src/a.rs", "^^^edit src/a.rs"),
     ] {
@@ -860,25 +797,12 @@ fn a_word_for_an_operation_beside_a_name_makes_no_file_and_is_told_the_right_for
     };
     let right = |form: &str| format!("has more than a file name on its line; write {form}");
     for name in [
-        "add x",
-        "append x",
         "create x",
         "Create: x",
-        "file x",
-        "insert x",
-        "mkdir x",
-        "modify x",
         "need x",
-        "new x",
-        "overwrite x",
-        "path x",
         "PATH: x",
-        "replace x",
-        "touch x",
         "update x",
-        "write x",
         "x new",
-        "x file",
     ] {
         assert!(
             told(name).ends_with(&right("`^^^x`, the whole content, `^^^end`")),
@@ -886,9 +810,7 @@ fn a_word_for_an_operation_beside_a_name_makes_no_file_and_is_told_the_right_for
             told(name)
         );
     }
-    for name in [
-        "remove x", "Remove x", "rm x", "unlink x", "x delete", "x remove", "x rm",
-    ] {
+    for name in ["Remove x", "unlink x", "x delete", "x rm"] {
         assert!(
             told(name).ends_with(&right("`^^^x`, and `^^^delete` on the next line")),
             "{}",

@@ -12,7 +12,7 @@ use code_commit_apply::{Action, Applied, UndoError, kept_name};
 use code_commit_guard::Admitted;
 use code_commit_logging::sha256_hex;
 use code_commit_parser::edit::{self, Hunk, Hunks, Landed, Misfit, Rule, Why};
-use code_commit_parser::{FileAction, Reply, Wording as _, habits, in_place_of_a_file};
+use code_commit_parser::{ErrorCode, FileAction, Reply, Wording as _, habits, in_place_of_a_file};
 use code_commit_prompt::rollup;
 
 use code_commit_engine::Problem;
@@ -194,19 +194,19 @@ fn foreign(path: &Admitted, action: &FileAction<'_>) -> Option<Problem> {
 }
 
 pub(super) fn not_a_file(path: &Admitted, content: &str) -> Option<Problem> {
-    let found = in_place_of_a_file(path.path(), content, || read(path).unwrap_or_default())?;
+    let line = in_place_of_a_file(path.path(), content, || read(path).unwrap_or_default())?;
     let first: String = content
-        .get(found.span)
+        .get(line)
         .unwrap_or_default()
         .chars()
         .take(MOST_CHARS)
         .collect();
     let what = format!(
         ", its whole content: {}; {}.",
-        found.code.message(&first),
-        found.code.advice(&first)
+        ErrorCode::OtherForm.message(&first),
+        ErrorCode::OtherForm.advice(&first)
     );
-    Some(problem(found.code.as_str(), path, &what))
+    Some(problem(ErrorCode::OtherForm.as_str(), path, &what))
 }
 
 /// What had to be allowed, one line for each hunk.

@@ -1,7 +1,6 @@
 //! S0's way of reading a reply, written as S0 says it: one pass for each syntax, each ignoring the others, and then
-//! the rules between them. Slow and plain; it knows fences of three characters only. Where the grammar says more than S0 it
-//! says so here: lines of carets between thought markers are content but for ends, underlines outside of blocks are prose, and
-//! a thought may have text on the lines of its markers.
+//! the rules between them. Slow and plain: it knows the syntax that S0 shows, but for the carets that may stand between
+//! thought markers.
 
 use std::collections::HashSet;
 
@@ -9,38 +8,19 @@ use code_commit_parser::fence::check_name;
 use code_commit_parser::{FileAction, Reply, Span};
 use proptest::prelude::*;
 
-/// Texts whose fences are of three characters; longer rows of carets stand alone.
+/// Lines with S0's markers, and whole blocks among them, so that a good part of the texts is right.
 pub(crate) fn text() -> impl Strategy<Value = String> {
-    let word = prop_oneof![
-        6 => Just("start"), 6 => Just("end"), 2 => Just("delete"), 2 => Just(""),
-        1 => Just("start x"), 1 => Just("end.")
-    ];
-    let thought = (prop_oneof![Just("&&&"), Just("%%%"), Just("$$$")], word)
-        .prop_map(|(f, w)| format!("{f}{w}"));
-    let name = "[abc]|a b|start|b [(]new[)]|edit c| \\^";
-    let file =
-        prop_oneof![4 => name, 3 => Just("end".into()), 1 => Just("delete".into()), 1 => Just(String::new())]
-            .prop_map(|word| format!("^^^{word}"));
-    let marker = (" ?", prop_oneof![thought, file], "[ \r]?").prop_map(|(a, m, b)| a + &m + &b);
-    let noise = prop_oneof![
-        Just(String::new()),
-        Just("^^^^^".into()),
-        Just("x^^^end".into()),
-        "[x ]{0,3}"
-    ];
-    let line = prop_oneof![5 => marker, 1 => noise];
-    // Whole blocks among the lines, so that a good part of the texts is right.
+    let marker = "( ?)(\\^{3}([abc]|end|delete)|(&{3}|%{3}|\\${3})(start|end))([ \r]?)";
+    let noise = "x\\^{3}b|[x ]{0,3}";
     let block = prop_oneof![
         5 => ("[a-f]", "[x\n]{0,4}").prop_map(|(name, content)| format!("^^^{name}\n{content}\n^^^end")),
         2 => "[a-f]".prop_map(|name| format!("^^^{name}\n\n^^^delete")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("&&&start\n{content}\n&&&end")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("%%%start\n{content}\n%%%end")),
-        1 => "[ab]( c)?|start||end".prop_map(|word| format!("&&&start\n^^^{word}\n&&&end")),
+        1 => "[ab]|end".prop_map(|word| format!("&&&start\n^^^{word}\n&&&end")),
         1 => "[x\n]{0,4}".prop_map(|content| format!("$$$start\n{content}\n$$$end")),
-        1 => "&&&start( x)?( &&&|\n&&&|\nx &&&)end",
-        1 => "%%%start( x)?( %%%|\n%%%|\nx %%%)end( x)?",
     ];
-    let piece = prop_oneof![6 => block, 1 => line];
+    let piece = prop_oneof![6 => block, 1 => marker, 1 => noise];
     proptest::collection::vec(piece, 0..6).prop_map(|pieces| pieces.join("\n"))
 }
 
@@ -128,130 +108,23 @@ fn pass(text: &str, fence: &str, thoughts: &[Span]) -> Option<Vec<Found>> {
     for line in text.split_inclusive('\n') {
         let (start, end) = (at, at + line.len());
         at = end;
-        let word = line
-            .trim()
-            .strip_prefix(fence)
-            .filter(|word| !word.starts_with(&fence[..1]));
-        let behind = line
-            .trim_end()
-            .strip_suffix("end")
-            .and_then(|said| said.trim_end().strip_suffix(fence));
-        let Some(word) = word else {
-            // An end behind text. Another end behind it, with no marker between them, is the end of the same thought.
-            let said = behind.filter(|said| !is_file && !said.ends_with(&fence[..1]));
-            if let (Some(said), Some((from, content, name))) =
-                (said, open.take_if(|_| said.is_some()))
-            {
-                found.push((
-                    from..end,
-                    name,
-                    Some(text[content..start + said.len()].to_owned()),
-                ));
-            } else if let (Some(said), true) = (said, goes_on(text, &found, start)) {
-                extend(text, &mut found, start + said.len(), end);
-            }
+        let Some(word) = line.trim().strip_prefix(fence) else {
             continue;
         };
-        let is_edit = word.starts_with("edit ");
-        let word = word.trim();
-        let is_underline = word.trim_matches(['^', ' ']).is_empty()
-            || line.starts_with(' ') && word.contains(' ') && !is_edit;
-        let is_content = is_underline || thoughts.iter().any(|thought| thought.contains(&start));
-        if is_file
-            && is_content
-            && (open.is_none() || word.is_empty())
-            && !matches!(word, "end" | "delete")
-        {
+        let is_end = word == "end" || is_file && word == "delete";
+        if !is_end && open.is_none() && thoughts.iter().any(|thought| thought.contains(&start)) {
             continue;
         }
-        if !is_file && word.starts_with("start") && open.is_none() {
-            let said = word["start".len()..].trim();
-            let whole = said
-                .strip_suffix("end")
-                .and_then(|said| said.trim_end().strip_suffix(fence));
-            if has_fence(whole.unwrap_or(said)) {
-                return None;
-            }
-            let content = if said.is_empty() {
-                end
-            } else {
-                end - line.len() + line.find(said).unwrap_or(0)
-            };
-            match whole {
-                Some(whole) => found.push((
-                    start..end,
-                    "start".to_owned(),
-                    Some(whole.trim().to_owned()),
-                )),
-                None => open = Some((start, content, "start".to_owned())),
-            }
-            continue;
-        }
-        let crowded = ["start", "end"]
-            .iter()
-            .any(|begin| word.starts_with(begin) && word != *begin);
-        let closes = crowded && word.starts_with("end") && !has_fence(word) && open.is_some();
-        if !is_file && crowded && !closes {
-            return None;
-        }
-        let word = if !is_file && closes { "end" } else { word };
         match (word, open.take()) {
             ("end", Some((from, content, name))) => {
                 found.push((from..end, name, Some(text[content..start].to_owned())));
             }
-            ("delete", Some((from, content, name)))
-                if is_file && text[content..start].trim().is_empty() =>
-            {
+            ("delete", Some((from, content, name))) if text[content..start].trim().is_empty() => {
                 found.push((from..end, name, None));
             }
-            ("end", None) if !is_file && goes_on(text, &found, start) => {
-                extend(text, &mut found, start, end);
-            }
-            ("end", None) => return None,
-            ("delete", _) if is_file => return None,
-            (name, None) if is_file || name == "start" => {
-                open = Some((start, end, name.to_owned()));
-            }
-            (name, Some(_)) if is_file || name == "start" => return None,
-            (_, as_it_was) => open = as_it_was,
+            (name, None) if !is_end => open = Some((start, end, name.to_owned())),
+            _ => return None,
         }
     }
     open.is_none().then_some(found)
-}
-
-fn has_fence(text: &str) -> bool {
-    ["^^^", "&&&", "%%%", "$$$"]
-        .iter()
-        .any(|fence| text.contains(fence))
-}
-
-/// Whether the last thought ended behind text, with no marker between it and the line at `start`.
-fn goes_on(text: &str, found: &[Found], start: usize) -> bool {
-    let Some((span, ..)) = found.last() else {
-        return false;
-    };
-    let last = text[span.clone()]
-        .trim_end()
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default();
-    let is_marker = |line: &str| {
-        let begins = line.trim_start().starts_with("^^^")
-            || has_fence(line) && !line.trim().ends_with(['&', '%', '$']);
-        begins && !line.is_empty()
-    };
-    let is_behind_text =
-        last.len() > 6 && !last.trim_start().starts_with(['&', '%', '$']) || last.contains("start");
-    is_behind_text && !text[span.end..start].lines().any(is_marker)
-}
-
-fn extend(text: &str, found: &mut [Found], content: usize, end: usize) {
-    if let Some((span, _, said)) = found.last_mut() {
-        let from = said
-            .as_deref()
-            .and_then(|said| text[span.clone()].find(said))
-            .unwrap_or(0)
-            + span.start;
-        (span.end, *said) = (end, Some(text[from..content].to_owned()));
-    }
 }
