@@ -18,9 +18,9 @@ mod mount;
 mod mount_table;
 mod namespaces;
 mod own_files;
-mod packages;
 mod plan;
 mod seccomp;
+mod settings;
 mod sockets;
 mod toolchains;
 
@@ -30,7 +30,7 @@ pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use launch::Launch;
-pub(crate) use plan::Visible;
+pub(crate) use plan::visible;
 
 use launch::{direct, plainly};
 

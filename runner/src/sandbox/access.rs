@@ -90,7 +90,7 @@ pub struct Access {
     /// The folder for the project's own layers over the caches of tools, if [`Backend::has_views`]: a command reads
     /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
     pub caches: Option<PathBuf>,
-    /// The folder in which it is remembered which sandbox works, and what packages have installed; nothing is without it.
+    /// The folder in which it is remembered which sandbox works; nothing is without it.
     pub memory: Option<PathBuf>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`](crate::Probed::confine) sets it.
@@ -108,32 +108,29 @@ impl Access {
             .get("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute());
-        let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
         let folder = |name: &str, default: &str| {
-            env.get(name)
-                .map(PathBuf::from)
-                .or_else(|| below_home(default))
+            let named = env.get(name).map(PathBuf::from);
+            named
+                .or_else(|| Some(home.as_ref()?.join(default)))
+                .filter(|folder| folder.is_dir())
         };
+        let path = env.get("PATH").unwrap_or_default();
+        let mut masked = vec![tree.join(AGENT_CONFIG)];
+        masked.retain(|folder| folder.exists());
         Self {
             read_only: started_later(&tree),
-            masked: [tree.join(AGENT_CONFIG)]
-                .into_iter()
-                .filter(|folder| folder.exists())
+            masked,
+            cargo_home: folder("CARGO_HOME", CARGO),
+            rustup_home: folder("RUSTUP_HOME", ".rustup"),
+            path: std::env::split_paths(path)
+                .filter(|_| !path.is_empty())
                 .collect(),
             tree,
-            cargo_home: folder("CARGO_HOME", CARGO).filter(|folder| folder.is_dir()),
-            rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
-            path: env
-                .get("PATH")
-                .map(|path| std::env::split_paths(path).collect())
-                .unwrap_or_default(),
             home,
             ..Self::default()
         }
     }
-}
 
-impl Access {
     /// What commands may change.
     pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
         [&self.tree]
@@ -144,26 +141,26 @@ impl Access {
 
     /// The home directory to hide. A home directory of `/` does not count.
     pub(super) fn hidden_home(&self) -> Option<PathBuf> {
-        self.home
-            .clone()
-            .filter(|home| home.is_absolute() && home.parent().is_some())
+        let home = self.home.as_ref()?;
+        (home.is_absolute() && home.parent().is_some()).then(|| home.clone())
     }
 
-    /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
+    /// Paths relative to the tree's canonical spelling: another spelling would protect nothing. Without devices.
     pub(super) fn held(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
         let tree = self
             .tree
             .canonicalize()
             .unwrap_or_else(|_| self.tree.clone());
-        let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
-            Ok(below) => Some(self.tree.join(below)),
-            Err(_) => (!path.symlink_metadata().ok()?.is_symlink()).then(|| path.clone()),
+        let target = |path: &PathBuf| {
+            let real = path.canonicalize().ok()?;
+            let kind = real.metadata().ok()?.file_type();
+            let path = match real.strip_prefix(&tree) {
+                Ok(below) => Some(self.tree.join(below)),
+                Err(_) => (!path.is_symlink()).then(|| path.clone()),
+            };
+            path.filter(|_| !kind.is_char_device() && !kind.is_block_device())
         };
-        paths
-            .iter()
-            .filter_map(target)
-            .filter(|path| !is_device(path))
-            .collect()
+        paths.iter().filter_map(target).collect()
     }
 
     /// Whether single hosts are opened, and not everything.
@@ -172,20 +169,18 @@ impl Access {
     }
 }
 
-fn is_device(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
-}
-
 /// What decides whether the work is done, and what somebody starts later without asking.
 fn started_later(tree: &Path) -> Vec<PathBuf> {
-    let decides = code_commit_names::protected(Binds::Commit)
-        .filter(|name| name.writer() != Some(Writer::Build));
-    let rows = decides
+    let decides = code_commit_names::protected(Binds::Commit);
+    let names = decides
+        .filter(|name| name.writer() != Some(Writer::Build))
         .chain(code_commit_names::RUNS_LATER)
         .map(Name::at_root)
         .filter(|name| *name != AGENT_CONFIG);
-    let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
+    let paths = [".git"]
+        .into_iter()
+        .chain(names)
+        .map(|name| tree.join(name));
     paths
         .filter(|path| path.symlink_metadata().is_ok())
         .collect()

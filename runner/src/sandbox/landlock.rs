@@ -39,8 +39,7 @@ pub(super) fn prepare(
     command: &Command,
     access: &Access,
 ) -> Result<Launch<TemporaryFolder>, String> {
-    plan::refuse(access)?;
-    plan::make_writable(access)?;
+    plan::make_ready(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
     link_what_is_open(access, &folder.join(HOME))

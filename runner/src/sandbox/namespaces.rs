@@ -48,8 +48,7 @@ pub(super) fn prepare(
     marker: &str,
     group: Group,
 ) -> Result<Launch<Control>, String> {
-    plan::refuse(access)?;
-    plan::make_writable(access)?;
+    plan::make_ready(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let (ours, theirs) = pair().map_err(fault)?;

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
 
 use crate::sandbox::access::Access;
 use crate::sandbox::mount::SYSTEM;
-use crate::sandbox::plan;
+use crate::sandbox::{plan, settings, toolchains};
 
 /// With this version, no signal and no connection to an abstract socket leaves the domain.
 pub(super) const WANTED: ABI = ABI::V6;
@@ -46,7 +46,12 @@ pub(super) fn grants(
     let change = AccessFs::from_all(WANTED)
         & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
-    seen.extend(plan::etc(access).into_iter().chain(plan::tools(access)));
+    seen.extend(
+        settings::shown(access)
+            .iter()
+            .cloned()
+            .chain(toolchains::all(access)),
+    );
 
     let mut bare = Walk {
         held: Vec::new(),
@@ -62,15 +67,16 @@ pub(super) fn grants(
     bare.grant_by_name(private, change)?;
 
     let mut walk = Walk {
-        held: plan::read_only(access),
+        held: access.held(&access.read_only),
         hidden: plan::masked(access),
         give: bare.give,
     };
-    plan::outside_the_tree(access, &access.readable)
-        .try_for_each(|path| walk.grant_by_name(&path, read))?;
-    plan::outside_the_tree(access, &access.writable)
-        .try_for_each(|path| walk.grant_by_name(&path, change))?;
+    for (paths, rights) in [(&access.readable, read), (&access.writable, change)] {
+        let mut paths = plan::outside_the_tree(access, paths).into_iter();
+        paths.try_for_each(|path| walk.grant_by_name(&path, rights))?;
+    }
     plan::open_in_read_only(access)
+        .into_iter()
         .filter_map(|path| Some((open_without_links(&path).ok()?, path)))
         .try_for_each(|(file, path)| walk.grant(&path, &file, change))?;
     walk.grant_by_name(&access.tree, change)
