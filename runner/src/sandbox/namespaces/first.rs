@@ -6,8 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode};
 
 use rustix::fs::{fstat, stat};
 use rustix::net::{
@@ -31,7 +30,6 @@ use crate::program::program;
 use crate::proxy::HOST_NAME;
 use crate::sandbox::descriptors::{descriptors, send_descriptors};
 use crate::sandbox::landlock::leave_abstract_sockets;
-use crate::sandbox::launch::plainly;
 use crate::sandbox::seccomp::{self, Sockets};
 
 /// Runs as the first process, with the outer helper's process ID as argument.
@@ -50,7 +48,8 @@ pub(in crate::sandbox) fn first(mut words: impl Iterator<Item = OsString>) -> Ex
 
 /// Sends the report to the harness, whose socket is standard input. If it is gone, nobody needs it.
 pub(super) fn tell(report: &Report) {
-    let _ = send(io::stdin(), report.encode().as_bytes(), SendFlags::NOSIGNAL);
+    let report = postcard::to_stdvec(report).unwrap_or_default();
+    let _ = send(io::stdin(), &report, SendFlags::NOSIGNAL);
 }
 
 fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
@@ -249,7 +248,7 @@ fn follow(child: &Child) -> Report {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_pid().cast_unsigned() == child.id() => {
-                return Report::Ended(plainly(ExitStatus::from_raw(status.as_raw())));
+                return Report::Ended(status.as_raw());
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Report::Failed(format!("cannot follow the command: {error}")),
