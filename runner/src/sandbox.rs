@@ -54,27 +54,28 @@ pub(crate) fn prepare(
     confinement: &Confinement,
     marker: &str,
     group: Group,
-) -> Result<Launch<Aftercare>, RunError> {
-    let backend = &confinement.backend;
+) -> Result<Launch, RunError> {
+    let backend = confinement.backend;
     let access = &backend.limited(&confinement.access);
     let launch = match backend {
         Backend::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
         Backend::Landlock | Backend::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
-        Backend::Namespaces => namespaces::prepare(command, access, marker, group)
-            .map(|own| own.and(Aftercare::Namespaces)),
-        Backend::Landlock => {
-            landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock))
-        }
-        Backend::Docker => {
-            docker::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Docker))
-        }
+        Backend::Namespaces => namespaces::prepare(command, access, marker, group),
+        Backend::Landlock => landlock::prepare(command, access),
+        Backend::Docker => docker::prepare(command, access, marker, group),
     };
-    launch.map_err(|message| RunError::Sandbox {
-        backend: *backend,
-        message,
-    })
+    launch.map_err(|message| backend.failed(message))
+}
+
+impl Backend {
+    pub(crate) fn failed(self, message: impl Into<String>) -> RunError {
+        RunError::Sandbox {
+            backend: self,
+            message: message.into(),
+        }
+    }
 }
 
 impl Aftercare {
@@ -92,10 +93,7 @@ impl Aftercare {
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
                 ) =>
             {
-                Err(RunError::Sandbox {
-                    backend: Backend::Namespaces,
-                    message: error.to_string(),
-                })
+                Err(Backend::Namespaces.failed(error.to_string()))
             }
             Ok(()) | Err(_) => Ok(()),
         }
@@ -119,10 +117,9 @@ impl Aftercare {
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
             Self::Namespaces(control) => control.read(status),
-            Self::Docker(_) => docker::read(status, &text()).map_err(|message| RunError::Sandbox {
-                backend: Backend::Docker,
-                message,
-            }),
+            Self::Docker(_) => {
+                docker::read(status, &text()).map_err(|message| Backend::Docker.failed(message))
+            }
         }
     }
 }

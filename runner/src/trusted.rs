@@ -58,7 +58,7 @@ impl Changeable {
     }
 }
 
-fn real(place: &Path) -> PathBuf {
+pub(crate) fn real(place: &Path) -> PathBuf {
     place.canonicalize().unwrap_or_else(|_| place.to_owned())
 }
 
@@ -121,37 +121,30 @@ impl Programs {
     /// The `PATH` for what the harness starts, which starts further programs: git starts `gpg`, `ssh-keygen` and the
     /// user's filters.
     pub fn path(&self) -> OsString {
-        let fixed = self
-            .folders
-            .iter()
-            .filter_map(|folder| self.changeable.fixed(folder));
+        let fixed = |folder: &PathBuf| self.changeable.fixed(folder);
+        let mut folders: Vec<PathBuf> = self.folders.iter().filter_map(fixed).collect();
         // What was split at colons holds none, but a symlink may lead to a folder whose name has one.
-        std::env::join_paths(fixed.filter(|folder| !folder.as_os_str().as_bytes().contains(&b':')))
-            .unwrap_or_default()
+        folders.retain(|folder| !folder.as_os_str().as_bytes().contains(&b':'));
+        std::env::join_paths(folders).unwrap_or_default()
     }
 
     /// The file to start for `name`: a bare name, or an absolute path.
     pub fn find(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, NoProgram> {
         let name = name.as_ref();
-        let mut places = if name.as_bytes().contains(&b'/') {
-            vec![PathBuf::from(name)]
+        let at = |folder: &PathBuf| folder.join(name);
+        let mut places: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+            vec![name.into()]
         } else {
-            self.folders
-                .iter()
-                .map(|folder| folder.join(name))
-                .collect()
+            self.folders.iter().map(at).collect()
         };
         places.retain(|place| is_program(place));
-        let is_fixed = |place: &&PathBuf| self.changeable.fixed(place).is_some();
-        match (places.iter().find(is_fixed), places.first()) {
-            (Some(fixed), _) => Ok(fixed.clone()),
-            (None, Some(place)) => Err(NoProgram::Changeable {
-                place: place.clone(),
-            }),
-            (None, None) => Err(NoProgram::Missing {
-                name: name.to_string_lossy().into_owned(),
-            }),
-        }
+        let Some(first) = places.first().cloned() else {
+            let name = name.to_string_lossy().into_owned();
+            return Err(NoProgram::Missing { name });
+        };
+        let is_fixed = |place: &PathBuf| self.changeable.fixed(place).is_some();
+        let fixed = places.into_iter().find(is_fixed);
+        fixed.ok_or(NoProgram::Changeable { place: first })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::iter::once;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
+use crate::trusted::real;
 use crate::{AllowedHost, Env};
 
 /// The usual name of `CARGO_HOME`, from which the table knows its content.
@@ -109,12 +111,10 @@ impl Access {
             .map(PathBuf::from)
             .filter(|home| home.is_absolute());
         let folder = |name: &str, default: &str| {
-            let named = env.get(name).map(PathBuf::from);
-            named
-                .or_else(|| Some(home.as_ref()?.join(default)))
-                .filter(|folder| folder.is_dir())
+            let usual = home.as_ref().map(|home| home.join(default));
+            let folder = env.get(name).map(PathBuf::from).or(usual)?;
+            folder.is_dir().then_some(folder)
         };
-        let path = env.get("PATH").unwrap_or_default();
         let mut masked = vec![tree.join(AGENT_CONFIG)];
         masked.retain(|folder| folder.exists());
         Self {
@@ -122,8 +122,10 @@ impl Access {
             masked,
             cargo_home: folder("CARGO_HOME", CARGO),
             rustup_home: folder("RUSTUP_HOME", ".rustup"),
-            path: std::env::split_paths(path)
-                .filter(|_| !path.is_empty())
+            path: env
+                .get("PATH")
+                .iter()
+                .flat_map(std::env::split_paths)
                 .collect(),
             tree,
             home,
@@ -133,10 +135,7 @@ impl Access {
 
     /// What commands may change.
     pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
-        [&self.tree]
-            .into_iter()
-            .chain(&self.writable)
-            .map(PathBuf::as_path)
+        once(&self.tree).chain(&self.writable).map(PathBuf::as_path)
     }
 
     /// The home directory to hide. A home directory of `/` does not count.
@@ -147,10 +146,7 @@ impl Access {
 
     /// Paths relative to the tree's canonical spelling: another spelling would protect nothing. Without devices.
     pub(super) fn held(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
-        let tree = self
-            .tree
-            .canonicalize()
-            .unwrap_or_else(|_| self.tree.clone());
+        let tree = real(&self.tree);
         let target = |path: &PathBuf| {
             let real = path.canonicalize().ok()?;
             let kind = real.metadata().ok()?.file_type();
@@ -177,13 +173,9 @@ fn started_later(tree: &Path) -> Vec<PathBuf> {
         .chain(code_commit_names::RUNS_LATER)
         .map(Name::at_root)
         .filter(|name| *name != AGENT_CONFIG);
-    let paths = [".git"]
-        .into_iter()
-        .chain(names)
-        .map(|name| tree.join(name));
-    paths
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect()
+    let paths = once(".git").chain(names).map(|name| tree.join(name));
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    paths.filter(is_there).collect()
 }
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal, PipeWriter};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -15,7 +15,7 @@ use super::descriptors::{inherit, memory_file, number};
 use super::launch::{Launch, by_shell_code, environment, plainly};
 use super::mount::Mount;
 use super::mount_table::{self, Mounted};
-use super::{plan, seccomp};
+use super::{Aftercare, plan, seccomp};
 use crate::command::Group;
 use crate::proxy::HOST_NAME;
 use crate::temporary::in_temporary;
@@ -43,15 +43,12 @@ const FIRST_ON_A_LINE: &str =
 /// The command's input file inside the container, if any.
 const INPUT: &str = "/code-commit-input";
 
-/// The pipe that a container lives by: closed when dropped, or when this process dies.
-type Line = Option<PipeWriter>;
-
 pub(super) fn prepare(
     command: &Command,
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch<Line>, String> {
+) -> Result<Launch, String> {
     plan::make_ready(access)?;
     let host = access.docker_host.clone();
     make_image(host.as_deref())?;
@@ -78,25 +75,16 @@ pub(super) fn prepare(
     ]);
     docker.args(network(access)).arg("--user").arg(user());
     let resources = command.limits.resources;
+    let limits = [
+        ("--memory", resources.memory_bytes),
+        ("--pids-limit", resources.processes),
+        ("--ulimit=fsize", resources.file_bytes),
+        ("--ulimit=nofile", resources.open_files),
+    ];
     docker.args(
-        resources
-            .memory_bytes
-            .map(|bytes| format!("--memory={bytes}")),
-    );
-    docker.args(
-        resources
-            .processes
-            .map(|count| format!("--pids-limit={count}")),
-    );
-    docker.args(
-        resources
-            .file_bytes
-            .map(|bytes| format!("--ulimit=fsize={bytes}")),
-    );
-    docker.args(
-        resources
-            .open_files
-            .map(|count| format!("--ulimit=nofile={count}")),
+        limits
+            .iter()
+            .filter_map(|(option, most)| Some(format!("{option}={}", (*most)?))),
     );
     let table = mount_table::read(mount_table::OWN).unwrap_or_default();
     for mount in with_what_is_below(plan::plan(access), &table) {
@@ -120,18 +108,14 @@ pub(super) fn prepare(
 }
 
 /// For an interactive session, with the terminal as input.
-fn attended(
-    mut docker: std::process::Command,
-    command: &Command,
-    container: Container,
-) -> Launch<Line> {
+fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
     }
     docker
         .args([IMAGE, "/bin/sh", "-c", FIRST, "sh"])
         .args(&command.argv);
-    let mut launch = Launch::new(docker, None);
+    let mut launch = Launch::new(docker, Aftercare::Docker(None));
     launch.container = Some(container);
     launch
 }
@@ -141,7 +125,7 @@ fn on_a_line(
     mut docker: std::process::Command,
     command: &Command,
     container: Container,
-) -> Result<Launch<Line>, String> {
+) -> Result<Launch, String> {
     let input = match &command.input {
         Some(file) => {
             docker.args(bind(file, Path::new(INPUT), &["readonly"]));
@@ -153,7 +137,7 @@ fn on_a_line(
         .args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input])
         .args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
-    let mut launch = Launch::new(docker, Some(line));
+    let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
     launch.stdin = Some(end.into());
     launch.container = Some(container);
     Ok(launch)
@@ -162,19 +146,13 @@ fn on_a_line(
 /// Without the host's network, the container's own name resolves as it would on a machine of its own.
 fn network(access: &Access) -> Vec<String> {
     if access.network {
-        return ["--network", "host"].map(str::to_owned).into();
+        return vec!["--network=host".to_owned()];
     }
-    let name = format!("{HOST_NAME}:127.0.0.1");
-    [
-        "--network",
-        "none",
-        "--hostname",
-        HOST_NAME,
-        "--add-host",
-        &name,
+    vec![
+        "--network=none".to_owned(),
+        format!("--hostname={HOST_NAME}"),
+        format!("--add-host={HOST_NAME}:127.0.0.1"),
     ]
-    .map(str::to_owned)
-    .into()
 }
 
 /// The caller's user ID, so that no file is owned by root.

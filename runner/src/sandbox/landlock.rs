@@ -14,6 +14,7 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
+use super::Aftercare;
 use super::access::Access;
 use super::launch::{Launch, direct, point_inside};
 use super::plan;
@@ -25,7 +26,7 @@ mod fence;
 mod grants;
 
 pub(crate) use fence::Fence;
-pub(super) use fence::leave_abstract_sockets;
+pub(super) use fence::{keep_capabilities, leave_abstract_sockets};
 
 use grants::{WANTED, grants};
 
@@ -35,10 +36,7 @@ const NEEDED: ABI = ABI::V3;
 /// The home directory in it.
 const HOME: &str = "home";
 
-pub(super) fn prepare(
-    command: &Command,
-    access: &Access,
-) -> Result<Launch<TemporaryFolder>, String> {
+pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, String> {
     plan::make_ready(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
@@ -65,7 +63,7 @@ pub(super) fn prepare(
     } else {
         Sockets::Denied
     };
-    let mut launch = Launch::new(direct(&inner), private);
+    let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
     launch.fence = Some(Fence {
         rules,
         filters: seccomp::filters(sockets)?,

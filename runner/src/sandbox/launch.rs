@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 
+use super::Aftercare;
 use super::access::Access;
 use super::docker::Container;
 use super::landlock::Fence;
@@ -10,7 +11,7 @@ use crate::program::program;
 use crate::{Command, Ended, Env};
 
 /// Everything needed to start a command in the sandbox.
-pub(crate) struct Launch<A> {
+pub(crate) struct Launch {
     pub(crate) command: std::process::Command,
     /// Restrictions for the thread that starts it.
     pub(crate) fence: Option<Fence>,
@@ -20,11 +21,11 @@ pub(crate) struct Launch<A> {
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) container: Option<Container>,
     /// What is needed to interpret how it ended, and to clean up after it.
-    pub(crate) aftercare: A,
+    pub(crate) aftercare: Aftercare,
 }
 
-impl<A> Launch<A> {
-    pub(super) fn new(command: std::process::Command, aftercare: A) -> Self {
+impl Launch {
+    pub(super) fn new(command: std::process::Command, aftercare: Aftercare) -> Self {
         Self {
             command,
             fence: None,
@@ -32,26 +33,6 @@ impl<A> Launch<A> {
             stdin: None,
             container: None,
             aftercare,
-        }
-    }
-
-    /// As one of several backends.
-    pub(super) fn and<B>(self, of: impl FnOnce(A) -> B) -> Launch<B> {
-        let Self {
-            command,
-            fence,
-            inherited,
-            stdin,
-            container,
-            aftercare,
-        } = self;
-        Launch {
-            command,
-            fence,
-            inherited,
-            stdin,
-            container,
-            aftercare: of(aftercare),
         }
     }
 }

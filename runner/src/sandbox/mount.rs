@@ -122,5 +122,6 @@ pub(super) const DEVICES: [&str; 6] = [
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
-    "/dev/tty",
+    TERMINAL,
 ];
+pub(super) const TERMINAL: &str = "/dev/tty";

@@ -24,7 +24,7 @@ use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
 use super::launch::{Launch, environment, plainly};
 use super::mount::Mount;
 use super::plan::{self, overlays};
-use super::{caches, helper, own_files};
+use super::{Aftercare, caches, helper, own_files};
 use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch<Control>, String> {
+) -> Result<Launch, String> {
     plan::make_ready(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
@@ -77,11 +77,11 @@ pub(super) fn prepare(
     let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
     let mut launch = Launch::new(
         helper,
-        Control {
+        Aftercare::Namespaces(Control {
             socket: ours,
             task,
             proxy,
-        },
+        }),
     );
     launch.stdin = Some(theirs);
     Ok(launch)
@@ -168,12 +168,7 @@ impl Control {
 
     /// How the command ended, as the first process reported it.
     pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, RunError> {
-        let failed = |message| {
-            Err(RunError::Sandbox {
-                backend: Backend::Namespaces,
-                message,
-            })
-        };
+        let failed = |message: String| Err(Backend::Namespaces.failed(message));
         let mut bytes = [0; 4096];
         let count =
             recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use code_commit_names::Kind;
@@ -31,28 +32,22 @@ fn of_files(access: &Access) -> Vec<Mount> {
     let all = |kind: fn(PathBuf) -> Mount, paths: Vec<PathBuf>| -> Vec<Mount> {
         paths.into_iter().map(kind).collect()
     };
-    let (home_in_tree, home) = access
-        .hidden_home()
-        .into_iter()
-        .partition(|home| home.starts_with(&access.tree));
+    let is_in_tree = |path: &PathBuf| path.starts_with(&access.tree);
+    let (home_in_tree, home) = access.hidden_home().into_iter().partition(is_in_tree);
     // A new one, unless the old one is in the tree.
     let mut cargo_home: Vec<PathBuf> = access.cargo_home.iter().cloned().collect();
-    cargo_home.retain(|folder| !folder.starts_with(&access.tree) && folder.is_dir());
+    cargo_home.retain(|folder| !is_in_tree(folder) && folder.is_dir());
     let caches = caches::all(access).into_iter();
+    let caches = caches.map(|cache| Mount::At(cache.overlay.place, cache.place));
     [
         SYSTEM.iter().filter_map(as_on_host).collect(),
         all(Mount::ReadOnly, settings::shown(access).to_vec()),
-        all(
-            Mount::Private,
-            ["/tmp", "/var/tmp"].map(PathBuf::from).into(),
-        ),
+        all(Mount::Private, vec!["/tmp".into(), "/var/tmp".into()]),
         all(Mount::Private, home),
         all(Mount::Private, above_what_is_open(access)),
         all(Mount::Private, cargo_home),
         all(Mount::ReadOnly, toolchains::all(access)),
-        caches
-            .map(|cache| Mount::At(cache.overlay.place, cache.place))
-            .collect(),
+        caches.collect(),
         all(Mount::Writable, vec![access.tree.clone()]),
         // A mount point cannot be moved, but a folder that contains one can.
         all(Mount::Writable, access.held(&access.pinned)),
@@ -86,15 +81,14 @@ fn empty(path: PathBuf) -> Mount {
 
 /// What the caller opens in the hidden home directory.
 pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
-    let home = access
-        .hidden_home()
-        .filter(|home| !home.starts_with(&access.tree));
-    let open = [&*access.readable, &access.writable].concat();
-    let names = home.iter().flat_map(|home| {
-        let open = outside_the_tree(access, &open).into_iter();
-        open.filter_map(move |path| Some(path.strip_prefix(home).ok()?.to_owned()))
-    });
-    names.filter(|name| !name.as_os_str().is_empty()).collect()
+    let home = access.hidden_home();
+    let Some(home) = home.filter(|home| !home.starts_with(&access.tree)) else {
+        return Vec::new();
+    };
+    let open = outside_the_tree(access, &[&*access.readable, &access.writable].concat());
+    let names = open.iter().filter_map(|path| path.strip_prefix(&home).ok());
+    let names = names.filter(|name| !name.as_os_str().is_empty());
+    names.map(Path::to_owned).collect()
 }
 
 /// The folders between the home directory and what is opened in it are new and writable, too, parents first.
@@ -148,30 +142,23 @@ fn make_folder(access: &Access, folder: &Path) -> io::Result<()> {
 /// symlink that commands can change must not open a way out.
 pub(super) fn outside_the_tree(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
     let changeable = Changeable::new(access.changeable());
-    let is_fixed = |path: &&PathBuf| changeable.fixed_among_others(path).is_some();
-    paths
-        .iter()
-        .filter(|path| path.exists())
-        .filter(is_fixed)
-        .cloned()
-        .collect()
+    let mut outside = paths.to_vec();
+    outside.retain(|path| path.exists() && changeable.fixed_among_others(path).is_some());
+    outside
 }
 
 /// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
 pub(super) fn open_in_read_only(access: &Access) -> Vec<PathBuf> {
     let held = access.held(&access.read_only);
-    let is_below = |path: &&PathBuf| {
-        held.iter()
-            .any(|above| path.starts_with(above) && *path != above)
-    };
-    let is_real = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
-    access
-        .writable
-        .iter()
-        .filter(is_below)
-        .filter(is_real)
-        .cloned()
-        .collect()
+    let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
+    let mut open = access.writable.clone();
+    open.retain(|path| is_inside(path, &held) && is_real(path));
+    open
+}
+
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    let mut above = folders.iter().filter(|folder| path.starts_with(folder));
+    above.any(|folder| folder != path)
 }
 
 /// The hidden paths: those that the caller names, and cargo's credentials, our own layers and our state in git
@@ -185,8 +172,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let layers = access.view.iter().filter_map(|view| view.upper.parent());
     let repositories = own_files::repositories(access).into_iter();
     let ours = repositories.map(|repository| repository.join(STATE_IN_GIT));
-    let roots = [&access.tree]
-        .into_iter()
+    let roots = once(&access.tree)
         .chain(&access.readable)
         .chain(&access.writable);
     let mut hidden: Vec<PathBuf> = credentials
@@ -198,11 +184,7 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     hidden.extend(access.held(&access.masked));
     // In an empty folder there is nothing to hide.
     let outer = hidden.clone();
-    hidden.retain(|path| {
-        !outer
-            .iter()
-            .any(|outer| path != outer && path.starts_with(outer))
-    });
+    hidden.retain(|path| !is_inside(path, &outer));
     // Where a sandbox can show other files, what is left of them takes this place.
     let files = own_files::without_secrets(access).into_iter();
     hidden.extend(files.map(|(file, _)| file));
@@ -218,13 +200,12 @@ pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
 /// Which files of the host are visible in the sandbox. Computed once for many files: it takes hundreds of disk accesses.
 pub(crate) fn visible(access: &Access) -> impl Fn(&Path) -> bool {
     let plan = of_files(access);
-    move |path| match plan
-        .iter()
-        .rev()
-        .find(|mount| path.starts_with(mount.place()))
-    {
-        Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,
-        Some(Mount::Private(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_)) => false,
-        None => ["/proc", "/dev"].iter().any(|own| path.starts_with(own)),
+    move |path| {
+        let mut covers = plan.iter().rev();
+        match covers.find(|mount| path.starts_with(mount.place())) {
+            Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,
+            Some(Mount::Private(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_)) => false,
+            None => path.starts_with("/proc") || path.starts_with("/dev"),
+        }
     }
 }

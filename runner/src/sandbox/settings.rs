@@ -134,18 +134,15 @@ fn is_for_all(path: &Path) -> bool {
         || is_open && (!found.is_dir() || entries(path).all(|entry| is_for_all(&entry)))
 }
 
-/// Some keys are readable for everybody by mistake. What has the name of a key among certificates is one of them.
+/// Some keys are readable for everybody by mistake. Among certificates, `.pem` is the end of a certificate's name.
 fn is_secret(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_ascii_lowercase();
-    let is_certificate = name.ends_with(".pem")
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_pem = path.extension().is_some_and(|end| end == "pem");
+    let is_certificate = is_pem
         && path
             .parent()
             .is_some_and(|folder| folder.ends_with("certs"));
-    code_commit_names::is_secret(&name) && !is_certificate
+    code_commit_names::is_secret(&name.to_ascii_lowercase()) && !is_certificate
 }
 
 #[cfg(test)]
@@ -169,7 +166,7 @@ mod tests {
         let top = folder.path().join("etc");
         let at = |name: &str| top.join(name);
         let may = |path: &Path, mode| {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         };
         may(folder.path(), 0o755);
         for (name, mode) in files {

@@ -18,8 +18,7 @@ use rustix::process::{
 };
 use rustix::system::sethostname;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities,
+    CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
 };
 
 use super::mounts::{during, mount_all};
@@ -29,7 +28,7 @@ use crate::procfs::Process;
 use crate::program::program;
 use crate::proxy::HOST_NAME;
 use crate::sandbox::descriptors::{descriptors, send_descriptors};
-use crate::sandbox::landlock::leave_abstract_sockets;
+use crate::sandbox::landlock::{keep_capabilities, leave_abstract_sockets};
 use crate::sandbox::seccomp::{self, Sockets};
 
 /// Runs as the first process, with the outer helper's process ID as argument.
@@ -222,15 +221,7 @@ fn drop_rights() -> io::Result<()> {
         }
     }
     let none = CapabilitySet::empty();
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        },
-    )
-    .map_err(during("drop rights"))?;
+    keep_capabilities(none, none).map_err(during("drop rights"))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(during("hide the helper"))
 }
 
