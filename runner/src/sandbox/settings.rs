@@ -4,6 +4,7 @@
 //! One rule decides what of it is shown: every user of the machine may read it. The mode bits say so, of each entry and of each
 //! folder above it. What a command could read as root, or in a group of its user, does not count.
 
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -144,15 +145,15 @@ fn is_for_all(path: &Path) -> bool {
         || is_open && (!found.is_dir() || entries(path).all(|entry| is_for_all(&entry)))
 }
 
-/// Some keys are readable for everybody by mistake. Among certificates, `.pem` is the end of a certificate's name.
+/// Some keys are readable for everybody by mistake. Most files named `.pem` contain certificates.
 fn is_secret(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let has_key = || {
+        let text = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&text).contains("PRIVATE KEY")
+    };
     let is_pem = path.extension().is_some_and(|end| end == "pem");
-    let is_certificate = is_pem
-        && path
-            .parent()
-            .is_some_and(|folder| folder.ends_with("certs"));
-    code_commit_names::is_secret(&name.to_ascii_lowercase()) && !is_certificate
+    code_commit_names::is_secret(&name.to_ascii_lowercase()) && (!is_pem || has_key())
 }
 
 #[cfg(test)]
@@ -161,7 +162,6 @@ mod tests {
         clippy::disallowed_methods,
         reason = "the test writes files of its own"
     )]
-    use std::fs;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
@@ -181,7 +181,8 @@ mod tests {
         may(folder.path(), 0o755);
         for (name, mode) in files {
             fs::create_dir_all(at(name).parent().unwrap()).unwrap();
-            fs::write(at(name), "").unwrap();
+            let is_key = name.ends_with("key.pem");
+            fs::write(at(name), if is_key { "PRIVATE KEY" } else { "" }).unwrap();
             may(&at(name), *mode);
         }
         links
@@ -226,7 +227,7 @@ mod tests {
             ("whole/open", 0o644),
             ("certs/host.pem", 0o644),
             ("certs/host.key", 0o644),
-            ("host.pem", 0o644),
+            ("certs/key.pem", 0o644),
         ];
         let links = [
             ("to-shadow", "shadow"),
