@@ -54,17 +54,20 @@ pub(crate) fn prepare(
     confinement: &Confinement,
     marker: &str,
     group: Group,
-) -> Result<Launch, RunError> {
+) -> Result<(Launch, Aftercare), RunError> {
     let backend = confinement.backend;
     let access = &backend.limited(&confinement.access);
     let launch = match backend {
-        Backend::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
+        Backend::Off => Ok((Launch::new(direct(command)), Aftercare::Plain)),
         Backend::Landlock | Backend::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
-        Backend::Namespaces => namespaces::prepare(command, access, marker, group),
-        Backend::Landlock => landlock::prepare(command, access),
-        Backend::Docker => docker::prepare(command, access, marker, group),
+        Backend::Namespaces => namespaces::prepare(command, access, marker, group)
+            .map(|(launch, control)| (launch, Aftercare::Namespaces(control))),
+        Backend::Landlock => landlock::prepare(command, access)
+            .map(|(launch, folder)| (launch, Aftercare::Landlock(folder))),
+        Backend::Docker => docker::prepare(command, access, marker, group)
+            .map(|(launch, line)| (launch, Aftercare::Docker(line))),
     };
     launch.map_err(|message| backend.failed(message))
 }

@@ -114,10 +114,10 @@ pub(crate) fn start(
     let marker = next_marker();
     inner.env.set(RUN_MARKER, &marker);
     let group = ends.group;
-    let launch = prepare(&inner, confinement, &marker, group)?;
+    let (launch, aftercare) = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
     let mark = Mark::begin(marker, launch.container.clone()).map_err(RunError::wait)?;
-    match spawn(launch, ends, command.limits.resources)? {
+    match spawn(launch, aftercare, ends, command.limits.resources)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
     }
@@ -220,7 +220,12 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 
 type Spawned = io::Result<(Child, Aftercare)>;
 
-fn spawn(mut launch: Launch, ends: Ends, resources: Resources) -> Result<Spawned, RunError> {
+fn spawn(
+    mut launch: Launch,
+    mut aftercare: Aftercare,
+    ends: Ends,
+    resources: Resources,
+) -> Result<Spawned, RunError> {
     let input = ends.stdin.try_clone().map_err(RunError::wait)?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch
@@ -234,7 +239,6 @@ fn spawn(mut launch: Launch, ends: Ends, resources: Resources) -> Result<Spawned
     let Launch {
         mut command,
         fence,
-        mut aftercare,
         inherited,
         ..
     } = launch;

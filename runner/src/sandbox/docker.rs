@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, PipeWriter};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -15,7 +15,7 @@ use super::descriptors::{inherit, memory_file, number};
 use super::launch::{Launch, by_shell_code, environment, plainly};
 use super::mount::Mount;
 use super::mount_table::{self, Mounted};
-use super::{Aftercare, plan, seccomp};
+use super::{plan, seccomp};
 use crate::command::Group;
 use crate::proxy::HOST_NAME;
 use crate::temporary::in_temporary;
@@ -43,12 +43,15 @@ const FIRST_ON_A_LINE: &str =
 /// The command's input file inside the container, if any.
 const INPUT: &str = "/code-commit-input";
 
+/// The pipe that a container lives by: closed when dropped, or when this process dies.
+type Line = Option<PipeWriter>;
+
 pub(super) fn prepare(
     command: &Command,
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch, String> {
+) -> Result<(Launch, Line), String> {
     plan::make_ready(access)?;
     let host = access.docker_host.clone();
     make_image(host.as_deref())?;
@@ -98,34 +101,32 @@ pub(super) fn prepare(
         &format!("seccomp=/proc/self/fd/{}", number(&profile)),
     ]);
     docker.args(arguments).arg("--workdir").arg(&command.cwd);
-    let mut launch = match group {
-        Group::Ours => attended(docker, command, container),
-        Group::Own => on_a_line(docker, command, container)?,
+    let (mut launch, line) = match group {
+        Group::Ours => (attended(docker, command), None),
+        Group::Own => on_a_line(docker, command)?,
     };
+    launch.container = Some(container);
     launch.inherited.extend([file, profile]);
     inherit(&launch.inherited).map_err(fault)?;
-    Ok(launch)
+    Ok((launch, line))
 }
 
 /// For an interactive session, with the terminal as input.
-fn attended(mut docker: std::process::Command, command: &Command, container: Container) -> Launch {
+fn attended(mut docker: std::process::Command, command: &Command) -> Launch {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
     }
     docker
         .args([IMAGE, "/bin/sh", "-c", FIRST, "sh"])
         .args(&command.argv);
-    let mut launch = Launch::new(docker, Aftercare::Docker(None));
-    launch.container = Some(container);
-    launch
+    Launch::new(docker)
 }
 
 /// For everything else: the container lives as long as this process holds the pipe.
 fn on_a_line(
     mut docker: std::process::Command,
     command: &Command,
-    container: Container,
-) -> Result<Launch, String> {
+) -> Result<(Launch, Line), String> {
     let input = match &command.input {
         Some(file) => {
             docker.args(bind(file, Path::new(INPUT), &["readonly"]));
@@ -137,10 +138,9 @@ fn on_a_line(
         .args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input])
         .args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
-    let mut launch = Launch::new(docker, Aftercare::Docker(Some(line)));
+    let mut launch = Launch::new(docker);
     launch.stdin = Some(end.into());
-    launch.container = Some(container);
-    Ok(launch)
+    Ok((launch, Some(line)))
 }
 
 /// Without the host's network, the container's own name resolves as it would on a machine of its own.

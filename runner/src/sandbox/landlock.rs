@@ -14,7 +14,6 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
-use super::Aftercare;
 use super::access::Access;
 use super::launch::{Launch, direct, point_inside};
 use super::plan;
@@ -36,7 +35,10 @@ const NEEDED: ABI = ABI::V3;
 /// The home directory in it.
 const HOME: &str = "home";
 
-pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, String> {
+pub(super) fn prepare(
+    command: &Command,
+    access: &Access,
+) -> Result<(Launch, TemporaryFolder), String> {
     plan::make_ready(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
@@ -63,12 +65,12 @@ pub(super) fn prepare(command: &Command, access: &Access) -> Result<Launch, Stri
     } else {
         Sockets::Denied
     };
-    let mut launch = Launch::new(direct(&inner), Aftercare::Landlock(private));
+    let mut launch = Launch::new(direct(&inner));
     launch.fence = Some(Fence {
         rules,
         filters: seccomp::filters(sockets)?,
     });
-    Ok(launch)
+    Ok((launch, private))
 }
 
 /// For temporary files and the home directory.

@@ -3,7 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::process::ExitStatus;
 
-use super::Aftercare;
 use super::access::Access;
 use super::docker::Container;
 use super::landlock::Fence;
@@ -20,19 +19,16 @@ pub(crate) struct Launch {
     /// Its standard input, if the launcher needs standard input for itself.
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) container: Option<Container>,
-    /// What is needed to interpret how it ended, and to clean up after it.
-    pub(crate) aftercare: Aftercare,
 }
 
 impl Launch {
-    pub(super) fn new(command: std::process::Command, aftercare: Aftercare) -> Self {
+    pub(super) fn new(command: std::process::Command) -> Self {
         Self {
             command,
             fence: None,
             inherited: Vec::new(),
             stdin: None,
             container: None,
-            aftercare,
         }
     }
 }

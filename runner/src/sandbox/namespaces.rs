@@ -24,7 +24,7 @@ use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
 use super::launch::{Launch, environment, plainly};
 use super::mount::Mount;
 use super::plan::{self, overlays};
-use super::{Aftercare, caches, helper, own_files};
+use super::{caches, helper, own_files};
 use crate::command::Group;
 use crate::procfs::own_pid;
 use crate::program::program;
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch, String> {
+) -> Result<(Launch, Control), String> {
     plan::make_ready(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
@@ -75,16 +75,14 @@ pub(super) fn prepare(
         .env(RUN_MARKER, marker);
     let (command, access) = (command.clone(), access.clone());
     let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
-    let mut launch = Launch::new(
-        helper,
-        Aftercare::Namespaces(Control {
-            socket: ours,
-            task,
-            proxy,
-        }),
-    );
+    let mut launch = Launch::new(helper);
     launch.stdin = Some(theirs);
-    Ok(launch)
+    let control = Control {
+        socket: ours,
+        task,
+        proxy,
+    };
+    Ok((launch, control))
 }
 
 fn task(command: Command, access: &Access, group: Group) -> Task {
