@@ -53,7 +53,7 @@ fn without_cut_start(bytes: &[u8]) -> &[u8] {
 }
 
 /// Takes a stream piece by piece and keeps its two ends.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Capture {
     head_limit: usize,
     tail_limit: usize,
@@ -85,20 +85,6 @@ impl Capture {
         if self.kept.tail.len() > self.tail_limit.saturating_mul(2) {
             self.cut_tail();
         }
-    }
-
-    pub(crate) fn so_far(&self) -> Captured {
-        let Self {
-            head_limit,
-            tail_limit,
-            ref kept,
-        } = *self;
-        Self {
-            head_limit,
-            tail_limit,
-            kept: kept.clone(),
-        }
-        .finish()
     }
 
     pub(crate) fn finish(mut self) -> Captured {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use serde::{Deserialize, Serialize};
+
 /// Every process of a run has this variable, with a different value for each command.
 pub const RUN_MARKER: &str = "CODE_COMMIT_RUN";
 
@@ -32,7 +34,7 @@ const ALLOWED: [&str; 12] = [
 /// let names: Vec<_> = env.iter().map(|(name, _)| name.to_str().unwrap()).collect();
 /// assert_eq!(names, ["CC", "LC_ALL", "PATH"]);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Env {
     variables: BTreeMap<OsString, OsString>,
 }

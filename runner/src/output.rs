@@ -82,3 +82,10 @@ pub enum RunError {
         message: String,
     },
 }
+
+impl RunError {
+    pub(crate) fn wait(source: impl Into<io::Error>) -> Self {
+        let source = source.into();
+        Self::Wait { source }
+    }
+}

@@ -152,7 +152,7 @@ impl<'a> Pump<'a> {
     }
 
     pub(crate) fn text(&self) -> String {
-        self.kept.all.so_far().text()
+        self.kept.all.clone().finish().text()
     }
 
     /// What was kept: of all streams together, and of each stream if there is more than one.
@@ -186,9 +186,7 @@ impl<'a> Pump<'a> {
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut all, left.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect()),
-            Err(error) => Err(RunError::Wait {
-                source: error.into(),
-            }),
+            Err(error) => Err(RunError::wait(error)),
         }
     }
 
@@ -216,11 +214,7 @@ impl Source {
         let count = match rustix::io::read(pipe, spare_capacity(buffer)) {
             Ok(count) => count,
             Err(Errno::INTR) => return Ok(Room::Left),
-            Err(error) => {
-                return Err(RunError::Wait {
-                    source: error.into(),
-                });
-            }
+            Err(error) => return Err(RunError::wait(error)),
         };
         if count == 0 {
             self.pipe = None;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::program::programs_in;
-use crate::sandbox::Visible;
+use crate::sandbox::visible;
 use crate::{Backend, Confinement, Env};
 
 /// Programs by which builds begin.
@@ -29,13 +29,13 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
     if confinement.backend == Backend::Off {
         return Vec::new();
     }
-    let seen = Visible::behind(&confinement.access);
+    let sees = visible(&confinement.access);
     let differs = |name: &'static str| {
         let places = programs_in(env.get("PATH"), &confinement.access.tree, name);
         let real = |place: PathBuf| Some((place.canonicalize().ok()?, place));
         let places: Vec<(PathBuf, PathBuf)> = places.into_iter().filter_map(real).collect();
         let (outside, _) = places.first()?;
-        let is_seen = |(real, place): &&(PathBuf, PathBuf)| seen.has(real) && seen.has(place);
+        let is_seen = |(real, place): &&(PathBuf, PathBuf)| sees(real) && sees(place);
         let inside = places.iter().find(is_seen).map(|(real, _)| real.clone());
         (inside.as_ref() != Some(outside)).then(|| Differs {
             name,
@@ -48,5 +48,5 @@ pub fn differing(confinement: &Confinement, env: &Env) -> Vec<Differs> {
 
 /// Whether a sandboxed command can see a file of the host, given by its canonical path.
 pub fn shows(confinement: &Confinement, file: &Path) -> bool {
-    confinement.backend == Backend::Off || Visible::behind(&confinement.access).has(file)
+    confinement.backend == Backend::Off || visible(&confinement.access)(file)
 }

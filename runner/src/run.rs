@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::probe::forget;
 use crate::pump::{Pump, Room, Stop};
@@ -11,9 +11,7 @@ use crate::reap::Swept;
 use crate::spawn::{connect, start};
 use crate::usage::Watch;
 use crate::wait::now;
-use crate::{
-    Cancel, Command, Confinement, Ended, Leftovers, Output, RefusedHost, RunError, Stream, sandbox,
-};
+use crate::{Cancel, Command, Confinement, Ended, Leftovers, Output, RunError, Stream, sandbox};
 
 /// How long to wait for open pipes after the command is gone.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -51,29 +49,34 @@ fn run_now(
     cancel: &Cancel,
     live: &mut dyn FnMut(Stream, &[u8]),
 ) -> Result<Output, RunError> {
-    let _layers = sandbox::lock_caches(confinement).map_err(|error| RunError::Sandbox {
-        backend: confinement.backend,
-        message: format!("cannot lock the layers of caches: {error}"),
+    let _layers = sandbox::lock_caches(confinement).map_err(|error| {
+        let message = format!("cannot lock the layers of caches: {error}");
+        confinement.backend.failed(message)
     })?;
     let begun = now();
     check_folder(&command.cwd)?;
     let mut pump = Pump::new(command.limits, live);
     let ends = connect(command, &mut pump)?;
+    let output = |ended, swept: Swept, pump: Pump<'_>, refused| {
+        let (captured, apart) = pump.finish();
+        Output {
+            ended,
+            captured,
+            apart,
+            elapsed: now().saturating_duration_since(begun),
+            survivors_killed: swept.killed,
+            survivors_left: swept.left,
+            refused,
+        }
+    };
+    let none = Swept::default();
     if cancel.is_set() {
         // Whoever set the flag may be about to exit.
-        return Ok(output(
-            Ended::Interrupted,
-            Swept::default(),
-            pump,
-            begun,
-            Vec::new(),
-        ));
+        return Ok(output(Ended::Interrupted, none, pump, Vec::new()));
     }
     let mut running = match alone(|| start(command, confinement, ends))? {
         Ok(running) => running,
-        Err(ended) => {
-            return Ok(output(ended, Swept::default(), pump, begun, Vec::new()));
-        }
+        Err(ended) => return Ok(output(ended, none, pump, Vec::new())),
     };
     let end = command.deadline.and_then(|limit| begun.checked_add(limit));
     let find = || running.processes();
@@ -95,22 +98,15 @@ fn run_now(
             }
         }
         (Stop::Exited, None) => {
-            return Err(RunError::Wait {
-                source: io::ErrorKind::TimedOut.into(),
-            });
+            return Err(RunError::wait(io::ErrorKind::TimedOut));
         }
         (Stop::TimedOut, _) => Ended::TimedOut,
         (Stop::TooMuchOutput, _) => Ended::TooMuchOutput,
         (Stop::Interrupted, _) => Ended::Interrupted,
         (Stop::Exceeded(ended), _) => ended,
     };
-    Ok(output(
-        ended,
-        swept,
-        pump,
-        begun,
-        running.aftercare.refused(),
-    ))
+    let refused = running.aftercare.refused();
+    Ok(output(ended, swept, pump, refused))
 }
 
 /// No other command starts or ends meanwhile: one that starts inherits limits and descriptors that this process has
@@ -122,39 +118,14 @@ fn alone<T>(start_or_end: impl FnOnce() -> T) -> T {
 }
 
 fn check_folder(path: &Path) -> Result<(), RunError> {
-    let kind = std::fs::metadata(path).and_then(|data| {
-        if data.is_dir() {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::NotADirectory.into())
-        }
-    });
-    kind.map_err(|source| RunError::Cwd {
-        path: path.to_owned(),
-        source,
+    let refused = match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => io::ErrorKind::NotADirectory.into(),
+        Err(error) => error,
+    };
+    let path = path.to_owned();
+    Err(RunError::Cwd {
+        path,
+        source: refused,
     })
-}
-
-fn output(
-    ended: Ended,
-    swept: Swept,
-    pump: Pump<'_>,
-    begun: Instant,
-    refused: Vec<RefusedHost>,
-) -> Output {
-    let (captured, apart) = pump.finish();
-    let elapsed = now().saturating_duration_since(begun);
-    let Swept {
-        killed: survivors_killed,
-        left: survivors_left,
-    } = swept;
-    Output {
-        ended,
-        captured,
-        apart,
-        elapsed,
-        survivors_killed,
-        survivors_left,
-        refused,
-    }
 }

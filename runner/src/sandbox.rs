@@ -18,9 +18,9 @@ mod mount;
 mod mount_table;
 mod namespaces;
 mod own_files;
-mod packages;
 mod plan;
 mod seccomp;
+mod settings;
 mod sockets;
 mod toolchains;
 
@@ -30,7 +30,7 @@ pub use docker::Containers;
 pub(crate) use docker::{Container, may_start_again, remove_orphans};
 pub use helper::helper_is;
 pub(crate) use launch::Launch;
-pub(crate) use plan::Visible;
+pub(crate) use plan::visible;
 
 use launch::{direct, plainly};
 
@@ -54,27 +54,31 @@ pub(crate) fn prepare(
     confinement: &Confinement,
     marker: &str,
     group: Group,
-) -> Result<Launch<Aftercare>, RunError> {
-    let backend = &confinement.backend;
+) -> Result<(Launch, Aftercare), RunError> {
+    let backend = confinement.backend;
     let access = &backend.limited(&confinement.access);
     let launch = match backend {
-        Backend::Off => Ok(Launch::new(direct(command), Aftercare::Plain)),
+        Backend::Off => Ok((Launch::new(direct(command)), Aftercare::Plain)),
         Backend::Landlock | Backend::Docker if access.has_proxy() => {
             Err("only the sandbox namespaces can open single hosts".to_owned())
         }
         Backend::Namespaces => namespaces::prepare(command, access, marker, group)
-            .map(|own| own.and(Aftercare::Namespaces)),
-        Backend::Landlock => {
-            landlock::prepare(command, access).map(|own| own.and(Aftercare::Landlock))
-        }
-        Backend::Docker => {
-            docker::prepare(command, access, marker, group).map(|own| own.and(Aftercare::Docker))
-        }
+            .map(|(launch, control)| (launch, Aftercare::Namespaces(control))),
+        Backend::Landlock => landlock::prepare(command, access)
+            .map(|(launch, folder)| (launch, Aftercare::Landlock(folder))),
+        Backend::Docker => docker::prepare(command, access, marker, group)
+            .map(|(launch, line)| (launch, Aftercare::Docker(line))),
     };
-    launch.map_err(|message| RunError::Sandbox {
-        backend: *backend,
-        message,
-    })
+    launch.map_err(|message| backend.failed(message))
+}
+
+impl Backend {
+    pub(crate) fn failed(self, message: impl Into<String>) -> RunError {
+        RunError::Sandbox {
+            backend: self,
+            message: message.into(),
+        }
+    }
 }
 
 impl Aftercare {
@@ -92,10 +96,7 @@ impl Aftercare {
                     ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
                 ) =>
             {
-                Err(RunError::Sandbox {
-                    backend: Backend::Namespaces,
-                    message: error.to_string(),
-                })
+                Err(Backend::Namespaces.failed(error.to_string()))
             }
             Ok(()) | Err(_) => Ok(()),
         }
@@ -119,10 +120,9 @@ impl Aftercare {
         match self {
             Self::Plain | Self::Landlock(_) => Ok(plainly(status)),
             Self::Namespaces(control) => control.read(status),
-            Self::Docker(_) => docker::read(status, &text()).map_err(|message| RunError::Sandbox {
-                backend: Backend::Docker,
-                message,
-            }),
+            Self::Docker(_) => {
+                docker::read(status, &text()).map_err(|message| Backend::Docker.failed(message))
+            }
         }
     }
 }

@@ -50,15 +50,16 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
                 path: path.clone(),
                 source,
             })?,
-        None => File::open("/dev/null")
-            .map_err(|source| RunError::Wait { source })?
-            .into(),
+        None => File::open("/dev/null").map_err(RunError::wait)?.into(),
     };
     let mut pipe = |stream| pipe_to(command, pump, stream);
     let (stdout, stderr) = match command.streams {
-        Streams::Merged => both(pipe(Stream::Out)?)?,
+        Streams::Merged => {
+            let both = pipe(Stream::Out)?;
+            (both.try_clone().map_err(RunError::wait)?, both)
+        }
         Streams::Apart => (pipe(Stream::Out)?, pipe(Stream::Err)?),
-        Streams::Inherited => return inherited().map_err(|source| RunError::Wait { source }),
+        Streams::Inherited => return inherited().map_err(RunError::wait),
     };
     Ok(Ends {
         stdin,
@@ -66,15 +67,6 @@ pub(crate) fn connect(command: &Command, pump: &mut Pump<'_>) -> Result<Ends, Ru
         stderr: stderr.into(),
         group: Group::Own,
     })
-}
-
-/// One pipe for two streams.
-fn both(end: PipeWriter) -> Result<(PipeWriter, PipeWriter), RunError> {
-    Ok((
-        end.try_clone()
-            .map_err(|source| RunError::Wait { source })?,
-        end,
-    ))
 }
 
 fn inherited() -> io::Result<Ends> {
@@ -88,7 +80,7 @@ fn inherited() -> io::Result<Ends> {
 }
 
 fn pipe_to(command: &Command, pump: &mut Pump<'_>, stream: Stream) -> Result<PipeWriter, RunError> {
-    let (reader, writer) = io::pipe().map_err(|source| RunError::Wait { source })?;
+    let (reader, writer) = io::pipe().map_err(RunError::wait)?;
     // If the system does not allow that much, the pipe has its default size.
     let _ = fcntl_setpipe_size(&writer, PIPE_BYTES);
     pump.add(stream, reader, command.limits);
@@ -122,11 +114,10 @@ pub(crate) fn start(
     let marker = next_marker();
     inner.env.set(RUN_MARKER, &marker);
     let group = ends.group;
-    let launch = prepare(&inner, confinement, &marker, group)?;
+    let (launch, aftercare) = prepare(&inner, confinement, &marker, group)?;
     let program = PathBuf::from(launch.command.get_program());
-    let mark = Mark::begin(marker, launch.container.clone())
-        .map_err(|source| RunError::Wait { source })?;
-    match spawn(launch, ends, command.limits.resources)? {
+    let mark = Mark::begin(marker, launch.container.clone()).map_err(RunError::wait)?;
+    match spawn(launch, aftercare, ends, command.limits.resources)? {
         Ok((child, aftercare)) => Running::new(child, mark, group, aftercare).map(Ok),
         Err(source) => never_started(program, source).map(Err),
     }
@@ -230,14 +221,12 @@ fn argv(command: &Command) -> Result<Vec<std::ffi::OsString>, Ended> {
 type Spawned = io::Result<(Child, Aftercare)>;
 
 fn spawn(
-    mut launch: Launch<Aftercare>,
+    mut launch: Launch,
+    mut aftercare: Aftercare,
     ends: Ends,
     resources: Resources,
 ) -> Result<Spawned, RunError> {
-    let input = ends
-        .stdin
-        .try_clone()
-        .map_err(|source| RunError::Wait { source })?;
+    let input = ends.stdin.try_clone().map_err(RunError::wait)?;
     let stdin = launch.stdin.take().unwrap_or(ends.stdin);
     launch
         .command
@@ -250,11 +239,10 @@ fn spawn(
     let Launch {
         mut command,
         fence,
-        mut aftercare,
         inherited,
         ..
     } = launch;
-    let bounds = Bounds::lend(resources).map_err(|source| RunError::Wait { source })?;
+    let bounds = Bounds::lend(resources).map_err(RunError::wait)?;
     let child = match fence {
         Some(fence) => fence.spawn(|| command.spawn())?,
         None => command.spawn(),
@@ -310,9 +298,7 @@ impl Running {
             }
             Err(error) => {
                 let _ = child.kill().and_then(|()| child.wait());
-                Err(RunError::Wait {
-                    source: error.into(),
-                })
+                Err(RunError::wait(error))
             }
         }
     }
@@ -356,9 +342,7 @@ impl Running {
 
     fn wait(&mut self) -> Result<Option<ExitStatus>, RunError> {
         wait_for(&self.handle, DYING);
-        self.child
-            .try_wait()
-            .map_err(|source| RunError::Wait { source })
+        self.child.try_wait().map_err(RunError::wait)
     }
 }
 

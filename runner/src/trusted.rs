@@ -4,7 +4,6 @@
 //! every command of the project may leave a `git`. Whether something can be trusted is decided by its place, not by
 //! the time: what is outside of every writable place, at each symlink on the way, is the same before and after any command.
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -14,79 +13,53 @@ use crate::program::{DEFAULT_PATH, is_program};
 /// The kernel follows no more symlinks.
 const MOST_LINKS: usize = 40;
 
-/// The places that commands of a project may change.
+/// The places that commands of a project may change, without symlinks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Changeable(Vec<Place>);
-
-#[derive(Debug, Clone)]
-struct Place {
-    named: PathBuf,
-    /// Without symlinks.
-    real: PathBuf,
-}
+pub(crate) struct Changeable(Vec<PathBuf>);
 
 impl Changeable {
     pub(crate) fn new<'p>(places: impl IntoIterator<Item = &'p Path>) -> Self {
-        let real = |place: &Path| place.canonicalize().unwrap_or_else(|_| place.to_owned());
-        let place = |place: &Path| Place {
-            named: place.to_owned(),
-            real: real(place),
-        };
-        Self(places.into_iter().map(place).collect())
+        Self(places.into_iter().map(real).collect())
     }
 
     /// The path without symlinks, unless it, or a symlink that it leads through, is in one of these places.
     pub(crate) fn fixed(&self, path: &Path) -> Option<PathBuf> {
-        self.fixed_apart_from(None, path)
+        self.resolved(path, &mut 0)
     }
 
     /// For one of the places itself: whether it is in another one.
     pub(crate) fn fixed_among_others(&self, place: &Path) -> Option<PathBuf> {
-        self.fixed_apart_from(Some(place), place)
+        let own = real(place);
+        let others = self.0.iter().filter(|other| **other != own);
+        Self(others.cloned().collect()).fixed(place)
     }
 
-    fn fixed_apart_from(&self, own: Option<&Path>, path: &Path) -> Option<PathBuf> {
-        let others = || {
-            self.0
-                .iter()
-                .filter(|place| own != Some(place.named.as_path()))
-        };
-        let mut here = PathBuf::from("/");
-        let mut ahead: VecDeque<OsString> = parts(path)?.collect();
-        let mut links = 0;
-        while let Some(name) = ahead.pop_front() {
-            if name == ".." {
-                here.pop();
-                continue;
-            }
-            here.push(name);
-            if others().any(|place| here.starts_with(&place.real)) {
-                return None;
-            }
-            if let Ok(target) = here.read_link() {
-                links += 1;
-                here.pop();
-                let target = here.join(target);
-                here = PathBuf::from("/");
-                parts(&target)
-                    .filter(|_| links <= MOST_LINKS)?
-                    .rev()
-                    .for_each(|name| ahead.push_front(name));
-            }
+    fn resolved(&self, path: &Path, links: &mut usize) -> Option<PathBuf> {
+        let mut parts = path.components();
+        let last = parts.next_back()?;
+        if last == Component::RootDir {
+            return Some("/".into());
         }
-        Some(here)
+        let mut here = self.resolved(parts.as_path(), links)?;
+        let Component::Normal(name) = last else {
+            here.pop();
+            return Some(here);
+        };
+        let folder = here.clone();
+        here.push(name);
+        if self.0.iter().any(|place| here.starts_with(place)) {
+            return None;
+        }
+        let Ok(target) = here.read_link() else {
+            return Some(here);
+        };
+        *links += 1;
+        (*links <= MOST_LINKS).then(|| self.resolved(&folder.join(target), links))?
     }
 }
 
-/// The names of an absolute path.
-fn parts(path: &Path) -> Option<impl DoubleEndedIterator<Item = OsString>> {
-    let named = |part: Component<'_>| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    };
-    path.is_absolute()
-        .then(|| path.components().filter_map(named))
+pub(crate) fn real(place: &Path) -> PathBuf {
+    place.canonicalize().unwrap_or_else(|_| place.to_owned())
 }
 
 /// Where the harness finds the programs that it starts itself: in the folders of `PATH` that no command of the project can change.
@@ -140,58 +113,38 @@ impl Programs {
     /// Those that remain if commands may change these places, too.
     #[must_use]
     pub fn except<'p>(&self, changeable: impl IntoIterator<Item = &'p Path>) -> Self {
-        let Changeable(more) = Changeable::new(changeable);
-        let all = self.changeable.0.iter().cloned().chain(more).collect();
-        Self {
-            folders: self.folders.clone(),
-            changeable: Changeable(all),
-        }
+        let mut rest = self.clone();
+        rest.changeable.0.extend(changeable.into_iter().map(real));
+        rest
     }
 
     /// The `PATH` for what the harness starts, which starts further programs: git starts `gpg`, `ssh-keygen` and the
     /// user's filters.
     pub fn path(&self) -> OsString {
-        let fixed = self
-            .folders
-            .iter()
-            .filter_map(|folder| self.changeable.fixed(folder));
+        let fixed = |folder: &PathBuf| self.changeable.fixed(folder);
+        let mut folders: Vec<PathBuf> = self.folders.iter().filter_map(fixed).collect();
         // What was split at colons holds none, but a symlink may lead to a folder whose name has one.
-        std::env::join_paths(fixed.filter(|folder| !folder.as_os_str().as_bytes().contains(&b':')))
-            .unwrap_or_default()
+        folders.retain(|folder| !folder.as_os_str().as_bytes().contains(&b':'));
+        std::env::join_paths(folders).unwrap_or_default()
     }
 
     /// The file to start for `name`: a bare name, or an absolute path.
     pub fn find(&self, name: impl AsRef<OsStr>) -> Result<PathBuf, NoProgram> {
         let name = name.as_ref();
-        let is_path = name.as_bytes().contains(&b'/');
-        let places = if is_path {
-            vec![PathBuf::from(name)]
+        let at = |folder: &PathBuf| folder.join(name);
+        let mut places: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
+            vec![name.into()]
         } else {
-            self.places(name)
+            self.folders.iter().map(at).collect()
         };
-        let there: Vec<PathBuf> = places
-            .into_iter()
-            .filter(|place| is_program(place))
-            .collect();
-        if let Some(fixed) = there
-            .iter()
-            .find(|place| self.changeable.fixed(place).is_some())
-        {
-            return Ok(fixed.clone());
-        }
-        Err(there.into_iter().next().map_or_else(
-            || NoProgram::Missing {
-                name: name.to_string_lossy().into_owned(),
-            },
-            |place| NoProgram::Changeable { place },
-        ))
-    }
-
-    fn places(&self, name: &OsStr) -> Vec<PathBuf> {
-        self.folders
-            .iter()
-            .map(|folder| folder.join(name))
-            .collect()
+        places.retain(|place| is_program(place));
+        let Some(first) = places.first().cloned() else {
+            let name = name.to_string_lossy().into_owned();
+            return Err(NoProgram::Missing { name });
+        };
+        let is_fixed = |place: &PathBuf| self.changeable.fixed(place).is_some();
+        let fixed = places.into_iter().find(is_fixed);
+        fixed.ok_or(NoProgram::Changeable { place: first })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::iter::once;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +10,7 @@ use code_commit_names::ours::AGENT_CONFIG;
 use code_commit_names::{Binds, Name, Writer};
 use serde::{Deserialize, Serialize};
 
+use crate::trusted::real;
 use crate::{AllowedHost, Env};
 
 /// The usual name of `CARGO_HOME`, from which the table knows its content.
@@ -90,7 +92,7 @@ pub struct Access {
     /// The folder for the project's own layers over the caches of tools, if [`Backend::has_views`]: a command reads
     /// the user's, and what it writes to them stays here. Without, it sees those of cargo, and changes none.
     pub caches: Option<PathBuf>,
-    /// The folder in which it is remembered which sandbox works, and what packages have installed; nothing is without it.
+    /// The folder in which it is remembered which sandbox works; nothing is without it.
     pub memory: Option<PathBuf>,
     /// The address of the Docker daemon (`unix:///…`), if it is not the default.
     /// [`Probed::confine`](crate::Probed::confine) sets it.
@@ -108,62 +110,53 @@ impl Access {
             .get("HOME")
             .map(PathBuf::from)
             .filter(|home| home.is_absolute());
-        let below_home = |name: &str| home.as_ref().map(|home| home.join(name));
         let folder = |name: &str, default: &str| {
-            env.get(name)
-                .map(PathBuf::from)
-                .or_else(|| below_home(default))
+            let usual = home.as_ref().map(|home| home.join(default));
+            let folder = env.get(name).map(PathBuf::from).or(usual)?;
+            folder.is_dir().then_some(folder)
         };
+        let mut masked = vec![tree.join(AGENT_CONFIG)];
+        masked.retain(|folder| folder.exists());
         Self {
             read_only: started_later(&tree),
-            masked: [tree.join(AGENT_CONFIG)]
-                .into_iter()
-                .filter(|folder| folder.exists())
-                .collect(),
-            tree,
-            cargo_home: folder("CARGO_HOME", CARGO).filter(|folder| folder.is_dir()),
-            rustup_home: folder("RUSTUP_HOME", ".rustup").filter(|folder| folder.is_dir()),
+            masked,
+            cargo_home: folder("CARGO_HOME", CARGO),
+            rustup_home: folder("RUSTUP_HOME", ".rustup"),
             path: env
                 .get("PATH")
-                .map(|path| std::env::split_paths(path).collect())
-                .unwrap_or_default(),
+                .iter()
+                .flat_map(std::env::split_paths)
+                .collect(),
+            tree,
             home,
             ..Self::default()
         }
     }
-}
 
-impl Access {
     /// What commands may change.
     pub(crate) fn changeable(&self) -> impl Iterator<Item = &Path> {
-        [&self.tree]
-            .into_iter()
-            .chain(&self.writable)
-            .map(PathBuf::as_path)
+        once(&self.tree).chain(&self.writable).map(PathBuf::as_path)
     }
 
     /// The home directory to hide. A home directory of `/` does not count.
     pub(super) fn hidden_home(&self) -> Option<PathBuf> {
-        self.home
-            .clone()
-            .filter(|home| home.is_absolute() && home.parent().is_some())
+        let home = self.home.as_ref()?;
+        (home.is_absolute() && home.parent().is_some()).then(|| home.clone())
     }
 
-    /// Paths relative to the tree's canonical spelling: another spelling would protect nothing.
+    /// Paths relative to the tree's canonical spelling: another spelling would protect nothing. Without devices.
     pub(super) fn held(&self, paths: &[PathBuf]) -> Vec<PathBuf> {
-        let tree = self
-            .tree
-            .canonicalize()
-            .unwrap_or_else(|_| self.tree.clone());
-        let target = |path: &PathBuf| match path.canonicalize().ok()?.strip_prefix(&tree) {
-            Ok(below) => Some(self.tree.join(below)),
-            Err(_) => (!path.symlink_metadata().ok()?.is_symlink()).then(|| path.clone()),
+        let tree = real(&self.tree);
+        let target = |path: &PathBuf| {
+            let real = path.canonicalize().ok()?;
+            let kind = real.metadata().ok()?.file_type();
+            let path = match real.strip_prefix(&tree) {
+                Ok(below) => Some(self.tree.join(below)),
+                Err(_) => (!path.is_symlink()).then(|| path.clone()),
+            };
+            path.filter(|_| !kind.is_char_device() && !kind.is_block_device())
         };
-        paths
-            .iter()
-            .filter_map(target)
-            .filter(|path| !is_device(path))
-            .collect()
+        paths.iter().filter_map(target).collect()
     }
 
     /// Whether single hosts are opened, and not everything.
@@ -172,23 +165,17 @@ impl Access {
     }
 }
 
-fn is_device(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|data| data.file_type().is_char_device() || data.file_type().is_block_device())
-}
-
 /// What decides whether the work is done, and what somebody starts later without asking.
 fn started_later(tree: &Path) -> Vec<PathBuf> {
-    let decides = code_commit_names::protected(Binds::Commit)
-        .filter(|name| name.writer() != Some(Writer::Build));
-    let rows = decides
+    let decides = code_commit_names::protected(Binds::Commit);
+    let names = decides
+        .filter(|name| name.writer() != Some(Writer::Build))
         .chain(code_commit_names::RUNS_LATER)
         .map(Name::at_root)
         .filter(|name| *name != AGENT_CONFIG);
-    let paths = [".git"].into_iter().chain(rows).map(|name| tree.join(name));
-    paths
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect()
+    let paths = once(".git").chain(names).map(|name| tree.join(name));
+    let is_there = |path: &PathBuf| path.symlink_metadata().is_ok();
+    paths.filter(is_there).collect()
 }
 
 /// Where the changes of one command go instead of the tree. Both folders must be new and empty, in a folder of

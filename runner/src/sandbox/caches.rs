@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::access::{Access, Backend, CARGO, Confinement, View};
+use super::access::{Access, Backend, CARGO, Confinement};
 use super::mount::Overlay;
 
 mod durability;
@@ -37,19 +37,16 @@ pub(super) fn all(access: &Access) -> Vec<Cache> {
             .canonicalize()
             .ok()
             .filter(|real| real.is_dir() && is_apart(real));
-        let layer = View {
-            upper: layers.join("upper").join(name),
-            work: layers.join("work").join(name),
-        };
-        let is_filled = || {
-            code_commit_dir::list(&layer.upper).is_ok_and(|mut entries| entries.next().is_some())
-        };
+        let [upper, work] = ["upper", "work"].map(|part| layers.join(part).join(name));
+        let is_filled =
+            || code_commit_dir::list(&upper).is_ok_and(|mut entries| entries.next().is_some());
         let is_of_use = can_fetch || lower.is_some() || is_filled();
         let lower = lower.unwrap_or_else(|| EMPTY.into());
         let overlay = Overlay {
             place: Path::new(SITE).join(name),
             lower,
-            layer,
+            upper,
+            work,
         };
         is_of_use.then_some(Cache { place, overlay })
     };
@@ -74,17 +71,12 @@ fn named(access: &Access) -> impl Iterator<Item = (&'static Path, PathBuf)> {
 }
 
 pub(super) fn make_layers(access: &Access) -> Result<(), String> {
-    for Overlay {
-        layer: View { upper, work },
-        ..
-    } in all(access).into_iter().map(|cache| cache.overlay)
-    {
-        [upper, work].iter().try_for_each(|folder| {
-            fs::create_dir_all(folder)
-                .map_err(|error| format!("cannot make {}: {error}", folder.display()))
-        })?;
-    }
-    Ok(())
+    let overlays = all(access).into_iter().map(|cache| cache.overlay);
+    let mut folders = overlays.flat_map(|overlay| [overlay.upper, overlay.work]);
+    folders.try_for_each(|folder| {
+        fs::create_dir_all(&folder)
+            .map_err(|error| format!("cannot make {}: {error}", folder.display()))
+    })
 }
 
 /// Waits until no other command uses the layers, and makes sure that they are whole.

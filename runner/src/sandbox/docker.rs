@@ -51,9 +51,8 @@ pub(super) fn prepare(
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch<Line>, String> {
-    plan::refuse(access)?;
-    plan::make_writable(access)?;
+) -> Result<(Launch, Line), String> {
+    plan::make_ready(access)?;
     let host = access.docker_host.clone();
     make_image(host.as_deref())?;
     let container = Container {
@@ -79,25 +78,16 @@ pub(super) fn prepare(
     ]);
     docker.args(network(access)).arg("--user").arg(user());
     let resources = command.limits.resources;
+    let limits = [
+        ("--memory", resources.memory_bytes),
+        ("--pids-limit", resources.processes),
+        ("--ulimit=fsize", resources.file_bytes),
+        ("--ulimit=nofile", resources.open_files),
+    ];
     docker.args(
-        resources
-            .memory_bytes
-            .map(|bytes| format!("--memory={bytes}")),
-    );
-    docker.args(
-        resources
-            .processes
-            .map(|count| format!("--pids-limit={count}")),
-    );
-    docker.args(
-        resources
-            .file_bytes
-            .map(|bytes| format!("--ulimit=fsize={bytes}")),
-    );
-    docker.args(
-        resources
-            .open_files
-            .map(|count| format!("--ulimit=nofile={count}")),
+        limits
+            .iter()
+            .filter_map(|(option, most)| Some(format!("{option}={}", (*most)?))),
     );
     let table = mount_table::read(mount_table::OWN).unwrap_or_default();
     for mount in with_what_is_below(plan::plan(access), &table) {
@@ -111,38 +101,32 @@ pub(super) fn prepare(
         &format!("seccomp=/proc/self/fd/{}", number(&profile)),
     ]);
     docker.args(arguments).arg("--workdir").arg(&command.cwd);
-    let mut launch = match group {
-        Group::Ours => attended(docker, command, container),
-        Group::Own => on_a_line(docker, command, container)?,
+    let (mut launch, line) = match group {
+        Group::Ours => (attended(docker, command), None),
+        Group::Own => on_a_line(docker, command)?,
     };
+    launch.container = Some(container);
     launch.inherited.extend([file, profile]);
     inherit(&launch.inherited).map_err(fault)?;
-    Ok(launch)
+    Ok((launch, line))
 }
 
 /// For an interactive session, with the terminal as input.
-fn attended(
-    mut docker: std::process::Command,
-    command: &Command,
-    container: Container,
-) -> Launch<Line> {
+fn attended(mut docker: std::process::Command, command: &Command) -> Launch {
     if std::io::stdin().is_terminal() {
         docker.arg("--tty");
     }
     docker
         .args([IMAGE, "/bin/sh", "-c", FIRST, "sh"])
         .args(&command.argv);
-    let mut launch = Launch::new(docker, None);
-    launch.container = Some(container);
-    launch
+    Launch::new(docker)
 }
 
 /// For everything else: the container lives as long as this process holds the pipe.
 fn on_a_line(
     mut docker: std::process::Command,
     command: &Command,
-    container: Container,
-) -> Result<Launch<Line>, String> {
+) -> Result<(Launch, Line), String> {
     let input = match &command.input {
         Some(file) => {
             docker.args(bind(file, Path::new(INPUT), &["readonly"]));
@@ -154,28 +138,21 @@ fn on_a_line(
         .args([IMAGE, "/bin/sh", "-c", FIRST_ON_A_LINE, input])
         .args(&command.argv);
     let (end, line) = std::io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
-    let mut launch = Launch::new(docker, Some(line));
+    let mut launch = Launch::new(docker);
     launch.stdin = Some(end.into());
-    launch.container = Some(container);
-    Ok(launch)
+    Ok((launch, Some(line)))
 }
 
 /// Without the host's network, the container's own name resolves as it would on a machine of its own.
 fn network(access: &Access) -> Vec<String> {
     if access.network {
-        return ["--network", "host"].map(str::to_owned).into();
+        return vec!["--network=host".to_owned()];
     }
-    let name = format!("{HOST_NAME}:127.0.0.1");
-    [
-        "--network",
-        "none",
-        "--hostname",
-        HOST_NAME,
-        "--add-host",
-        &name,
+    vec![
+        "--network=none".to_owned(),
+        format!("--hostname={HOST_NAME}"),
+        format!("--add-host={HOST_NAME}:127.0.0.1"),
     ]
-    .map(str::to_owned)
-    .into()
 }
 
 /// The caller's user ID, so that no file is owned by root.

@@ -25,7 +25,7 @@ mod fence;
 mod grants;
 
 pub(crate) use fence::Fence;
-pub(super) use fence::leave_abstract_sockets;
+pub(super) use fence::{keep_capabilities, leave_abstract_sockets};
 
 use grants::{WANTED, grants};
 
@@ -38,9 +38,8 @@ const HOME: &str = "home";
 pub(super) fn prepare(
     command: &Command,
     access: &Access,
-) -> Result<Launch<TemporaryFolder>, String> {
-    plan::refuse(access)?;
-    plan::make_writable(access)?;
+) -> Result<(Launch, TemporaryFolder), String> {
+    plan::make_ready(access)?;
     let (private, folder) =
         private_folder(command).map_err(|error| format!("cannot make a folder: {error}"))?;
     link_what_is_open(access, &folder.join(HOME))
@@ -66,12 +65,12 @@ pub(super) fn prepare(
     } else {
         Sockets::Denied
     };
-    let mut launch = Launch::new(direct(&inner), private);
+    let mut launch = Launch::new(direct(&inner));
     launch.fence = Some(Fence {
         rules,
         filters: seccomp::filters(sockets)?,
     });
-    Ok(launch)
+    Ok((launch, private))
 }
 
 /// For temporary files and the home directory.

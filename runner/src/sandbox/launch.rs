@@ -10,7 +10,7 @@ use crate::program::program;
 use crate::{Command, Ended, Env};
 
 /// Everything needed to start a command in the sandbox.
-pub(crate) struct Launch<A> {
+pub(crate) struct Launch {
     pub(crate) command: std::process::Command,
     /// Restrictions for the thread that starts it.
     pub(crate) fence: Option<Fence>,
@@ -19,39 +19,16 @@ pub(crate) struct Launch<A> {
     /// Its standard input, if the launcher needs standard input for itself.
     pub(crate) stdin: Option<OwnedFd>,
     pub(crate) container: Option<Container>,
-    /// What is needed to interpret how it ended, and to clean up after it.
-    pub(crate) aftercare: A,
 }
 
-impl<A> Launch<A> {
-    pub(super) fn new(command: std::process::Command, aftercare: A) -> Self {
+impl Launch {
+    pub(super) fn new(command: std::process::Command) -> Self {
         Self {
             command,
             fence: None,
             inherited: Vec::new(),
             stdin: None,
             container: None,
-            aftercare,
-        }
-    }
-
-    /// As one of several backends.
-    pub(super) fn and<B>(self, of: impl FnOnce(A) -> B) -> Launch<B> {
-        let Self {
-            command,
-            fence,
-            inherited,
-            stdin,
-            container,
-            aftercare,
-        } = self;
-        Launch {
-            command,
-            fence,
-            inherited,
-            stdin,
-            container,
-            aftercare: of(aftercare),
         }
     }
 }

@@ -2,25 +2,54 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::access::{Access, View};
 
+/// How a path travels: it may be no text, and serde writes paths as text.
+pub(super) mod as_bytes {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(in crate::sandbox) fn serialize<S: Serializer>(
+        path: &Path,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(to)
+    }
+
+    pub(in crate::sandbox) fn deserialize<'d, D: Deserializer<'d>>(
+        from: D,
+    ) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
+}
+
 /// One visible path.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Mount {
     /// As on the host, read-only.
-    ReadOnly(PathBuf),
+    ReadOnly(#[serde(with = "as_bytes")] PathBuf),
     /// As on the host, writable.
-    Writable(PathBuf),
+    Writable(#[serde(with = "as_bytes")] PathBuf),
     /// The first path at the second one, writable.
-    At(PathBuf, PathBuf),
+    At(
+        #[serde(with = "as_bytes")] PathBuf,
+        #[serde(with = "as_bytes")] PathBuf,
+    ),
     /// A new empty folder that is discarded afterwards.
-    Private(PathBuf),
+    Private(#[serde(with = "as_bytes")] PathBuf),
     /// An empty folder in place of a folder.
-    EmptyFolder(PathBuf),
+    EmptyFolder(#[serde(with = "as_bytes")] PathBuf),
     /// An empty file in place of a file.
-    EmptyFile(PathBuf),
+    EmptyFile(#[serde(with = "as_bytes")] PathBuf),
     /// A symlink, as on the host.
-    Link(PathBuf, PathBuf),
+    Link(
+        #[serde(with = "as_bytes")] PathBuf,
+        #[serde(with = "as_bytes")] PathBuf,
+    ),
 }
 
 impl Mount {
@@ -39,21 +68,30 @@ impl Mount {
 }
 
 /// A mount in which everything is as in `lower`, and whose changes go to a layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Overlay {
+    #[serde(with = "as_bytes")]
     pub(super) place: PathBuf,
+    #[serde(with = "as_bytes")]
     pub(super) lower: PathBuf,
-    pub(super) layer: View,
+    /// Receives the changes.
+    #[serde(with = "as_bytes")]
+    pub(super) upper: PathBuf,
+    /// For the kernel's own use.
+    #[serde(with = "as_bytes")]
+    pub(super) work: PathBuf,
 }
 
 impl Overlay {
     /// The view of the tree.
     pub(super) fn of_tree(access: &Access) -> Option<Self> {
-        let layer = access.view.clone()?;
+        let View { upper, work } = access.view.clone()?;
+        let (place, lower) = (access.tree.clone(), access.tree.clone());
         Some(Self {
-            place: access.tree.clone(),
-            lower: access.tree.clone(),
-            layer,
+            place,
+            lower,
+            upper,
+            work,
         })
     }
 
@@ -84,5 +122,6 @@ pub(super) const DEVICES: [&str; 6] = [
     "/dev/full",
     "/dev/random",
     "/dev/urandom",
-    "/dev/tty",
+    TERMINAL,
 ];
+pub(super) const TERMINAL: &str = "/dev/tty";

@@ -9,19 +9,19 @@
 //! the harness's choice instead, so that it can neither read its instructions nor forge a report.
 
 use std::ffi::OsString;
-use std::fs::{self, Metadata};
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::access::Access;
 use super::descriptors::{descriptors, memory_file, pair, send_descriptors};
-use super::launch::{Launch, environment};
+use super::launch::{Launch, environment, plainly};
 use super::mount::Mount;
 use super::plan::{self, overlays};
 use super::{caches, helper, own_files};
@@ -47,9 +47,8 @@ pub(super) fn prepare(
     access: &Access,
     marker: &str,
     group: Group,
-) -> Result<Launch<Control>, String> {
-    plan::refuse(access)?;
-    plan::make_writable(access)?;
+) -> Result<(Launch, Control), String> {
+    plan::make_ready(access)?;
     caches::make_layers(access)?;
     let fault = |error: io::Error| format!("cannot talk to the helper: {error}");
     let (ours, theirs) = pair().map_err(fault)?;
@@ -76,16 +75,14 @@ pub(super) fn prepare(
         .env(RUN_MARKER, marker);
     let (command, access) = (command.clone(), access.clone());
     let task = Some(Box::new(move || task(command, &access, group)) as Box<_>);
-    let mut launch = Launch::new(
-        helper,
-        Control {
-            socket: ours,
-            task,
-            proxy,
-        },
-    );
+    let mut launch = Launch::new(helper);
     launch.stdin = Some(theirs);
-    Ok(launch)
+    let control = Control {
+        socket: ours,
+        task,
+        proxy,
+    };
+    Ok((launch, control))
 }
 
 fn task(command: Command, access: &Access, group: Group) -> Task {
@@ -96,14 +93,13 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
         .iter()
         .filter(|mount| !is_own(mount.place()))
         .filter_map(small_file);
+    let files = copied.collect::<Vec<_>>().into_iter();
+    let own = own
+        .into_iter()
+        .map(|(path, content)| (path.into(), content.into()));
     Task {
         overlays: overlays(access),
-        files: copied
-            .chain(
-                own.iter()
-                    .map(|(path, content)| (path.clone(), content.into())),
-            )
-            .collect(),
+        files: files.chain(own).collect(),
         mounts,
         temporary_bytes: command.limits.resources.temporary_bytes,
         processes: command.limits.resources.processes,
@@ -120,15 +116,13 @@ fn task(command: Command, access: &Access, group: Group) -> Task {
 const MOST_BYTES: u64 = 1 << 14;
 
 /// A file of `/etc`, of which a copy costs less than a mount.
-fn small_file(mount: &Mount) -> Option<(PathBuf, OsString)> {
+fn small_file(mount: &Mount) -> Option<(OsString, OsString)> {
     let Mount::ReadOnly(path) = mount else {
         return None;
     };
-    let is_small = |found: &Metadata| found.is_file() && found.len() <= MOST_BYTES;
-    path.starts_with("/etc")
-        .then(|| path.metadata().ok().filter(is_small))
-        .flatten()?;
-    Some((path.clone(), OsString::from_vec(fs::read(path).ok()?)))
+    let found = path.starts_with("/etc").then(|| path.metadata().ok())??;
+    let content = (found.is_file() && found.len() <= MOST_BYTES).then(|| fs::read(path).ok())??;
+    Some((path.into(), OsString::from_vec(content)))
 }
 
 /// The harness's end of the socket.
@@ -157,7 +151,7 @@ impl Control {
             return Ok(());
         };
         send(&self.socket, b"+", SendFlags::NOSIGNAL)?;
-        let task = memory_file("task", &task().encode())?;
+        let task = memory_file("task", &task().encode()?)?;
         let proxy = self.proxy.iter().map(|(_, socket)| socket.as_fd());
         let descriptors: Vec<_> = [task.as_fd(), stdin].into_iter().chain(proxy).collect();
         send_descriptors(self.socket.as_fd(), &descriptors)
@@ -172,17 +166,12 @@ impl Control {
 
     /// How the command ended, as the first process reported it.
     pub(super) fn read(&self, status: ExitStatus) -> Result<Ended, RunError> {
-        let failed = |message| {
-            Err(RunError::Sandbox {
-                backend: Backend::Namespaces,
-                message,
-            })
-        };
+        let failed = |message: String| Err(Backend::Namespaces.failed(message));
         let mut bytes = [0; 4096];
         let count =
             recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT).map_or(0, |(count, _)| count);
-        match Report::decode(bytes.get(..count).unwrap_or_default()) {
-            Some(Report::Ended(ended)) => Ok(ended),
+        match postcard::from_bytes(bytes.get(..count).unwrap_or_default()).ok() {
+            Some(Report::Ended(status)) => Ok(plainly(ExitStatus::from_raw(status))),
             Some(Report::NotStarted(libc::ENOENT | libc::ENOTDIR)) => Ok(Ended::NotFound),
             Some(Report::NotStarted(libc::EACCES | libc::ENOEXEC)) => Ok(Ended::NotExecutable),
             Some(Report::NotStarted(error)) => {

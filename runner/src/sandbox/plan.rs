@@ -1,107 +1,74 @@
 //! What is visible in the sandbox, in the order of creation: later entries cover earlier ones.
 //! Namespaces and Docker turn the list into mounts; Landlock uses the lists that it is made of.
 
+use std::collections::HashSet;
 use std::fs;
+use std::io;
+use std::iter::once;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 use code_commit_names::Kind;
 use code_commit_names::ours::STATE_IN_GIT;
 
 use super::access::{Access, CARGO};
 use super::mount::{Mount, Overlay, SYSTEM};
-use super::{caches, own_files, packages, sockets, toolchains};
+use super::{caches, own_files, settings, sockets, toolchains};
 use crate::trusted::Changeable;
-
-/// The files in `/etc` that programs read, without accounts, keys and host configuration.
-const ETC: [&str; 21] = [
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "debian_version",
-    "fonts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "magic",
-    "maven/logging",
-    "maven/m2.conf",
-    "mime.types",
-    "nsswitch.conf",
-    "os-release",
-    "pki/tls/certs",
-    "protocols",
-    "services",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-];
-
-/// The files needed to resolve host names.
-const ETC_NETWORK: [&str; 4] = ["gai.conf", "host.conf", "hosts", "resolv.conf"];
 
 /// All entries, in order.
 pub(super) fn plan(access: &Access) -> Vec<Mount> {
-    let mut plan: Vec<Mount> = SYSTEM
-        .iter()
-        .map(PathBuf::from)
-        .filter_map(as_on_host)
-        .collect();
-    plan.extend(etc(access).into_iter().map(Mount::ReadOnly));
-    plan.extend(["/tmp", "/var/tmp"].map(|folder| Mount::Private(folder.into())));
-    let home = access.hidden_home();
-    plan.extend(
-        home.iter()
-            .filter(|home| !home.starts_with(&access.tree))
-            .cloned()
-            .map(Mount::Private),
-    );
-    plan.extend(above_what_is_open(access).into_iter().map(Mount::Private));
-    plan.extend(private_cargo_home(access).map(Mount::Private));
-    plan.extend(tools(access).into_iter().map(Mount::ReadOnly));
-    plan.extend(
-        caches::all(access)
-            .into_iter()
-            .map(|cache| Mount::At(cache.overlay.place, cache.place)),
-    );
-    plan.push(Mount::Writable(access.tree.clone()));
-    // A mount point cannot be moved, but a folder that contains one can.
-    plan.extend(access.held(&access.pinned).into_iter().map(Mount::Writable));
-    plan.extend(
-        home.iter()
-            .filter(|home| home.starts_with(&access.tree))
-            .cloned()
-            .map(Mount::Private),
-    );
-    plan.extend(outside_the_tree(access, &access.readable).map(Mount::ReadOnly));
-    plan.extend(outside_the_tree(access, &access.writable).map(Mount::Writable));
-    plan.extend(read_only(access).into_iter().map(Mount::ReadOnly));
-    plan.extend(open_in_read_only(access).map(Mount::Writable));
-    plan.extend(masked(access).into_iter().map(empty));
+    let mut plan = of_files(access);
     sockets::cover(access, &mut plan);
-    last_of_each_place(plan)
+    // An earlier entry for the same path would be invisible, and Docker rejects it.
+    let mut places = HashSet::new();
+    plan.reverse();
+    plan.retain(|mount| places.insert(mount.place().to_owned()));
+    plan.reverse();
+    plan
 }
 
-/// Keeps only the last entry for each path: earlier ones would be invisible, and Docker rejects
-/// duplicates.
-fn last_of_each_place(plan: Vec<Mount>) -> Vec<Mount> {
-    let mut places = std::collections::HashSet::new();
-    let mut last: Vec<Mount> = plan
-        .into_iter()
-        .rev()
-        .filter(|mount| places.insert(mount.place().to_owned()))
-        .collect();
-    last.reverse();
-    last
+/// All but what covers sockets.
+fn of_files(access: &Access) -> Vec<Mount> {
+    let all = |kind: fn(PathBuf) -> Mount, paths: Vec<PathBuf>| -> Vec<Mount> {
+        paths.into_iter().map(kind).collect()
+    };
+    let is_in_tree = |path: &PathBuf| path.starts_with(&access.tree);
+    let (home_in_tree, home) = access.hidden_home().into_iter().partition(is_in_tree);
+    // A new one, unless the old one is in the tree.
+    let mut cargo_home: Vec<PathBuf> = access.cargo_home.iter().cloned().collect();
+    cargo_home.retain(|folder| !is_in_tree(folder) && folder.is_dir());
+    let caches = caches::all(access).into_iter();
+    let caches = caches.map(|cache| Mount::At(cache.overlay.place, cache.place));
+    [
+        SYSTEM.iter().filter_map(as_on_host).collect(),
+        all(Mount::ReadOnly, settings::shown(access).to_vec()),
+        all(Mount::Private, vec!["/tmp".into(), "/var/tmp".into()]),
+        all(Mount::Private, home),
+        all(Mount::Private, above_what_is_open(access)),
+        all(Mount::Private, cargo_home),
+        all(Mount::ReadOnly, toolchains::all(access)),
+        caches.collect(),
+        all(Mount::Writable, vec![access.tree.clone()]),
+        // A mount point cannot be moved, but a folder that contains one can.
+        all(Mount::Writable, access.held(&access.pinned)),
+        all(Mount::Private, home_in_tree),
+        all(Mount::ReadOnly, outside_the_tree(access, &access.readable)),
+        all(Mount::Writable, outside_the_tree(access, &access.writable)),
+        all(Mount::ReadOnly, access.held(&access.read_only)),
+        all(Mount::Writable, open_in_read_only(access)),
+        all(empty, masked(access)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
-fn as_on_host(path: PathBuf) -> Option<Mount> {
-    let data = fs::symlink_metadata(&path).ok()?;
-    if data.is_symlink() {
-        return Some(Mount::Link(fs::read_link(&path).ok()?, path));
+fn as_on_host(path: &&str) -> Option<Mount> {
+    let path = PathBuf::from(path);
+    match fs::read_link(&path) {
+        Ok(target) => Some(Mount::Link(target, path)),
+        Err(_) => path.exists().then_some(Mount::ReadOnly(path)),
     }
-    Some(Mount::ReadOnly(path))
 }
 
 fn empty(path: PathBuf) -> Mount {
@@ -112,204 +79,86 @@ fn empty(path: PathBuf) -> Mount {
     }
 }
 
-/// What is shown of `/etc`. Looked up once in a process: no command can change it.
-pub(super) fn etc(access: &Access) -> Vec<PathBuf> {
-    static KNOWN: [OnceLock<Vec<PathBuf>>; 2] = [OnceLock::new(), OnceLock::new()];
-    let [without, with] = &KNOWN;
-    let known = if access.network { with } else { without };
-    known.get_or_init(|| look_up_etc(access)).clone()
-}
-
-fn look_up_etc(access: &Access) -> Vec<PathBuf> {
-    let network: &[&str] = if access.network { &ETC_NETWORK } else { &[] };
-    let names = ETC.iter().chain(network);
-    let files = names
-        .map(|name| Path::new("/etc").join(name))
-        .filter(|path| path.exists());
-    let settings = files
-        .chain(toolchains::java_settings(Path::new("/etc")))
-        .collect::<Vec<_>>();
-    let is_apart = |path: &&PathBuf| !settings.iter().any(|shown| shown.starts_with(path));
-    let of_packages = packages::shown(access)
-        .iter()
-        .filter(is_apart)
-        .cloned()
-        .collect();
-    [settings, of_packages].concat()
-}
-
 /// What the caller opens in the hidden home directory.
 pub(super) fn open_in_home(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = access
-        .hidden_home()
-        .filter(|home| !home.starts_with(&access.tree))
-    else {
+    let home = access.hidden_home();
+    let Some(home) = home.filter(|home| !home.starts_with(&access.tree)) else {
         return Vec::new();
     };
-    let open = [&access.readable, &access.writable].map(|paths| outside_the_tree(access, paths));
-    let names = open
-        .into_iter()
-        .flatten()
-        .filter_map(|path| Some(path.strip_prefix(&home).ok()?.to_owned()));
-    names.filter(|name| !name.as_os_str().is_empty()).collect()
+    let open = outside_the_tree(access, &[&*access.readable, &access.writable].concat());
+    let names = open.iter().filter_map(|path| path.strip_prefix(&home).ok());
+    let names = names.filter(|name| !name.as_os_str().is_empty());
+    names.map(Path::to_owned).collect()
 }
 
-/// The folders between the home directory and what is opened in it are new and writable, too.
+/// The folders between the home directory and what is opened in it are new and writable, too, parents first.
 /// Docker would create them as root.
 fn above_what_is_open(access: &Access) -> Vec<PathBuf> {
-    let Some(home) = access.hidden_home() else {
-        return Vec::new();
-    };
+    let home = access.home.as_deref().unwrap_or(Path::new("/"));
     let names = open_in_home(access);
-    let above = names
-        .iter()
-        .flat_map(|name| name.ancestors().skip(1))
-        .filter(|name| !name.as_os_str().is_empty());
+    let above = names.iter().flat_map(|name| name.ancestors().skip(1));
     let mut folders: Vec<PathBuf> = above.map(|name| home.join(name)).collect();
-    // Parents first.
+    folders.retain(|folder| folder != home);
     folders.sort();
     folders
 }
 
-/// Why there can be no sandbox around this tree.
-pub(super) fn refuse(access: &Access) -> Result<(), String> {
-    let tree = &access.tree;
-    if !tree.is_absolute() || tree.parent().is_none() {
+/// Creates the writable folders that do not exist yet. Fails where there can be no sandbox around this tree.
+pub(super) fn make_ready(access: &Access) -> Result<(), String> {
+    let tree = access.tree.display();
+    if !access.tree.is_absolute() || access.tree.parent().is_none() {
+        return Err(format!("the work tree {tree} is not a folder of its own"));
+    }
+    if access.hidden_home().as_ref() == Some(&access.tree) {
         return Err(format!(
-            "the work tree {} is not a folder of its own",
-            tree.display()
+            "the work tree is the home directory {tree}, which must stay hidden"
         ));
     }
-    if access.hidden_home().as_ref() == Some(tree) {
-        return Err(format!(
-            "the work tree is the home directory {}, which must stay hidden",
-            tree.display()
-        ));
-    }
-    Ok(())
-}
-
-/// Creates the writable folders that do not exist yet.
-pub(super) fn make_writable(access: &Access) -> Result<(), String> {
-    access
-        .writable
-        .iter()
-        .filter(|folder| !folder.exists())
-        .try_for_each(|folder| {
-            make_folder(access, folder)
-                .map_err(|error| format!("cannot make {}: {error}", folder.display()))
-        })
+    let mut missing = access.writable.iter().filter(|folder| !folder.exists());
+    missing.try_for_each(|folder| {
+        make_folder(access, folder)
+            .map_err(|error| format!("cannot make {}: {error}", folder.display()))
+    })
 }
 
 /// Inside the tree step by step and never through a symlink, because an earlier build may have
 /// planted one.
-fn make_folder(access: &Access, folder: &Path) -> std::io::Result<()> {
+fn make_folder(access: &Access, folder: &Path) -> io::Result<()> {
     let Ok(below) = folder.strip_prefix(&access.tree) else {
         return fs::create_dir_all(folder);
     };
     let mut here = access.tree.clone();
-    for name in below {
+    below.iter().try_for_each(|name| {
         here.push(name);
         match fs::symlink_metadata(&here) {
-            Ok(data) if data.is_dir() => {}
-            Ok(_) => return Err(std::io::ErrorKind::NotADirectory.into()),
-            Err(_) => fs::create_dir(&here)?,
+            Ok(found) if found.is_dir() => Ok(()),
+            Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+            Err(_) => fs::create_dir(&here),
         }
-    }
-    Ok(())
-}
-
-/// The path of a new `CARGO_HOME`, unless the old one is in the tree.
-fn private_cargo_home(access: &Access) -> Option<PathBuf> {
-    access
-        .cargo_home
-        .clone()
-        .filter(|folder| !folder.starts_with(&access.tree) && folder.is_dir())
-}
-
-/// The folders of tools outside the system's folders, where no command can have put a link to something else.
-pub(super) fn tools(access: &Access) -> Vec<PathBuf> {
-    let mut tools = toolchains::all(access);
-    add_tools(
-        access,
-        access.cargo_home.iter().flat_map(|home| cargo_parts(home)),
-        &mut tools,
-    );
-    tools
-}
-
-/// Adds those that may be shown, and are not yet.
-pub(super) fn add_tools(
-    access: &Access,
-    more: impl IntoIterator<Item = PathBuf>,
-    tools: &mut Vec<PathBuf>,
-) {
-    let changeable = Changeable::new(access.changeable());
-    for tool in more {
-        let Some(real) = changeable.fixed(&tool) else {
-            continue;
-        };
-        let is_seen = SYSTEM.iter().any(|system| tool.starts_with(system))
-            || tools.iter().any(|seen| tool.starts_with(seen));
-        // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
-        let shows_more = [
-            access.hidden_home().as_ref(),
-            Some(&access.tree),
-            access.cargo_home.as_ref(),
-        ]
-        .iter()
-        .flatten()
-        .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real));
-        if tool.exists() && !is_seen && !shows_more {
-            tools.push(tool);
-        }
-    }
-}
-
-/// The parts of `CARGO_HOME` that a build needs; no file that holds a token.
-fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
-    let has_no_token = |file: &Path| {
-        fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"))
-    };
-    code_commit_names::at_home(CARGO, Kind::Shown)
-        .chain(code_commit_names::at_home(CARGO, Kind::Cache))
-        .map(|name| home.join(name))
-        .filter(move |part| part.is_dir() || has_no_token(part))
+    })
 }
 
 /// Those that exist and are outside the tree. Paths in the tree have its rights already, and a
 /// symlink that commands can change must not open a way out.
-pub(super) fn outside_the_tree<'a>(
-    access: &'a Access,
-    paths: &'a [PathBuf],
-) -> impl Iterator<Item = PathBuf> {
+pub(super) fn outside_the_tree(access: &Access, paths: &[PathBuf]) -> Vec<PathBuf> {
     let changeable = Changeable::new(access.changeable());
-    let is_fixed = move |path: &PathBuf| changeable.fixed_among_others(path).is_some();
-    paths
-        .iter()
-        .filter(move |path| path.exists() && is_fixed(path))
-        .cloned()
-}
-
-/// The read-only paths. For a symlink its target, if that is in the tree, because the link itself
-/// cannot be mounted over.
-pub(super) fn read_only(access: &Access) -> Vec<PathBuf> {
-    access.held(&access.read_only)
+    let mut outside = paths.to_vec();
+    outside.retain(|path| path.exists() && changeable.fixed_among_others(path).is_some());
+    outside
 }
 
 /// Writable folders below read-only ones; none behind a symlink, which could lead anywhere.
-pub(super) fn open_in_read_only(access: &Access) -> impl Iterator<Item = PathBuf> {
-    let held = read_only(access);
-    let is_below = move |path: &Path| {
-        held.iter()
-            .any(|above| path.starts_with(above) && path != above)
-    };
+pub(super) fn open_in_read_only(access: &Access) -> Vec<PathBuf> {
+    let held = access.held(&access.read_only);
     let is_real = |path: &Path| path.canonicalize().is_ok_and(|real| real == path);
-    access
-        .writable
-        .iter()
-        .filter(move |path| is_below(path) && is_real(path))
-        .cloned()
+    let mut open = access.writable.clone();
+    open.retain(|path| is_inside(path, &held) && is_real(path));
+    open
+}
+
+fn is_inside(path: &Path, folders: &[PathBuf]) -> bool {
+    let mut above = folders.iter().filter(|folder| path.starts_with(folder));
+    above.any(|folder| folder != path)
 }
 
 /// The hidden paths: those that the caller names, and cargo's credentials, our own layers and our state in git
@@ -318,40 +167,28 @@ pub(super) fn masked(access: &Access) -> Vec<PathBuf> {
     let credentials = access.cargo_home.iter().flat_map(|home| {
         code_commit_names::at_home(CARGO, Kind::Hidden).map(|name| home.join(name))
     });
-    let shown: Vec<&PathBuf> = [&access.tree]
-        .into_iter()
-        .chain(&access.readable)
-        .chain(&access.writable)
-        .collect();
-    let mut masked = access.held(&access.masked);
     // The kernel refuses to enter the layers through the view, which would make a search fail. So their parent
     // is hidden.
-    let layers = access
-        .view
-        .iter()
-        .filter_map(|view| view.upper.parent())
-        .map(Path::to_owned);
-    let states: Vec<PathBuf> = own_files::repositories(access)
-        .into_iter()
-        .map(|repository| repository.join(STATE_IN_GIT))
-        .collect();
-    let hidden = credentials
-        .chain(layers)
+    let layers = access.view.iter().filter_map(|view| view.upper.parent());
+    let repositories = own_files::repositories(access).into_iter();
+    let ours = repositories.map(|repository| repository.join(STATE_IN_GIT));
+    let roots = once(&access.tree)
+        .chain(&access.readable)
+        .chain(&access.writable);
+    let mut hidden: Vec<PathBuf> = credentials
+        .chain(layers.map(Path::to_owned))
         .chain(access.caches.clone())
-        .chain(states.clone());
-    masked.extend(
-        hidden.filter(|path| path.exists() && shown.iter().any(|root| path.starts_with(root))),
-    );
+        .chain(ours)
+        .collect();
+    hidden.retain(|path| path.exists() && roots.clone().any(|root| path.starts_with(root)));
+    hidden.extend(access.held(&access.masked));
     // In an empty folder there is nothing to hide.
-    let is_inside = |path: &PathBuf, state: &PathBuf| path != state && path.starts_with(state);
-    masked.retain(|path| !states.iter().any(|state| is_inside(path, state)));
+    let outer = hidden.clone();
+    hidden.retain(|path| !is_inside(path, &outer));
     // Where a sandbox can show other files, what is left of them takes this place.
-    masked.extend(
-        own_files::without_secrets(access)
-            .into_iter()
-            .map(|(file, _)| file),
-    );
-    masked
+    let files = own_files::without_secrets(access).into_iter();
+    hidden.extend(files.map(|(file, _)| file));
+    hidden
 }
 
 /// The overlays that a sandbox mounts before anything else, in this order.
@@ -360,35 +197,15 @@ pub(super) fn overlays(access: &Access) -> Vec<Overlay> {
     caches.chain(Overlay::of_tree(access)).collect()
 }
 
-/// Which files of the host are visible in the sandbox: a cache, so that many files can be checked: computing it takes hundreds of
-/// disk accesses.
-pub(crate) struct Visible {
-    shown: Vec<PathBuf>,
-    masked: Vec<PathBuf>,
-}
-
-impl Visible {
-    pub(crate) fn behind(access: &Access) -> Self {
-        let own = SYSTEM
-            .into_iter()
-            .chain(["/proc", "/dev"])
-            .map(PathBuf::from);
-        let given = [&access.tree]
-            .into_iter()
-            .chain(&access.readable)
-            .chain(&access.writable)
-            .cloned();
-        let tools = tools(access).into_iter();
-        let tools = tools.chain(caches::all(access).into_iter().map(|cache| cache.place));
-        let shown = own.chain(etc(access)).chain(tools).chain(given).collect();
-        Self {
-            shown,
-            masked: masked(access),
+/// Which files of the host are visible in the sandbox. Computed once for many files: it takes hundreds of disk accesses.
+pub(crate) fn visible(access: &Access) -> impl Fn(&Path) -> bool {
+    let plan = of_files(access);
+    move |path| {
+        let mut covers = plan.iter().rev();
+        match covers.find(|mount| path.starts_with(mount.place())) {
+            Some(Mount::ReadOnly(_) | Mount::Writable(_) | Mount::At(..) | Mount::Link(..)) => true,
+            Some(Mount::Private(_) | Mount::EmptyFolder(_) | Mount::EmptyFile(_)) => false,
+            None => path.starts_with("/proc") || path.starts_with("/dev"),
         }
-    }
-
-    pub(crate) fn has(&self, path: &Path) -> bool {
-        let is_below = |roots: &[PathBuf]| roots.iter().any(|root| path.starts_with(root));
-        !is_below(&self.masked) && is_below(&self.shown)
     }
 }

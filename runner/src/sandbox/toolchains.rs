@@ -4,14 +4,16 @@
 //! own folder. All of this is only shown, and only in folders in which somebody has installed programs. Nothing is followed
 //! that a command of the project can change: it would decide what the next command may read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::{fs, slice};
 
-use super::access::Access;
+use code_commit_dir::FileType;
+use code_commit_names::Kind;
+
+use super::access::{Access, CARGO};
 use super::mount::SYSTEM;
-use super::plan::add_tools;
 use crate::program::is_program;
 use crate::trusted::Changeable;
 
@@ -66,67 +68,76 @@ const MOST_ENTRIES: usize = 5000;
 /// The kernel follows more, no toolchain has more.
 const MOST_HOPS: usize = 8;
 
-/// What the development kits of Debian have in `/etc`, without which Java has no cryptography. Only `management`
-/// may contain passwords.
-pub(super) fn java_settings(etc: &Path) -> Vec<PathBuf> {
-    let entries = |folder: &Path| {
-        code_commit_dir::list(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-    };
-    let is_kit = |folder: &PathBuf| {
-        let name = folder.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with("java-") && name.ends_with("-openjdk"))
-    };
-    let kits = entries(etc).filter(is_kit);
-    kits.flat_map(|kit| entries(&kit))
-        .filter(|path| !path.ends_with("management"))
-        .collect()
-}
-
 /// The folders in `PATH`, those that their links lead to, what the toolchains there need, rustup's, and the interpreters
-/// that version managers keep: an environment in the project leads to one of them, and cannot be believed. Only those that
-/// may be shown.
+/// that version managers keep: an environment in the project leads to one of them, and cannot be believed; and of cargo's
+/// folder what a build needs. Only those that may be shown.
 ///
-/// Looked up once in a process, which takes about a thousand disk accesses. No command that is shown them can change them,
-/// and what a person installs during a run counts from the next one on.
+/// All but cargo's are looked up once in a process, which takes about a thousand disk accesses. No command that is shown them
+/// can change them, and what a person installs during a run counts from the next one on.
 pub(super) fn all(access: &Access) -> Vec<PathBuf> {
-    let Access {
-        tree,
-        writable,
-        home,
-        path,
-        cargo_home,
-        rustup_home,
-        ..
-    } = access;
-    let [home, cargo_home, rustup] = [home, cargo_home, rustup_home].map(Option::as_slice);
-    let key = [
-        slice::from_ref(tree),
-        writable,
-        home,
-        path,
-        cargo_home,
-        rustup,
-    ]
-    .map(<[PathBuf]>::to_vec);
+    // All that it depends on.
+    let key = format!(
+        "{:?}",
+        (
+            (&access.tree, &access.writable, &access.home),
+            (&access.path, &access.cargo_home, &access.rustup_home)
+        )
+    );
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let look_up = || {
-        let mut tools = Vec::new();
-        add_tools(
-            access,
-            parts(access).into_iter().chain(access.rustup_home.clone()),
-            &mut tools,
-        );
-        tools
+        let parts = parts(access).into_iter().chain(access.rustup_home.clone());
+        with(access, Vec::new(), parts)
     };
-    known.entry(key).or_insert_with(look_up).clone()
+    let tools = known.entry(key).or_insert_with(look_up).clone();
+    with(
+        access,
+        tools,
+        access.cargo_home.iter().flat_map(|home| cargo_parts(home)),
+    )
 }
 
-/// By tree, other writable places, home, `PATH` and rustup's and cargo's folders: all that it depends on.
-static KNOWN: Mutex<BTreeMap<[Vec<PathBuf>; 6], Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+static KNOWN: Mutex<BTreeMap<String, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+
+/// `tools`, and those of `more` that may be shown and are not yet: outside of the system's folders, and where no command can
+/// have put a link to something else.
+fn with(
+    access: &Access,
+    mut tools: Vec<PathBuf>,
+    more: impl Iterator<Item = PathBuf>,
+) -> Vec<PathBuf> {
+    let changeable = Changeable::new(access.changeable());
+    let home = access.hidden_home();
+    for tool in more.filter(|tool| tool.exists() && !is_system(tool)) {
+        // An entry in `PATH` that contains the home directory would reveal what must stay hidden.
+        let hidden = home.iter().chain([&access.tree]).chain(&access.cargo_home);
+        let is_shown = tools.iter().any(|shown| tool.starts_with(shown));
+        let shows_more = |real: PathBuf| {
+            hidden
+                .clone()
+                .any(|hidden| hidden.starts_with(&tool) || hidden.starts_with(&real))
+        };
+        if !is_shown
+            && changeable
+                .fixed(&tool)
+                .is_some_and(|real| !shows_more(real))
+        {
+            tools.push(tool);
+        }
+    }
+    tools
+}
+
+/// The parts of `CARGO_HOME` that a build needs; no file that holds a token.
+fn cargo_parts(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let has_no_token = |file: &Path| {
+        fs::read_to_string(file).is_ok_and(|text| !text.to_ascii_lowercase().contains("token"))
+    };
+    [Kind::Shown, Kind::Cache]
+        .into_iter()
+        .flat_map(|kind| code_commit_names::at_home(CARGO, kind))
+        .map(|name| home.join(name))
+        .filter(move |part| part.is_dir() || has_no_token(part))
+}
 
 fn parts(access: &Access) -> Vec<PathBuf> {
     let hidden = access.hidden_home();
@@ -178,45 +189,36 @@ fn led_to(folder: &Path, changeable: &Changeable) -> Vec<PathBuf> {
     let entries = code_commit_dir::list(folder)
         .into_iter()
         .flatten()
-        .flatten()
-        .take(MOST_ENTRIES);
-    let links = entries.filter(|entry| {
-        entry
-            .file_type()
-            .is_ok_and(code_commit_dir::FileType::is_symlink)
-    });
-    let mut found = Vec::new();
-    for link in links
+        .flatten();
+    let links = entries
+        .take(MOST_ENTRIES)
+        .filter(|entry| entry.file_type().is_ok_and(FileType::is_symlink))
         .map(|entry| entry.path())
-        .filter(|link| is_program(link))
-    {
-        for hop in hops(link, changeable) {
-            if hop.ends_with("bin") && hop != folder && !is_system(&hop) && !found.contains(&hop) {
-                found.push(hop);
-            }
-        }
-    }
-    found
+        .filter(|link| is_program(link));
+    let hops: BTreeSet<PathBuf> = links.flat_map(|link| hops(link, changeable)).collect();
+    hops.into_iter()
+        .filter(|hop| hop.ends_with("bin") && hop != folder && !is_system(hop))
+        .collect()
 }
 
 /// The folder of each target, from link to link, as long as no command of the project can change the link.
 fn hops(mut link: PathBuf, changeable: &Changeable) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for _ in 0..MOST_HOPS {
-        let Ok(target) = fs::read_link(&link) else {
+        let Some((above, target)) = link.parent().zip(link.read_link().ok()) else {
             break;
         };
-        let target = link
+        link = above.join(target);
+        let Some((folder, real)) = link
             .parent()
-            .map_or(target.clone(), |folder| folder.join(&target));
-        let Some(folder) = target.parent() else { break };
-        let Some(real) = changeable.fixed(folder) else {
+            .and_then(|folder| Some((folder, changeable.fixed(folder)?)))
+        else {
             break;
         };
-        let is_plain = !folder.components().any(|part| part == Component::ParentDir);
-        folders.extend(Some(folder.to_owned()).filter(|_| is_plain));
+        if !folder.components().any(|part| part == Component::ParentDir) {
+            folders.push(folder.to_owned());
+        }
         folders.push(real);
-        link = target;
     }
     folders
 }
@@ -243,26 +245,4 @@ const MOST_BYTES: u64 = 1 << 16;
 
 fn is_system(folder: &Path) -> bool {
     SYSTEM.iter().any(|system| folder.starts_with(system))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_the_settings_of_java_only_those_are_shown_that_hold_no_password() {
-        let etc = tempfile::tempdir().unwrap();
-        for folder in [
-            "java-17-openjdk/security",
-            "java-17-openjdk/management",
-            "java-wrappers",
-            "ssh",
-        ] {
-            fs::create_dir_all(etc.path().join(folder)).unwrap();
-        }
-        assert_eq!(
-            java_settings(etc.path()),
-            [etc.path().join("java-17-openjdk/security")]
-        );
-    }
 }

@@ -23,26 +23,21 @@ impl Fence {
         self,
         start: impl FnOnce() -> io::Result<std::process::Child> + Send,
     ) -> Result<io::Result<std::process::Child>, RunError> {
-        let fault = |message| RunError::Sandbox {
-            backend: Backend::Landlock,
-            message,
-        };
         let thread = || {
             self.rules
                 .restrict_self()
-                .map_err(|error| fault(error.to_string()))?;
-            drop_rights_of_root().map_err(|error| fault(error.to_string()))?;
-            seccomp::install(&self.filters).map_err(fault)?;
+                .map_err(|error| error.to_string())?;
+            drop_rights_of_root().map_err(|error| error.to_string())?;
+            seccomp::install(&self.filters)?;
             Ok(start())
         };
-        std::thread::scope(|scope| {
+        let started = std::thread::scope(|scope| {
             let started = std::thread::Builder::new().spawn_scoped(scope, thread);
-            let started =
-                started.map_err(|error| fault(format!("cannot start a thread: {error}")))?;
-            started
-                .join()
-                .unwrap_or_else(|_| Err(fault("the starting thread broke".to_owned())))
-        })
+            let started = started.map_err(|error| format!("cannot start a thread: {error}"))?;
+            let broke = |_| Err("the starting thread broke".to_owned());
+            started.join().unwrap_or_else(broke)
+        });
+        started.map_err(|message: String| Backend::Landlock.failed(message))
     }
 }
 
@@ -54,15 +49,20 @@ fn drop_rights_of_root() -> rustix::io::Result<()> {
         | CapabilitySet::FOWNER
         | CapabilitySet::FSETID;
     let kept = capabilities(None)?.permitted & files;
-    let inheritable = CapabilitySet::empty();
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: kept,
-            permitted: kept,
-            inheritable,
-        },
-    )
+    keep_capabilities(kept, CapabilitySet::empty())
+}
+
+/// Gives up all others; a program that is started gets the inheritable ones, if it is made for them.
+pub(in crate::sandbox) fn keep_capabilities(
+    permitted: CapabilitySet,
+    inheritable: CapabilitySet,
+) -> rustix::io::Result<()> {
+    let sets = CapabilitySets {
+        effective: permitted,
+        permitted,
+        inheritable,
+    };
+    set_capabilities(None, sets)
 }
 
 /// Keeps this thread and all that it starts from the abstract unix sockets of other processes, such as the

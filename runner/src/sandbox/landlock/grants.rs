@@ -4,30 +4,21 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use code_commit_dir::reach::names;
 use landlock::{ABI, Access as _, AccessFs, BitFlags, RulesetError};
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
 use crate::sandbox::access::Access;
-use crate::sandbox::mount::SYSTEM;
-use crate::sandbox::plan;
+use crate::sandbox::mount::{DEVICES, SYSTEM, TERMINAL};
+use crate::sandbox::{plan, settings, toolchains};
 
 /// With this version, no signal and no connection to an abstract socket leaves the domain.
 pub(super) const WANTED: ABI = ABI::V6;
 
 /// Programs look up accounts and themselves; there is no shorter list of accounts to show them.
 const OTHERS: [&str; 3] = ["/proc", "/etc/passwd", "/etc/group"];
-
-/// Devices that are only a source or a sink.
-const DEVICES: [&str; 5] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-];
 
 /// Only names a file: neither gives the right to read it nor needs it.
 const NAMED: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
@@ -46,7 +37,12 @@ pub(super) fn grants(
     let change = AccessFs::from_all(WANTED)
         & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     let mut seen: Vec<PathBuf> = SYSTEM.iter().chain(&OTHERS).map(PathBuf::from).collect();
-    seen.extend(plan::etc(access).into_iter().chain(plan::tools(access)));
+    seen.extend(
+        settings::shown(access)
+            .iter()
+            .cloned()
+            .chain(toolchains::all(access)),
+    );
 
     let mut bare = Walk {
         held: Vec::new(),
@@ -58,19 +54,21 @@ pub(super) fn grants(
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
     DEVICES
         .iter()
+        .filter(|path| **path != TERMINAL)
         .try_for_each(|path| bare.grant_by_name(Path::new(path), device))?;
     bare.grant_by_name(private, change)?;
 
     let mut walk = Walk {
-        held: plan::read_only(access),
+        held: access.held(&access.read_only),
         hidden: plan::masked(access),
         give: bare.give,
     };
-    plan::outside_the_tree(access, &access.readable)
-        .try_for_each(|path| walk.grant_by_name(&path, read))?;
-    plan::outside_the_tree(access, &access.writable)
-        .try_for_each(|path| walk.grant_by_name(&path, change))?;
+    for (paths, rights) in [(&access.readable, read), (&access.writable, change)] {
+        let mut paths = plan::outside_the_tree(access, paths).into_iter();
+        paths.try_for_each(|path| walk.grant_by_name(&path, rights))?;
+    }
     plan::open_in_read_only(access)
+        .into_iter()
         .filter_map(|path| Some((open_without_links(&path).ok()?, path)))
         .try_for_each(|(file, path)| walk.grant(&path, &file, change))?;
     walk.grant_by_name(&access.tree, change)
@@ -166,21 +164,10 @@ fn open_without_links(path: &Path) -> io::Result<OwnedFd> {
     Ok(here)
 }
 
+/// A named file cannot be listed, so it is opened once more.
 fn names_in(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
-    let list = openat(
-        folder,
-        ".",
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let mut names = Vec::new();
-    for entry in Dir::new(list)? {
-        let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
-        if name != "." && name != ".." {
-            names.push(name);
-        }
-    }
-    Ok(names)
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    names(openat(folder, ".", flags, Mode::empty())?)
 }
 
 #[cfg(test)]

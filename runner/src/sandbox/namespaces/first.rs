@@ -6,8 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitCode, ExitStatus};
+use std::process::{Child, ExitCode};
 
 use rustix::fs::{fstat, stat};
 use rustix::net::{
@@ -19,8 +18,7 @@ use rustix::process::{
 };
 use rustix::system::sethostname;
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
-    remove_capability_from_bounding_set, set_capabilities,
+    CapabilitySet, clear_ambient_capability_set, remove_capability_from_bounding_set,
 };
 
 use super::mounts::{during, mount_all};
@@ -30,8 +28,7 @@ use crate::procfs::Process;
 use crate::program::program;
 use crate::proxy::HOST_NAME;
 use crate::sandbox::descriptors::{descriptors, send_descriptors};
-use crate::sandbox::landlock::leave_abstract_sockets;
-use crate::sandbox::launch::plainly;
+use crate::sandbox::landlock::{keep_capabilities, leave_abstract_sockets};
 use crate::sandbox::seccomp::{self, Sockets};
 
 /// Runs as the first process, with the outer helper's process ID as argument.
@@ -50,7 +47,8 @@ pub(in crate::sandbox) fn first(mut words: impl Iterator<Item = OsString>) -> Ex
 
 /// Sends the report to the harness, whose socket is standard input. If it is gone, nobody needs it.
 pub(super) fn tell(report: &Report) {
-    let _ = send(io::stdin(), report.encode().as_bytes(), SendFlags::NOSIGNAL);
+    let report = postcard::to_stdvec(report).unwrap_or_default();
+    let _ = send(io::stdin(), &report, SendFlags::NOSIGNAL);
 }
 
 fn set_up(outer: Option<i32>) -> Result<(Task, OwnedFd), Report> {
@@ -223,15 +221,7 @@ fn drop_rights() -> io::Result<()> {
         }
     }
     let none = CapabilitySet::empty();
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: none,
-            permitted: none,
-            inheritable: none,
-        },
-    )
-    .map_err(during("drop rights"))?;
+    keep_capabilities(none, none).map_err(during("drop rights"))?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(during("hide the helper"))
 }
 
@@ -249,7 +239,7 @@ fn follow(child: &Child) -> Report {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if pid.as_raw_pid().cast_unsigned() == child.id() => {
-                return Report::Ended(plainly(ExitStatus::from_raw(status.as_raw())));
+                return Report::Ended(status.as_raw());
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Report::Failed(format!("cannot follow the command: {error}")),

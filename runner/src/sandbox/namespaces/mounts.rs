@@ -20,17 +20,12 @@ use crate::sandbox::mount_table;
 impl Overlay {
     fn mount(&self) -> io::Result<()> {
         // Opened in the new mount namespace: the kernel takes no folder of another one.
-        let [place, lower, upper, work] = [
-            &self.place,
-            &self.lower,
-            &self.layer.upper,
-            &self.layer.work,
-        ]
-        .map(|path| handle(path));
+        let [place, lower, upper, work] =
+            [&self.place, &self.lower, &self.upper, &self.work].map(|path| handle(path));
         let (place, lower, upper, work) = (place?, lower?, upper?, work?);
         // The kernel leaves this where a volatile layer was mounted, and mounts none a second time. What makes it safe
         // is `durability`.
-        code_commit_dir::remove(&self.layer.work.join("work/incompat/volatile"))?;
+        code_commit_dir::remove(&self.work.join("work/incompat/volatile"))?;
         // A volatile layer costs no sync when it is unmounted. Descriptors instead of paths: a path may contain the
         // characters that separate options.
         let options = format!(

@@ -7,16 +7,14 @@ use std::process::ExitCode;
 
 use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setpgid};
-use rustix::thread::{
-    CapabilitySets, UnshareFlags, capabilities, configure_capability_in_ambient_set,
-    set_capabilities,
-};
+use rustix::thread::{UnshareFlags, capabilities, configure_capability_in_ambient_set};
 
 use super::first::tell;
 use super::mounts::{during, own_namespaces};
 use crate::procfs::own_pid;
 use crate::program::program;
 use crate::sandbox::helper::FIRST;
+use crate::sandbox::landlock::keep_capabilities;
 
 /// Runs as the outer helper, with the harness's process ID and two words as arguments.
 pub(in crate::sandbox) fn outer(mut words: impl Iterator<Item = OsString>) -> ExitCode {
@@ -76,14 +74,7 @@ fn follow(harness: Option<i32>, has_network: bool, is_attended: bool) -> io::Res
 /// A user who is not root loses all capabilities by starting a program, unless they are ambient.
 fn keep_rights() -> rustix::io::Result<()> {
     let permitted = capabilities(None)?.permitted;
-    set_capabilities(
-        None,
-        CapabilitySets {
-            effective: permitted,
-            permitted,
-            inheritable: permitted,
-        },
-    )?;
+    keep_capabilities(permitted, permitted)?;
     permitted
         .iter()
         .try_for_each(|one| configure_capability_in_ambient_set(one, true))

@@ -47,14 +47,14 @@ pub(super) fn enter(task: &Task) -> io::Result<()> {
     let mut root = Root::new(task.temporary_bytes)?;
     // A project may be in it.
     root.private(Path::new(SHARED_MEMORY))?;
-    let files: HashSet<&Path> = task.files.iter().map(|(path, _)| path.as_path()).collect();
+    let files: HashSet<&Path> = task.files.iter().map(|(path, _)| Path::new(path)).collect();
     let is_made = |mount: &&Mount| !files.contains(mount.place());
     task.mounts
         .iter()
         .filter(is_made)
         .try_for_each(|mount| root.add(mount))?;
     for (path, content) in &task.files {
-        root.write(path, content)?;
+        root.write(Path::new(path), content)?;
     }
     root.devices(task.has_terminal)?;
     root.folder(Path::new("/run"))?;
