@@ -11,6 +11,7 @@ pub mod clean;
 pub mod commit;
 pub mod config;
 mod deciders;
+mod dot_gits;
 pub mod driver;
 mod estimate;
 mod exit;

@@ -20,6 +20,7 @@ use code_commit_settings::{Environment, Sandbox, Settings, keys};
 
 pub(crate) use self::choose::{choose, say};
 use crate::commit::plan::Plan;
+use crate::dot_gits::{DOT_GIT, MOST_HELD};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::place;
@@ -234,9 +235,6 @@ pub fn there(root: &Path, binds: Binds) -> impl Iterator<Item = PathBuf> {
         .filter(|path| path.exists())
 }
 
-/// Each protected file is a mount, which takes time. The seal covers the rest.
-pub(crate) const MOST_HELD: usize = 500;
-
 /// The sealed files that a sandbox can protect: not symlinks, whose targets are not sealed either. Under
 /// Landlock nothing could be created in a folder that contains one, so files sealed for their name alone are
 /// left to the seal.
@@ -257,8 +255,6 @@ pub fn held(root: &Path, sealed: &[PathBuf], backend: Backend) -> impl Iterator<
         .take(MOST_HELD)
 }
 
-const DOT_GIT: &str = ".git";
-
 /// The parent folders of a sealed `.git` or git directory: if one were moved away, another could replace it.
 pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>) -> Vec<PathBuf> {
     let dot_gits = held
@@ -273,40 +269,6 @@ pub(crate) fn ways<'p>(root: &Path, held: impl IntoIterator<Item = &'p PathBuf>)
         .filter(|folder| folder.is_dir())
         .take(MOST_HELD)
         .collect()
-}
-
-/// The `.git` of every repository in the project, relative to the root, and the folder to which it leads. Its
-/// configuration names programs that the user's next `git status` runs, so no command may change one, or create one
-/// where a submodule is not checked out.
-pub(crate) fn dot_gits(tree: &WorkTree, repositories: &[PathBuf]) -> Vec<PathBuf> {
-    let mut all = tree.git_below(tree.root());
-    for folder in repositories {
-        let inner = WorkTree::at(&tree.root().join(folder));
-        all.extend(inner.iter().flat_map(|inner| inner.git_below(tree.root())));
-        all.push(folder.join(DOT_GIT));
-    }
-    // Every sandbox protects the project's own.
-    all.retain(|path| !path.starts_with(DOT_GIT));
-    all
-}
-
-/// What a sandbox around agents protects of them: those that exist, and, for submodules that are not checked
-/// out, the folder, in which git tracks nothing.
-pub(crate) fn held_dot_gits(root: &Path, dot_gits: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
-    let there = |path: &Path| path.symlink_metadata().is_ok();
-    let held = dot_gits
-        .iter()
-        .map(|path| root.join(path))
-        .filter_map(move |path| {
-            if there(&path) {
-                Some(path)
-            } else {
-                path.parent()
-                    .filter(|folder| there(folder))
-                    .map(Path::to_owned)
-            }
-        });
-    held.take(MOST_HELD)
 }
 
 /// Those that a seal covers: files, and missing ones. The latter only in a sandbox, where git could not check

@@ -16,9 +16,9 @@ use code_commit_runner::{NoProgram, Programs};
 use code_commit_settings::{Environment, Settings};
 use serde::{Deserialize, Serialize};
 
+use crate::dot_gits;
 use crate::exit::Failure;
 use crate::place::work_tree_if_any;
-use crate::sandbox::dot_gits;
 
 /// What a run trusts. Made once for a project; a clone shares what was opened.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl Trusted {
         Ok(status)
     }
 
-    /// What leads git into the [repositories](dot_gits) that were in the tree when git was first asked.
+    /// What leads git into the [repositories](dot_gits::of) that were in the tree when git was first asked.
     pub(crate) fn dot_gits(&self, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
         let Some(tree) = &self.tree else {
             return Ok(Vec::new());
@@ -140,7 +140,7 @@ impl Trusted {
             self.status(settings)?;
         }
         let repositories = self.repositories.get().map_or(&[][..], Vec::as_slice);
-        Ok(dot_gits(tree, repositories))
+        Ok(dot_gits::of(tree, repositories))
     }
 
     /// The guard for the `.gitignore` files of now.

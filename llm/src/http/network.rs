@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ureq::Proxy;
-use ureq::tls::{Certificate, PemItem, parse_pem};
 
 /// The variables that name a proxy, or hosts to reach without one.
 pub const PROXY_VARIABLES: [&str; 8] = [
@@ -24,7 +23,8 @@ pub struct Network {
     https: Option<Proxy>,
     http: Option<Proxy>,
     no_proxy: String,
-    trusted: Option<Vec<Certificate<'static>>>,
+    /// PEM, parsed when a certificate has to be checked.
+    trusted: Option<Vec<u8>>,
 }
 
 /// Why the variables cannot be used.
@@ -77,9 +77,9 @@ impl Network {
         proxy.as_ref().filter(|_| !self.is_direct(&host_of(rest)))
     }
 
-    /// The certificates to trust instead of the system's.
-    pub(super) fn trusted(&self) -> Option<Vec<Certificate<'static>>> {
-        self.trusted.clone()
+    /// The certificates to trust instead of the system's, as PEM.
+    pub(super) fn trusted(&self) -> Option<&[u8]> {
+        self.trusted.as_deref()
     }
 
     /// Matches as curl does: a single `*` covers all hosts, a name itself and all names below it, an address itself
@@ -174,22 +174,16 @@ fn proxy(
     }
 }
 
-fn read_certificates(path: &str) -> Result<Vec<Certificate<'static>>, NetworkError> {
+fn read_certificates(path: &str) -> Result<Vec<u8>, NetworkError> {
     let path = PathBuf::from(path);
     let pem = std::fs::read(&path).map_err(|source| NetworkError::Read {
         path: path.clone(),
         source,
     })?;
-    let items = parse_pem(&pem).flatten();
-    let certificate = |item| match item {
-        PemItem::Certificate(certificate) => Some(certificate),
-        _ => None,
-    };
-    let certificates: Vec<_> = items.filter_map(certificate).collect();
-    if certificates.is_empty() {
-        Err(NetworkError::NoCertificate { path })
+    if String::from_utf8_lossy(&pem).contains("-----BEGIN CERTIFICATE-----") {
+        Ok(pem)
     } else {
-        Ok(certificates)
+        Err(NetworkError::NoCertificate { path })
     }
 }
 

@@ -4,22 +4,28 @@ use std::sync::Arc;
 
 use rustls::CertificateError;
 use rustls::crypto::ring;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use crate::CallError;
 
-/// Trusts the authorities that are named, else those of the system, else the built-in ones.
-pub(super) fn config(trusted: Option<Vec<Certificate<'static>>>) -> TlsConfig {
-    let trusted = trusted.unwrap_or_else(of_system);
-    let roots = if trusted.is_empty() {
-        RootCerts::WebPki
-    } else {
-        RootCerts::Specific(Arc::new(trusted))
+/// Trusts the authorities that are named, as PEM, else those of the system, else the built-in ones.
+pub(super) fn config(named: Option<&[u8]>) -> TlsConfig {
+    let roots = match named.map_or_else(of_system, in_pem) {
+        none if none.is_empty() && named.is_none() => RootCerts::WebPki,
+        trusted => RootCerts::Specific(Arc::new(trusted)),
     };
     TlsConfig::builder()
         .root_certs(roots)
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
         .build()
+}
+
+fn in_pem(pem: &[u8]) -> Vec<Certificate<'static>> {
+    let certificate = |item| match item {
+        PemItem::Certificate(certificate) => Some(certificate),
+        _ => None,
+    };
+    parse_pem(pem).flatten().filter_map(certificate).collect()
 }
 
 fn of_system() -> Vec<Certificate<'static>> {

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use regex::bytes::{Regex, RegexBuilder};
 
 /// What looks like a secret, and its form. The group holds what has to look random, to distinguish a secret from text
@@ -72,8 +73,41 @@ const GITHUB_TOKEN: &str = "contains what looks like a GitHub token";
 /// than this.
 const LEAST_LETTERS: usize = 10;
 
+/// How these forms begin. Few files have one of these, and the others need no expression.
+const BEGINNINGS: [&str; 24] = [
+    "PRIVATE KEY",
+    "AGE-SECRET-KEY-1",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "GOCSPX-",
+    "gho_",
+    "ghp_",
+    "ghr_",
+    "ghs_",
+    "ghu_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "rk_live_",
+    "sk_live_",
+    "npm_",
+    "pypi-",
+    "hf_",
+    "dop_v1_",
+    "SG.",
+];
+
 /// Describes what looks like a secret in the content, if anything.
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
+    static BEGINS: LazyLock<Option<AhoCorasick>> =
+        LazyLock::new(|| AhoCorasick::new(BEGINNINGS).ok());
+    if !BEGINS.as_ref()?.is_match(content) {
+        return None;
+    }
     static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let all = FORMS.map(|(_, form)| form).join("|");
         RegexBuilder::new(&all).unicode(false).build().ok()

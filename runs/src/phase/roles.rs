@@ -18,6 +18,7 @@ use code_commit_report::Output;
 use code_commit_runner::{Access, Backend, Confinement, Env, Mode, Probed, View, probe};
 use code_commit_settings::{Sandbox, Settings};
 
+use crate::dot_gits;
 use crate::exit::Failure;
 use crate::phase::agents::RoleAgents;
 use crate::phase::commands::{CommandServer, Commands, READ_ONLY, SOCKET};
@@ -227,7 +228,7 @@ fn access(
     let inside = || {
         let (tree, git) = (WorkTree::at(own)?, project.git(who));
         let repositories = tree.repositories_below(tree.status(git)?, git);
-        anyhow::Ok(sandbox::dot_gits(&tree, &repositories))
+        anyhow::Ok(dot_gits::of(&tree, &repositories))
     };
     let mut inside = inside()
         .map_err(|error| Failure::refused(error, format!("run git status in {}", own.display())))?;
@@ -248,7 +249,7 @@ fn access(
         read_only: [own.join(".git"), root.join(ABL)]
             .into_iter()
             .filter(|path| path.starts_with(own))
-            .chain(sandbox::held_dot_gits(own, &inside))
+            .chain(dot_gits::held(own, &inside))
             .collect(),
         pinned: between
             .into_iter()

@@ -12,8 +12,8 @@ use code_commit_repo::WorkTree;
 use code_commit_runner::{Access, Backend};
 use code_commit_settings::keys;
 
-use crate::sandbox;
 use crate::spec::workspace::Workspace;
+use crate::{dot_gits, sandbox};
 
 impl Workspace<'_> {
     /// The folder of the specs.
@@ -69,7 +69,7 @@ impl Workspace<'_> {
     pub(super) fn access(&self) -> Access {
         let root = self.root();
         let held = [".git", SPEC_CONFIG, STATE, STORE].map(|name| root.join(name));
-        let dot_gits = sandbox::held_dot_gits(root, &self.dot_gits);
+        let dot_gits = dot_gits::held(root, &self.dot_gits);
         let tree = self.project.trusted.tree();
         let (mut writable, mut readable) = (self.settings.writable(), self.settings.readable());
         writable.push(self.store.folder(WIP));

@@ -66,7 +66,12 @@ fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
     // Makes a page that others lead to.
     helps();
     let mut wrong = Vec::new();
-    let about_the_code = std::iter::once(PathBuf::from(ARCHITECTURE)).chain(decisions());
+    let about_the_code = [
+        PathBuf::from(ARCHITECTURE),
+        PathBuf::from(".github/CONTRIBUTING.md"),
+    ]
+    .into_iter()
+    .chain(decisions());
     for page in all().into_iter().chain(about_the_code) {
         let folder = root().join(&page).parent().unwrap().to_owned();
         for target in targets(&text(&page)) {
