@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use code_commit_llm::provider::{OutputLimit, SystemRole};
 use code_commit_llm::{ModelId, Price};
-#[cfg(test)]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,7 +17,7 @@ use crate::{
 /// Settings of code-commit: `code-commit.toml` at a project's root, or `code-commit/config.toml` in the user's configuration folder.
 /// Every key may be left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 #[cfg_attr(test, schemars(title = "code-commit.toml"))]
 pub struct Options {
@@ -72,7 +70,7 @@ pub struct Options {
 
 /// `[model]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelOptions {
     /// The model: PROVIDER/NAME, scripted/FILE, or a bare name whose provider is obvious; of several, separated by commas, the next is
@@ -118,7 +116,7 @@ pub struct ModelOptions {
 
 /// `[model.dialect]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct DialectOptions {
     /// The name of the output limit: `max_completion_tokens` or `max_tokens`.
@@ -131,7 +129,7 @@ pub struct DialectOptions {
 
 /// `[limits]`. A missing limit means no limit; a limit of zero is an error.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitOptions {
     /// Stop before the total cost could exceed this many US dollars.
@@ -157,7 +155,7 @@ pub struct LimitOptions {
 
 /// `[build]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct BuildOptions {
     /// The command that decides whether the work is done [default: ./build.sh].
@@ -200,7 +198,7 @@ pub struct BuildOptions {
 
 /// `[sandbox]`. Only a trusted file can open it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SandboxOptions {
     /// The sandbox around builds and commands [default: auto].
@@ -235,7 +233,7 @@ pub struct SandboxOptions {
 
 /// `[spec]`. Never a key that `.cuggino.json` owns.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SpecOptions {
     /// What a checkpoint commits.
@@ -246,7 +244,7 @@ pub struct SpecOptions {
 
 /// `[order]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderOptions {
     /// What becomes of the changes of commands outside of `allowed_files` when an order passes: `restore` or `keep`.
@@ -255,7 +253,7 @@ pub struct OrderOptions {
 
 /// `[rollup]`. What `code-commit rollup` and a first run put into the code roll-up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct RollUpOptions {
     /// Only these files: gitignore patterns, relative to the root. By default all that git tracks.
@@ -268,13 +266,13 @@ pub struct RollUpOptions {
 
 /// A table without keys.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 struct Reserved {}
 
 /// The sandbox around the build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sandbox {
     /// The strongest that works here; refuse if none does
@@ -291,7 +289,7 @@ pub enum Sandbox {
 
 /// What a checkpoint commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CommitScope {
     /// Everything that differs, as `git add -A` does.
@@ -302,7 +300,7 @@ pub enum CommitScope {
 
 /// What becomes of the changes of an order's commands outside of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Byproducts {
     /// They are put back when the order passes.

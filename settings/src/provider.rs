@@ -1,15 +1,13 @@
 //! `[providers.NAME]`: services that are not built in.
 
 use code_commit_llm::{Price, Provider};
-#[cfg(test)]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Count, VariableName};
 
 /// The name of a provider that is not built in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String")]
 #[cfg_attr(test, schemars(with = "String", extend("pattern" = "^[a-z0-9][a-z0-9._-]*$")))]
 pub struct ProviderName(pub String);
@@ -33,7 +31,7 @@ impl TryFrom<String> for ProviderName {
 
 /// A service that is not built in. Its models are named `NAME/MODEL`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OwnProvider {
     /// The wire format: `gemini`, `openai`, `openai-responses` or `anthropic`.

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use code_commit_llm::http::BaseUrl;
 use code_commit_llm::{ModelId, ModelIdError, Money};
-#[cfg(test)]
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -49,7 +47,7 @@ macro_rules! inner {
 macro_rules! text {
     ($(#[$meta:meta])* $name:ident($inner:ty), $read:expr, $pattern:literal, $example:literal) => {
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-        #[cfg_attr(test, derive(JsonSchema))]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         $(#[$meta])*
         #[serde(try_from = "String")]
         #[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = $pattern, "examples" = [$example])))]
@@ -64,7 +62,7 @@ macro_rules! text {
 macro_rules! number {
     ($(#[$meta:meta])* $name:ident($inner:ty), $wire:literal: $number:ty, $read:expr, $no:literal) => {
         #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-        #[cfg_attr(test, derive(JsonSchema))]
+        #[cfg_attr(test, derive(schemars::JsonSchema))]
         $(#[$meta])*
         #[serde(try_from = $wire)]
         pub struct $name(pub $inner);
@@ -141,7 +139,7 @@ number! {
 
 /// The tokens of a roll-up, at least one; [`NO_BUDGET`] is written `none`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "Value", into = "Value")]
 #[cfg_attr(test, schemars(inline, extend("type" = ["integer", "string"], "minimum" = 1, "pattern" = "^none$")))]
 pub struct TokenBudget(pub u64);
@@ -205,7 +203,7 @@ impl From<Place> for String {
 /// and nothing else is interpreted. Whatever only a shell could interpret is refused, as in a work
 /// order: of `./build.sh && ./test.sh` the second command would never run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["./build.sh --fast"])))]
 pub struct CommandLine {
@@ -225,7 +223,7 @@ impl From<CommandLine> for String {
 
 /// Models in the order in which they are asked, at least one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(test, schemars(inline, with = "String", extend("pattern" = "\\S", "examples" = ["gemini/gemini-3.8-flash"])))]
 pub struct Models {
