@@ -21,9 +21,12 @@ pub(super) fn config(named: Option<&[u8]>) -> TlsConfig {
 }
 
 fn in_pem(pem: &[u8]) -> Vec<Certificate<'static>> {
-    let certificate = |item| match item {
-        PemItem::Certificate(certificate) => Some(certificate),
-        _ => None,
+    let certificate = |item| {
+        if let PemItem::Certificate(certificate) = item {
+            Some(certificate)
+        } else {
+            None
+        }
     };
     parse_pem(pem).flatten().filter_map(certificate).collect()
 }
@@ -53,6 +56,10 @@ pub(super) fn failed(error: &std::io::Error, origin: String) -> CallError {
 }
 
 /// Why a certificate is not accepted, and what to do about it; `None` if it is something else that failed.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "not our enum; what is new in it is a reason like the others"
+)]
 fn complaint(error: &rustls::Error) -> Option<(String, &'static str)> {
     use CertificateError as Why;
     let rustls::Error::InvalidCertificate(why) = error else {
