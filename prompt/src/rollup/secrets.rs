@@ -105,13 +105,13 @@ const BEGINNINGS: [&str; 24] = [
 pub(super) fn held(content: &[u8]) -> Option<&'static str> {
     static BEGINS: LazyLock<Option<AhoCorasick>> =
         LazyLock::new(|| AhoCorasick::new(BEGINNINGS).ok());
-    if !BEGINS.as_ref()?.is_match(content) {
-        return None;
-    }
     static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
         let all = FORMS.map(|(_, form)| form).join("|");
         RegexBuilder::new(&all).unicode(false).build().ok()
     });
+    if !BEGINS.as_ref()?.is_match(content) {
+        return None;
+    }
     ANY.as_ref()?.captures_iter(content).find_map(|found| {
         let (form, secret) = found
             .iter()
