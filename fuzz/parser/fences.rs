@@ -3,7 +3,7 @@
 
 use code_commit_parser::edit::{self, Hunk};
 use code_commit_parser::partial::Openers;
-use code_commit_parser::{Ask, Errors, FileAction, Reply, parse, parse_bytes};
+use code_commit_parser::{Ask, Errors, FileAction, Reply, parse_bytes};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
