@@ -10,9 +10,9 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use code_commit_runner::{Access, Backend, Cancel, Confinement, RunError, run};
+use code_commit_runner::{Access, Backend, Confinement, RunError};
 use rustix::fs::{FlockOperation, flock};
-use support::{Scratch, works};
+use support::{Scratch, attempt, works};
 
 /// The backends that can mount layers.
 fn backends() -> impl Iterator<Item = Backend> {
@@ -45,14 +45,7 @@ fn sh(scratch: &Scratch, backend: Backend, access: Access, line: &str) -> String
     let mut command = scratch.command(&["sh", "-c", line]);
     command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
     let confinement = Confinement { backend, access };
-    run(
-        &command,
-        &confinement,
-        &Cancel::new().unwrap(),
-        &mut |_, _| {},
-    )
-    .unwrap()
-    .text()
+    attempt(&command, &confinement).unwrap().text()
 }
 
 const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
@@ -263,13 +256,7 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
             backend,
             access: access(&scratch, "one"),
         };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, &confinement).unwrap();
         assert!(
             !output.success() && !scratch.at("one").exists(),
             "{backend}: {}",
@@ -306,12 +293,7 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
             access: other,
         })
         .unwrap_err();
-        let ran = run(
-            &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let ran = attempt(&scratch.command(&["true"]), &confinement);
         assert!(
             matches!(ran, Err(RunError::Sandbox { .. })),
             "{backend}: {ran:?}"

@@ -13,8 +13,8 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use code_commit_runner::{Access, AllowedHost, Backend, Cancel, Command, Confinement, Ended, run};
-use support::{Scratch, backends, works};
+use code_commit_runner::{Access, AllowedHost, Backend, Command, Confinement, Ended};
+use support::{Scratch, attempt, backends, sandboxes, works};
 
 /// What the standard library of most languages does before it listens or connects.
 #[test]
@@ -31,12 +31,7 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
                 },
             };
             let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
-            let output = run(
-                &scratch.command(&["sh", "-c", line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            );
+            let output = attempt(&scratch.command(&["sh", "-c", line]), &confinement);
             let output = output.unwrap();
             assert!(
                 output.success(),
@@ -147,10 +142,7 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
 
 #[test]
 fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_thrown_away() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
         fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
@@ -164,13 +156,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
             ! sh -c 'echo evil >> settings'";
         let confinement = Confinement { backend, access };
         let command = scratch.command(&["sh", "-c", line]);
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, &confinement).unwrap();
         assert_eq!(
             output.ended,
             Ended::Exited(0),
@@ -195,10 +181,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
 
 #[test]
 fn what_the_configuration_opens_is_open() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
@@ -210,13 +193,7 @@ fn what_the_configuration_opens_is_open() {
         );
         let command = scratch.command(&["sh", "-c", &line]);
         let confinement = Confinement { backend, access };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, &confinement).unwrap();
         assert_eq!(output.text(), "secret\n", "{backend}");
         assert_eq!(
             fs::read_to_string(scratch.at("outside/file")).unwrap(),
@@ -259,13 +236,7 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     };
     let asked = |address: std::net::SocketAddr| {
         let command = scratch.command(&["bash", "-c", TUNNEL, "bash", &address.to_string()]);
-        run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap()
+        attempt(&command, &confinement).unwrap()
     };
     let reached = asked(allowed);
     assert_eq!(
@@ -287,16 +258,7 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     // Past the proxy there is nothing.
     let line = format!("exec 3<>/dev/tcp/{}/{}", allowed.ip(), allowed.port());
     let direct = scratch.command(&["bash", "-c", &line]);
-    assert!(
-        !run(
-            &direct,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {}
-        )
-        .unwrap()
-        .success()
-    );
+    assert!(!attempt(&direct, &confinement).unwrap().success());
 }
 
 /// Nobody answers but the harness, and at once: a build tool tries for a minute otherwise.
@@ -322,13 +284,7 @@ fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
                 ..scratch.access()
             },
         };
-        let output = run(
-            &scratch.command(&["sh", "-c", line]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&scratch.command(&["sh", "-c", line]), &confinement).unwrap();
         assert_eq!(output.ended, Ended::Exited(3), "{}", output.text());
         let names: Vec<&str> = output.refused.iter().map(|one| &*one.host).collect();
         assert_eq!(names, listed, "{}", output.text());
@@ -351,12 +307,7 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
                 ..scratch.access()
             },
         };
-        let result = run(
-            &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let result = attempt(&scratch.command(&["true"]), &confinement);
         assert!(
             result.unwrap_err().to_string().contains("single hosts"),
             "{backend}"
@@ -370,10 +321,7 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
 fn a_library_that_a_build_planted_is_not_loaded_outside() {
     let source =
         "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let (library, mark) = (
             scratch.at("tree/src/planted.so"),
@@ -404,10 +352,7 @@ fn a_library_that_a_build_planted_is_not_loaded_outside() {
 
 #[test]
 fn a_link_that_a_build_planted_opens_nothing() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::remove_dir(scratch.at("tree/target")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/target")).unwrap();
@@ -417,13 +362,7 @@ fn a_link_that_a_build_planted_opens_nothing() {
         access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
         let confinement = Confinement { backend, access };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, &confinement).unwrap();
         assert!(
             !output.text().contains("secret"),
             "{backend}: {}",
@@ -435,21 +374,13 @@ fn a_link_that_a_build_planted_opens_nothing() {
 
 #[test]
 fn no_folder_is_made_through_a_link_that_a_build_planted() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/planted/new")];
         let confinement = Confinement { backend, access };
-        let result = run(
-            &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let result = attempt(&scratch.command(&["true"]), &confinement);
         assert!(
             matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })),
             "{backend}: {result:?}"
@@ -461,21 +392,12 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
 #[test]
 fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
     let scratch = Scratch::new();
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let mut access = scratch.access();
         access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
         let confinement = Confinement { backend, access };
-        let error = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap_err();
+        let error = attempt(&command, &confinement).unwrap_err();
         assert!(
             error.to_string().contains("home directory"),
             "{backend}: {error}"
@@ -581,10 +503,7 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
 /// `/proc` opens anew what a descriptor leads to, with the rights of the mount that the harness has.
 #[test]
 fn the_input_of_a_command_is_read_and_never_changed() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::write(scratch.at("outside/input"), "orders\n").unwrap();
         let mut command = scratch.command(&[
@@ -614,10 +533,7 @@ fn the_input_of_a_command_is_read_and_never_changed() {
 
 #[test]
 fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
         std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
@@ -629,11 +545,9 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
             .writable
             .extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
-        let output = run(
+        let output = attempt(
             &scratch.command(&["sh", "-c", line]),
             &Confinement { backend, access },
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
         );
         let output = output.unwrap();
         assert_eq!(
@@ -652,10 +566,7 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
 
 #[test]
 fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folder() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         for file in [
             "home/tools/lib/part",
@@ -677,15 +588,7 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
                 backend,
                 access: access.clone(),
             };
-            run(
-                &command,
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
-            .ended
-                == Ended::Exited(0)
+            attempt(&command, &confinement).unwrap().ended == Ended::Exited(0)
         };
         assert!(seen("home/tools/lib/part"), "{backend}");
         assert!(
@@ -713,10 +616,7 @@ fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
 /// is a link to another installation. An environment in the project finds those that version managers keep.
 #[test]
 fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         install(
             &scratch,
@@ -755,13 +655,7 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
         let confinement = Confinement { backend, access };
         let said = |line: &str| {
             let command = scratch.command(&["sh", "-c", line]);
-            run(
-                &command,
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
+            attempt(&command, &confinement).unwrap()
         };
         let at = |path: &str| scratch.at(path).display().to_string();
         for line in [
@@ -790,10 +684,7 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
 /// The tree is the build's: nothing in it decides what is shown of the machine, and no link through it is followed.
 #[test]
 fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         install(&scratch, "home/private", &["run", "python3"]);
         install(&scratch, "tree/target/fake", &["python3"]);
@@ -825,13 +716,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
             for file in ["private/bin/run", "private/lib/python3.12/os.py"] {
                 let command =
                     scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
-                let output = run(
-                    &command,
-                    &confinement,
-                    &Cancel::new().unwrap(),
-                    &mut |_, _| {},
-                )
-                .unwrap();
+                let output = attempt(&command, &confinement).unwrap();
                 assert!(
                     !output.success(),
                     "{backend}: {}: {}",
@@ -846,10 +731,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
 /// Under Landlock and in Docker no other file can take its place.
 #[test]
 fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
         let lines = "git init -q -b main . && git remote add origin https://me:s3cret@host/x.git && git config http.extraHeader s3cret";
@@ -869,13 +751,7 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
                 backend,
                 access: access.clone(),
             };
-            run(
-                &scratch.command(&["sh", "-c", line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
+            attempt(&scratch.command(&["sh", "-c", line]), &confinement).unwrap()
         };
         let all = format!(
             "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
@@ -895,10 +771,7 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
 
 #[test]
 fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_state() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         for (git_dir, dot_git) in [(".git", ""), ("real", "gitdir: real"), ("real", "link")] {
             let scratch = Scratch::new();
             fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
@@ -917,12 +790,7 @@ fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_stat
             let line = format!(
                 "echo evil >{git_dir}/HEAD; mkdir {git_dir}/new; grep -r s3cret {git_dir}; ls {git_dir}/code-commit"
             );
-            let output = run(
-                &scratch.command(&["sh", "-c", &line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            );
+            let output = attempt(&scratch.command(&["sh", "-c", &line]), &confinement);
             let text = output.unwrap().text();
             let what = format!("{backend}, {git_dir} {dot_git}: {text}");
             assert!(!text.contains("s3cret\n"), "{what}");
@@ -1006,10 +874,7 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
 /// Like pyenv, rbenv and nodenv: the shim reads which version is selected, and starts its program.
 #[test]
 fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let shim = "#!/bin/sh\nroot=$(dirname \"$0\")/..\nexec \"$root/versions/$(cat \"$root/version\")/bin/tool\"\n";
         let tool = "#!/bin/sh\necho 3.12 > \"$(dirname \"$0\")/../../../version\"\necho chosen\n";
@@ -1028,14 +893,9 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         access.path.push(scratch.at("home/.pyenv/shims"));
         let confinement = Confinement { backend, access };
         let said = |argv: &[&str]| {
-            run(
-                &scratch.command(argv),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
-            .text()
+            attempt(&scratch.command(argv), &confinement)
+                .unwrap()
+                .text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
         assert!(

@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use code_commit_runner::{
-    Access, Backend, Cancel, Command, Confinement, Env, Mode, Output, helper_is, probe, run,
+    Access, Backend, Cancel, Command, Confinement, Env, Mode, Output, RunError, helper_is, probe,
+    run,
 };
 
 /// Files that nothing in a sandbox may change.
@@ -118,13 +119,7 @@ impl Scratch {
             backend,
             access: self.access(),
         };
-        run(
-            command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap()
+        attempt(command, &confinement).unwrap()
     }
 
     /// Nothing that must be safe has changed.
@@ -195,6 +190,18 @@ pub(crate) fn works(backend: Backend) -> bool {
         eprintln!("SKIPPED: {backend} because {reason}");
     }
     probed.is_ok()
+}
+
+/// Runs the command, which nobody listens to or cancels.
+pub(crate) fn attempt(command: &Command, confinement: &Confinement) -> Result<Output, RunError> {
+    let cancel = Cancel::new().unwrap();
+    run(command, confinement, &cancel, &mut |_, _| {})
+}
+
+/// The backends that work here and are a sandbox.
+pub(crate) fn sandboxes() -> impl Iterator<Item = Backend> {
+    let is_sandbox = |backend: &Backend| *backend != Backend::Off;
+    backends().into_iter().filter(is_sandbox)
 }
 
 /// Every backend that works here, including off.
