@@ -110,7 +110,7 @@ impl Observer for Countdown {
 /// Asks a model that is out of quota for 20 ms. Gives the answer, the journal, and whether a wait was shown.
 fn ask_out_of_quota(wait: Duration, named: Option<f64>) -> (AskAnswer, Vec<Event>, bool) {
     let quota = Entry {
-        error: Some("rate-limited".to_owned()),
+        error: Some(code_commit_llm::scripted::Failure::RateLimited),
         retry_after_s: named,
         ..Entry::default()
     };
