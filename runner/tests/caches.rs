@@ -45,7 +45,9 @@ fn sh(scratch: &Scratch, backend: Backend, access: Access, line: &str) -> String
     let mut command = scratch.command(&["sh", "-c", line]);
     command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
     let confinement = Confinement { backend, access };
-    attempt(&command, &confinement).unwrap().text()
+    attempt(&command, confinement.backend, &confinement.access)
+        .unwrap()
+        .text()
 }
 
 const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
@@ -157,7 +159,7 @@ fn a_second_command_waits_for_the_layers() {
             drop(held);
         });
         assert_eq!(
-            fs::read_to_string(scratch.at("tree/src/order")).unwrap(),
+            scratch.read("tree/src/order"),
             "released\nran\n",
             "{backend}"
         );
@@ -256,7 +258,7 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
             backend,
             access: access(&scratch, "one"),
         };
-        let output = attempt(&command, &confinement).unwrap();
+        let output = attempt(&command, confinement.backend, &confinement.access).unwrap();
         assert!(
             !output.success() && !scratch.at("one").exists(),
             "{backend}: {}",
@@ -293,7 +295,11 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
             access: other,
         })
         .unwrap_err();
-        let ran = attempt(&scratch.command(&["true"]), &confinement);
+        let ran = attempt(
+            &scratch.command(&["true"]),
+            confinement.backend,
+            &confinement.access,
+        );
         assert!(
             matches!(ran, Err(RunError::Sandbox { .. })),
             "{backend}: {ran:?}"

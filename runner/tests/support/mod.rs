@@ -70,6 +70,16 @@ impl Scratch {
         self.folder.path().join(path)
     }
 
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    /// A symlink at `to`, with the folders above it.
+    pub(crate) fn link(&self, from: &str, to: &str) {
+        fs::create_dir_all(self.at(to).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.at(from), self.at(to)).unwrap();
+    }
+
     /// Compiles `fixtures/evil/NAME.c` into the tree.
     pub(crate) fn compile(&self, name: &str) {
         let source = evil_programs().join(format!("{name}.c"));
@@ -115,11 +125,7 @@ impl Scratch {
     }
 
     pub(crate) fn run(&self, backend: Backend, command: &Command) -> Output {
-        let confinement = Confinement {
-            backend,
-            access: self.access(),
-        };
-        attempt(command, &confinement).unwrap()
+        attempt(command, backend, &self.access()).unwrap()
     }
 
     /// Nothing that must be safe has changed.
@@ -193,9 +199,25 @@ pub(crate) fn works(backend: Backend) -> bool {
 }
 
 /// Runs the command, which nobody listens to or cancels.
-pub(crate) fn attempt(command: &Command, confinement: &Confinement) -> Result<Output, RunError> {
-    let cancel = Cancel::new().unwrap();
-    run(command, confinement, &cancel, &mut |_, _| {})
+pub(crate) fn attempt(
+    command: &Command,
+    backend: Backend,
+    access: &Access,
+) -> Result<Output, RunError> {
+    let (access, cancel) = (access.clone(), Cancel::new().unwrap());
+    run(
+        command,
+        &Confinement { backend, access },
+        &cancel,
+        &mut |_, _| {},
+    )
+}
+
+/// The command ended well.
+#[track_caller]
+pub(crate) fn assert_ok(backend: Backend, output: &Output) {
+    let text = output.text();
+    assert!(output.success(), "{backend}: {} {text}", output.ended);
 }
 
 /// The backends that work here and are a sandbox.
