@@ -18,16 +18,7 @@ fn a_change_in_a_submodule_is_seen() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    let from = library.path().to_str().unwrap();
-    scratch.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        from,
-        "library",
-    ]);
+    scratch.add_submodule(&library);
     scratch.commit();
     let tree = WorkTree::at(scratch.path()).unwrap();
     assert!(tree.dirty().unwrap().is_empty());
@@ -43,9 +34,7 @@ fn a_submodule_without_its_repository_counts_as_changed() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    let from = library.path().to_str().unwrap();
-    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
-    scratch.git(&[&add[..], &[from, "library"]].concat());
+    scratch.add_submodule(&library);
     scratch.commit();
     scratch.write("library/.git", "gitdir: nowhere\n");
     let tree = WorkTree::at(scratch.path()).unwrap();
@@ -271,16 +260,7 @@ fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() 
     scratch.write("below/a", "x");
     scratch.commit();
     scratch.git(&["worktree", "add", "-q", "linked"]);
-    let from = library.path().to_str().unwrap();
-    scratch.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        from,
-        "library",
-    ]);
+    scratch.add_submodule(&library);
     let elsewhere = |root: &Path| WorkTree::at(root).unwrap().git_elsewhere();
     let (path, git) = (scratch.path(), scratch.path().join(".git"));
     assert_eq!(elsewhere(path), [] as [PathBuf; 0]);
@@ -386,16 +366,7 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    let from = library.path().to_str().unwrap();
-    scratch.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "add",
-        "-q",
-        from,
-        "library",
-    ]);
+    scratch.add_submodule(&library);
     let elsewhere = scratch.path().join("elsewhere");
     library.git(&[
         "init",
@@ -536,15 +507,7 @@ fn a_conflicted_file_is_one_tracked_file_and_is_named() {
             .collect::<Vec<_>>()
     };
     assert!(conflicted().is_empty());
-    scratch.git(&[
-        "-c",
-        "merge.ours.driver=true",
-        "read-tree",
-        "-m",
-        "main~1",
-        "main",
-        "theirs",
-    ]);
+    scratch.git_line("-c merge.ours.driver=true read-tree -m main~1 main theirs");
     let tree = WorkTree::at(scratch.path()).unwrap();
     assert_eq!(tracked(&tree), ["src/both", "src/same"]);
     assert_eq!(conflicted(), [PathBuf::from("src/both")]);
@@ -557,22 +520,8 @@ fn a_work_tree_inside_its_bare_repository_shows_what_git_reads_and_not_itself() 
     scratch.commit();
     let bare = scratch.path().join("all.git");
     scratch.git(&["clone", "-q", "--bare", ".", "all.git"]);
-    scratch.git(&[
-        "--git-dir=all.git",
-        "worktree",
-        "add",
-        "-q",
-        "all.git/trees/one",
-        "main",
-    ]);
-    scratch.git(&[
-        "--git-dir=all.git",
-        "worktree",
-        "add",
-        "-q",
-        "all.git/trees/two",
-        "HEAD~0",
-    ]);
+    scratch.git_line("--git-dir=all.git worktree add -q all.git/trees/one main");
+    scratch.git_line("--git-dir=all.git worktree add -q all.git/trees/two HEAD~0");
     let root = bare.join("trees/one");
     let elsewhere = WorkTree::at(&root).unwrap().git_elsewhere();
     assert!(

@@ -10,9 +10,9 @@ use std::io::Write as _;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use code_commit_runner::{Access, Backend, Cancel, Confinement, RunError, run};
+use code_commit_runner::{Access, Backend, Confinement, RunError};
 use rustix::fs::{FlockOperation, flock};
-use support::{Scratch, works};
+use support::{Scratch, attempt, works};
 
 /// The backends that can mount layers.
 fn backends() -> impl Iterator<Item = Backend> {
@@ -45,14 +45,9 @@ fn sh(scratch: &Scratch, backend: Backend, access: Access, line: &str) -> String
     let mut command = scratch.command(&["sh", "-c", line]);
     command.env.set("CARGO_HOME", scratch.at("home/.cargo"));
     let confinement = Confinement { backend, access };
-    run(
-        &command,
-        &confinement,
-        &Cancel::new().unwrap(),
-        &mut |_, _| {},
-    )
-    .unwrap()
-    .text()
+    attempt(&command, confinement.backend, &confinement.access)
+        .unwrap()
+        .text()
 }
 
 const LOOK: &str = "cd ~; cat .cargo/registry/src/* .npm/_cacache/*; ls .cargo";
@@ -164,7 +159,7 @@ fn a_second_command_waits_for_the_layers() {
             drop(held);
         });
         assert_eq!(
-            fs::read_to_string(scratch.at("tree/src/order")).unwrap(),
+            scratch.read("tree/src/order"),
             "released\nran\n",
             "{backend}"
         );
@@ -263,13 +258,7 @@ fn where_no_layer_can_be_a_cache_is_not_changed_and_the_user_is_told() {
             backend,
             access: access(&scratch, "one"),
         };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, confinement.backend, &confinement.access).unwrap();
         assert!(
             !output.success() && !scratch.at("one").exists(),
             "{backend}: {}",
@@ -306,11 +295,10 @@ fn that_a_sandbox_works_is_remembered_until_it_does_not() {
             access: other,
         })
         .unwrap_err();
-        let ran = run(
+        let ran = attempt(
             &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
+            confinement.backend,
+            &confinement.access,
         );
         assert!(
             matches!(ran, Err(RunError::Sandbox { .. })),

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use code_commit_runner::{Backend, Ended, Output, Resources};
-use support::{Scratch, backends, processes_with};
+use support::{Scratch, backends, processes_with, sandboxes};
 
 /// Runs a command with these limits only.
 fn ran(scratch: &Scratch, backend: Backend, argv: &[&str], resources: Resources) -> Output {
@@ -77,10 +77,7 @@ fn a_full_temporary_folder_and_a_large_file_fail_the_build() {
         file_bytes: Some(4 << 20),
         ..Resources::default()
     };
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let fails = |folder: &str, size: &str| {
             let line = format!("cat /dev/zero | head -c {size} > {folder}/file");
@@ -118,10 +115,7 @@ fn a_command_in_a_sandbox_cannot_raise_its_own_limits() {
         open_files: Some(300),
         ..Resources::default()
     };
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let line =
             "ulimit -f unlimited 2> /dev/null || ulimit -n 301 2> /dev/null || echo both held";

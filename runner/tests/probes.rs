@@ -19,8 +19,8 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use code_commit_runner::{Access, Backend, Cancel, Confinement, Ended, run};
-use support::{Scratch, works};
+use code_commit_runner::{Access, Backend, Confinement, Ended};
+use support::{Scratch, assert_ok, attempt, works};
 
 /// What every build must be able to do.
 const NEEDED: [&str; 5] = [
@@ -83,22 +83,11 @@ fn table_with(backend: Backend, open: impl FnOnce(&mut Access)) -> Table {
         .argv
         .extend([u64::from(std::process::id()), devices].map(|number| number.to_string().into()));
     command.argv.extend(its.split_whitespace().map(Into::into));
-    let output = run(
-        &command,
-        &confinement,
-        &Cancel::new().unwrap(),
-        &mut |_, _| {},
-    )
-    .unwrap();
+    let output = attempt(&command, confinement.backend, &confinement.access).unwrap();
     // At the end of its input it exits, and what it shares disappears.
     drop(bystander.stdin.take());
     bystander.wait().unwrap();
-    assert_eq!(
-        output.ended,
-        Ended::Exited(0),
-        "{backend}: {}",
-        output.text()
-    );
+    assert_ok(backend, &output);
     let text = output.text();
     let mut table: Table = text
         .lines()
@@ -134,13 +123,7 @@ fn planted(scratch: &Scratch, confinement: &Confinement) -> Table {
     let name = format!("code-commit-probe-{}", std::process::id());
     let mut command = scratch.command(&["./src/probe", "plant", &name]);
     command.argv.extend(folders.iter().map(Into::into));
-    let output = run(
-        &command,
-        confinement,
-        &Cancel::new().unwrap(),
-        &mut |_, _| {},
-    )
-    .unwrap();
+    let output = attempt(&command, confinement.backend, &confinement.access).unwrap();
     assert_eq!(output.ended, Ended::Exited(0), "{}", output.text());
     let is_there = |folder: &PathBuf| fs::remove_file(folder.join(&name)).is_ok();
     let reached: Vec<String> = folders

@@ -13,8 +13,8 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
-use code_commit_runner::{Access, AllowedHost, Backend, Cancel, Command, Confinement, Ended, run};
-use support::{Scratch, backends, works};
+use code_commit_runner::{Access, AllowedHost, Backend, Command, Confinement, Ended};
+use support::{Scratch, assert_ok, attempt, backends, sandboxes, works};
 
 /// What the standard library of most languages does before it listens or connects.
 #[test]
@@ -23,20 +23,12 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
     for backend in backends().into_iter().filter(has_loopback) {
         for network in [false, true] {
             let scratch = Scratch::new();
-            let confinement = Confinement {
-                backend,
-                access: Access {
-                    network,
-                    ..scratch.access()
-                },
+            let access = Access {
+                network,
+                ..scratch.access()
             };
             let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
-            let output = run(
-                &scratch.command(&["sh", "-c", line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            );
+            let output = attempt(&scratch.command(&["sh", "-c", line]), backend, &access);
             let output = output.unwrap();
             assert!(
                 output.success(),
@@ -82,12 +74,7 @@ fn cargo_builds_offline_in_every_sandbox() {
             backend,
             &scratch.command(&["cargo", "build", "--locked", "--offline"]),
         );
-        assert!(
-            cargo.success(),
-            "{backend}: {} {}",
-            cargo.ended,
-            cargo.text()
-        );
+        assert_ok(backend, &cargo);
         let program = scratch.run(backend, &scratch.command(&["target/debug/tiny"]));
         assert_eq!(program.text(), "built\n", "{backend}");
     }
@@ -147,10 +134,7 @@ fn a_program_in_the_sandbox_is_not_found_rather_than_a_failed_build() {
 
 #[test]
 fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_thrown_away() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
         fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
@@ -162,21 +146,9 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         ];
         let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
             ! sh -c 'echo evil >> settings'";
-        let confinement = Confinement { backend, access };
         let command = scratch.command(&["sh", "-c", line]);
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
-        assert_eq!(
-            output.ended,
-            Ended::Exited(0),
-            "{backend}: {}",
-            output.text()
-        );
+        let output = attempt(&command, backend, &access).unwrap();
+        assert_ok(backend, &output);
         assert!(output.text().contains("mine"), "{backend}");
         let mut names: Vec<_> = fs::read_dir(scratch.at("home/.tool"))
             .unwrap()
@@ -185,20 +157,13 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         names.sort();
         assert_eq!(names, ["sessions", "settings"], "{backend}");
         assert!(scratch.at("home/.tool/sessions/kept").exists(), "{backend}");
-        assert_eq!(
-            fs::read_to_string(scratch.at("home/.tool/settings")).unwrap(),
-            "mine\n",
-            "{backend}"
-        );
+        assert_eq!(scratch.read("home/.tool/settings"), "mine\n", "{backend}");
     }
 }
 
 #[test]
 fn what_the_configuration_opens_is_open() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let mut access = scratch.access();
         access.writable = vec![scratch.at("outside"), scratch.at("tree/dist/deep")];
@@ -209,25 +174,10 @@ fn what_the_configuration_opens_is_open() {
             scratch.at("outside/file").display()
         );
         let command = scratch.command(&["sh", "-c", &line]);
-        let confinement = Confinement { backend, access };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, backend, &access).unwrap();
         assert_eq!(output.text(), "secret\n", "{backend}");
-        assert_eq!(
-            fs::read_to_string(scratch.at("outside/file")).unwrap(),
-            "new\n",
-            "{backend}"
-        );
-        assert_eq!(
-            fs::read_to_string(scratch.at("tree/dist/deep/file")).unwrap(),
-            "new\n",
-            "{backend}"
-        );
+        assert_eq!(scratch.read("outside/file"), "new\n", "{backend}");
+        assert_eq!(scratch.read("tree/dist/deep/file"), "new\n", "{backend}");
     }
 }
 
@@ -250,22 +200,13 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     let [server, _] = servers;
     let answer = std::thread::spawn(move || server.accept().unwrap().0.write_all(b"from outside"));
     let hosts = vec![AllowedHost::parse(&allowed.to_string()).unwrap()];
-    let confinement = Confinement {
-        backend: Backend::Namespaces,
-        access: Access {
-            hosts,
-            ..scratch.access()
-        },
+    let access = Access {
+        hosts,
+        ..scratch.access()
     };
     let asked = |address: std::net::SocketAddr| {
         let command = scratch.command(&["bash", "-c", TUNNEL, "bash", &address.to_string()]);
-        run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap()
+        attempt(&command, Backend::Namespaces, &access).unwrap()
     };
     let reached = asked(allowed);
     assert_eq!(
@@ -288,14 +229,9 @@ fn an_allowed_host_is_reached_by_the_proxy_and_no_other() {
     let line = format!("exec 3<>/dev/tcp/{}/{}", allowed.ip(), allowed.port());
     let direct = scratch.command(&["bash", "-c", &line]);
     assert!(
-        !run(
-            &direct,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {}
-        )
-        .unwrap()
-        .success()
+        !attempt(&direct, Backend::Namespaces, &access)
+            .unwrap()
+            .success()
     );
 }
 
@@ -315,18 +251,14 @@ fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
             vec!["other.example"],
         ),
     ] {
-        let confinement = Confinement {
-            backend: Backend::Namespaces,
-            access: Access {
-                hosts,
-                ..scratch.access()
-            },
+        let access = Access {
+            hosts,
+            ..scratch.access()
         };
-        let output = run(
+        let output = attempt(
             &scratch.command(&["sh", "-c", line]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
+            Backend::Namespaces,
+            &access,
         )
         .unwrap();
         assert_eq!(output.ended, Ended::Exited(3), "{}", output.text());
@@ -344,19 +276,11 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
     {
         let scratch = Scratch::new();
         let hosts = vec![AllowedHost::parse("example.org").unwrap()];
-        let confinement = Confinement {
-            backend,
-            access: Access {
-                hosts,
-                ..scratch.access()
-            },
+        let access = Access {
+            hosts,
+            ..scratch.access()
         };
-        let result = run(
-            &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let result = attempt(&scratch.command(&["true"]), backend, &access);
         assert!(
             result.unwrap_err().to_string().contains("single hosts"),
             "{backend}"
@@ -370,10 +294,7 @@ fn a_sandbox_that_cannot_open_single_hosts_runs_nothing() {
 fn a_library_that_a_build_planted_is_not_loaded_outside() {
     let source =
         "#include <fcntl.h>\n__attribute__((constructor)) void run(void) { creat(MARK, 0644); }\n";
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let (library, mark) = (
             scratch.at("tree/src/planted.so"),
@@ -404,26 +325,16 @@ fn a_library_that_a_build_planted_is_not_loaded_outside() {
 
 #[test]
 fn a_link_that_a_build_planted_opens_nothing() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::remove_dir(scratch.at("tree/target")).unwrap();
-        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/target")).unwrap();
-        std::os::unix::fs::symlink(scratch.at("home/.ssh"), scratch.at("tree/keys")).unwrap();
+        scratch.link("outside", "tree/target");
+        scratch.link("home/.ssh", "tree/keys");
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/target")];
         access.readable = vec![scratch.at("tree/keys")];
         let command = scratch.command(&["sh", "-c", "cat keys/id; echo x > target/file"]);
-        let confinement = Confinement { backend, access };
-        let output = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap();
+        let output = attempt(&command, backend, &access).unwrap();
         assert!(
             !output.text().contains("secret"),
             "{backend}: {}",
@@ -435,21 +346,12 @@ fn a_link_that_a_build_planted_opens_nothing() {
 
 #[test]
 fn no_folder_is_made_through_a_link_that_a_build_planted() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
-        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/planted")).unwrap();
+        scratch.link("outside", "tree/planted");
         let mut access = scratch.access();
         access.writable = vec![scratch.at("tree/planted/new")];
-        let confinement = Confinement { backend, access };
-        let result = run(
-            &scratch.command(&["true"]),
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let result = attempt(&scratch.command(&["true"]), backend, &access);
         assert!(
             matches!(result, Err(code_commit_runner::RunError::Sandbox { .. })),
             "{backend}: {result:?}"
@@ -461,21 +363,11 @@ fn no_folder_is_made_through_a_link_that_a_build_planted() {
 #[test]
 fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
     let scratch = Scratch::new();
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let mut access = scratch.access();
         access.tree = scratch.at("home");
         let command = Command::new(["true"], scratch.at("home"), scratch.env());
-        let confinement = Confinement { backend, access };
-        let error = run(
-            &command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap_err();
+        let error = attempt(&command, backend, &access).unwrap_err();
         assert!(
             error.to_string().contains("home directory"),
             "{backend}: {error}"
@@ -581,10 +473,7 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
 /// `/proc` opens anew what a descriptor leads to, with the rights of the mount that the harness has.
 #[test]
 fn the_input_of_a_command_is_read_and_never_changed() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::write(scratch.at("outside/input"), "orders\n").unwrap();
         let mut command = scratch.command(&[
@@ -599,11 +488,7 @@ fn the_input_of_a_command_is_read_and_never_changed() {
             "{backend}: {}",
             output.text()
         );
-        assert_eq!(
-            fs::read_to_string(scratch.at("outside/input")).unwrap(),
-            "orders\n",
-            "{backend}"
-        );
+        assert_eq!(scratch.read("outside/input"), "orders\n", "{backend}");
         let mode = fs::metadata(scratch.at("outside/input"))
             .unwrap()
             .permissions()
@@ -614,13 +499,10 @@ fn the_input_of_a_command_is_read_and_never_changed() {
 
 #[test]
 fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("tree/store/open")).unwrap();
-        std::os::unix::fs::symlink(scratch.at("outside"), scratch.at("tree/store/link")).unwrap();
+        scratch.link("outside", "tree/store/link");
         let mut access = scratch.access();
         access
             .read_only
@@ -629,19 +511,9 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
             .writable
             .extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
-        let output = run(
-            &scratch.command(&["sh", "-c", line]),
-            &Confinement { backend, access },
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        );
+        let output = attempt(&scratch.command(&["sh", "-c", line]), backend, &access);
         let output = output.unwrap();
-        assert_eq!(
-            output.ended,
-            Ended::Exited(0),
-            "{backend}: {}",
-            output.text()
-        );
+        assert_ok(backend, &output);
         assert!(
             scratch.at("tree/store/open/new").exists() && !scratch.at("tree/store/new").exists(),
             "{backend}"
@@ -652,10 +524,7 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
 
 #[test]
 fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folder() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         for file in [
             "home/tools/lib/part",
@@ -673,19 +542,7 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
         access.path.extend(folders);
         let seen = |file: &str| {
             let command = scratch.command(&["cat", scratch.at(file).to_str().unwrap()]);
-            let confinement = Confinement {
-                backend,
-                access: access.clone(),
-            };
-            run(
-                &command,
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
-            .ended
-                == Ended::Exited(0)
+            attempt(&command, backend, &access).unwrap().ended == Ended::Exited(0)
         };
         assert!(seen("home/tools/lib/part"), "{backend}");
         assert!(
@@ -713,26 +570,19 @@ fn install(scratch: &Scratch, prefix: &str, programs: &[&str]) {
 /// is a link to another installation. An environment in the project finds those that version managers keep.
 #[test]
 fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         install(
             &scratch,
             "home/.local/share/uv/python/cpython-3.12.9",
             &["python3.12", "python3"],
         );
-        let link = |from: &str, to: &str| {
-            fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
-        };
-        link(
+        scratch.link(
             "home/.local/share/uv/python/cpython-3.12.9",
             "home/.local/share/uv/python/cpython-3.12",
         );
         for environment in ["home/envs/tool", "outside/venv", "tree/.venv"] {
-            link(
+            scratch.link(
                 "home/.local/share/uv/python/cpython-3.12/bin/python3.12",
                 &format!("{environment}/bin/python"),
             );
@@ -745,23 +595,16 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
             fs::write(scratch.at(environment).join("pyvenv.cfg"), base).unwrap();
         }
         install(&scratch, "home/envs/tool", &["tool"]);
-        link("home/envs/tool/bin/tool", "home/.local/bin/tool");
+        scratch.link("home/envs/tool/bin/tool", "home/.local/bin/tool");
         fs::write(scratch.at("home/envs/secret"), "secret\n").unwrap();
         let mut access = scratch.access();
         access.path = vec![
             scratch.at("home/.local/bin"),
             scratch.at("outside/venv/bin"),
         ];
-        let confinement = Confinement { backend, access };
         let said = |line: &str| {
             let command = scratch.command(&["sh", "-c", line]);
-            run(
-                &command,
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
+            attempt(&command, backend, &access).unwrap()
         };
         let at = |path: &str| scratch.at(path).display().to_string();
         for line in [
@@ -790,24 +633,17 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
 /// The tree is the build's: nothing in it decides what is shown of the machine, and no link through it is followed.
 #[test]
 fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         install(&scratch, "home/private", &["run", "python3"]);
         install(&scratch, "tree/target/fake", &["python3"]);
-        let link = |from: &str, to: &str| {
-            fs::create_dir_all(scratch.at(to).parent().unwrap()).unwrap();
-            std::os::unix::fs::symlink(scratch.at(from), scratch.at(to)).unwrap();
-        };
-        link("home/private/bin/run", "tree/.venv/bin/python");
-        link("home", "tree/target/fake/libexec");
-        link("home/private/bin/run", "tree/target/fake/bin/run");
+        scratch.link("home/private/bin/run", "tree/.venv/bin/python");
+        scratch.link("home", "tree/target/fake/libexec");
+        scratch.link("home/private/bin/run", "tree/target/fake/bin/run");
         // What the user made leads through the tree.
-        link("tree/target/fake/bin/run", "home/.local/bin/run");
-        link("home", "tree/target/open");
-        link("tree/target/open", "outside/link");
+        scratch.link("tree/target/fake/bin/run", "home/.local/bin/run");
+        scratch.link("home", "tree/target/open");
+        scratch.link("tree/target/open", "outside/link");
         let fake = scratch.at("tree/target/fake/bin");
         let homes = [
             scratch.at("home/private/bin"),
@@ -821,17 +657,10 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
                 .path
                 .extend(["tree/.venv/bin", "home/.local/bin"].map(|folder| scratch.at(folder)));
             access.readable.push(scratch.at("outside/link/private"));
-            let confinement = Confinement { backend, access };
             for file in ["private/bin/run", "private/lib/python3.12/os.py"] {
                 let command =
                     scratch.command(&["cat", scratch.at("home").join(file).to_str().unwrap()]);
-                let output = run(
-                    &command,
-                    &confinement,
-                    &Cancel::new().unwrap(),
-                    &mut |_, _| {},
-                )
-                .unwrap();
+                let output = attempt(&command, backend, &access).unwrap();
                 assert!(
                     !output.success(),
                     "{backend}: {}: {}",
@@ -846,10 +675,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
 /// Under Landlock and in Docker no other file can take its place.
 #[test]
 fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
         let lines = "git init -q -b main . && git remote add origin https://me:s3cret@host/x.git && git config http.extraHeader s3cret";
@@ -864,19 +690,8 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
         }
         let mut access = scratch.access();
         access.cargo_home = Some(scratch.at("cargo"));
-        let said = |line: &str| {
-            let confinement = Confinement {
-                backend,
-                access: access.clone(),
-            };
-            run(
-                &scratch.command(&["sh", "-c", line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
-        };
+        let said =
+            |line: &str| attempt(&scratch.command(&["sh", "-c", line]), backend, &access).unwrap();
         let all = format!(
             "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
             scratch.at("cargo").display()
@@ -895,10 +710,7 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
 
 #[test]
 fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_state() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         for (git_dir, dot_git) in [(".git", ""), ("real", "gitdir: real"), ("real", "link")] {
             let scratch = Scratch::new();
             fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
@@ -913,16 +725,10 @@ fn a_git_directory_of_any_name_is_read_only_without_secrets_and_without_our_stat
             }
             let mut access = scratch.access();
             access.read_only.push(place.clone());
-            let confinement = Confinement { backend, access };
             let line = format!(
                 "echo evil >{git_dir}/HEAD; mkdir {git_dir}/new; grep -r s3cret {git_dir}; ls {git_dir}/code-commit"
             );
-            let output = run(
-                &scratch.command(&["sh", "-c", &line]),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            );
+            let output = attempt(&scratch.command(&["sh", "-c", &line]), backend, &access);
             let text = output.unwrap().text();
             let what = format!("{backend}, {git_dir} {dot_git}: {text}");
             assert!(!text.contains("s3cret\n"), "{what}");
@@ -953,7 +759,7 @@ fn git_works_in_every_sandbox_whatever_the_system_configures() {
         fs::remove_dir_all(scratch.at("tree/.git")).unwrap();
         assert!(scratch.sh(Backend::Off, "git init -q -b main .").success());
         let output = scratch.sh(backend, line);
-        assert!(output.success(), "{backend}: {}", output.text());
+        assert_ok(backend, &output);
     }
 }
 
@@ -968,7 +774,7 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
     let mut env = scratch.env();
     // A link to a program in a folder of another name is not followed.
     fs::create_dir_all(scratch.at("home/bin")).unwrap();
-    std::os::unix::fs::symlink(scratch.at("home/mine/make"), scratch.at("home/bin/make")).unwrap();
+    scratch.link("home/mine/make", "home/bin/make");
     env.set(
         "PATH",
         format!(
@@ -1006,10 +812,7 @@ fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
 /// Like pyenv, rbenv and nodenv: the shim reads which version is selected, and starts its program.
 #[test]
 fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Off)
-    {
+    for backend in sandboxes() {
         let scratch = Scratch::new();
         let shim = "#!/bin/sh\nroot=$(dirname \"$0\")/..\nexec \"$root/versions/$(cat \"$root/version\")/bin/tool\"\n";
         let tool = "#!/bin/sh\necho 3.12 > \"$(dirname \"$0\")/../../../version\"\necho chosen\n";
@@ -1026,27 +829,17 @@ fn a_shim_finds_the_version_that_was_chosen_and_cannot_change_it() {
         }
         let mut access = scratch.access();
         access.path.push(scratch.at("home/.pyenv/shims"));
-        let confinement = Confinement { backend, access };
         let said = |argv: &[&str]| {
-            run(
-                &scratch.command(argv),
-                &confinement,
-                &Cancel::new().unwrap(),
-                &mut |_, _| {},
-            )
-            .unwrap()
-            .text()
+            attempt(&scratch.command(argv), backend, &access)
+                .unwrap()
+                .text()
         };
         let said_by_shim = said(&[scratch.at("home/.pyenv/shims/tool").to_str().unwrap()]);
         assert!(
             said_by_shim.ends_with("chosen\n"),
             "{backend}: {said_by_shim}"
         );
-        assert_eq!(
-            fs::read_to_string(scratch.at("home/.pyenv/version")).unwrap(),
-            "3.11\n",
-            "{backend}"
-        );
+        assert_eq!(scratch.read("home/.pyenv/version"), "3.11\n", "{backend}");
         let secret = said(&["cat", scratch.at("home/.pyenv/secret").to_str().unwrap()]);
         assert!(!secret.starts_with("s\n"), "{backend}: {secret}");
     }

@@ -25,12 +25,7 @@ fn writing(answer: &str) -> Option<Scene> {
         text: Some("Writing.".into()),
         ..write(&scene.work().join("hi.txt"))
     };
-    scene.server =
-        code_commit_fixtures::server::Server::start(code_commit_fixtures::server::Script::new([
-            step,
-            Step::text(answer),
-        ]))
-        .unwrap();
+    scene.serve([step, Step::text(answer)]);
     Some(scene)
 }
 
@@ -44,10 +39,7 @@ fn a_tool_call_writes_a_file_in_the_sandbox() {
         spawn.system_prompt = Some("YOU ARE THE WRITER");
     });
     turn.ended(|end| *end == End::Ok);
-    assert_eq!(
-        std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(),
-        "hi\n"
-    );
+    scene.assert_wrote();
     assert_eq!(
         (turn.outcome.text.as_str(), turn.outcome.session.as_deref()),
         ("Done.", Some(ID))
@@ -88,29 +80,6 @@ fn a_tool_that_was_denied_fails_the_turn() {
         Some("Write")
     );
     assert!(!scene.work().join("hi.txt").exists());
-}
-
-#[test]
-fn a_session_goes_on_where_it_was_and_an_unknown_one_is_lost() {
-    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else {
-        return;
-    };
-    scene
-        .turn("first words", |spawn| {
-            spawn.session = Session::New(ID.into());
-        })
-        .ended(|end| *end == End::Ok);
-    scene
-        .turn("second words", |spawn| {
-            spawn.session = Session::Resume(ID.into());
-        })
-        .ended(|end| *end == End::Ok);
-    let body = String::from_utf8(scene.server.requests().pop().unwrap().body).unwrap();
-    assert!(body.contains("first words") && body.contains("second words"));
-    let other = ID.replace('5', "6");
-    scene
-        .turn("go on", |spawn| spawn.session = Session::Resume(other))
-        .ended(|end| *end == End::LostSession);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use code_commit_agent::{End, Event, Kind, Session, Spawn};
 use code_commit_fixtures::server::Step;
 use serde_json::json;
 
-use crate::support::{KEY, Scene};
+use crate::support::{KEY, Scene, fails};
 
 fn scene(steps: impl IntoIterator<Item = Step>) -> Option<Scene> {
     Scene::new(Kind::Codex, steps)
@@ -30,10 +30,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
     };
     let turn = scene.turn("write hi.txt", |_| {});
     turn.ended(|end| *end == End::Ok);
-    assert_eq!(
-        std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(),
-        "hi\n"
-    );
+    scene.assert_wrote();
     assert_eq!(turn.outcome.text, "Done.");
     assert!(turn.outcome.session.is_some());
     let call = |event: &Event| matches!(event, Event::ToolCall { argument: Some(line), .. } if line.contains("echo hi"));
@@ -61,10 +58,7 @@ fn the_package_of_npm_finds_its_platform_in_the_sandbox() {
     };
     let turn = scene.turn("write hi.txt", |_| {});
     turn.ended(|end| *end == End::Ok);
-    assert_eq!(
-        std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(),
-        "hi\n"
-    );
+    scene.assert_wrote();
 }
 
 #[test]
@@ -103,12 +97,7 @@ fn a_session_goes_on_where_it_was_and_each_turn_counts_its_own_tokens() {
 
 #[test]
 fn errors_of_the_service_end_as_what_they_are() {
-    let check = |step: Step, bend: fn(&mut Spawn<'_>), code: &str| {
-        let Some(scene) = scene([step.times(99)]) else {
-            return;
-        };
-        scene.turn("hello", bend).ended(|end| end.code() == code);
-    };
+    let check = |step, bend, code| fails(Kind::Codex, step, bend, code);
     let of = |kind: &str, step: Step| Step {
         kind: Some(kind.into()),
         ..step

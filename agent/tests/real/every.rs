@@ -44,12 +44,33 @@ fn a_prompt_that_begins_with_a_dash_is_no_option() {
     }
 }
 
+const ID: &str = "0b7c1f62-5d0e-4c11-9d3a-6a1f5c1d2e3f";
+
+/// Codex, which names its sessions itself, has a test of its own.
+#[test]
+fn a_session_goes_on_where_it_was() {
+    let answers = [Step::text("One."), Step::text("Two.")];
+    for scene in scenes(&[Kind::Claude, Kind::Gemini], &answers).map(Scene::sandboxed) {
+        for (prompt, session) in [
+            ("first words", Session::New(ID.into())),
+            ("second words", Session::Resume(ID.into())),
+        ] {
+            let turn = scene.turn(prompt, |spawn| spawn.session = session);
+            turn.ended(|end| *end == End::Ok);
+        }
+        let last = scene.server.requests().pop().unwrap();
+        let body = String::from_utf8(last.body).unwrap();
+        for words in ["first words", "One.", "second words"] {
+            assert!(body.contains(words), "{body}");
+        }
+    }
+}
+
 #[test]
 fn a_session_that_is_not_there_is_lost() {
-    let id = "0b7c1f62-5d0e-4c11-9d3a-6a1f5c1d2e3f";
-    for scene in scenes(&[Kind::Gemini, Kind::Codex], &[]) {
+    for scene in scenes(ALL, &[]) {
         scene
-            .turn("go on", |spawn| spawn.session = Session::Resume(id.into()))
+            .turn("go on", |spawn| spawn.session = Session::Resume(ID.into()))
             .ended(|end| *end == End::LostSession);
     }
 }

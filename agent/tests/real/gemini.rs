@@ -6,7 +6,7 @@ use code_commit_agent::{End, Event, Kind, Session, Spawn};
 use code_commit_fixtures::server::Step;
 use serde_json::json;
 
-use crate::support::{KEY, Scene};
+use crate::support::{KEY, Scene, fails};
 
 const ID: &str = "0b7c1f62-5d0e-4c11-9d3a-6a1f5c1d2e3f";
 
@@ -34,10 +34,7 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
         spawn.session = Session::New(ID.into());
     });
     turn.ended(|end| *end == End::Ok);
-    assert_eq!(
-        std::fs::read_to_string(scene.work().join("hi.txt")).unwrap(),
-        "hi\n"
-    );
+    scene.assert_wrote();
     assert_eq!(turn.outcome.text, "Done.");
     assert_eq!(turn.outcome.session.as_deref(), Some(ID));
     assert!(
@@ -60,36 +57,8 @@ fn a_tool_call_writes_a_file_and_the_answer_is_what_comes_after_it() {
 }
 
 #[test]
-fn a_session_goes_on_where_it_was() {
-    let Some(scene) = scene([Step::text("One."), Step::text("Two.")]).map(Scene::sandboxed) else {
-        return;
-    };
-    scene
-        .turn("first words", |spawn| {
-            spawn.session = Session::New(ID.into());
-        })
-        .ended(|end| *end == End::Ok);
-    scene
-        .turn("second words", |spawn| {
-            spawn.session = Session::Resume(ID.into());
-        })
-        .ended(|end| *end == End::Ok);
-    let last = scene.server.requests().pop().unwrap();
-    let body = String::from_utf8(last.body).unwrap();
-    assert!(
-        body.contains("first words") && body.contains("One.") && body.contains("second words"),
-        "{body}"
-    );
-}
-
-#[test]
 fn errors_of_the_service_end_as_what_they_are() {
-    let check = |step: Step, bend: fn(&mut Spawn<'_>), code: &str| {
-        let Some(scene) = scene([step.times(99)]) else {
-            return;
-        };
-        scene.turn("hello", bend).ended(|end| end.code() == code);
-    };
+    let check = |step, bend, code| fails(Kind::Gemini, step, bend, code);
     let bad = Step {
         bad_key: true,
         ..Step::status(400).message("API key not valid. Please pass a valid API key.")

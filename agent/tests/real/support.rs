@@ -90,6 +90,17 @@ impl Scene {
         self
     }
 
+    /// Replaces what the service answers.
+    pub(crate) fn serve(&mut self, steps: impl IntoIterator<Item = Step>) {
+        self.server = Server::start(Script::new(steps)).unwrap();
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_wrote(&self) {
+        let text = std::fs::read_to_string(self.work().join("hi.txt"));
+        assert_eq!(text.unwrap(), "hi\n");
+    }
+
     pub(crate) fn work(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap().join("work")
     }
@@ -148,6 +159,14 @@ impl Scene {
             log: String::from_utf8(log).unwrap(),
         }
     }
+}
+
+/// A turn whose every request gets this answer ends with this code.
+pub(crate) fn fails(kind: Kind, step: Step, bend: fn(&mut Spawn<'_>), code: &str) {
+    let Some(scene) = Scene::new(kind, [step.times(99)]) else {
+        return;
+    };
+    scene.turn("hello", bend).ended(|end| end.code() == code);
 }
 
 /// Contains nothing of the tester's own environment.

@@ -134,10 +134,7 @@ fn check(kind: Kind) {
         Step::text("Three."),
         Step::text("Four."),
     ];
-    scene.server = code_commit_fixtures::server::Server::start(
-        code_commit_fixtures::server::Script::new(steps),
-    )
-    .unwrap();
+    scene.serve(steps);
     let (there, sessions) = own(kind);
     for (name, text) in there {
         fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();

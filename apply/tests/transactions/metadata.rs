@@ -40,10 +40,7 @@ fn modified(tree: &Tree, path: &str) -> SystemTime {
 }
 
 fn undo(tree: &Tree) -> Vec<Warning> {
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No)
-        .unwrap()
-        .applied
-        .warnings
+    tree.undone(Force::No).unwrap().applied.warnings
 }
 
 /// All but the time: make and cargo would take what was built from the changed file for newer.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use code_commit_apply::{Lock, LockError, RecoverError, Recovery, UndoError};
+use code_commit_apply::{Force, Lock, LockError, RecoverError, Recovery, UndoError};
 use rustix::fs::{CWD, FileType, Mode};
 use serde_json::{Value, json};
 
@@ -184,13 +184,7 @@ fn a_record_of_another_version_is_not_guessed_at() {
     edit(&tree.undo(1), "manifest.json", |manifest| {
         manifest["version"] = json!(2);
     });
-    let error = code_commit_apply::undo(
-        &tree.lock,
-        &tree.root,
-        &tree.undos(),
-        code_commit_apply::Force::Yes,
-    )
-    .unwrap_err();
+    let error = tree.undone(Force::Yes).unwrap_err();
     assert!(
         matches!(error, UndoError::OtherVersion { version: 2, .. }),
         "{error:?}"

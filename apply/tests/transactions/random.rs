@@ -49,7 +49,7 @@ proptest! {
         let now: BTreeMap<String, Vec<u8>> =
             tree.files().into_iter().filter_map(|(path, (_, content))| Some((path, content?))).collect();
         prop_assert_eq!(now, model);
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        tree.undone(Force::No).unwrap();
         prop_assert_eq!(tree.files(), old);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use code_commit_apply::{Action, ApplyError, ChangeSet, Lock, LockError, Warning};
+use code_commit_apply::{Action, ApplyError, ChangeSet, Force, Lock, LockError, Warning};
 use code_commit_guard::Op;
 
 use crate::tree::{Tree, admit};
@@ -109,57 +109,13 @@ fn the_report_says_what_happened_to_each_file() {
     // This depends on the umask, which only the real run reads.
     applied.changes.last_mut().unwrap().after_mode = None;
     assert_eq!(applied, planned);
-    insta::assert_snapshot!(serde_json::to_string_pretty(&applied).unwrap(), @r#"
-    {
-      "changes": [
-        {
-          "path": "old",
-          "action": "write",
-          "before_sha256": "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4",
-          "after_sha256": "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437",
-          "created": false,
-          "before_mode": 420,
-          "after_mode": 420
-        },
-        {
-          "path": "same",
-          "action": "none",
-          "before_sha256": "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5",
-          "after_sha256": "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5",
-          "created": false,
-          "before_mode": 420,
-          "after_mode": 420
-        },
-        {
-          "path": "gone",
-          "action": "delete",
-          "before_sha256": "283bb9deef02e6843abfb538efa1eca70801bd8a701c3f98191e123496339247",
-          "after_sha256": null,
-          "created": false,
-          "before_mode": 420,
-          "after_mode": null
-        },
-        {
-          "path": "absent",
-          "action": "none",
-          "before_sha256": null,
-          "after_sha256": null,
-          "created": false,
-          "before_mode": null,
-          "after_mode": null
-        },
-        {
-          "path": "d/fresh",
-          "action": "write",
-          "before_sha256": null,
-          "after_sha256": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-          "created": true,
-          "before_mode": null,
-          "after_mode": null
-        }
-      ],
-      "warnings": []
-    }
+    let shown = serde_json::to_string(&applied).unwrap();
+    insta::assert_snapshot!(shown.replace("},{", "},\n{"), @r#"
+    {"changes":[{"path":"old","action":"write","before_sha256":"cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4","after_sha256":"11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437","created":false,"before_mode":420,"after_mode":420},
+    {"path":"same","action":"none","before_sha256":"0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5","after_sha256":"0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5","created":false,"before_mode":420,"after_mode":420},
+    {"path":"gone","action":"delete","before_sha256":"283bb9deef02e6843abfb538efa1eca70801bd8a701c3f98191e123496339247","after_sha256":null,"created":false,"before_mode":420,"after_mode":null},
+    {"path":"absent","action":"none","before_sha256":null,"after_sha256":null,"created":false,"before_mode":null,"after_mode":null},
+    {"path":"d/fresh","action":"write","before_sha256":null,"after_sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","created":true,"before_mode":null,"after_mode":null}],"warnings":[]}
     "#);
 }
 
@@ -204,13 +160,7 @@ fn a_hard_link_is_broken_and_the_file_outside_stays_as_it_was() {
     assert_eq!(tree.read("h.txt"), "inside");
     // The pre-image must not change with the file outside.
     fs::write(&outside, "changed later").unwrap();
-    code_commit_apply::undo(
-        &tree.lock,
-        &tree.root,
-        &tree.undos(),
-        code_commit_apply::Force::No,
-    )
-    .unwrap();
+    tree.undone(Force::No).unwrap();
     assert_eq!(tree.read("h.txt"), "outside");
 }
 
@@ -409,13 +359,7 @@ fn a_replaced_file_and_one_that_is_put_back_have_their_access_list() {
     };
     tree.apply(&[("a", Some(b"new")), ("gone", None)]).unwrap();
     assert_eq!((list(&tree, "a"), tree.mode("a")), (access_list(), 0o660));
-    code_commit_apply::undo(
-        &tree.lock,
-        &tree.root,
-        &tree.undos(),
-        code_commit_apply::Force::No,
-    )
-    .unwrap();
+    tree.undone(Force::No).unwrap();
     for path in ["a", "gone"] {
         assert_eq!(
             (list(&tree, path), tree.mode(path)),

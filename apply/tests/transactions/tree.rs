@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use code_commit_apply::{Applied, ApplyError, ChangeSet, Lock};
+use code_commit_apply::{Applied, ApplyError, ChangeSet, Force, Lock, UndoError, Undone};
 use code_commit_guard::{Admitted, Op};
 
 pub(crate) use crate::shared::{Files, admit, files};
@@ -82,6 +82,11 @@ impl Tree {
     }
 
     /// Those of all sets, oldest first.
+    /// Undoes every set.
+    pub(crate) fn undone(&self, force: Force) -> Result<Undone, UndoError> {
+        code_commit_apply::undo(&self.lock, &self.root, &self.undos(), force)
+    }
+
     pub(crate) fn undos(&self) -> Vec<PathBuf> {
         (1..=self.sets).map(|number| self.undo(number)).collect()
     }

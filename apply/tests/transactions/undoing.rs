@@ -19,7 +19,7 @@ fn several_sets_are_undone_at_once() {
         .unwrap();
     tree.apply(&[("a", Some(b"a3")), ("b", Some(b"b3")), ("x/w", None)])
         .unwrap();
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    tree.undone(Force::No).unwrap();
     assert_eq!(tree.files(), old);
     assert_eq!(tree.state(), ["lock"]);
 }
@@ -38,8 +38,7 @@ fn a_file_changed_since_is_named_and_nothing_is_undone() {
     tree.write("c", "back, but different");
     fs::remove_file(tree.root.join("d")).unwrap();
     let before = tree.files();
-    let error =
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap_err();
+    let error = tree.undone(Force::No).unwrap_err();
     let UndoError::ChangedSince { paths } = error else {
         panic!("{error:?}")
     };
@@ -56,8 +55,7 @@ fn forced_it_puts_the_old_tree_back_and_keeps_the_edits() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     tree.write("a", "edited");
-    let undone =
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap();
+    let undone = tree.undone(Force::Yes).unwrap();
     assert_eq!(tree.read("a"), "a");
     assert_eq!(
         fs::read_to_string(undone.replaced[0].join("0.old")).unwrap(),
@@ -100,7 +98,7 @@ fn undoing_twice_changes_nothing_more() {
     tree.apply(&[("a", Some(b"1")), ("n/m", Some(b"2"))])
         .unwrap();
     for _ in 0..2 {
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+        tree.undone(Force::No).unwrap();
         assert_eq!(tree.files(), old);
     }
 }
@@ -110,7 +108,7 @@ fn a_created_folder_with_somebody_elses_file_stays() {
     let mut tree = Tree::new(&[]);
     tree.apply(&[("x/y/z", Some(b"z"))]).unwrap();
     tree.write("x/mine", "mine");
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    tree.undone(Force::No).unwrap();
     assert_eq!(tree.files().keys().collect::<Vec<_>>(), ["x", "x/mine"]);
 }
 
@@ -119,8 +117,7 @@ fn a_damaged_pre_image_is_not_put_back() {
     let mut tree = Tree::new(&[("a", "a")]);
     tree.apply(&[("a", Some(b"1"))]).unwrap();
     fs::write(tree.undo(1).join("0.old"), "tampered").unwrap();
-    let error =
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error = tree.undone(Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Damaged { .. }), "{error:?}");
     assert_eq!(tree.read("a"), "1");
 }
@@ -132,8 +129,7 @@ fn a_symlink_on_the_way_blocks_the_undo_even_by_force() {
     let outside = tree.scratch.path().join("outside");
     fs::rename(tree.root.join("d"), &outside).unwrap();
     std::os::unix::fs::symlink("../outside", tree.root.join("d")).unwrap();
-    let error =
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+    let error = tree.undone(Force::Yes).unwrap_err();
     assert!(matches!(error, UndoError::Blocked { .. }), "{error:?}");
     assert_eq!(fs::read(outside.join("a")).unwrap(), b"1");
 }
@@ -177,7 +173,7 @@ fn folder_in_the_place_of_a_file() -> (Tree, Files) {
 fn a_folder_that_the_sets_made_in_the_place_of_a_file_is_undone() {
     let (tree, old) = folder_in_the_place_of_a_file();
     let new = tree.files();
-    let undone = code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    let undone = tree.undone(Force::No).unwrap();
     assert_eq!(tree.files(), old);
     assert_eq!(undone.applied.changes.len(), 4);
     code_commit_apply::undo(&tree.lock, &tree.root, &undone.replaced, Force::No).unwrap();
@@ -191,8 +187,7 @@ fn a_folder_in_the_place_of_a_file_stays_with_what_is_somebodys() {
         fs::create_dir_all(tree.root.join(mine).parent().unwrap()).unwrap();
         tree.write(mine, "mine");
         let before = tree.files();
-        let error =
-            code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::Yes).unwrap_err();
+        let error = tree.undone(Force::Yes).unwrap_err();
         assert!(matches!(error, UndoError::Blocked { path } if path == "tool"));
         assert_eq!(tree.files(), before);
     }
@@ -207,7 +202,7 @@ fn a_folder_in_the_place_of_a_created_file_stays_and_the_rest_is_undone() {
         fs::remove_file(tree.root.join("made/b")).unwrap();
         fs::create_dir(tree.root.join("made/b")).unwrap();
         tree.write("made/b/mine", "mine");
-        code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), force).unwrap();
+        tree.undone(force).unwrap();
         assert_eq!(
             tree.files().keys().collect::<Vec<_>>(),
             ["a", "made", "made/b", "made/b/mine"]
@@ -232,7 +227,7 @@ fn a_folder_that_a_delete_leaves_empty_goes_with_it_and_undo_brings_it_back() {
     tree.apply(&[("a/b/two", None)]).unwrap();
     assert!(!tree.root.join("a").exists(), "both folders are empty");
     assert!(tree.root.join("c").exists() && tree.root.exists());
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    tree.undone(Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }
 
@@ -269,6 +264,6 @@ fn a_file_may_take_the_place_of_a_folder_that_a_delete_left_empty() {
     let old = tree.files();
     tree.apply(&[("a/x", None)]).unwrap();
     tree.apply(&[("a", Some(b"a file now"))]).unwrap();
-    code_commit_apply::undo(&tree.lock, &tree.root, &tree.undos(), Force::No).unwrap();
+    tree.undone(Force::No).unwrap();
     assert_eq!(tree.files(), old);
 }

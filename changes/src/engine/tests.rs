@@ -109,11 +109,23 @@ impl Project {
 
     /// Runs a command in the account.
     fn command(&mut self, command: impl FnOnce(&Path)) -> Accounted {
-        let root = self.root();
-        let guard = Guard::open(&root, Policy::commit()).unwrap();
-        let (run, undo) = (self.run.clone(), self.undo_folder());
+        let guard = self.guard();
         self.begin(command);
-        self.account.close(&guard, &run, &undo).unwrap()
+        self.close(&guard)
+    }
+
+    /// Accounts for what the command did.
+    fn close(&mut self, guard: &Guard) -> Accounted {
+        let undo = self.undo_folder();
+        self.account.close(guard, &self.run, &undo).unwrap()
+    }
+
+    fn guard(&self) -> Guard {
+        Guard::open(&self.root(), Policy::commit()).unwrap()
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.root().join(path)).unwrap()
     }
 
     /// Runs a command, without any account yet.
@@ -351,10 +363,7 @@ fn keep_the_scope(place: Where) {
         ");
     }
     assert!(!project.root().join("report").exists());
-    assert_eq!(
-        fs::read_to_string(project.root().join("src/b")).unwrap(),
-        "b\n"
-    );
+    assert_eq!(project.read("src/b"), "b\n");
 }
 
 #[test]
@@ -574,7 +583,7 @@ fn commands_of_one_account_see_each_others_changes_and_a_sealed_file_comes_back_
         ("deep/b", "b\n"),
     ])
     .works(Where::View);
-    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+    let guard = project.guard();
     let sealed = ["build.sh", "deep/seal/ed", "not/there"].map(PathBuf::from);
     project.account.open(&guard, &project.run).unwrap();
     let upper = project.account.overlay().unwrap().unwrap().upper;

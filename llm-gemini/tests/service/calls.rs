@@ -224,51 +224,10 @@ fn each_attempt_is_a_row_of_the_journal() {
     for row in &mut rows {
         (row.duration_ms, row.first_byte_ms) = (0, None);
     }
-    insta::assert_json_snapshot!(rows, @r#"
-    [
-      {
-        "number": 1,
-        "status": "error",
-        "finish_reason": null,
-        "http_status": 503,
-        "error": "overloaded",
-        "message": "the service is overloaded (HTTP 503): busy",
-        "served_model": null,
-        "response_id": null,
-        "usage": {
-          "input_tokens": null,
-          "cache_read_tokens": null,
-          "cache_write_tokens": null,
-          "output_tokens": null,
-          "reasoning_tokens": null
-        },
-        "spend": "nothing",
-        "duration_ms": 0,
-        "first_byte_ms": null,
-        "wait_ms": 1035
-      },
-      {
-        "number": 2,
-        "status": "ok",
-        "finish_reason": "STOP",
-        "http_status": 200,
-        "error": null,
-        "message": null,
-        "served_model": "gemini-3.8-flash",
-        "response_id": "resp-2",
-        "usage": {
-          "input_tokens": 14,
-          "cache_read_tokens": null,
-          "cache_write_tokens": null,
-          "output_tokens": 2,
-          "reasoning_tokens": null
-        },
-        "spend": "usage",
-        "duration_ms": 0,
-        "first_byte_ms": null,
-        "wait_ms": null
-      }
-    ]
+    let shown = serde_json::to_string(&rows).unwrap();
+    insta::assert_snapshot!(shown.replace("},{", "},\n{"), @r#"
+    [{"number":1,"status":"error","finish_reason":null,"http_status":503,"error":"overloaded","message":"the service is overloaded (HTTP 503): busy","served_model":null,"response_id":null,"usage":{"input_tokens":null,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":null,"reasoning_tokens":null},"spend":"nothing","duration_ms":0,"first_byte_ms":null,"wait_ms":1035},
+    {"number":2,"status":"ok","finish_reason":"STOP","http_status":200,"error":null,"message":null,"served_model":"gemini-3.8-flash","response_id":"resp-2","usage":{"input_tokens":14,"cache_read_tokens":null,"cache_write_tokens":null,"output_tokens":2,"reasoning_tokens":null},"spend":"usage","duration_ms":0,"first_byte_ms":null,"wait_ms":null}]
     "#);
 }
 

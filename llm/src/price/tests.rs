@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A million tokens.
+const M: u64 = 1_000_000;
+const NOW: &str = "2026-11-21";
+
 fn day(text: &str) -> Day {
     text.parse().unwrap()
 }
@@ -38,42 +42,21 @@ fn the_built_in_table_can_be_read_and_is_dated() {
 
 #[test]
 fn a_million_tokens_cost_what_the_table_says() {
-    assert_eq!(
-        cost(
-            "gemini-3.8-flash",
-            "2026-11-21",
-            &usage(1_000_000, 0, 1_000_000)
-        ),
-        "$4.50"
-    );
-    assert_eq!(
-        cost(
-            "gemini-3.8-flash",
-            "2026-11-21",
-            &usage(1_000_000, 1_000_000, 0)
-        ),
-        "$0.0750"
-    );
-    assert_eq!(
-        cost(
-            "gemini-2.5-flash-lite",
-            "2026-11-21",
-            &usage(1_000_000, 0, 0)
-        ),
-        "$0.10"
-    );
+    assert_eq!(cost("gemini-3.8-flash", NOW, &usage(M, 0, M)), "$4.50");
+    assert_eq!(cost("gemini-3.8-flash", NOW, &usage(M, M, 0)), "$0.0750");
+    assert_eq!(cost("gemini-2.5-flash-lite", NOW, &usage(M, 0, 0)), "$0.10");
 }
 
 #[test]
 fn a_tier_has_its_own_price_or_none() {
     let of = |tier| Usage {
         tier: Tier::of_word(tier),
-        ..usage(1_000_000, 0, 1_000_000)
+        ..usage(M, 0, M)
     };
     let on = |tier| {
         cost(
             "gpt-6.1-sol",
-            "2026-11-21",
+            NOW,
             &Usage {
                 input_tokens: Some(200_000),
                 ..of(tier)
@@ -84,18 +67,18 @@ fn a_tier_has_its_own_price_or_none() {
     assert_eq!(cases, ["$10.40", "$10.40", "$5.20", "$5.20", "unknown"]);
     let table = "[[model]]\nprefix = 'm'\ninput = 1\noutput = 1\npriority = 1.75";
     let prices = Prices::parse(table).unwrap();
-    let price = prices.of(&model("m"), None, day("2026-11-21")).unwrap();
+    let price = prices.of(&model("m"), None, day(NOW)).unwrap();
     assert_eq!(price.cost(&of("priority")), Money::from_usd(3.5).ok());
 }
 
 #[test]
 fn a_price_that_has_ended_is_followed_by_the_next() {
     assert_eq!(
-        cost("gemini-3.8-flash", "2026-12-31", &usage(1_000_000, 0, 0)),
+        cost("gemini-3.8-flash", "2026-12-31", &usage(M, 0, 0)),
         "$0.75"
     );
     assert_eq!(
-        cost("gemini-3.8-flash", "2027-01-01", &usage(1_000_000, 0, 0)),
+        cost("gemini-3.8-flash", "2027-01-01", &usage(M, 0, 0)),
         "$1.50"
     );
 }
@@ -103,19 +86,11 @@ fn a_price_that_has_ended_is_followed_by_the_next() {
 #[test]
 fn long_prompts_cost_more_for_the_whole_call() {
     assert_eq!(
-        cost(
-            "gemini-3.1-pro-preview",
-            "2026-11-21",
-            &usage(200_000, 0, 1_000_000)
-        ),
+        cost("gemini-3.1-pro-preview", NOW, &usage(200_000, 0, M)),
         "$12.40"
     );
     assert_eq!(
-        cost(
-            "gemini-3.1-pro-preview",
-            "2026-11-21",
-            &usage(200_001, 0, 1_000_000)
-        ),
+        cost("gemini-3.1-pro-preview", NOW, &usage(200_001, 0, M)),
         "$18.80"
     );
 }
@@ -124,7 +99,7 @@ fn long_prompts_cost_more_for_the_whole_call() {
 fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
     let known = |served: &str| {
         Prices::built_in()
-            .of(&model("asked"), Some(served), day("2026-11-21"))
+            .of(&model("asked"), Some(served), day(NOW))
             .is_some()
     };
     for name in [
@@ -149,12 +124,12 @@ fn a_version_of_a_model_has_its_price_and_a_sibling_has_not() {
 
 #[test]
 fn unknown_is_not_zero() {
-    assert_eq!(cost("llama", "2026-11-21", &usage(10, 0, 10)), "unknown");
+    assert_eq!(cost("llama", NOW, &usage(10, 0, 10)), "unknown");
     let partial = Usage {
         input_tokens: Some(10),
         ..Usage::default()
     };
-    assert_eq!(cost("gemini-3.8-flash", "2026-11-21", &partial), "unknown");
+    assert_eq!(cost("gemini-3.8-flash", NOW, &partial), "unknown");
 }
 
 #[test]
@@ -165,7 +140,7 @@ fn the_users_own_prices_go_first() {
     let prices = Prices::built_in().behind(vec![own, other]);
     let input = |name: &str| {
         prices
-            .of(&model(name), None, day("2026-11-21"))
+            .of(&model(name), None, day(NOW))
             .map(|p| p.input.to_string())
     };
     assert_eq!(input("llama"), Some("$0.00".into()));
@@ -186,7 +161,7 @@ fn a_provider_with_prices_of_its_own_has_no_others() {
     let input = |id: &str| {
         let id: ModelId = id.parse().unwrap();
         prices
-            .of(&id, None, day("2026-11-21"))
+            .of(&id, None, day(NOW))
             .map(|price| price.input.to_string())
     };
     assert_eq!(input("cheap/gemini-3.8-flash"), Some("$0.50".into()));

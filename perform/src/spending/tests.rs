@@ -71,60 +71,50 @@ fn paid(input: u64, output: u64) -> Attempt {
     }
 }
 
+fn calls(most: u64) -> Budget {
+    Budget {
+        max_calls: Some(most),
+        ..Budget::default()
+    }
+}
+
+fn tokens(most: u64) -> Budget {
+    Budget {
+        max_tokens: Some(most),
+        ..Budget::default()
+    }
+}
+
+fn cost(most: f64) -> Budget {
+    Budget {
+        max_cost: usd(most),
+        ..Budget::default()
+    }
+}
+
+fn request() -> Request<'static> {
+    Request {
+        prompt: "x",
+        ..Request::default()
+    }
+}
+
 #[test]
 fn each_limit_is_kept_before_a_call_is_sent() {
     let model = Named(flash(), None);
     let none = Budget::default();
+    let no_time = Budget {
+        max_time: Some(Duration::ZERO),
+        ..none
+    };
     for (budget, bytes, expected) in [
         (none, 1 << 20, "sent"),
-        (
-            Budget {
-                max_calls: Some(0),
-                ..none
-            },
-            1,
-            "limit-calls",
-        ),
-        (
-            Budget {
-                max_tokens: Some(66_000),
-                ..none
-            },
-            1,
-            "sent",
-        ),
-        (
-            Budget {
-                max_tokens: Some(66_000),
-                ..none
-            },
-            1000,
-            "limit-tokens",
-        ),
-        (
-            Budget {
-                max_cost: usd(0.25),
-                ..none
-            },
-            1,
-            "sent",
-        ),
-        (
-            Budget {
-                max_cost: usd(0.25),
-                ..none
-            },
-            100_000,
-            "limit-cost",
-        ),
-        (
-            Budget {
-                max_time: Some(Duration::ZERO),
-                ..none
-            },
-            1,
-            "limit-time",
-        ),
+        (calls(0), 1, "limit-calls"),
+        (tokens(66_000), 1, "sent"),
+        (tokens(66_000), 1000, "limit-tokens"),
+        (cost(0.25), 1, "sent"),
+        (cost(0.25), 100_000, "limit-cost"),
+        (no_time, 1, "limit-time"),
     ] {
         assert_eq!(
             ask(&spending(budget), &model, bytes),
@@ -136,10 +126,7 @@ fn each_limit_is_kept_before_a_call_is_sent() {
 
 #[test]
 fn the_service_is_asked_for_the_number_of_tokens_where_bytes_would_be_too_many() {
-    let budget = Budget {
-        max_tokens: Some(70_000),
-        ..Budget::default()
-    };
+    let budget = tokens(70_000);
     assert_eq!(
         ask(&spending(budget), &Named(flash(), None), 9000),
         "limit-tokens"
@@ -152,10 +139,7 @@ fn the_service_is_asked_for_the_number_of_tokens_where_bytes_would_be_too_many()
 
 #[test]
 fn a_limit_on_money_needs_a_price_and_replies_from_a_file_cost_nothing() {
-    let budget = Budget {
-        max_cost: usd(1.0),
-        ..Budget::default()
-    };
+    let budget = cost(1.0);
     let local = Named("openai/llama".parse().unwrap(), None);
     assert_eq!(ask(&spending(budget), &local, 1), "limit-cost");
     assert_eq!(
@@ -189,18 +173,8 @@ fn an_answer_is_bounded_by_what_is_left_where_nothing_else_bounds_it() {
 
 #[test]
 fn a_retry_is_made_only_where_there_is_something_left_for_it() {
-    let spending = spending(Budget {
-        max_calls: Some(2),
-        ..Budget::default()
-    });
-    let forecast = Forecast::of(
-        &Request {
-            prompt: "x",
-            ..Request::default()
-        },
-        None,
-        None,
-    );
+    let spending = spending(calls(2));
+    let forecast = Forecast::of(&request(), None, None);
     let bill = CallSpending {
         spending: &spending,
         forecast,
@@ -214,15 +188,9 @@ fn a_retry_is_made_only_where_there_is_something_left_for_it() {
 #[test]
 fn a_lost_attempt_counts_at_the_price_of_the_longest_answer() {
     for model in ["claude-opus-4-8", "gemini-3.8-flash", "gpt-6-sol"] {
-        let spending = spending(Budget {
-            max_cost: usd(10.0),
-            ..Budget::default()
-        });
+        let spending = spending(cost(10.0));
         let model = Named(model.parse().unwrap(), None);
-        let mut request = Request {
-            prompt: "x",
-            ..Request::default()
-        };
+        let mut request = request();
         let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
         let bill = CallSpending {
             spending: &spending,
@@ -242,18 +210,12 @@ fn a_lost_attempt_counts_at_the_price_of_the_longest_answer() {
 
 #[test]
 fn a_limit_that_bounds_the_answer_bounds_what_a_lost_attempt_counts() {
-    let spending = spending(Budget {
-        max_cost: usd(1.0),
-        ..Budget::default()
-    });
+    let spending = spending(cost(1.0));
     let spending = Spending {
         prices: unbounded(),
         ..spending
     };
-    let mut request = Request {
-        prompt: "x",
-        ..Request::default()
-    };
+    let mut request = request();
     let model = Named("gemini/local".parse().unwrap(), None);
     let forecast = spending.allow(&model, &mut request, &mut Blind).unwrap();
     assert!(

@@ -150,15 +150,8 @@ fn nothing_of_the_repository_is_started() {
             &format!("touch {} #", trap.display()),
         ]);
     }
-    scratch.git(&[
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "core.fsmonitor=false",
-        "config",
-        "commit.gpgsign",
-        "true",
-    ]);
+    scratch
+        .git_line("-c core.hooksPath=/dev/null -c core.fsmonitor=false config commit.gpgsign true");
     let _ = fs::remove_file(&trap);
     let git = scratch.hardened(&[]);
     scratch.write("kept", "two, longer\n");

@@ -48,6 +48,18 @@ impl Scratch {
         String::from_utf8(done.stdout).unwrap()
     }
 
+    /// Runs git with the words of a line.
+    pub(crate) fn git_line(&self, line: &str) -> String {
+        self.git(&line.split(' ').collect::<Vec<_>>())
+    }
+
+    /// Adds the repository as `library`, without a commit.
+    pub(crate) fn add_submodule(&self, library: &Self) {
+        let from = library.path().to_str().unwrap();
+        let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
+        self.git(&[&add[..], &[from, "library"]].concat());
+    }
+
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -23,7 +23,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use code_commit_runner::{
-    Access, Backend, Cancel, Command, Confinement, Env, Mode, Output, helper_is, probe, run,
+    Access, Backend, Cancel, Command, Confinement, Env, Mode, Output, RunError, helper_is, probe,
+    run,
 };
 
 /// Files that nothing in a sandbox may change.
@@ -67,6 +68,16 @@ impl Scratch {
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    /// A symlink at `to`, with the folders above it.
+    pub(crate) fn link(&self, from: &str, to: &str) {
+        fs::create_dir_all(self.at(to).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(self.at(from), self.at(to)).unwrap();
     }
 
     /// Compiles `fixtures/evil/NAME.c` into the tree.
@@ -114,17 +125,7 @@ impl Scratch {
     }
 
     pub(crate) fn run(&self, backend: Backend, command: &Command) -> Output {
-        let confinement = Confinement {
-            backend,
-            access: self.access(),
-        };
-        run(
-            command,
-            &confinement,
-            &Cancel::new().unwrap(),
-            &mut |_, _| {},
-        )
-        .unwrap()
+        attempt(command, backend, &self.access()).unwrap()
     }
 
     /// Nothing that must be safe has changed.
@@ -195,6 +196,34 @@ pub(crate) fn works(backend: Backend) -> bool {
         eprintln!("SKIPPED: {backend} because {reason}");
     }
     probed.is_ok()
+}
+
+/// Runs the command, which nobody listens to or cancels.
+pub(crate) fn attempt(
+    command: &Command,
+    backend: Backend,
+    access: &Access,
+) -> Result<Output, RunError> {
+    let (access, cancel) = (access.clone(), Cancel::new().unwrap());
+    run(
+        command,
+        &Confinement { backend, access },
+        &cancel,
+        &mut |_, _| {},
+    )
+}
+
+/// The command ended well.
+#[track_caller]
+pub(crate) fn assert_ok(backend: Backend, output: &Output) {
+    let text = output.text();
+    assert!(output.success(), "{backend}: {} {text}", output.ended);
+}
+
+/// The backends that work here and are a sandbox.
+pub(crate) fn sandboxes() -> impl Iterator<Item = Backend> {
+    let is_sandbox = |backend: &Backend| *backend != Backend::Off;
+    backends().into_iter().filter(is_sandbox)
 }
 
 /// Every backend that works here, including off.

@@ -169,6 +169,29 @@ fn in_markdown_a_tag_is_text_or_code() {
     );
 }
 
+/// A text of which nothing is left out.
+fn whole(text: impl Into<String>) -> Excerpt {
+    let (head, bytes) = (text.into(), 1);
+    Excerpt {
+        head,
+        bytes,
+        ..Excerpt::default()
+    }
+}
+
+/// The page's first screen.
+fn header(html: &str) -> &str {
+    html.split_once("</header>").unwrap().0
+}
+
+/// A run that failed after these steps.
+fn failed(what: Vec<What>) -> Run {
+    Run {
+        is_good: Some(false),
+        ..run_of(what)
+    }
+}
+
 fn page_of(run: &Run, excerpt: &Excerpt) -> String {
     super::run(run, &|_file, _most| Some(excerpt.clone()))
 }
@@ -249,11 +272,7 @@ fn a_page_that_is_full_names_the_files_that_it_does_not_show() {
 
 /// An output as the page shows it.
 fn shown(text: &str) -> String {
-    let excerpt = Excerpt {
-        head: text.to_owned(),
-        tail: String::new(),
-        bytes: 1,
-    };
+    let excerpt = whole(text);
     let read = |_: &str, _| Some(excerpt.clone());
     Texts::new(&read).folded("Output", "x", true).unwrap().head
 }
@@ -284,11 +303,7 @@ fn of_a_failed_build_the_page_first_shows_the_lines_that_say_why() {
         verdict: "attempts used up".into(),
         ..run_of(vec![What::Command(command)])
     };
-    let excerpt = Excerpt {
-        head: output.join("\n"),
-        tail: String::new(),
-        bytes: 400,
-    };
+    let excerpt = whole(output.join("\n"));
     let html = page_of(&run, &excerpt);
     let (_, why) = html.split_once("aria-label=\"Why\">").unwrap();
     let (why, _) = why.split_once("</section>").unwrap();
@@ -322,19 +337,12 @@ fn a_contract_that_failed_is_on_the_first_screen_and_a_list_without_an_entry_is_
             failed_specs: Some(stored("failed_specs.md")),
             ..Call::default()
         };
-        let run = Run {
-            is_good: Some(false),
-            ..run_of(vec![What::Call(Box::new(call))])
-        };
-        let excerpt = Excerpt {
-            head: list.to_owned(),
-            tail: String::new(),
-            bytes: 1,
-        };
+        let run = failed(vec![What::Call(Box::new(call))]);
+        let excerpt = whole(list);
         page_of(&run, &excerpt)
     };
     let html = page("SPEC: GET / → 200\nINPUT: GET /\nOBSERVED: 404\n");
-    let header = html.split_once("</header>").unwrap().0;
+    let header = header(&html);
     assert!(header.contains("INPUT: GET /\nOBSERVED: 404"), "{header}");
     assert!(html.contains("contracts failed"), "{html}");
     let html = page("Everything passed.\n");
@@ -353,17 +361,10 @@ fn a_model_that_asks_instead_of_writing_is_quoted_on_the_first_screen() {
         problems: vec![problem],
         ..Change::default()
     };
-    let run = Run {
-        is_good: Some(false),
-        ..run_of(vec![What::Call(Box::new(call)), What::Change(change)])
-    };
-    let excerpt = Excerpt {
-        head: "Which greeting do you mean?".into(),
-        tail: String::new(),
-        bytes: 27,
-    };
+    let run = failed(vec![What::Call(Box::new(call)), What::Change(change)]);
+    let excerpt = whole("Which greeting do you mean?");
     let html = page_of(&run, &excerpt);
-    let header = html.split_once("</header>").unwrap().0;
+    let header = header(&html);
     assert!(header.contains("Which greeting do you mean?"), "{header}");
 }
 
@@ -388,7 +389,7 @@ fn what_ended_the_run_is_said_once() {
         cause: cause(),
     });
     let html = super::run(&run, &|_, _| None);
-    let header = html.split_once("</header>").unwrap().0;
+    let header = header(&html);
     assert_eq!(
         header.matches("the quota is used up").count(),
         1,
@@ -521,10 +522,7 @@ fn the_list_sums_up_by_loop() {
         undone: true,
         ..good.clone()
     };
-    let bad = Run {
-        is_good: Some(false),
-        ..run_of(vec![call(None)])
-    };
+    let bad = failed(vec![call(None)]);
     let open = run_of(Vec::new());
     let html = all("project", &[good, undone, bad, open], &|_| None);
     let cell =

@@ -100,7 +100,7 @@ fn a_sealed_file_in_a_closed_folder_counts_as_changed() {
     as_a_user(|| {
         for mode in MODES {
             let mut project = Project::new(&[("deep/sealed", "old\n")]).works(Where::View);
-            let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+            let guard = project.guard();
             project.begin(|root| by_hand::close(&root.join("deep"), mode));
             let run = project.run.clone();
             project.account.sealed = vec!["deep/sealed".into()];
@@ -121,7 +121,7 @@ fn a_sealed_file_in_a_closed_folder_of_the_tree_is_restored() {
             let mut project = Project::new(&[("deep/er/sealed", "old\n")]);
             project.account.sealed = vec!["deep/er/sealed".into()];
             let (before, run) = (project.all(), project.run.clone());
-            let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+            let guard = project.guard();
             project.begin(|root| {
                 if is_removed {
                     fs::remove_file(root.join("deep/er/sealed")).unwrap();

@@ -99,11 +99,7 @@ fn undo_restores_tracked_files_that_an_ignore_pattern_matches() {
         // Everything, after a kill.
         project.begin(|root| fs::write(root.join("out/deep/keep"), "built\n").unwrap());
         project.settle();
-        assert_eq!(
-            fs::read_to_string(project.root().join("out/deep/keep")).unwrap(),
-            "old\n",
-            "{place:?}"
-        );
+        assert_eq!(project.read("out/deep/keep"), "old\n", "{place:?}");
     }
 }
 

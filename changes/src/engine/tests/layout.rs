@@ -107,7 +107,7 @@ fn check_ignored(project: &Project, place: Where) {
     let paths = paths.each_ref().map(String::as_str);
     let stays = ["ignored/plain/.git/config", "ignored/product"];
     assert_eq!(there(project, &paths), stays, "{place:?}");
-    let old = fs::read_to_string(project.root().join("ignored/old/.git/config")).unwrap();
+    let old = project.read("ignored/old/.git/config");
     assert_eq!(old, PLAIN, "{place:?}");
 }
 
@@ -126,7 +126,7 @@ fn nor_does_it_keep_more_after_an_attempt_that_failed() {
     for place in [Where::Tree, Where::View] {
         let mut project = Project::new(&IGNORED).works(place);
         project.begin(in_ignored_folders);
-        let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+        let guard = project.guard();
         let run = project.run.clone();
         project
             .account

@@ -21,7 +21,7 @@ fn touch(path: &Path, time: SystemTime) {
 /// A project, its layer, and the guard.
 fn in_layer(files: &[(&str, &str)]) -> (Project, PathBuf, Guard) {
     let mut project = Project::new(files).works(Where::View);
-    let guard = Guard::open(&project.root(), Policy::commit()).unwrap();
+    let guard = project.guard();
     assert_eq!(project.account.open(&guard, &project.run).unwrap(), None);
     let upper = project.account.overlay().unwrap().unwrap().upper;
     (project, upper, guard)
@@ -45,8 +45,7 @@ fn a_file_that_a_command_only_touched_is_never_moved() {
         fs::copy(root.join(path), upper.join(path)).unwrap();
         touch(&upper.join(path), later);
     }
-    let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.close(&guard);
     assert_eq!(
         touched.map(|path| inode(&root.join(path))),
         before,
@@ -134,11 +133,10 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_stays_and_is_named(
     for path in ["a", "a.o", "d/theirs", "e.o/theirs"] {
         project.write(path, "theirs\n");
     }
-    let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.close(&guard);
     let theirs = ["a", "a.o", "d/theirs", "e.o/theirs"];
     assert_eq!(
-        attic(&run),
+        attic(&project.run),
         texts(["a", "a.o"].map(|path| (path, "built\n")))
     );
     let [warning] = accounted.warnings.as_slice() else {
@@ -150,12 +148,12 @@ fn what_somebody_saves_while_a_command_changes_the_same_file_stays_and_is_named(
         warning.message
     );
     for path in theirs {
-        let text = fs::read_to_string(project.root().join(path)).unwrap();
+        let text = project.read(path);
         assert_eq!(text, "theirs\n", "{path}");
     }
     assert_eq!(shown(&accounted), "D d/a");
     project.undo();
-    let a = fs::read_to_string(project.root().join("a")).unwrap();
+    let a = project.read("a");
     assert_eq!(a, "theirs\n", "the run has not written it");
 }
 
@@ -166,12 +164,11 @@ fn what_a_command_put_into_a_folder_in_the_place_of_a_file_that_somebody_saves_i
     fs::write(upper.join("a/inner"), "built\n").unwrap();
     after(&upper.parent().unwrap().join("since"));
     project.write("a", "theirs\n");
-    let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.close(&guard);
     assert_eq!(shown(&accounted), "");
-    assert_eq!(attic(&run), texts([("a/inner", "built\n")]));
+    assert_eq!(attic(&project.run), texts([("a/inner", "built\n")]));
     project.undo();
-    let a = fs::read_to_string(project.root().join("a")).unwrap();
+    let a = project.read("a");
     assert_eq!(a, "theirs\n");
 }
 
@@ -193,10 +190,9 @@ fn a_product_with_another_name_that_a_command_replaces_is_nobody_elses() {
     fs::write(upper.join("out/deps/x"), "built\n").unwrap();
     fs::hard_link(upper.join("out/deps/x"), upper.join("out/x")).unwrap();
     fs::write(upper.join("a"), "built\n").unwrap();
-    let (run, undo) = (project.run.clone(), project.undo_folder());
-    let accounted = project.account.close(&guard, &run, &undo).unwrap();
+    let accounted = project.close(&guard);
     assert_eq!(accounted.warnings, []);
-    assert_eq!(attic(&run), texts([]));
+    assert_eq!(attic(&project.run), texts([]));
     assert_eq!(fs::read_to_string(root.join("out/x")).unwrap(), "built\n");
 }
 
@@ -213,14 +209,10 @@ fn an_edit_of_the_same_size_with_its_time_put_back_is_not_lost() {
         touch(&file, time);
         fs::write(upper.join(path), "built\n").unwrap();
     }
-    let (run, undo) = (project.run.clone(), project.undo_folder());
-    project.account.close(&guard, &run, &undo).unwrap();
-    assert_eq!(attic(&run), texts([("a.o", "new\n")]));
+    project.close(&guard);
+    assert_eq!(attic(&project.run), texts([("a.o", "new\n")]));
     project.undo();
-    assert_eq!(
-        fs::read_to_string(project.root().join("a")).unwrap(),
-        "new\n"
-    );
+    assert_eq!(project.read("a"), "new\n");
 }
 
 #[test]
@@ -248,11 +240,7 @@ fn an_edit_after_a_kill_is_in_the_folder_of_the_run_when_the_changes_are_taken_b
         });
         project.write("a", "theirs\n");
         assert_eq!(project.settle(), ["a", "b"], "{place:?}");
-        assert_eq!(
-            fs::read_to_string(project.root().join("a")).unwrap(),
-            "old\n",
-            "{place:?}"
-        );
+        assert_eq!(project.read("a"), "old\n", "{place:?}");
         let kept = attic(&project.run);
         assert_eq!(
             kept.get(Path::new("a")).map(String::as_str),
@@ -315,10 +303,7 @@ fn nothing_is_removed_that_could_not_be_taken_in() {
         fs::create_dir_all(root.join("new/deep")).unwrap();
         fs::write(root.join("new/deep/file"), "theirs\n").unwrap();
     });
-    let (guard, run) = (
-        Guard::open(&project.root(), Policy::commit()).unwrap(),
-        project.run.clone(),
-    );
+    let (guard, run) = (project.guard(), project.run.clone());
     // No room for an attic.
     let aside = project.scratch.path().join("aside");
     fs::rename(&run, &aside).unwrap();
@@ -329,11 +314,7 @@ fn nothing_is_removed_that_could_not_be_taken_in() {
     let blocked = run.join("x");
     project.account.abandon(&guard, &blocked).unwrap_err();
     for path in ["a", "new/deep/file"] {
-        assert_eq!(
-            fs::read_to_string(project.root().join(path)).unwrap(),
-            "theirs\n",
-            "{path}"
-        );
+        assert_eq!(project.read(path), "theirs\n", "{path}");
     }
 }
 
@@ -355,12 +336,9 @@ fn what_is_taken_out_is_kept_whole_on_another_disk_whatever_its_size() {
             .set_len(len)
             .unwrap();
     });
-    let (guard, run) = (
-        Guard::open(&project.root(), Policy::commit()).unwrap(),
-        project.run.clone(),
-    );
+    let (guard, run) = (project.guard(), project.run.clone());
     project.account.abandon(&guard, &run).unwrap();
-    let kept = attic(&run);
+    let kept = attic(&project.run);
     assert_eq!(
         kept.get(Path::new("a")).map(|text| text.len() as u64),
         Some(len)
@@ -376,13 +354,10 @@ fn what_is_taken_out_is_no_repository_any_more_and_replaces_nothing() {
         fs::create_dir_all(root.join("bare/objects")).unwrap();
         fs::write(root.join("bare/HEAD"), "ref\n").unwrap();
     });
-    let (guard, run) = (
-        Guard::open(&project.root(), Policy::commit()).unwrap(),
-        project.run.clone(),
-    );
+    let (guard, run) = (project.guard(), project.run.clone());
     project.account.abandon(&guard, &run).unwrap();
     let expected = [("d/dot-git/config", "[core]\n"), ("bare/dot-HEAD", "ref\n")];
-    assert_eq!(attic(&run), texts(expected));
+    assert_eq!(attic(&project.run), texts(expected));
     let mut attic_of_run = Backup::of(&run);
     let root = code_commit_dir::Folder::open(&project.root()).unwrap();
     for text in ["1\n", "2\n", "3\n"] {

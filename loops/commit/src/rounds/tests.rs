@@ -298,12 +298,6 @@ fn a_reply_that_is_refused_counts_as_a_failed_build() {
 }
 
 #[test]
-fn a_reply_that_was_cut_off_is_judged_and_never_asked_for_in_the_same_words() {
-    let facts = [answered(A), rejected("The reply ended early.")];
-    insta::assert_snapshot!(check(Limits::of_rounds(4), &facts), @"ask 1 → apply 1 → ask 2");
-}
-
-#[test]
 fn an_answer_that_a_filter_kept_back_ends_the_run() {
     insta::assert_snapshot!(check(Limits::of_rounds(4), &[blocked()]), @"ask 1 → no model(1, blocked)");
     insta::assert_snapshot!(check(Limits::of_rounds(4), &[unanswered()]), @"ask 1 → no model(1, connect)");
@@ -364,10 +358,9 @@ fn after_a_reply_that_was_not_used_the_prompt_still_has_the_last_build_and_what_
 }
 
 #[test]
-fn the_same_reply_for_ever_is_told_that_it_fails_the_same_and_has_all_four_calls() {
+fn a_reply_that_fails_as_the_one_before_is_told_so() {
     let round = [answered(A), applied(), built(1, "line 7: no\n")];
-    let [two, four] = [2, 4].map(|times| vec![round.clone(); times].concat());
-    insta::assert_snapshot!(check(Limits::of_rounds(4), &four), @"ask 1 → apply 1 → build 1 → ask 2 → apply 2 → build 2 → ask 3 → apply 3 → build 3 → ask 4 → apply 4 → build 4 → used up(4)");
+    let two = vec![round; 2].concat();
     let prompt = prompt(3, &two);
     let notice = "line 7: no\n[code-commit] This is the same failure 2 times in a row.";
     assert!(prompt.contains(notice), "{prompt}");

@@ -41,6 +41,16 @@ impl Scene {
         self.watched.root.join(path)
     }
 
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    /// Makes the tree a repository.
+    fn init(&self) {
+        let git = code_commit_repo::Git::new(&self.watched.root, "git", []);
+        git.init().unwrap();
+    }
+
     fn during(&self, turn: impl FnOnce()) -> Changes {
         self.after(turn).unwrap()
     }
@@ -73,10 +83,7 @@ fn what_a_role_may_not_touch_is_put_back_and_the_rest_stays() {
     });
     assert_eq!(changes.allowed, ["notes/a", "plan.md"]);
     assert_eq!(changes.put_back, ["src/main.rs", "src/new.rs"]);
-    assert_eq!(
-        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
-        "src/main.rs"
-    );
+    assert_eq!(scene.read("src/main.rs"), "src/main.rs");
     assert!(!scene.at("src/new.rs").exists() && scene.at("notes/a").exists());
 }
 
@@ -123,7 +130,7 @@ fn the_configuration_of_a_repository_in_the_tree_comes_back_as_it_was() {
     make_repository(&scene.at("src/.git"), PLAIN);
     let changes = scene.during(|| fs::write(scene.at("src/.git/config"), RUNS).unwrap());
     assert_eq!(changes.put_back, ["src/.git/config"]);
-    let now = fs::read_to_string(scene.at("src/.git/config")).unwrap();
+    let now = scene.read("src/.git/config");
     assert_eq!(now, PLAIN);
     let changes = scene.during(|| fs::write(scene.at("src/.git/config"), "").unwrap());
     assert_eq!(changes, Changes::default(), "git runs nothing");
@@ -162,7 +169,7 @@ fn what_is_in_the_place_of_a_restored_file_or_of_its_folder_is_kept() {
         ("mine".to_owned(), "mine, too".to_owned())
     );
     for file in ["plan.md", "src/main.rs"] {
-        assert_eq!(fs::read_to_string(scene.at(file)).unwrap(), file);
+        assert_eq!(scene.read(file), file);
     }
 }
 
@@ -232,10 +239,7 @@ fn a_folder_that_became_a_file_or_a_link_is_a_folder_again() {
             trick(&scene.at("src")).unwrap();
         });
         assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
-        assert_eq!(
-            fs::read_to_string(scene.at("src/main.rs")).unwrap(),
-            "src/main.rs"
-        );
+        assert_eq!(scene.read("src/main.rs"), "src/main.rs");
     }
 }
 
@@ -275,10 +279,7 @@ fn what_has_not_changed_is_copied_once_and_the_copies_go_with_the_world() {
     assert_eq!(inode(), first);
     fs::write(scene.at("src/main.rs"), "by a person").unwrap();
     scene.during(|| fs::write(scene.at("src/main.rs"), "by the role").unwrap());
-    assert_eq!(
-        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
-        "by a person"
-    );
+    assert_eq!(scene.read("src/main.rs"), "by a person");
     scene.copies.take();
     assert!(!files.exists());
 }
@@ -301,16 +302,14 @@ fn a_write_through_a_second_name_with_the_old_time_is_put_back() {
         second.set_modified(time).unwrap();
     });
     assert_eq!(changes.put_back, ["plan.md"]);
-    assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
+    assert_eq!(scene.read("plan.md"), "plan.md");
 }
 
 #[test]
 fn nothing_is_put_back_through_a_link_that_git_ignores() {
     let scene = Scene::new(Some(&[]));
     fs::write(scene.at(".gitignore"), "src\n").unwrap();
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     let outside = scene.folder.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("main.rs"), "not ours").unwrap();
@@ -330,10 +329,7 @@ fn nothing_is_put_back_through_a_link_that_git_ignores() {
         fs::read_to_string(outside.join("main.rs")).unwrap(),
         "not ours"
     );
-    assert_eq!(
-        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
-        "src/main.rs"
-    );
+    assert_eq!(scene.read("src/main.rs"), "src/main.rs");
     assert!(fs::symlink_metadata(scene.at("src")).unwrap().is_dir());
 }
 
@@ -348,9 +344,7 @@ fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
         "old",
     )
     .unwrap();
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "*\n").unwrap();
         fs::write(scene.at("hidden.rs"), "new").unwrap();
@@ -369,9 +363,7 @@ fn files_behind_ignore_rules_of_the_role_go_with_the_rules() {
 #[test]
 fn a_name_that_is_not_utf_8_is_put_back_as_any_other() {
     let scene = Scene::new(Some(&[]));
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     let name = |bytes: &[u8]| scene.watched.root.join(std::ffi::OsStr::from_bytes(bytes));
     fs::write(name(b"old\xff"), "old").unwrap();
     let changes = scene.during(|| {

@@ -232,20 +232,8 @@ fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     assert_eq!(scratch.read("sub/kept"), "one\n");
 
     scratch.write("ignored/theirs", "");
-    scratch.git(&[
-        "clone",
-        "--quiet",
-        "--bare",
-        ".git/modules/sub",
-        "ignored/git",
-    ]);
-    scratch.git(&[
-        "config",
-        "--file",
-        "ignored/git/config",
-        "core.bare",
-        "false",
-    ]);
+    scratch.git_line("clone --quiet --bare .git/modules/sub ignored/git");
+    scratch.git_line("config --file ignored/git/config core.bare false");
     std::fs::create_dir(scratch.path().join("ignored/git/logs")).unwrap();
     std::os::unix::fs::symlink("../../theirs", scratch.path().join("ignored/git/logs/HEAD"))
         .unwrap();

@@ -304,42 +304,23 @@ impl Live<Announce> for World {
 impl Live<Read<Phases>> for World {
     fn perform(&mut self, Read(at): &Read<Phases>) -> Result<WasRead, Stopped> {
         self.step(format!("read {}", path(at)))?;
-        if at.place == Place::Specs {
-            let text = self.edited().map(|text| self.text(text));
-            return Ok(WasRead {
-                place: named(at),
-                text,
-                odd: false,
-            });
-        }
-        if let Some(texts) = self.files.get_mut(at.file.as_str()) {
-            let text = if texts.len() > 1 {
-                texts.pop_front()
-            } else {
-                texts.front().copied()
-            };
-            let text = text.map(|text| self.text(text));
-            return Ok(WasRead {
-                place: named(at),
-                text,
-                odd: false,
-            });
-        }
-        if at.file != crate::FAILED_SPECS {
-            return Ok(WasRead {
-                place: named(at),
-                text: None,
-                odd: false,
-            });
-        }
-        let (text, odd) = match self.left.pop_front().unwrap_or(Left::Nothing) {
-            Left::Nothing => (None, false),
-            Left::Text(text) => (Some(self.text(text)), false),
-            Left::Odd => (None, true),
+        let (text, odd) = if at.place == Place::Specs {
+            (self.edited(), false)
+        } else if let Some(texts) = self.files.get_mut(at.file.as_str()) {
+            let next = (texts.len() > 1).then(|| texts.pop_front()).flatten();
+            (next.or_else(|| texts.front().copied()), false)
+        } else if at.file == crate::FAILED_SPECS {
+            match self.left.pop_front().unwrap_or(Left::Nothing) {
+                Left::Nothing => (None, false),
+                Left::Text(text) => (Some(text), false),
+                Left::Odd => (None, true),
+            }
+        } else {
+            (None, false)
         };
         Ok(WasRead {
             place: named(at),
-            text,
+            text: text.map(|text| self.text(text)),
             odd,
         })
     }

@@ -29,9 +29,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
     for git in [false, true] {
         let scene = Scene::new(Some(&[]));
         if git {
-            code_commit_repo::Git::new(&scene.watched.root, "git", [])
-                .init()
-                .unwrap();
+            scene.init();
         }
         let changes = scene.during(|| {
             fs::write(scene.at("plan.md"), "changed").unwrap();
@@ -41,7 +39,7 @@ fn no_depth_keeps_what_may_not_be_touched_from_being_put_back() {
             (changes.put_back.len(), &*changes.put_back[0]),
             (2, "plan.md")
         );
-        assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
+        assert_eq!(scene.read("plan.md"), "plan.md");
         assert_eq!(fs::read_dir(scene.at("src")).unwrap().count(), 2);
         write_in(&dig(&scene.at("src")), "old", "old");
         let deep = scene.at("src").join("d".repeat(100));
@@ -96,9 +94,7 @@ fn put_back_whatever_the_modes() {
     let mode =
         |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     let scene = Scene::new(Some(&[]));
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     fs::create_dir(scene.at("tests")).unwrap();
     fs::write(scene.at("tests/t.sh"), "old").unwrap();
     let changes = scene.during(|| {
@@ -111,7 +107,7 @@ fn put_back_whatever_the_modes() {
     });
     let put_back = ["plan.md", "src", "tests", "tests/new", "tests/t.sh"];
     assert_eq!(changes.put_back, put_back);
-    assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
+    assert_eq!(scene.read("plan.md"), "plan.md");
     assert_eq!(
         fs::metadata(scene.at("plan.md"))
             .unwrap()
@@ -120,7 +116,7 @@ fn put_back_whatever_the_modes() {
             & 0o400,
         0o400
     );
-    assert_eq!(fs::read_to_string(scene.at("tests/t.sh")).unwrap(), "old");
+    assert_eq!(scene.read("tests/t.sh"), "old");
 }
 
 fn put_back_whatever_the_mode_of_the_root() {
@@ -133,20 +129,14 @@ fn put_back_whatever_the_mode_of_the_root() {
             fs::set_permissions(&root, fs::Permissions::from_mode(mode)).unwrap();
         });
         assert_eq!(changes.put_back, ["plan.md"], "{mode:o}");
-        assert_eq!(
-            fs::read_to_string(scene.at("plan.md")).unwrap(),
-            "plan.md",
-            "{mode:o}"
-        );
+        assert_eq!(scene.read("plan.md"), "plan.md", "{mode:o}");
     }
 }
 
 #[test]
 fn where_git_cannot_say_any_more_what_is_new_everything_new_is() {
     let scene = Scene::new(Some(&["notes/"]));
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     let changes = scene.during(|| {
         fs::remove_dir_all(scene.at(".git")).unwrap();
         fs::write(scene.at("new.rs"), "new").unwrap();
@@ -159,9 +149,7 @@ fn what_git_ignored_is_not_lost_to_a_role_that_has_git_track_it() {
     let scene = Scene::new(Some(&[]));
     fs::write(scene.at(".gitignore"), ".env\n").unwrap();
     fs::write(scene.at(".env"), "mine").unwrap();
-    code_commit_repo::Git::new(&scene.watched.root, "git", [])
-        .init()
-        .unwrap();
+    scene.init();
     let changes = scene.during(|| {
         fs::write(scene.at(".gitignore"), "").unwrap();
         fs::write(scene.at(".env"), "changed").unwrap();
@@ -182,15 +170,12 @@ fn one_file_that_cannot_be_put_back_keeps_no_other_from_it_and_the_copies_stay()
         fs::rename(files.join("plan.md.before"), files.join("aside")).unwrap();
     });
     assert!(matches!(left, Err(AgentFault::NotPutBack { paths, .. }) if paths == "plan.md"));
-    assert_eq!(
-        fs::read_to_string(scene.at("src/main.rs")).unwrap(),
-        "src/main.rs"
-    );
+    assert_eq!(scene.read("src/main.rs"), "src/main.rs");
     scene.copies.take();
     fs::rename(files.join("aside"), files.join("plan.md.before")).unwrap();
     let after = || put_back_after(&scene.watched, "left".to_owned(), run).unwrap();
     assert_eq!(after(), ["plan.md"]);
-    assert_eq!(fs::read_to_string(scene.at("plan.md")).unwrap(), "plan.md");
+    assert_eq!(scene.read("plan.md"), "plan.md");
     assert!(after().is_empty());
     code_commit_changes::forget_copies(run).unwrap();
     fs::write(scene.at("plan.md"), "by a person").unwrap();
