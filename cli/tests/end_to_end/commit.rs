@@ -77,40 +77,6 @@ fn a_green_run_of_the_daily_use_prints_eight_lines_beside_the_words_of_the_model
 }
 
 #[test]
-fn a_run_may_be_mended_in_its_third_repair() {
-    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, "no fences at all", MENDS_IT]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("done after 4 rounds"), "{ran}");
-    assert!(!scene.project.root().join(".git/hooks/pre-commit").exists());
-}
-
-#[test]
-fn after_an_answer_in_prose_the_form_and_the_last_build_are_sent_again() {
-    let scene = Scene::with_replies([
-        BREAKS_THE_BUILD,
-        "I would fall back to \"world\".",
-        MENDS_IT,
-    ]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let answer = "2-response.txt";
-    assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
-    let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
-    let report = scene.recorded("2-build.txt");
-    assert!(
-        report.ends_with(code_commit_parser::fence::FORM),
-        "{report}"
-    );
-    let told = format!("{report}\nBefore that reply, build.sh had printed:\n{first}\n");
-    assert!(asked.contains(&told), "{asked}");
-    assert!(
-        asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"),
-        "{asked}"
-    );
-}
-
-#[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, TOUCHES_GIT, BREAKS_THE_BUILD]);
     let ran = scene.commit(&[]);

@@ -116,17 +116,6 @@ fn there_are_eight_rounds_and_no_ninth() {
 }
 
 #[test]
-fn no_change_alone_is_a_success_only_if_the_build_passes() {
-    let nothing = "$$$start\nIt is right as it is.\n$$$end\n";
-    let scene = scene(&[nothing, MENDS_IT]);
-    let ran = implement(&scene, &[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.server.requests().len(), 2);
-    let again = implement(&scene, &["--require-clean"]);
-    assert_eq!(again.code, Some(3), "{again}");
-}
-
-#[test]
 fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
     let other = Step {
         served_model: Some("gemini-3.8-flash".to_owned()),

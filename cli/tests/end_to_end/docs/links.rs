@@ -234,15 +234,3 @@ fn the_architecture_leads_to_the_decisions_of_every_crate() {
         "it is read at one sitting: decisions belong beside their crates"
     );
 }
-
-#[test]
-fn a_heading_is_found_by_its_anchor() {
-    assert_eq!(
-        anchor("## What a build sees, `PATH`!"),
-        "what-a-build-sees-path"
-    );
-    assert_eq!(
-        targets("see [a](b.md#c)\n```\n[x](y)\n```\nand [w](https://localhost)\n"),
-        ["b.md#c"]
-    );
-}
