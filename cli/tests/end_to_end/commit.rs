@@ -304,44 +304,6 @@ fn a_project_that_is_the_home_folder_is_not_built_in_a_sandbox() {
 }
 
 #[test]
-fn the_build_changes_neither_itself_nor_what_is_protected() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    let build = "#!/bin/sh\nif grep -q world src/greet.sh; then printf '#!/bin/sh\\nexit 0\\n' > build.sh; echo tampered; fi\nsh tests/greet_test.sh\nfalse\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    let ran = scene.commit(&["--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    let warning = "warning: the build, or somebody else while it ran, changed build.sh; it was restored, and the build counts as failed; \
-                   the old content is in ";
-    assert!(ran.err.contains(warning), "{ran}");
-    let record = scene.record();
-    let kept = record
-        .iter()
-        .filter(|(file, _)| file.starts_with("backup/left") && file.ends_with("/build.sh"));
-    assert_eq!(
-        kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
-        ["#!/bin/sh\nexit 0\n"]
-    );
-    let said: Vec<String> = scene.warnings("seal");
-    assert!(
-        matches!(&said[..], [one] if one.contains("/backup/left")),
-        "{said:?}"
-    );
-    assert!(
-        ran.out.contains("counts as failed; the old content is in "),
-        "{ran}"
-    );
-    assert_eq!(
-        scene
-            .run(&["show"])
-            .out
-            .matches("  the build, or somebody")
-            .count(),
-        1
-    );
-    assert_eq!(scene.project.read("build.sh").unwrap(), build);
-}
-
-#[test]
 fn no_build_changes_or_makes_what_no_model_may_write() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
     let names = [
@@ -609,36 +571,6 @@ fn a_tree_is_clean_enough_where_only_protected_files_are_changed() {
         .unwrap();
     let ran = scene.commit(&["--require-clean"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
-fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
-    let reply = MENDS_IT.to_owned() + "^^^logs/format.sh\n:\n^^^end\n";
-    let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    let args = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "--rounds",
-        "1",
-    ];
-    let ran = scene.run_keyed(&args);
-    assert!(
-        ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"),
-        "{ran}"
-    );
 }
 
 #[test]

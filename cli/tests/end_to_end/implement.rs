@@ -242,23 +242,6 @@ fn a_build_changes_no_input_that_lies_at_the_root() {
 }
 
 #[test]
-fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_failed_build() {
-    let rogue =
-        "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
-    let scene = scene(&[rogue, MENDS_IT]);
-    let before = scene.project.read("build.sh").unwrap();
-    assert_eq!(implement(&scene, &[]).code, Some(0));
-    insta::assert_snapshot!(logged(&scene, "query-1-build.txt"), @"
-    The reply was not used and no file was changed, because:
-    - `build.sh` is protected (the build decides whether the work is done); leave it unchanged.
-    - `../outside.sh` has a `.` or `..` component; write the path relative to the project's root.
-    ");
-    assert!(logged(&scene, "query-2.txt").ends_with(&logged(&scene, "query-1-build.txt")));
-    assert_eq!(scene.project.read("build.sh").unwrap(), before);
-    assert!(!scene.project.beside().join("outside.sh").exists());
-}
-
-#[test]
 fn each_run_has_a_folder_named_by_the_time_at_which_it_began() {
     let scene = scene(&[MENDS_IT]);
     let clock = || {
