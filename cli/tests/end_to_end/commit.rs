@@ -205,51 +205,6 @@ fn a_model_that_cannot_be_reached_is_exit_code_4() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let root = scene.project.root();
-    let before = scene.project.status().unwrap();
-    let none = scene.run_with(
-        &["--base-url", scene.server.origin(), "--sandbox", "off"],
-        &[],
-    );
-    insta::assert_snapshot!("no_key", none);
-    for (name, missing) in [
-        ("no_query", "agent-config/query.txt"),
-        ("no_roll_up", "agent-config/codeRollup.txt"),
-        ("no_build", "build.sh"),
-    ] {
-        std::fs::rename(root.join(missing), scene.project.beside().join("away")).unwrap();
-        insta::assert_snapshot!(name, scene.commit(&[]));
-        std::fs::rename(scene.project.beside().join("away"), root.join(missing)).unwrap();
-    }
-    assert_eq!(scene.project.status().unwrap(), before);
-    assert_eq!(scene.runs().len(), 0);
-    assert_eq!(scene.server.requests().len(), 0);
-}
-
-#[test]
-fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("src/other.sh", b":\n").unwrap();
-    let refused = scene.commit(&["--require-clean"]);
-    insta::assert_snapshot!(refused, @r"
-    exit 3
-    --- out
-    --- err
-    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
-    error: not committed: src/other.sh
-     help: commit or stash them, or drop `--require-clean`
-    ");
-    let ran = scene.commit(&[]);
-    assert!(
-        ran.err.contains("warning: not committed: src/other.sh"),
-        "{ran}"
-    );
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
 fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     let scene = Scene::with_replies([TOUCHES_GIT, MENDS_IT]);
     let ran = scene.commit(&["--json"]);
