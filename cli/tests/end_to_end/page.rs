@@ -60,10 +60,12 @@ fn assert_quiet(seen: &Seen) {
 
 /// A page and what it shows.
 type Page = (&'static str, &'static [&'static str]);
+/// Makes the pages of some loops, and which these are.
+type Loops = (fn(&Pages), &'static [Page]);
 
 #[test]
 fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
-    let loops: Vec<(fn(&Pages), &[Page])> = vec![
+    let loops: Vec<Loops> = vec![
         (
             commit_and_implement,
             &[
@@ -122,7 +124,7 @@ fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
     ];
     let (pages, loops) = (
         Pages::new(),
-        samples("projects with pages in a browser", loops),
+        samples("projects whose pages are opened in a browser", loops),
     );
     loops.iter().for_each(|(make, _)| make(&pages));
     let Some(seen) = look(&pages.all()) else {
