@@ -20,7 +20,7 @@ INSTA_UPDATE=no step cargo test --workspace --locked
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 RUSTDOCFLAGS='-D warnings' step cargo doc --workspace --no-deps --locked
 
-# A test checks every link of the pages, and with mdbook those of the built book.
+# A test checks every link of the pages.
 if command -v mdbook >/dev/null; then
     step docs/commands.sh target/debug/code-commit
     step mdbook build docs

@@ -77,40 +77,6 @@ fn a_green_run_of_the_daily_use_prints_eight_lines_beside_the_words_of_the_model
 }
 
 #[test]
-fn a_run_may_be_mended_in_its_third_repair() {
-    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, "no fences at all", MENDS_IT]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("done after 4 rounds"), "{ran}");
-    assert!(!scene.project.root().join(".git/hooks/pre-commit").exists());
-}
-
-#[test]
-fn after_an_answer_in_prose_the_form_and_the_last_build_are_sent_again() {
-    let scene = Scene::with_replies([
-        BREAKS_THE_BUILD,
-        "I would fall back to \"world\".",
-        MENDS_IT,
-    ]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let answer = "2-response.txt";
-    assert_eq!(scene.recorded(answer), "I would fall back to \"world\".");
-    let (first, asked) = (scene.recorded("1-build.txt"), scene.recorded("3-query.txt"));
-    let report = scene.recorded("2-build.txt");
-    assert!(
-        report.ends_with(code_commit_parser::fence::FORM),
-        "{report}"
-    );
-    let told = format!("{report}\nBefore that reply, build.sh had printed:\n{first}\n");
-    assert!(asked.contains(&told), "{asked}");
-    assert!(
-        asked.contains("\n--- FILE REPLACEMENT src/greet.sh ---\n"),
-        "{asked}"
-    );
-}
-
-#[test]
 fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, TOUCHES_GIT, BREAKS_THE_BUILD]);
     let ran = scene.commit(&[]);
@@ -239,51 +205,6 @@ fn a_model_that_cannot_be_reached_is_exit_code_4() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_a_hint_and_nothing_is_touched() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    let root = scene.project.root();
-    let before = scene.project.status().unwrap();
-    let none = scene.run_with(
-        &["--base-url", scene.server.origin(), "--sandbox", "off"],
-        &[],
-    );
-    insta::assert_snapshot!("no_key", none);
-    for (name, missing) in [
-        ("no_query", "agent-config/query.txt"),
-        ("no_roll_up", "agent-config/codeRollup.txt"),
-        ("no_build", "build.sh"),
-    ] {
-        std::fs::rename(root.join(missing), scene.project.beside().join("away")).unwrap();
-        insta::assert_snapshot!(name, scene.commit(&[]));
-        std::fs::rename(scene.project.beside().join("away"), root.join(missing)).unwrap();
-    }
-    assert_eq!(scene.project.status().unwrap(), before);
-    assert_eq!(scene.runs().len(), 0);
-    assert_eq!(scene.server.requests().len(), 0);
-}
-
-#[test]
-fn uncommitted_changes_are_named_and_refuse_the_run_only_where_that_is_asked_for() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("src/other.sh", b":\n").unwrap();
-    let refused = scene.commit(&["--require-clean"]);
-    insta::assert_snapshot!(refused, @r"
-    exit 3
-    --- out
-    --- err
-    warning: the price of gemini/gemini-test is not known, so its cost cannot be shown or limited; put it into [[price]] of your configuration
-    error: not committed: src/other.sh
-     help: commit or stash them, or drop `--require-clean`
-    ");
-    let ran = scene.commit(&[]);
-    assert!(
-        ran.err.contains("warning: not committed: src/other.sh"),
-        "{ran}"
-    );
-    assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
 fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
     let scene = Scene::with_replies([TOUCHES_GIT, MENDS_IT]);
     let ran = scene.commit(&["--json"]);
@@ -335,44 +256,6 @@ fn a_project_that_is_the_home_folder_is_not_built_in_a_sandbox() {
     let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("HOME", &home)]);
     assert_eq!(ran.code, Some(3), "{ran}");
     assert_eq!(scene.server.requests().len(), 0);
-}
-
-#[test]
-fn the_build_changes_neither_itself_nor_what_is_protected() {
-    let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    let build = "#!/bin/sh\nif grep -q world src/greet.sh; then printf '#!/bin/sh\\nexit 0\\n' > build.sh; echo tampered; fi\nsh tests/greet_test.sh\nfalse\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
-    let ran = scene.commit(&["--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    let warning = "warning: the build, or somebody else while it ran, changed build.sh; it was restored, and the build counts as failed; \
-                   the old content is in ";
-    assert!(ran.err.contains(warning), "{ran}");
-    let record = scene.record();
-    let kept = record
-        .iter()
-        .filter(|(file, _)| file.starts_with("backup/left") && file.ends_with("/build.sh"));
-    assert_eq!(
-        kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
-        ["#!/bin/sh\nexit 0\n"]
-    );
-    let said: Vec<String> = scene.warnings("seal");
-    assert!(
-        matches!(&said[..], [one] if one.contains("/backup/left")),
-        "{said:?}"
-    );
-    assert!(
-        ran.out.contains("counts as failed; the old content is in "),
-        "{ran}"
-    );
-    assert_eq!(
-        scene
-            .run(&["show"])
-            .out
-            .matches("  the build, or somebody")
-            .count(),
-        1
-    );
-    assert_eq!(scene.project.read("build.sh").unwrap(), build);
 }
 
 #[test]
@@ -643,36 +526,6 @@ fn a_tree_is_clean_enough_where_only_protected_files_are_changed() {
         .unwrap();
     let ran = scene.commit(&["--require-clean"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-}
-
-#[test]
-fn logs_at_the_root_are_the_projects_own_but_in_the_first_loop() {
-    let reply = MENDS_IT.to_owned() + "^^^logs/format.sh\n:\n^^^end\n";
-    let scene = Scene::with_replies([reply.as_str(), reply.as_str()]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.read("logs/format.sh").unwrap(), ":\n");
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    let args = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "--rounds",
-        "1",
-    ];
-    let ran = scene.run_keyed(&args);
-    assert!(
-        ran.code == Some(1) && ran.err.contains("`logs/format.sh` is protected"),
-        "{ran}"
-    );
 }
 
 #[test]

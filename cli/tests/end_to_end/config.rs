@@ -179,41 +179,6 @@ fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
 }
 
 #[test]
-fn trust_pins_the_file_until_it_changes() {
-    let scene = Scene::with_replies([]);
-    let trusted = || {
-        scene
-            .run(&["config"])
-            .out
-            .contains("code-commit.toml (trusted)")
-    };
-    scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\"]\n");
-    insta::assert_snapshot!("trust_without_a_terminal", scene.run(&["trust"]));
-    assert!(!trusted());
-    let given = scene.run(&["trust", "--yes"]);
-    let home = scene.project.beside().display().to_string();
-    insta::assert_snapshot!("trust_given", given.to_string().replace(&home, "[HOME]"));
-    assert!(trusted());
-    assert!(
-        scene
-            .run(&["config"])
-            .out
-            .lines()
-            .any(|line| line.starts_with("sandbox.network") && line.contains("true"))
-    );
-    insta::assert_snapshot!("trust_again", scene.run(&["trust"]));
-    scene.project_file("[sandbox]\nnetwork = true\nenv = [\"CC\", \"CXX\"]\n");
-    assert!(!trusted());
-    insta::assert_snapshot!("trust_after_a_change", scene.run(&["trust"]));
-    assert!(
-        scene
-            .run(&["config"])
-            .err
-            .contains("has changed since it was trusted")
-    );
-}
-
-#[test]
 fn on_a_terminal_only_yes_is_yes() {
     let scene = Scene::with_replies([]);
     scene.project_file("[sandbox]\nnetwork = true\n");

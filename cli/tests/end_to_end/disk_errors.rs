@@ -6,8 +6,8 @@ use std::process::Command;
 use code_commit_fixtures::demo::MENDS_IT;
 
 use crate::scenes::commit::Scene;
-use crate::scenes::kills::every;
 use crate::scenes::program::{Ran, below};
+use crate::scenes::size::every;
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {

@@ -72,26 +72,6 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
 }
 
 #[test]
-fn what_the_build_makes_of_a_file_is_shown_and_edited() {
-    let build = BUILD.replace("sh\n", "sh\nsed -i 's/^answer=half$/answer=21/' big.txt\n");
-    let replies = [
-        edit("big.txt", "answer=41\n", "answer=half\n"),
-        edit("big.txt", "answer=21\n", "answer=42\n"),
-    ];
-    let scene = scene_with(&build, &[], &[&replies[0], &replies[1]]);
-    let ran = scene.commit(&["-m", "42.", "--edits"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let asked = scene.recorded("2-query.txt");
-    assert_eq!(
-        asked
-            .split_once("--- FILE REPLACEMENT big.txt ---\n")
-            .unwrap()
-            .1,
-        big().replace("=41", "=21")
-    );
-}
-
-#[test]
 fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
     let reply =
         edit("big.txt", "answer=41\n", "answer=42\n") + &edit("server.pem", "hunter2\n", "");

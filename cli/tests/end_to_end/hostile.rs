@@ -79,41 +79,6 @@ fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_shown()
 }
 
 #[test]
-fn a_plan_that_was_changed_is_not_gone_on_with() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let plan = scene.runs().pop().unwrap().join("run.json");
-    let text = std::fs::read_to_string(&plan)
-        .unwrap()
-        .replace("\"stream\": true", "\"stream\":  true");
-    std::io::Write::write_all(&mut std::fs::File::create(&plan).unwrap(), text.as_bytes()).unwrap();
-    let ran = scene.run_keyed(&["resume"]);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(ran.err.contains("has changed since the run began"), "{ran}");
-}
-
-#[test]
-fn pre_images_that_lead_to_git_are_not_put_back() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    let manifest = scene.runs().pop().unwrap().join("backup/1/manifest.json");
-    let text = std::fs::read_to_string(&manifest)
-        .unwrap()
-        .replace("\"README.md\"", "\".git/hooks/pre-commit\"");
-    std::io::Write::write_all(
-        &mut std::fs::File::create(&manifest).unwrap(),
-        text.as_bytes(),
-    )
-    .unwrap();
-    let ran = scene.run(&["undo"]);
-    assert_ne!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err.contains("is not the file that was recorded"),
-        "{ran}"
-    );
-}
-
-#[test]
 fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));

@@ -116,17 +116,6 @@ fn there_are_eight_rounds_and_no_ninth() {
 }
 
 #[test]
-fn no_change_alone_is_a_success_only_if_the_build_passes() {
-    let nothing = "$$$start\nIt is right as it is.\n$$$end\n";
-    let scene = scene(&[nothing, MENDS_IT]);
-    let ran = implement(&scene, &[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.server.requests().len(), 2);
-    let again = implement(&scene, &["--require-clean"]);
-    assert_eq!(again.code, Some(3), "{again}");
-}
-
-#[test]
 fn gemini_2_5_pro_is_asked_and_another_model_that_answers_is_named() {
     let other = Step {
         served_model: Some("gemini-3.8-flash".to_owned()),
@@ -250,23 +239,6 @@ fn a_build_changes_no_input_that_lies_at_the_root() {
     ]);
     assert_eq!(read(), before, "{ran}");
     assert!(inputs.iter().all(|file| ran.err.contains(file)), "{ran}");
-}
-
-#[test]
-fn what_is_off_limits_is_a_parsing_error_and_the_model_hears_of_it_as_of_a_failed_build() {
-    let rogue =
-        "^^^src/greet.sh\n:\n^^^end\n^^^build.sh\nexit 0\n^^^end\n^^^../outside.sh\n:\n^^^end\n";
-    let scene = scene(&[rogue, MENDS_IT]);
-    let before = scene.project.read("build.sh").unwrap();
-    assert_eq!(implement(&scene, &[]).code, Some(0));
-    insta::assert_snapshot!(logged(&scene, "query-1-build.txt"), @"
-    The reply was not used and no file was changed, because:
-    - `build.sh` is protected (the build decides whether the work is done); leave it unchanged.
-    - `../outside.sh` has a `.` or `..` component; write the path relative to the project's root.
-    ");
-    assert!(logged(&scene, "query-2.txt").ends_with(&logged(&scene, "query-1-build.txt")));
-    assert_eq!(scene.project.read("build.sh").unwrap(), before);
-    assert!(!scene.project.beside().join("outside.sh").exists());
 }
 
 #[test]

@@ -67,24 +67,6 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
     assert!(!local.err.contains("not encrypted"), "{local}");
 }
 
-#[test]
-fn replies_of_a_file_are_a_model_that_needs_neither_key_nor_network() {
-    let scene = Scene::with_replies([]);
-    let replies = format!("{BREAKS_THE_BUILD}--- next reply ---\n{MENDS_IT}");
-    scene
-        .project
-        .write("agent-config/replies.txt", replies.as_bytes())
-        .unwrap();
-    let ran = scene.run(&[
-        "--model",
-        "scripted/agent-config/replies.txt",
-        "--sandbox",
-        "off",
-    ]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
-}
-
 /// A user's file with a provider of its own.
 fn with_provider(script: Script) -> Scene {
     let scene = Scene::new(script);

@@ -4,7 +4,6 @@ mod artifacts;
 mod batch;
 mod commands;
 mod corpus;
-mod edits;
 mod kills;
 mod left;
 mod orders;

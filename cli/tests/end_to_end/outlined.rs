@@ -28,36 +28,6 @@ fn scene(replies: &[&str]) -> Scene {
 }
 
 #[test]
-fn a_file_that_was_shown_as_an_outline_is_shown_whole_before_it_is_replaced() {
-    let whole = module("print").replace(
-        "found.push(text.to_owned())",
-        "found.push(text.trim().to_owned())",
-    );
-    let guess = "^^^src/printer.rs\npub fn print_0() {}\n^^^end\n";
-    let reply = format!("^^^src/printer.rs\n{whole}^^^end\n{MENDS_IT}");
-    let scene = scene(&[guess, &reply]);
-    let query = "Let the printer trim what it prints, and mend src/greet.sh.";
-    assert_eq!(scene.run(&["rollup", "--budget", "2500"]).code, Some(0));
-    let ran = scene.commit(&["-m", query]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err
-            .contains("`src/printer.rs` was not shown whole; all of it follows"),
-        "{ran}"
-    );
-    let [first, second] = ["1-query.txt", "2-query.txt"].map(|file| scene.recorded(file));
-    assert!(
-        first.contains("--- FILE src/printer.rs: outline, with line numbers ---"),
-        "{first}"
-    );
-    assert!(
-        !first.contains(&module("print")) && second.contains(&module("print")),
-        "{second}"
-    );
-    assert_eq!(scene.project.read("src/printer.rs").unwrap(), whole);
-}
-
-#[test]
 fn files_that_a_reply_asks_for_are_shown_whole_once_and_then_changed() {
     let ask = "I have to see more.\n\n^^^need src/printer.rs\n^^^need src/none.rs\n";
     let edit = "^^^edit src/printer.rs\n<<<<<<< SEARCH\npub fn print_7(text: &str, found: &mut Vec<String>) {\n=======\npub fn print_7(text: &str, found: &mut Vec<String>) {\n    // Trims.\n>>>>>>> REPLACE\n^^^end\n";

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::scenes::kills::chosen;
+use crate::scenes::size::chosen;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
 /// What a session is told that goes on.

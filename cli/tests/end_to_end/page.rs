@@ -8,11 +8,11 @@ use std::fs;
 use code_commit_timeline::{Call, Run, RunView, Step, What};
 
 use crate::page::browser::{Seen, look};
-use crate::page::scenes::{Pages, five_loops};
+use crate::page::scenes::{Pages, commit_and_implement, one_order, one_phase, one_spec};
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::kills::chosen;
 use crate::scenes::program::Ran;
+use crate::scenes::size::{chosen, samples};
 
 /// What a hostile build, query or name would like to do.
 const HOSTILE: &str =
@@ -58,62 +58,85 @@ fn assert_quiet(seen: &Seen) {
     );
 }
 
+/// A page and what it shows.
+type Page = (&'static str, &'static [&'static str]);
+/// Makes the pages of some loops, and which these are.
+type Loops = (fn(&Pages), &'static [Page]);
+
 #[test]
 fn a_run_of_each_loop_is_a_page_that_loads_nothing_and_is_accessible() {
-    let pages = Pages::new();
-    five_loops(&pages);
+    let loops: Vec<Loops> = vec![
+        (
+            commit_and_implement,
+            &[
+                (
+                    "commit",
+                    &[
+                        "reply refused",
+                        "dot-git",
+                        "build failed",
+                        "got 'Hello, !'",
+                        "+2",
+                    ],
+                ),
+                ("implement", &["build passed", "Round 2"]),
+                ("all", &["Success by loop", "2 runs, cost"]),
+            ],
+        ),
+        (
+            one_order,
+            &[(
+                "order",
+                &[
+                    "PASS",
+                    "Put a comma behind hello.",
+                    "committed as",
+                    "Attempt 2",
+                    "src/greet.sh",
+                ],
+            )],
+        ),
+        (
+            one_phase,
+            &[(
+                "phase",
+                &[
+                    "The builder agent (gemini-test)",
+                    "Iteration 2",
+                    "src/app",
+                    "committed as",
+                ],
+            )],
+        ),
+        (
+            one_spec,
+            &[(
+                "spec",
+                &[
+                    "Add X",
+                    "APPROVED",
+                    "src.txt",
+                    "Iteration 1",
+                    "committed as",
+                ],
+            )],
+        ),
+    ];
+    let (pages, loops) = (
+        Pages::new(),
+        samples("projects whose pages are opened in a browser", loops),
+    );
+    loops.iter().for_each(|(make, _)| make(&pages));
     let Some(seen) = look(&pages.all()) else {
         return;
     };
-    for (name, wanted) in [
-        (
-            "commit",
-            &[
-                "reply refused",
-                "dot-git",
-                "build failed",
-                "got 'Hello, !'",
-                "+2",
-            ][..],
-        ),
-        ("implement", &["build passed", "Round 2"]),
-        (
-            "order",
-            &[
-                "PASS",
-                "Put a comma behind hello.",
-                "committed as",
-                "Attempt 2",
-                "src/greet.sh",
-            ],
-        ),
-        (
-            "phase",
-            &[
-                "The builder agent (gemini-test)",
-                "Iteration 2",
-                "src/app",
-                "committed as",
-            ],
-        ),
-        (
-            "spec",
-            &[
-                "Add X",
-                "APPROVED",
-                "src.txt",
-                "Iteration 1",
-                "committed as",
-            ],
-        ),
-        ("all", &["Success by loop", "2 runs, cost"]),
-    ] {
+    for (name, wanted) in loops.iter().flat_map(|(_, shown)| *shown) {
         let seen = seen
             .iter()
             .find(|seen| seen.file == format!("{name}.html"))
             .unwrap();
         assert_quiet(seen);
-        for text in wanted {
+        for text in *wanted {
             assert!(
                 seen.text.contains(text),
                 "{name} shows no {text:?}:\n{}",

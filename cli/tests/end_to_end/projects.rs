@@ -11,6 +11,7 @@ use code_commit_fixtures::server::Server;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::program::{Ran, search_path};
+use crate::scenes::size::samples;
 
 /// One test for each project, named like its folder.
 macro_rules! every_project {
@@ -73,11 +74,12 @@ fn a_rust_a_python_and_a_c_project_pass_in_the_default_sandbox() {
         skip("projects in the default sandbox", &reason.to_string());
         return;
     }
-    for name in [
-        "p006_new_nested_folders",
+    let names = vec![
         "p017_ten_thousand_lines",
+        "p006_new_nested_folders",
         "p029_the_build_makes_files",
-    ] {
+    ];
+    for name in samples("projects in the default sandbox", names) {
         prove(name, "auto");
     }
 }

@@ -7,7 +7,8 @@ use code_commit_fixtures::demo::MENDS_IT;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::kills::{every, quietly, strace_works, traced};
+use crate::scenes::kills::{quietly, strace_works, traced};
+use crate::scenes::size::every;
 
 fn name(run: &std::path::Path) -> String {
     run.file_name().unwrap().to_str().unwrap().to_owned()

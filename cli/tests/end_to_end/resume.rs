@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
+use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use code_commit_fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -121,19 +121,6 @@ fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
         (Some(0), 3),
         "{resumed}"
     );
-}
-
-#[test]
-fn where_nothing_is_there_to_resume_or_to_undo_the_exit_code_is_7() {
-    let scene = Scene::with_replies([TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
-    for command in ["resume", "undo"] {
-        assert_eq!(scene.run(&[command]).code, Some(7), "{command}");
-    }
-    assert_eq!(scene.commit(&[]).code, Some(1));
-    for command in ["resume", "undo"] {
-        let ran = scene.run(&[command]);
-        assert_eq!(ran.code, Some(7), "{ran}");
-    }
 }
 
 #[test]

@@ -10,4 +10,5 @@ pub mod power;
 pub mod program;
 pub mod rpc;
 pub mod screen;
+pub mod size;
 pub mod spec;

@@ -24,9 +24,10 @@ use self::judge::{Expected, Role, Turn, is_apart, is_ignored, top};
 use self::plan::{Family, LED_TO, Limits, Plan, pick};
 use self::tree::{Node, Tree, on_disk};
 use crate::scenes::commit::Scene as Commit;
-use crate::scenes::kills::{Dice, chosen, places, strace_works};
+use crate::scenes::kills::{Dice, places, strace_works};
 use crate::scenes::order::{NOTHING, Scene as Order, sha256};
 use crate::scenes::program::{Ran, in_reach, program, surrounded};
+use crate::scenes::size::chosen;
 
 mod judge;
 mod plan;

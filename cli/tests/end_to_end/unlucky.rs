@@ -48,22 +48,6 @@ fn more_files_than_descriptors_are_undone() {
 }
 
 #[test]
-fn a_key_on_a_wrong_command_line_is_not_repeated() {
-    let scene = Scene::with_replies([]);
-    let address = format!("http://user:{KEY}@127.0.0.1:1");
-    let ran = scene.run_keyed(&["--base-url", &address]);
-    assert!(!ran.to_string().contains(KEY), "{ran}");
-    insta::assert_snapshot!(ran, @"
-    exit 2
-    --- out
-    --- err
-    error: invalid value 'http://user:[key …77]@127.0.0.1:1' for '--base-url <URL>': the base URL contains a user, a query or a fragment
-
-    For more information, try '--help'.
-    ");
-}
-
-#[test]
 fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
     let scene = Scene::with_replies([]);
     let file = scene.project.beside().join("reply.txt");

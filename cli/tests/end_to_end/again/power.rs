@@ -10,9 +10,10 @@ use code_commit_fixtures::project::Project;
 
 use super::supervisor::{Work, asked, commit, order, tree};
 use crate::scenes::commit::Scene as Commit;
-use crate::scenes::kills::{chosen, every, places, strace_works, traced};
+use crate::scenes::kills::{places, strace_works, traced};
 use crate::scenes::power::{CALLS, Disk, Left};
 use crate::scenes::program::Ran;
+use crate::scenes::size::{chosen, every};
 
 /// The calls with which an undisturbed run waits for the disk.
 fn syncs(project: &Project, command: &Command) -> Vec<(String, usize)> {

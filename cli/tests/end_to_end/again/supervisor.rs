@@ -12,9 +12,10 @@ use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::commit::Scene as Commit;
-use crate::scenes::kills::{Dice, chosen, places, strace_works, traced};
+use crate::scenes::kills::{Dice, places, strace_works, traced};
 use crate::scenes::order::{BAD, FILES, GOOD, Scene as Order, greet};
 use crate::scenes::program::Ran;
+use crate::scenes::size::chosen;
 
 /// Kills of each loop without `SUPERVISOR_KILLS`.
 const KILLS: usize = 5;

@@ -70,20 +70,3 @@ fn every_command_for_people_from_other_tools_exists() {
         assert!(wrong.is_empty(), "{name}: {wrong:?}");
     }
 }
-
-#[test]
-fn a_command_or_a_flag_that_does_not_exist_is_noticed() {
-    let helps = helps();
-    assert_eq!(
-        unknown(helps, "code-commit spec run --focus @FILE"),
-        [""; 0]
-    );
-    assert_eq!(
-        unknown(helps, "code-commit spec run --fokus @FILE"),
-        ["code-commit spec run --fokus @FILE: --fokus"]
-    );
-    assert_eq!(
-        unknown(helps, "code-commit sepc run"),
-        ["code-commit sepc run: sepc"]
-    );
-}

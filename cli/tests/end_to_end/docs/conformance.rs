@@ -32,29 +32,6 @@ fn every_row_names_a_test_or_says_why_there_is_none() {
     assert!(bare.is_empty(), "no test and no reason: {bare:?}");
 }
 
-#[test]
-fn a_test_that_is_not_there_is_noticed() {
-    let tests = tests();
-    let twice = [
-        &tests[..],
-        &["a_test_that_is_not_there_is_noticed".to_owned()],
-    ]
-    .concat();
-    for (row, tests, count) in [
-        ("`a_test_that_is_not_there_is_noticed`", &tests, 0),
-        ("`a_test_that_is_nowhere`", &tests, 1),
-        ("`name_of_a_function`", &tests, 1),
-        (
-            "`conformance::a_test_that_is_not_there_is_noticed`",
-            &tests,
-            1,
-        ),
-        ("`a_test_that_is_not_there_is_noticed`", &twice, 1),
-    ] {
-        assert_eq!(faults("", row, tests).len(), count, "{row}");
-    }
-}
-
 /// What is wrong with the tests that a row names: none has the name, or several have, or the name comes with a module, which may change.
 fn faults(place: &str, row: &str, tests: &[String]) -> Vec<String> {
     names_in(row)

@@ -61,12 +61,3 @@ fn every_name_in_the_table_of_likely_changes_is_there() {
     let wrong: Vec<String> = rows.iter().flat_map(|row| missing(row, &tests)).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
 }
-
-#[test]
-fn a_name_that_no_linked_file_has_is_noticed() {
-    let row = "| a price | `Nowhere` in [README.md](../README.md) | `a_test_of_another_name` |";
-    assert_eq!(
-        missing(row, &tests()),
-        ["Nowhere", "a_test_of_another_name"]
-    );
-}

@@ -2,7 +2,6 @@
 //! that are there.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::docs::conformance::{crates, rust_files};
 use crate::docs::helps::helps;
@@ -117,76 +116,6 @@ fn a_page_of_the_book_links_to_nothing_outside_of_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The values of an attribute in HTML.
-fn values<'h>(html: &'h str, attribute: &str) -> Vec<&'h str> {
-    let start = format!(" {attribute}=\"");
-    html.split(start.as_str())
-        .skip(1)
-        .filter_map(|rest| Some(rest.split_once('"')?.0))
-        .collect()
-}
-
-#[test]
-fn the_built_book_has_no_dead_link() {
-    helps();
-    let built = tempfile::tempdir().unwrap();
-    let mut build = Command::new("mdbook");
-    build
-        .arg("build")
-        .arg(root().join("docs"))
-        .arg("--dest-dir")
-        .arg(built.path());
-    let Ok(done) = build.output() else {
-        eprintln!("SKIPPED: the links of the built book, because mdbook is not installed");
-        return;
-    };
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    let mut wrong = Vec::new();
-    for page in all()
-        .iter()
-        .filter_map(|page| page.strip_prefix("docs").ok())
-    {
-        let Some(html) = html(built.path(), page) else {
-            continue;
-        };
-        let text = std::fs::read_to_string(&html).unwrap();
-        let links = [values(&text, "href"), values(&text, "src")].concat();
-        let is_ours = |link: &&str| {
-            !link.contains("://") && !link.starts_with("data:") && !OUTSIDE.contains(link)
-        };
-        for link in links.into_iter().filter(is_ours) {
-            let (file, id) = link.split_once('#').unwrap_or((link, ""));
-            let target = if file.is_empty() {
-                html.clone()
-            } else {
-                html.parent().unwrap().join(file)
-            };
-            let found = std::fs::read(&target).unwrap_or_default();
-            let found = String::from_utf8_lossy(&found);
-            if !target.exists() || !(id.is_empty() || values(&found, "id").contains(&id)) {
-                wrong.push(format!("{}: {link}", page.display()));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-/// The file of a page in the built book. The table of contents has none.
-fn html(book: &Path, page: &Path) -> Option<PathBuf> {
-    let file = book.join(page).with_extension("html");
-    let is_contents = page == Path::new("SUMMARY.md");
-    assert!(
-        is_contents || file.is_file(),
-        "the book lacks {}",
-        page.display()
-    );
-    (!is_contents).then_some(file)
-}
-
 #[test]
 fn the_table_of_contents_has_every_page() {
     let contents = text(Path::new("docs/SUMMARY.md"));
@@ -237,17 +166,5 @@ fn the_architecture_leads_to_the_decisions_of_every_crate() {
     assert!(
         text.lines().count() <= 125,
         "it is read at one sitting: decisions belong beside their crates"
-    );
-}
-
-#[test]
-fn a_heading_is_found_by_its_anchor() {
-    assert_eq!(
-        anchor("## What a build sees, `PATH`!"),
-        "what-a-build-sees-path"
-    );
-    assert_eq!(
-        targets("see [a](b.md#c)\n```\n[x](y)\n```\nand [w](https://localhost)\n"),
-        ["b.md#c"]
     );
 }

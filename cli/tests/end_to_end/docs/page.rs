@@ -121,25 +121,3 @@ pub(crate) fn steps(block: &Block) -> Vec<Step> {
     }
     steps
 }
-
-#[test]
-fn blocks_and_commands_of_a_page_are_found() {
-    let page = "Save this as `a/b.txt`:\n\n````text\n```\n````\n\n```console\n$ cat <<EOF\n> one\n> EOF\none\n$ true\n```\n";
-    let blocks = blocks(page);
-    assert_eq!(
-        (blocks[0].save_as.as_deref(), blocks[0].lines.as_slice()),
-        (Some("a/b.txt"), &["```".to_owned()][..])
-    );
-    let step = |command: &str, expected: &[&str], at| Step {
-        command: command.to_owned(),
-        expected: expected.iter().map(|&line| line.to_owned()).collect(),
-        at,
-    };
-    assert_eq!(
-        steps(&blocks[1]),
-        [
-            step("cat <<EOF\none\nEOF", &["one"], 10),
-            step("true", &[], 12)
-        ]
-    );
-}

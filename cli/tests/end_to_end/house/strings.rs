@@ -67,25 +67,3 @@ fn every_sentence_of_the_product_is_in_one_file() {
         "{FILE} is not what the sources say, first here: {differs:?}; DOCS_UPDATE=1 writes it"
     );
 }
-
-#[test]
-fn sentences_are_those_of_literals_and_of_errors() {
-    let source = r##"
-        // "not this one"
-        #[expect(lint, reason = "not this one")]
-        #[error("cannot read {0}, {}", name("x y"))]
-        fn f<'a>(c: char) -> &'a str { if c == '"' { "one \"two\" \
-            three" } else { r#"a "raw" one"# } }
-        const WORD: &str = "word";
-    "##;
-    let found = sentences(source);
-    assert_eq!(
-        found,
-        [
-            "cannot read {0}, {}",
-            "x y",
-            "one \"two\" three",
-            "a \"raw\" one"
-        ]
-    );
-}

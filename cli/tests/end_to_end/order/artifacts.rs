@@ -7,9 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::scenes::files::named;
-use crate::scenes::order::{
-    BAD, FILES, GOOD, KEY, NOTHING, Scene, greet, sha256, without_durations,
-};
+use crate::scenes::order::{BAD, GOOD, KEY, Scene, greet, without_durations};
 use crate::scenes::program::Ran;
 
 /// Every file below a folder, by its path.
@@ -51,18 +49,6 @@ fn artifacts_are_at_their_exact_paths() {
     attempt_2/write_result.json
     run_summary.json
     ");
-}
-
-#[test]
-fn the_proposal_is_kept_as_it_was_made() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.run(&[]);
-    let kept = scene.json("attempt_1/proposed_writes.json");
-    assert_eq!(kept, serde_json::from_str::<Value>(&greet(GOOD)).unwrap());
-    assert_eq!(
-        scene.summary()["attempts"][0]["proposal_path"],
-        "attempt_1/proposed_writes.json"
-    );
 }
 
 #[test]
@@ -167,49 +153,6 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
     assert_eq!(costs["by"]["all"]["all"]["calls"], 2);
 }
 
-/// The rules of S2 §5 once more, in the words of a shell: `find`, `sort`, `sha256sum`.
-#[test]
-fn ids_and_hashes_follow_from_the_inputs() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene
-        .project
-        .write("ignored/node_modules/x", b"left out")
-        .unwrap();
-    scene.project.write("ignored/counts", b"counts").unwrap();
-    std::os::unix::fs::symlink("src", scene.root().join("ignored/link")).unwrap();
-    let tree = |greet: &str| {
-        let mut files: Vec<(&str, &str)> = FILES.to_vec();
-        files[2].1 = greet;
-        files.push(("ignored/counts", "counts"));
-        files.sort_unstable();
-        let bytes: String = files
-            .iter()
-            .map(|(path, content)| format!("{path}\0{content}\0"))
-            .collect();
-        sha256(&bytes)
-    };
-    let (before, after) = (tree(FILES[2].1), tree(GOOD));
-    let order = concat!(
-        r#"{"acceptance_commands":["sh tests/run.sh"],"allowed_files":["src/greet.sh","src/new.sh"],"#,
-        r#""context_files":["src/greet.sh"],"forbidden":["changing the tests"],"id":"greet-1","#,
-        r#""intent":"Put a comma behind hello.","notes":null,"title":"Greet with a comma"}"#,
-    );
-    let (order, config) = (sha256(order), sha256("openai/test|0.5|2|60"));
-    let id = sha256(&format!("{order}{before}{config}"))[..12].to_owned();
-    assert_eq!(
-        scene
-            .run(&["--llm-temperature", "0.5", "--timeout-seconds", "60"])
-            .code,
-        Some(0)
-    );
-    let summary = scene.summary();
-    assert_eq!(summary["work_order_hash"], order);
-    assert_eq!(summary["repo_tree_hash_before"], before);
-    assert_eq!(summary["repo_tree_hash_after"], after);
-    assert_eq!(summary["run_id"], id);
-    assert!(scene.runs()[0].ends_with(&id));
-}
-
 #[test]
 fn the_request_is_one_unstreamed_chat_completion_with_the_temperature_and_strict_json() {
     let scene = Scene::with(&[&greet(GOOD)]);
@@ -244,28 +187,6 @@ fn the_request_is_one_unstreamed_chat_completion_with_the_temperature_and_strict
         (&Value::Null, &Value::Null)
     );
     assert!(body["response_format"].is_object(), "{body}");
-}
-
-#[test]
-fn the_prompt_shows_intent_constraints_context_and_the_hash_of_every_allowed_file() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    scene.place_order(&json!({ "notes": "Mind the shell." }));
-    scene.run(&[]);
-    let prompt = scene.recorded("attempt_1/prompt.txt");
-    let hash = format!("- src/greet.sh  {}", sha256(FILES[2].1));
-    for part in [
-        "Put a comma behind hello.",
-        &hash,
-        "- src/new.sh  does not exist yet",
-        NOTHING,
-        "changing the tests",
-        "Mind the shell.",
-        "--- FILE src/greet.sh ---\n#!/bin/sh\necho hello $1\n",
-        "Its only keys are `writes` and\n`summary`",
-        "Include `base_sha256` for every write",
-    ] {
-        assert!(prompt.contains(part), "{part}: {prompt}");
-    }
 }
 
 #[test]

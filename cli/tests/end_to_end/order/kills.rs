@@ -1,7 +1,4 @@
-//! A run that is killed at any line of its journal goes on with the same command: the tree ends as it would have, and an answer
-//! that has arrived is not paid for again.
-//!
-//! `KILL_EVERY=1` kills at every line; without it every fifth is tried, which takes seconds.
+//! What another order finds behind one that was killed in a command.
 
 mod commits;
 
@@ -11,11 +8,7 @@ use std::process::{Child, Stdio};
 use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
-use crate::scenes::kills::every;
-use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
-
-/// A run may be faster than who kills it.
-const TRIES: usize = 20;
+use crate::scenes::order::{AFTER, FILES, GOOD, Scene, greet};
 
 /// The model answers every question alike, so that it does not matter how often it is asked.
 fn scene(reply: &str) -> Scene {
@@ -60,64 +53,6 @@ fn kill_at(scene: &Scene, lines: usize, more: &[&str]) -> bool {
         }
         std::thread::yield_now();
     }
-}
-
-/// A run that was killed when its journal had so many lines, or a few more; none where it was over by then.
-fn killed_at(reply: &str, lines: usize) -> Option<(Scene, Vec<Value>)> {
-    let scene = scene(reply);
-    let killed = kill_at(&scene, lines, &[]);
-    let journal = journal(&scene);
-    // A kill behind the last line is none: the run is over, and what it changed is there.
-    (killed && count(&journal, "ended") == 0).then_some((scene, journal))
-}
-
-/// Kills a run at each line in turn and lets it go on; `check` looks at what it leaves in the end.
-fn campaign(reply: &str, code: i32, check: impl Fn(&Scene)) {
-    let whole = scene(reply);
-    assert_eq!(whole.run(&[]).code, Some(code));
-    let lines = journal(&whole).len();
-    let mut killed = 0;
-    for line in (1..=lines).step_by(every()) {
-        let Some((scene, before)) = (0..TRIES).find_map(|_| killed_at(reply, line)) else {
-            continue;
-        };
-        killed += 1;
-        let (answered, asked) = (count(&before, "answered"), scene.server.requests().len());
-        let ran = scene.run(&[]);
-        assert_eq!(ran.code, Some(code), "killed at {line}: {ran}");
-        check(&scene);
-        let attempts = scene.summary()["attempts"].as_array().unwrap().len();
-        let asked_again = scene.server.requests().len() - asked;
-        assert_eq!(asked_again, attempts - answered, "killed at {line}");
-    }
-    eprintln!("{killed} kills hit a run of {lines} lines");
-    assert!(killed > 0, "no kill hit a run of {lines} lines");
-}
-
-#[test]
-fn a_run_that_would_pass_passes_after_a_kill_at_any_line() {
-    campaign(&greet(GOOD), 0, |scene| {
-        assert_eq!(scene.verdict(), "PASS success");
-        assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
-        assert_eq!(scene.project.read("src/greet.sh").unwrap(), GOOD);
-    });
-}
-
-#[test]
-fn a_run_that_would_fail_leaves_the_baseline_after_a_kill_at_any_line() {
-    let untouched = scene(&greet(BAD)).state();
-    let files = |state: &std::collections::BTreeMap<String, String>| -> Vec<(String, String)> {
-        state
-            .iter()
-            .filter(|(name, _)| !name.starts_with("git "))
-            .map(|(n, c)| (n.clone(), c.clone()))
-            .collect()
-    };
-    campaign(&greet(BAD), 1, |scene| {
-        assert_eq!(scene.verdict(), "FAIL acceptance_failed");
-        assert_eq!(files(&scene.state()), files(&untouched));
-        assert_eq!(scene.project.status().unwrap(), "");
-    });
 }
 
 /// Kills a run while its last command stands still.

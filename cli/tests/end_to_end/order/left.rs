@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet, proposal};
+use crate::scenes::order::{AFTER, BAD, FILES, GOOD, Scene, greet};
 use crate::scenes::program::Ran;
 
 /// Runs the order with an acceptance command that does this and then fails.
@@ -58,58 +58,6 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
     assert!(ran.err.contains(&named), "{}", ran.err);
     let shown = Ran::of(&mut scene.program(&["show"]));
     assert!(shown.out.contains(&named), "{}", shown.out);
-}
-
-#[test]
-fn what_a_command_puts_in_the_place_of_a_file_that_the_run_wrote_is_taken_away() {
-    for does in [
-        "rm src/greet.sh; ln -s other.txt src/greet.sh",
-        "rm src/greet.sh; mkfifo src/greet.sh",
-        "rm src/greet.sh; mkdir src/greet.sh; echo mine > src/greet.sh/new",
-        "rm src/greet.sh; git init -q src/greet.sh",
-        "rm -r src; mkfifo src",
-        "rm -r src; ln -s /tmp src",
-    ] {
-        let scene = Scene::with(&[&greet(BAD)]);
-        let before = scene.state();
-        failed(&scene, does);
-        assert_eq!(scene.state(), before, "{does}");
-    }
-    for does in [
-        "rm ignored/new; mkdir ignored/new; echo mine > ignored/new/x",
-        "rm -r ignored; mkfifo ignored",
-    ] {
-        let scene = Scene::with(&[&proposal("ignored/new", None, "x")]);
-        let before = scene.state();
-        scene.place_order(&json!({
-            "allowed_files": ["ignored/new"], "context_files": [], "acceptance_commands": [format!("sh -c '{does}; false'")]
-        }));
-        assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1), "{does}");
-        assert_eq!(scene.state(), before, "{does}");
-    }
-}
-
-#[test]
-fn a_small_ignored_file_that_a_command_removes_or_changes_is_put_back() {
-    let scene = Scene::with(&[&greet(BAD)]);
-    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
-    let before = scene.state();
-    let ran = failed(&scene, "rm .env.local");
-    assert_eq!(scene.state(), before);
-    assert!(
-        ran.err.contains("rolled back: the tree is restored"),
-        "{}",
-        ran.err
-    );
-
-    let scene = Scene::with(&[&greet(BAD)]);
-    scene.project.write(".env.local", b"KEEP=1\n").unwrap();
-    failed(&scene, "echo KEEP=2 > .env.local");
-    assert_eq!(scene.project.read(".env.local").unwrap(), "KEEP=1\n");
-    let kept = left(&scene)
-        .into_iter()
-        .map(|folder| fs::read_to_string(folder.join(".env.local")).unwrap_or_default());
-    assert!(kept.into_iter().any(|text| text == "KEEP=2\n"));
 }
 
 #[test]

@@ -83,18 +83,6 @@ fn a_filter_of_the_repositorys_own_configuration_is_named_where_it_makes_files_l
 }
 
 #[test]
-fn a_folder_that_is_no_repository_is_refused() {
-    let scene = Scene::with(&[]);
-    let plain = scene.beside("plain");
-    std::fs::create_dir(&plain).unwrap();
-    check_refused(
-        &scene,
-        &["--repo", plain.to_str().unwrap()],
-        "not in a git work tree",
-    );
-}
-
-#[test]
 fn a_repository_without_a_commit_is_refused() {
     let scene = Scene::with(&[]);
     let empty = scene.beside("empty");
@@ -210,27 +198,6 @@ fn a_verification_script_that_is_a_link_is_refused_and_not_passed_over() {
         Some(0),
         "another link stands in nobody's way"
     );
-}
-
-#[test]
-fn a_missing_key_is_refused_at_once() {
-    let scene = Scene::with(&[&greet(GOOD)]);
-    let ran = Ran::of(scene.command(&[]).env_remove("OPENAI_API_KEY"));
-    assert_eq!(ran.code, Some(3));
-    assert!(ran.err.contains("OPENAI_API_KEY"), "{}", ran.err);
-    assert_eq!(scene.server.requests().len(), 0);
-}
-
-#[test]
-fn model_and_out_folder_are_required_and_unknown_flags_are_an_error_of_usage() {
-    let scene = Scene::with(&[]);
-    for args in [
-        &["order", "run"][..],
-        &["order", "run", "--out", "o", "x.json"],
-        &["order", "run", "--max-attempts", "0"],
-    ] {
-        assert_eq!(Ran::of(&mut scene.program(args)).code, Some(2), "{args:?}");
-    }
 }
 
 /// Carries the order out in another work tree of the scene.

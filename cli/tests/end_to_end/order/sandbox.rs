@@ -123,30 +123,3 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
         );
     }
 }
-
-#[test]
-fn a_command_that_cannot_rename_folders_in_a_view_runs_in_the_tree() {
-    let renames = "import os\nos.rename('tests/a', 'tests/b')\nos.rename('tests/b', 'tests/a')\n";
-    let more = [("tests/renames.py", renames), ("tests/a/x", "x\n")];
-    for sandbox in ["namespaces", "landlock", "off"] {
-        let files = [&FILES[..], &more].concat();
-        let scene = Scene::scripted(&files, Script::new([Step::text(&greet(GOOD))]));
-        scene.place_order(&json!({
-            "acceptance_commands": ["python3 tests/renames.py", "sh tests/run.sh"],
-        }));
-        let ran = scene.run(&["--sandbox", sandbox, "--max-attempts", "1"]);
-        if ran.code == Some(3) && scene.runs().is_empty() {
-            eprintln!(
-                "SKIPPED: the {sandbox} sandbox, which does not work here: {}",
-                ran.err.trim()
-            );
-            continue;
-        }
-        assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
-        assert_eq!(
-            scene.project.status().unwrap(),
-            " M src/greet.sh\n",
-            "{sandbox}"
-        );
-    }
-}

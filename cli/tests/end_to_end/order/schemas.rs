@@ -1,16 +1,12 @@
 //! Every artifact of S2 §7 that a run of these tests leaves, and every line that it prints for programs, fits its published schema: the harness
-//! looks at the folder after each run. Here is what the schemas refuse, and that what is written comes back as it was.
+//! looks at the folder after each run.
 
 use std::fs;
 use std::path::Path;
 
-use code_commit_loop_order::{CmdResult, FailureBrief, RunSummary, WriteProposal, WriteResult};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::scenes::json_schema::Published;
-use crate::scenes::order::{BAD, GOOD, Scene, greet};
 
 /// The schema of one kind of artifact.
 fn published(artifact: &str) -> Published {
@@ -65,73 +61,6 @@ pub fn check_printed(out: &str) {
             schema.faults(&serde_json::from_str(line).unwrap()),
             [""; 0],
             "{line}"
-        );
-    }
-}
-
-#[track_caller]
-fn check<T: Serialize + DeserializeOwned>(scene: &Scene, file: &str) {
-    let text = scene.recorded(file);
-    let value: T = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
-    assert_eq!(
-        serde_json::to_string_pretty(&value).unwrap() + "\n",
-        text,
-        "{file}"
-    );
-}
-
-#[test]
-fn every_artifact_is_of_its_type_and_has_its_keys_in_a_fixed_order() {
-    let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
-    scene.run(&[]);
-    check::<RunSummary>(&scene, "run_summary.json");
-    check::<FailureBrief>(&scene, "attempt_1/failure_brief.json");
-    for attempt in ["attempt_1", "attempt_2"] {
-        check::<WriteProposal>(&scene, &format!("{attempt}/proposed_writes.json"));
-        check::<WriteResult>(&scene, &format!("{attempt}/write_result.json"));
-        check::<Vec<CmdResult>>(&scene, &format!("{attempt}/verify_result.json"));
-        check::<Vec<CmdResult>>(&scene, &format!("{attempt}/acceptance_result.json"));
-    }
-}
-
-#[test]
-fn a_key_more_or_less_or_of_another_type_does_not_fit_any_schema() {
-    let scene = Scene::with(&[&greet(BAD)]);
-    scene.run(&["--max-attempts", "1"]);
-    for file in [
-        "run_summary",
-        "work_order",
-        "attempt_1/proposed_writes",
-        "attempt_1/write_result",
-        "attempt_1/failure_brief",
-    ] {
-        let artifact = file.rsplit('/').next().unwrap();
-        let whole = scene.json(&format!("{file}.json"));
-        for key in whole.as_object().unwrap().keys() {
-            let mut less = whole.clone();
-            less.as_object_mut().unwrap().remove(key);
-            assert_ne!(faults(artifact, &less), [""; 0], "{artifact} without {key}");
-            let mut other = whole.clone();
-            other[key] = json!(0.5);
-            assert_ne!(
-                faults(artifact, &other),
-                [""; 0],
-                "{artifact} with another {key}"
-            );
-        }
-        let mut more = whole.clone();
-        more["more"] = json!(1);
-        assert_ne!(
-            faults(artifact, &more),
-            [""; 0],
-            "{artifact} with a key more"
-        );
-    }
-    for artifact in ["verify_result", "acceptance_result"] {
-        assert_ne!(
-            faults(artifact, &json!([{ "command": [] }])),
-            [""; 0],
-            "{artifact}"
         );
     }
 }

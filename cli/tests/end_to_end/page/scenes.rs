@@ -38,9 +38,8 @@ impl Pages {
     }
 }
 
-/// `commit.html`, `implement.html`, `order.html`, `phase.html`, `spec.html` and `all.html`, which is of the project with the
-/// first two.
-pub(super) fn five_loops(pages: &Pages) {
+/// `commit.html`, `implement.html`, and `all.html`, which is of the project with both.
+pub(super) fn commit_and_implement(pages: &Pages) {
     let scene = commit::Scene::with_replies([
         TOUCHES_GIT,
         BREAKS_THE_BUILD,
@@ -71,12 +70,18 @@ pub(super) fn five_loops(pages: &Pages) {
     assert_eq!(scene.run_keyed(&base).code, Some(0));
     pages.make("implement", &scene, &["page"]);
     pages.make("all", &scene, &["page", "--all"]);
+}
 
+/// `order.html`.
+pub(super) fn one_order(pages: &Pages) {
     let scene = order::Scene::with(&[&order::greet(order::BAD), &order::greet(order::GOOD)]);
     scene.place_order(&json!({}));
     assert_eq!(scene.run(&["--commit"]).code, Some(0));
     pages.of("order", &mut scene.program(&["page"]));
+}
 
+/// `phase.html`.
+pub(super) fn one_phase(pages: &Pages) {
     let scene = phase::Scene::new(&[
         ("builder-1", "echo one > app"),
         ("verifier-1", "fails 404"),
@@ -85,7 +90,10 @@ pub(super) fn five_loops(pages: &Pages) {
     ]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
     pages.of("phase", &mut scene.command(&["page"], &[]));
+}
 
+/// `spec.html`.
+pub(super) fn one_spec(pages: &Pages) {
     let scene = spec::Scene::new(&[spec::PLAN, spec::DONE, spec::APPROVE]);
     scene.configure(&spec::all_settings());
     scene.run();

@@ -40,21 +40,6 @@ fn what_the_configuration_protects_no_role_changes() {
 }
 
 #[test]
-fn what_is_protected_is_put_back_although_the_harness_was_killed_in_the_turn() {
-    let scene = protected(&[("builder-1", &format!("{EVIL}; kill -9 $PPID; exit 1"))]);
-    assert_eq!(scene.run(&["run"]).code, None);
-    assert!(!is_protected(&scene));
-    let ran = scene.run(&["run"]);
-    assert!(ran.code == Some(0) && is_protected(&scene), "{ran:?}");
-    assert!(
-        ran.err
-            .contains("keep/old may not be changed by the role that was interrupted"),
-        "{}",
-        ran.err
-    );
-}
-
-#[test]
 fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     let scene = protected(&[(
         "builder-1",

@@ -40,19 +40,6 @@ pub fn traced(log: &Path, command: &Command, words: &[&str]) -> Command {
     )
 }
 
-/// A number from the environment, for a longer campaign.
-pub fn chosen(name: &str, default: usize) -> usize {
-    std::env::var(name)
-        .ok()
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(default)
-}
-
-/// The step of a campaign over all moments of a run: every fifth is tried, or every `KILL_EVERY`th.
-pub fn every() -> usize {
-    chosen("KILL_EVERY", 5)
-}
-
 /// xorshift64*: the same places for the same seed.
 pub struct Dice(u64);
 

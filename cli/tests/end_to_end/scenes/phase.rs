@@ -10,7 +10,7 @@ use code_commit_fixtures::project::Project;
 
 use crate::scenes::files;
 use crate::scenes::json_schema::Published;
-use crate::scenes::program::{Ran, interrupt, program, tool};
+use crate::scenes::program::{Ran, program, tool};
 
 /// A key that opens nothing; nothing that a run leaves may hold it.
 pub(crate) const KEY: &str = "AIzaSyPhase-key-that-opens-nothing-42";
@@ -238,11 +238,6 @@ impl Started {
     /// What it prints, to the end.
     pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
         self.lines.take().unwrap().map_while(Result::ok)
-    }
-
-    /// As Ctrl-C does.
-    pub(crate) fn interrupt(&self) {
-        interrupt(&self.child);
     }
 
     /// Its exit code, once it is over.

@@ -12,65 +12,6 @@ use crate::spec::waiting::{states, watch};
 const DOWN: &str = "exit 3";
 
 #[test]
-fn a_run_whose_agent_could_not_be_used_goes_on_with_the_turn_that_had_no_end() {
-    let next: [&[&str]; 2] = [&["resume"], &["spec", "run", "--resume"]];
-    for args in next {
-        let scene = Scene::new(&[
-            PLAN,
-            DOWN,
-            &format!("cat $WIP.md > $HOME/session; {DONE}"),
-            APPROVE,
-        ]);
-        let begun = scene.spec(&[
-            "run",
-            "--focus",
-            "Add X",
-            "--model",
-            "first",
-            "--permissions",
-            "ask",
-        ]);
-        assert_eq!((begun.code, scene.calls()), (Some(4), 2), "{}", begun.err);
-        assert!(
-            begun
-                .out
-                .contains("  next: fix the cause, then: code-commit spec run --resume\n")
-        );
-        let done = scene.command(args, &[]).output().unwrap();
-        let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
-        assert_eq!(
-            (done.status.code(), scene.calls()),
-            (Some(0), 4),
-            "{args:?}: {said}"
-        );
-        let session = std::fs::read_to_string(scene.home().join("session")).unwrap();
-        assert!(
-            session.starts_with("# Plan\n- [ ] one\n"),
-            "the plan is still there: {session}"
-        );
-        assert!(scene.prompt(3).contains("Add X"), "{args:?}");
-        let flags = scene.arguments(3);
-        assert!(
-            flags.contains("--model\nfirst\n") && !flags.contains("skip-permissions"),
-            "as begun: {flags}"
-        );
-        assert!(said.contains("sandbox: OFF"), "as begun: {said}");
-        assert!(scene.stored("wip").is_empty(), "{args:?}");
-        assert!(
-            crate::spec::schema::recorded(&scene.root())
-                .iter()
-                .any(|fact| fact == "resumed")
-        );
-        let again = scene.command(args, &[]).output().unwrap();
-        assert_eq!(
-            (again.status.code().unwrap() > 0, scene.calls()),
-            (true, 4),
-            "{args:?}: it is over"
-        );
-    }
-}
-
-#[test]
 fn the_session_files_of_a_run_go_when_another_takes_its_place() {
     let scene = Scene::new(&[
         PLAN,

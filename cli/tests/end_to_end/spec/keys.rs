@@ -37,13 +37,3 @@ fn a_finished_run_of_a_key_is_told_again_as_long_as_its_verdict_holds() {
     assert_eq!(run(&["Add X"]).1, 6);
     assert_eq!(run(&["Add X", "--new"]).1, 9);
 }
-
-#[test]
-fn an_unfinished_run_of_a_key_goes_on() {
-    let scene = Scene::new(&[PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE]);
-    let run = || scene.spec(&["run", "--focus", "Add X", "--key", "ticket-7"]);
-    assert_eq!(run().code, None);
-    let ran = run();
-    assert_eq!((ran.code, scene.calls()), (Some(0), 4), "{}", ran.err);
-    assert!(ran.err.contains("resuming"), "{}", ran.err);
-}

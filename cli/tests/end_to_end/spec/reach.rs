@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 
 use serde_json::json;
 
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
+use crate::scenes::spec::{Scene, event};
 
 /// In the sandbox an agent cannot count its turns: it sees by the prompt whose turn it is.
 const BY_PROMPT: &str = "case \"$prompt\" in \
@@ -225,33 +225,6 @@ fn no_key_of_the_project_is_seen_or_changed_in_the_sandbox() {
             "{backend}"
         );
     }
-}
-
-#[test]
-fn flags_of_a_run_that_goes_on_rule_over_the_limits_that_it_began_with() {
-    let costs = "finish() { line '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"x\",\"total_cost_usd\":0.3}'; exit 0; }";
-    let turns =
-        [PLAN, "kill -9 $PPID; exit 1", DONE, APPROVE].map(|turn| format!("{costs}; {turn}"));
-    let check = |most: &[&str], wanted: Option<i32>, calls| {
-        let scene = Scene::new(&turns.each_ref().map(String::as_str));
-        assert_eq!(
-            scene
-                .spec(&["run", "--focus", "X", "--max-cost", "0.5"])
-                .code,
-            None
-        );
-        let ran = scene.spec(&[&["run", "--resume"], most].concat());
-        assert_eq!(
-            (ran.code, scene.calls()),
-            (wanted, calls),
-            "{most:?}: {}{}",
-            ran.out,
-            ran.err
-        );
-    };
-    check(&["--max-cost", "0.2"], Some(4), 2);
-    check(&[], Some(4), 2);
-    check(&["--max-cost", "5"], Some(0), 4);
 }
 
 #[test]

@@ -135,25 +135,6 @@ fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
 }
 
 #[test]
-fn ctrl_c_ends_the_agent_and_its_children_and_resume_goes_on() {
-    let scene = Scene::new(&[
-        PLAN,
-        "sleep 600 & echo $! > $HOME/child; kill -INT $PPID; sleep 600",
-        DONE,
-        APPROVE,
-    ]);
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(130), "{}", ran.err);
-    let child = std::fs::read_to_string(scene.home().join("child")).unwrap();
-    assert!(!std::path::Path::new("/proc").join(child.trim()).exists());
-    assert_eq!(
-        (scene.spec(&["run", "--resume"]).code, scene.calls()),
-        (Some(0), 4)
-    );
-    assert_eq!(scene.spec(&["run", "--resume"]).code, Some(7));
-}
-
-#[test]
 fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
     let scene = Scene::new(&[
         "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED><TO_BE_DISCUSSED> </TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",

@@ -1,4 +1,4 @@
-//! The projects of the table, one a toolchain.
+//! The projects of the table, one a toolchain. The first has the most kinds of tests, and is tried at every size.
 
 /// A project with tests that pass, in one toolchain.
 pub(super) struct Project {
@@ -17,7 +17,20 @@ pub(super) const ORDINARY: &str = include_str!("../../../../fixtures/toolchains/
 const PYPROJECT: &str =
     "[project]\nname = \"a\"\nversion = \"0.1.0\"\nrequires-python = \">=3.9\"\n";
 
-pub(super) const PROJECTS: [Project; 14] = [
+pub(super) static PROJECTS: [Project; 14] = [
+    Project {
+        name: "pytest",
+        needs: &[PYTEST],
+        before: &[],
+        files: &[
+            (
+                "build.sh",
+                "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n",
+            ),
+            ("tests/test_ordinary.py", ORDINARY),
+            ("pyproject.toml", PYPROJECT),
+        ],
+    },
     Project {
         name: "cargo",
         needs: &[("cargo", &["--version"])],
@@ -59,19 +72,6 @@ pub(super) const PROJECTS: [Project; 14] = [
                 "Cargo.lock",
                 "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"0.1.0\"\n",
             ),
-        ],
-    },
-    Project {
-        name: "pytest",
-        needs: &[PYTEST],
-        before: &[],
-        files: &[
-            (
-                "build.sh",
-                "#!/bin/sh\nset -e\n/usr/bin/python3 -m pytest -q -p no:cacheprovider tests\n",
-            ),
-            ("tests/test_ordinary.py", ORDINARY),
-            ("pyproject.toml", PYPROJECT),
         ],
     },
     Project {
