@@ -10,6 +10,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use code_commit_dir::{Entry, FileType};
+
 use super::access::Access;
 
 /// Of the root folder; a `*` at the end stands for anything. Every entry costs time at each start of a sandbox, so this is no
@@ -100,17 +102,19 @@ fn named(name: &str) -> Vec<PathBuf> {
     let (Some(start), Some(folder)) = (bytes(&path).strip_suffix(b"*"), path.parent()) else {
         return vec![path];
     };
-    let fits = |path: &PathBuf| bytes(path).starts_with(start);
-    entries(folder).filter(fits).collect()
+    let paths = entries(folder).map(|entry| entry.path());
+    paths
+        .filter(|path| bytes(path).starts_with(start))
+        .collect()
 }
 
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+fn entries(folder: &Path) -> impl Iterator<Item = Entry> + use<> {
     let entries = code_commit_dir::list(folder).into_iter().flatten();
-    entries.flatten().map(|entry| entry.path())
+    entries.flatten()
 }
 
 /// The path or, if not all of it is for everybody, the entries that are.
@@ -130,7 +134,8 @@ fn parts_for_all(path: PathBuf) -> Vec<PathBuf> {
     } else if path.is_symlink() {
         Vec::new()
     } else {
-        entries(&path).flat_map(parts_for_all).collect()
+        let parts = entries(&path).map(|entry| entry.path());
+        parts.flat_map(parts_for_all).collect()
     }
 }
 
@@ -141,8 +146,10 @@ fn is_for_all(path: &Path) -> bool {
     };
     let needed = if found.is_dir() { 0o005 } else { 0o004 };
     let is_open = found.mode() & needed == needed && !is_secret(path);
-    found.is_symlink()
-        || is_open && (!found.is_dir() || entries(path).all(|entry| is_for_all(&entry)))
+    // Most entries are links, of certificates and alternatives: their type is known without a look at each.
+    let is_link = |entry: &Entry| entry.file_type().is_ok_and(FileType::is_symlink);
+    let is_part_open = |entry: Entry| is_link(&entry) || is_for_all(&entry.path());
+    is_open && (!found.is_dir() || entries(path).all(is_part_open))
 }
 
 /// Some keys are readable for everybody by mistake. Most files named `.pem` contain certificates.
