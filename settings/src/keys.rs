@@ -212,7 +212,9 @@ pub fn hidden_from_agents(root: &Path) -> Vec<PathBuf> {
 
 /// Whether keys may be at a path, relative to the root: in a folder, or in the files at the root.
 pub fn is_place(path: &Path) -> bool {
-    path.starts_with(AGENT_CONFIG) || names_at_root().any(|name| path == Path::new(&name))
+    let is_at_root = path.parent() == Some(Path::new(""));
+    path.starts_with(AGENT_CONFIG)
+        || (is_at_root && names_at_root().any(|name| path == Path::new(&name)))
 }
 
 /// The key files that S0 expects at the root.
