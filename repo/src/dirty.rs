@@ -113,17 +113,8 @@ mod tests {
         let (outer, inner) = (Scratch::new(), Scratch::new());
         inner.write("file", "x");
         inner.commit();
-        let from = inner.path().to_str().unwrap();
-        let add = [
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            from,
-        ];
-        outer.git(&[&add[..], &["sm"]].concat());
-        outer.git(&[&add[..], &["libs/other"]].concat());
+        outer.add_submodule(&inner, "sm");
+        outer.add_submodule(&inner, "libs/other");
         outer.commit();
         outer.git(&["submodule", "--quiet", "deinit", "libs/other"]);
         outer.git(&["init", "-q", "vendor/lib"]);

@@ -18,7 +18,7 @@ fn a_change_in_a_submodule_is_seen() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    scratch.add_submodule(&library);
+    scratch.add_submodule(&library, "library");
     scratch.commit();
     let tree = WorkTree::at(scratch.path()).unwrap();
     assert!(tree.dirty().unwrap().is_empty());
@@ -34,7 +34,7 @@ fn a_submodule_without_its_repository_counts_as_changed() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    scratch.add_submodule(&library);
+    scratch.add_submodule(&library, "library");
     scratch.commit();
     scratch.write("library/.git", "gitdir: nowhere\n");
     let tree = WorkTree::at(scratch.path()).unwrap();
@@ -260,7 +260,7 @@ fn what_git_reads_elsewhere_is_named_only_where_the_repository_knows_the_tree() 
     scratch.write("below/a", "x");
     scratch.commit();
     scratch.git(&["worktree", "add", "-q", "linked"]);
-    scratch.add_submodule(&library);
+    scratch.add_submodule(&library, "library");
     let elsewhere = |root: &Path| WorkTree::at(root).unwrap().git_elsewhere();
     let (path, git) = (scratch.path(), scratch.path().join(".git"));
     assert_eq!(elsewhere(path), [] as [PathBuf; 0]);
@@ -366,7 +366,7 @@ fn a_submodule_and_a_tree_whose_git_directory_lies_elsewhere_are_work_trees() {
     let (library, scratch) = (Scratch::new(), Scratch::new());
     library.write("file", "one");
     library.commit();
-    scratch.add_submodule(&library);
+    scratch.add_submodule(&library, "library");
     let elsewhere = scratch.path().join("elsewhere");
     library.git(&[
         "init",

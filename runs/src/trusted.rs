@@ -4,7 +4,7 @@
 //! outside of every sandbox: programs that no command of the project can change, in an environment whose `PATH` names no
 //! folder that one can change. What a sandbox mounts is opened by the runner, for each command.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,8 @@ pub struct Trusted {
     root: PathBuf,
     tree: Option<WorkTree>,
     surroundings: OnceCell<Surroundings>,
-    repositories: OnceCell<Vec<PathBuf>>,
+    /// The other repositories in the tree, when git was last asked.
+    repositories: RefCell<Option<Vec<PathBuf>>>,
     programs: Programs,
     environment: Environment,
 }
@@ -62,7 +63,7 @@ impl Trusted {
             root: root.to_owned(),
             tree,
             surroundings: OnceCell::new(),
-            repositories: OnceCell::new(),
+            repositories: RefCell::default(),
             programs,
             environment: environment.clone(),
         }
@@ -126,21 +127,25 @@ impl Trusted {
         };
         let git = self.under(settings).git(tree.top())?;
         let status = tree.status(&git)?;
-        let repositories = || tree.repositories_below(status.clone(), &git);
-        self.repositories.get_or_init(repositories);
+        let repositories = tree.repositories_below(status.clone(), &git);
+        self.repositories.replace(Some(repositories));
         Ok(status)
     }
 
-    /// What leads git into the [repositories](dot_gits::of) that were in the tree when git was first asked.
+    /// What leads git into the [repositories](dot_gits::of) that were in the tree when git was last [asked](Self::status):
+    /// whoever begins another run asks again.
     pub(crate) fn dot_gits(&self, settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
         let Some(tree) = &self.tree else {
             return Ok(Vec::new());
         };
-        if self.repositories.get().is_none() {
+        if self.repositories.borrow().is_none() {
             self.status(settings)?;
         }
-        let repositories = self.repositories.get().map_or(&[][..], Vec::as_slice);
-        Ok(dot_gits::of(tree, repositories))
+        let repositories = self.repositories.borrow();
+        Ok(dot_gits::of(
+            tree,
+            repositories.as_deref().unwrap_or_default(),
+        ))
     }
 
     /// The guard for the `.gitignore` files of now.
@@ -224,4 +229,31 @@ impl Trusted {
 
 pub(crate) fn cannot_read(error: OpenError) -> Failure {
     Failure::refused(error, "make the folder readable")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_that_appears_is_known_when_git_is_asked_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        let environment = Environment::of([("PATH".into(), path.into())]);
+        let git = Trusted::at(folder.path(), None, &environment)
+            .git(folder.path())
+            .unwrap();
+        git.init().unwrap();
+        let (settings, trusted) = (
+            Settings::default(),
+            Trusted::find(folder.path(), &environment).unwrap(),
+        );
+        let dot_gits = || trusted.dot_gits(&settings).unwrap();
+        assert!(dot_gits().is_empty());
+        std::fs::create_dir(folder.path().join("inner")).unwrap();
+        git.at(folder.path().join("inner")).init().unwrap();
+        assert!(dot_gits().is_empty(), "of the run that has begun");
+        trusted.status(&settings).unwrap();
+        assert!(dot_gits().contains(&PathBuf::from("inner/.git")));
+    }
 }

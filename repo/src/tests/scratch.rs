@@ -53,11 +53,11 @@ impl Scratch {
         self.git(&line.split(' ').collect::<Vec<_>>())
     }
 
-    /// Adds the repository as `library`, without a commit.
-    pub(crate) fn add_submodule(&self, library: &Self) {
+    /// Adds the repository at this path, without a commit.
+    pub(crate) fn add_submodule(&self, library: &Self, path: &str) {
         let from = library.path().to_str().unwrap();
         let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
-        self.git(&[&add[..], &[from, "library"]].concat());
+        self.git(&[&add[..], &[from, path]].concat());
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {

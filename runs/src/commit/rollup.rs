@@ -39,7 +39,8 @@ impl<'t> Rollup<'t> {
             // File clocks are coarse: a file as old as the roll-up may be newer.
             found.is_some_and(|found| found.is_file() && found.modified().ok() >= self.made)
         };
-        let committed = index.iter().filter(|one| Some(one.modified) > self.made);
+        let is_later = |time| self.made.is_some_and(|made| time > made);
+        let committed = index.iter().filter(|one| is_later(one.modified));
         let changed = committed.map(|one| one.path);
         let changed = changed.chain(dirty.iter().map(PathBuf::as_path));
         let younger = changed.filter(is_younger).take(MOST_COMPARED);

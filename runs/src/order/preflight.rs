@@ -107,9 +107,8 @@ pub fn git(
         .git(tree.top())
 }
 
-/// The tree must be clean: a rollback moves away everything that git lists.
-pub fn clean(tree: &WorkTree, git: &Git) -> Result<(), Failure> {
-    let dirty = tree.status(git)?.dirty;
+/// The tree must be clean, without anything `dirty`: a rollback moves away everything that git lists.
+pub fn clean(tree: &WorkTree, git: &Git, dirty: &[PathBuf]) -> Result<(), Failure> {
     let dirty: Vec<String> = dirty
         .iter()
         .map(|path| path.display().to_string())

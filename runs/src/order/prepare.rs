@@ -35,7 +35,9 @@ impl Order<'_> {
     pub(super) fn check(&self) -> Result<(Guard, Head), Failure> {
         let (tree, git, read) = (self.project.tree()?, &self.git, &self.read);
         preflight::nameable([read.path.as_path(), tree.root(), &self.out])?;
-        preflight::clean(tree, git)?;
+        // Before the sandbox protects them: an earlier order may have added a repository.
+        let dirty = self.project.trusted.status(self.setting.settings)?.dirty;
+        preflight::clean(tree, git, &dirty)?;
         preflight::verification(tree.root())?;
         preflight::unlocked(git)?;
         if self.setting.terms.commit {

@@ -14,9 +14,7 @@ fn linked(row: &str) -> String {
         .skip(1)
         .filter_map(|rest| Some(rest.split_once(')')?.0));
     targets
-        .map(|target| {
-            std::fs::read_to_string(root().join(".github").join(target)).unwrap_or_default()
-        })
+        .map(|target| std::fs::read_to_string(root().join(target)).unwrap_or_default())
         .collect()
 }
 
@@ -46,7 +44,7 @@ fn missing(row: &str, tests: &[String]) -> Vec<String> {
 
 #[test]
 fn every_name_in_the_table_of_likely_changes_is_there() {
-    let page = text(Path::new(".github/CONTRIBUTING.md"));
+    let page = text(Path::new("CONTRIBUTING.md"));
     let section = page
         .lines()
         .skip_while(|line| *line != HEADING)

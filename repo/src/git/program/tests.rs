@@ -211,16 +211,7 @@ fn a_submodule_that_moves_or_goes_is_committed() {
 #[test]
 fn a_submodule_that_a_command_has_led_elsewhere_is_not_rolled_back_there() {
     let (scratch, inner) = (Scratch::with_files(), Scratch::with_files());
-    let from = inner.path().to_str().unwrap();
-    scratch.git(&[
-        "-c",
-        "protocol.file.allow=always",
-        "submodule",
-        "--quiet",
-        "add",
-        from,
-        "sub",
-    ]);
+    scratch.add_submodule(&inner, "sub");
     scratch.commit();
     let git = scratch.hardened(&[]);
     let (commit, head) = (git.commit_of("HEAD").unwrap().unwrap(), git.head().unwrap());
