@@ -24,7 +24,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use code_commit_apply::{ChangeSet, Lock};
-use code_commit_guard::{Admitted, Configuration, Guard, Op, Policy, Request, Verdict};
+use code_commit_guard::{Admitted, Op};
+
+#[expect(dead_code, reason = "a bench compares no trees")]
+#[path = "../tests/shared/mod.rs"]
+mod shared;
 
 const FILES: usize = 1_000;
 const BYTES: usize = 4_096;
@@ -113,29 +117,8 @@ fn fsync_by_threads(files: &[File]) {
 }
 
 fn judge(root: &Path, names: &[String]) -> Vec<Admitted> {
-    let guard = Guard::open(
-        root,
-        Policy::new().configuration(Configuration::RepositoryOnly),
-    )
-    .unwrap();
-    let requests: Vec<Request<'_>> = names
-        .iter()
-        .map(|name| Request {
-            path: name.as_bytes(),
-            op: Op::Write,
-            base_sha256: None,
-        })
-        .collect();
-    let admitted = |verdict| match verdict {
-        Verdict::Admitted(admitted) => admitted,
-        Verdict::Refused(refusal) => panic!("{refusal}"),
-    };
-    guard
-        .judge(&requests)
-        .unwrap()
-        .into_iter()
-        .map(admitted)
-        .collect()
+    let requests: Vec<_> = names.iter().map(|name| (&**name, Op::Write)).collect();
+    shared::admit(root, &requests)
 }
 
 fn transaction(lock: &Lock, root: &Path, paths: Vec<Admitted>, content: &[u8], undo: &Path) {
