@@ -69,6 +69,7 @@ pub fn adopt<'f>(
     }
     journal
         .write(&kept, "manifest.tmp")
+        .and_then(|file| file.sync_all())
         .map_err(ApplyError::io("write", undo))?;
     kept.rename("manifest.tmp", &kept, MANIFEST)
         .map_err(ApplyError::io("publish", undo))?;
@@ -87,7 +88,7 @@ pub fn disown(undo: &Path, is_theirs: impl Fn(&str) -> bool) -> Result<(), Apply
         for change in changes.filter(|change| is_theirs(&change.path)) {
             change.action = Action::None;
         }
-        journal.write(&folder, "manifest.tmp")?;
+        journal.write(&folder, "manifest.tmp")?.sync_all()?;
         folder.rename("manifest.tmp", &folder, MANIFEST)?;
         folder.sync()
     };

@@ -1,7 +1,8 @@
 //! The record of a transaction, written before it touches the tree. After the commit it is the
 //! manifest of the set.
 
-use std::io::{self, Read, Write as _};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write as _};
 
 use code_commit_dir::Folder;
 use code_commit_guard::Before;
@@ -12,10 +13,13 @@ use crate::report::{Applied, Warning};
 
 /// The name of the transaction's folder in the state folder.
 pub const TXN_FOLDER: &str = "txn";
+/// The name of the record while it may not be on disk. Whole, it says as much as under the next name: a power cut may
+/// have lost the rename, and kept changes of the tree.
+pub(crate) const UNSYNCED: &str = "journal.tmp";
 /// The name of the record while the tree may be half changed.
 pub(crate) const JOURNAL: &str = "journal";
 /// The name of the record once the new tree is in place. The rename from one to the other is the
-/// commit.
+/// commit, if no change of the tree is missing.
 pub const MANIFEST: &str = "manifest.json";
 /// The format of records that are written, and the only one that can be read.
 const VERSION: u32 = 1;
@@ -40,7 +44,7 @@ pub(crate) type Steps<'a> = &'a mut dyn FnMut(&'static str);
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Journal {
     version: u32,
-    /// The root's device and inode. Its path is in the [bearings](crate::bearings).
+    /// The root's device and inode. Its path is in the [location](crate::location).
     pub(crate) root_id: (u64, u64),
     /// The folders that had to be created, outermost first.
     pub(crate) created_folders: Vec<String>,
@@ -90,11 +94,11 @@ impl Journal {
         }
     }
 
-    /// Writes the record to a new file in `folder` and syncs it.
-    pub(crate) fn write(&self, folder: &Folder, name: &str) -> io::Result<()> {
+    /// Writes the record to a new file in `folder`; the caller syncs it.
+    pub(crate) fn write(&self, folder: &Folder, name: &str) -> io::Result<File> {
         let mut file = folder.create_file(name, 0o600)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
-        file.sync_all()
+        Ok(file)
     }
 
     /// Reads it; `None` if there is none.
@@ -109,6 +113,18 @@ impl Journal {
             return Err(Unread::OtherVersion(version));
         }
         Ok(Some(serde_json::from_slice(&text)?))
+    }
+
+    /// Reads one that nobody may have waited for. Where a part is missing, nothing has been changed, and it is `None`.
+    pub(crate) fn read_unsynced(folder: &Folder) -> Result<Option<Journal>, Unread> {
+        match Self::read(folder, UNSYNCED) {
+            Err(Unread::Io(torn))
+                if [ErrorKind::InvalidData, ErrorKind::UnexpectedEof].contains(&torn.kind()) =>
+            {
+                Ok(None)
+            }
+            read => read,
+        }
     }
 
     pub(crate) fn applied(&self) -> Applied {

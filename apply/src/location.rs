@@ -1,6 +1,6 @@
 //! Where the transaction in progress works: two symlinks in the state folder. The journal names no path,
 //! since it becomes the manifest of the pre-images, which can be carried to another machine. A link is
-//! synced with its folder, so this costs no sync of its own. Where there are no symlinks, on vfat, they are files.
+//! synced with its folder. Where there are no symlinks, on vfat, they are files.
 
 use std::ffi::{CString, OsString};
 use std::io::{self, Read as _, Write as _};

@@ -15,7 +15,7 @@ use crate::durable::sync_all;
 use crate::error::{RecoverError, RolledBack};
 use crate::finish::{self, discard, drop_record, remove_folder, set_aside};
 use crate::journal::{
-    Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, hex, kept_name, staged_name,
+    Entry, JOURNAL, Journal, MANIFEST, Steps, TXN_FOLDER, UNSYNCED, hex, kept_name, staged_name,
 };
 use crate::location::Location;
 use crate::lock::Lock;
@@ -65,6 +65,10 @@ pub(crate) fn recover_with(
     let bearings = Location::read(&lock.state);
     if let Some(journal) = read(MANIFEST)? {
         let root = find_root(lock, &journal, &bearings, root)?;
+        if !is_complete(&journal, &txn, &root.folder).map_err(RecoverError::io(&path))? {
+            let journal = (&journal, MANIFEST);
+            return roll_back(lock, &txn, journal, &root.folder, steps).map(Recovery::RolledBack);
+        }
         let undo = undo_folder(lock, &bearings, &root);
         let finished = finish::finish(lock, &txn, &journal, &root.folder, undo.as_deref(), steps)?;
         let mut applied = journal.applied();
@@ -74,9 +78,16 @@ pub(crate) fn recover_with(
             undo: finished.undo,
         });
     }
-    if let Some(journal) = read(JOURNAL)? {
+    let journal = match read(JOURNAL)? {
+        Some(journal) => Some((journal, JOURNAL)),
+        None => Journal::read_unsynced(&txn)
+            .map_err(RecoverError::unread(path.join(UNSYNCED)))?
+            .map(|journal| (journal, UNSYNCED)),
+    };
+    if let Some((journal, name)) = journal {
         let root = find_root(lock, &journal, &bearings, root)?;
-        return roll_back(lock, &txn, &journal, &root.folder, steps).map(Recovery::RolledBack);
+        let journal = (&journal, name);
+        return roll_back(lock, &txn, journal, &root.folder, steps).map(Recovery::RolledBack);
     }
     discard(lock, steps).map_err(RecoverError::io(path))?;
     Ok(Recovery::Nothing)
@@ -87,7 +98,7 @@ pub(crate) fn recover_with(
 pub(crate) fn roll_back(
     lock: &Lock,
     txn: &Folder,
-    journal: &Journal,
+    (journal, record): (&Journal, &str),
     root: &Arc<Folder>,
     steps: Steps<'_>,
 ) -> Result<RolledBack, RecoverError> {
@@ -122,7 +133,7 @@ pub(crate) fn roll_back(
         steps("set the old files aside");
         set_aside(lock).map(|path| result.left_in = Some(path))
     } else {
-        drop_record(lock, txn, JOURNAL, steps)
+        drop_record(lock, txn, record, steps)
     };
     dropped.map_err(RecoverError::io(txn_path))?;
     Ok(result)
@@ -150,6 +161,24 @@ impl Touched {
         let folders: Vec<Arc<Folder>> = self.0.drain().map(|(_, folder)| folder).collect();
         sync_all(&folders, |folder| folder.sync())
     }
+}
+
+/// Whether the tree has every change of a committed transaction: a power cut may have kept the commit and lost a rename.
+fn is_complete(journal: &Journal, txn: &Folder, root: &Arc<Folder>) -> io::Result<bool> {
+    for (number, entry) in journal.entries.iter().enumerate() {
+        let is_missing = match (entry.change.action, &entry.old) {
+            (Action::Write, _) => txn.stat(staged_name(number))?.is_some(),
+            (Action::Delete, Some(old)) => {
+                let place = Place::find_unless_blocked(root, &entry.change.path)?;
+                matches!(what_stands(entry, &place)?, Standing::Other(inode) if inode == old.id.1)
+            }
+            (Action::Delete | Action::None, _) => false,
+        };
+        if is_missing {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 enum PutBack {

@@ -1,11 +1,14 @@
 //! The protocol: stage, record, change, commit. After a kill at any point, the old or the new tree can be
 //! restored.
 //!
-//! 1. Stage each new file (`N.new`) and fsync it; hard-link each old one (`N.old`).
-//! 2. Note the places ([`crate::bearings`]); write `journal.tmp`, fsync, rename to `journal`, fsync the transaction's folder and its parent.
-//! 3. Create folders, rename, unlink, checking each file again just before; fsync every touched folder.
-//! 4. Rename `journal` to `manifest.json`, fsync the folder: this commits the new tree.
-//! 5. Move the folder, which now holds the pre-images and their manifest, to where `undo` finds it.
+//! 1. Stage each new file (`N.new`); hard-link each old one (`N.old`); note the places ([`crate::location`]); write
+//!    `journal.tmp`. Wait for the disk, once for all of it; rename to `journal`.
+//! 2. Create folders, rename, unlink, checking each file again just before.
+//! 3. Rename `journal` to `manifest.json`: this commits the new tree. Wait for the disk, once for all changes.
+//! 4. Move the folder, which now holds the pre-images and their manifest, to where `undo` finds it.
+//!
+//! Between two waits a power cut may leave any of the renames and lose any other. So a whole `journal.tmp` counts as the
+//! journal, and a manifest as the commit only if no change is missing ([`recover`]).
 
 use std::collections::HashMap;
 use std::io;
@@ -21,7 +24,7 @@ use crate::change::{Change, write_staged};
 use crate::durable::sync_all;
 use crate::error::{ApplyError, with_causes};
 use crate::journal::{
-    Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, kept_name, staged_name,
+    Entry, JOURNAL, Journal, MANIFEST, Old, Steps, TXN_FOLDER, UNSYNCED, kept_name, staged_name,
 };
 use crate::location::Location;
 use crate::lock::Lock;
@@ -63,7 +66,7 @@ pub(crate) fn run(
         let undone = recover::roll_back(
             site.lock,
             &transaction.txn,
-            &transaction.journal,
+            (&transaction.journal, JOURNAL),
             &site.root,
             transaction.steps,
         );
@@ -155,7 +158,6 @@ impl Transaction<'_, '_> {
             self.journal.entries.push(entry);
         }
         self.name_missing_folders(changes);
-        self.sync_staged()?;
         for (number, change) in changes.iter().enumerate() {
             self.keep(number, change)?;
         }
@@ -204,19 +206,6 @@ impl Transaction<'_, '_> {
         self.journal.created_folders = folders;
     }
 
-    fn sync_staged(&mut self) -> Result<(), ApplyError> {
-        (self.steps)("sync staged files");
-        let entries = self.journal.entries.iter().enumerate();
-        let staged: Vec<String> = entries
-            .filter(|(_, entry)| entry.new_id.is_some())
-            .map(|(number, _)| staged_name(number))
-            .collect();
-        sync_all(&staged, |name| self.txn.open_file(name)?.sync_all()).map_err(ApplyError::io(
-            "write to the disk",
-            self.site.lock.path.join(TXN_FOLDER),
-        ))
-    }
-
     /// Gives the old file a second name, so that replacing it does not lose it.
     fn keep(&mut self, number: usize, change: &Change<'_>) -> Result<(), ApplyError> {
         let Some(entry) = self.journal.entries.get_mut(number) else {
@@ -257,21 +246,14 @@ impl Transaction<'_, '_> {
             .map_err(ApplyError::io("write to", &lock.path))?;
         (self.steps)("write the journal");
         self.journal
-            .write(&self.txn, "journal.tmp")
+            .write(&self.txn, UNSYNCED)
             .map_err(ApplyError::io("write", &path))?;
+        (self.steps)("wait for the disk");
+        wait(&self.txn, &[&lock.state]).map_err(ApplyError::io("write to the disk", &lock.path))?;
         (self.steps)("publish the journal");
-        let published = self.txn.rename("journal.tmp", &self.txn, JOURNAL);
-        published.map_err(ApplyError::io("publish", &path))?;
-        (self.steps)("sync the transaction folder");
         self.txn
-            .sync()
-            .map_err(ApplyError::io("write to the disk", &path))?;
-        (self.steps)("sync the state folder");
-        self.site
-            .lock
-            .state
-            .sync()
-            .map_err(ApplyError::io("write to the disk", &self.site.lock.path))
+            .rename(UNSYNCED, &self.txn, JOURNAL)
+            .map_err(ApplyError::io("publish", &path))
     }
 
     /// Changes the tree and commits.
@@ -287,18 +269,15 @@ impl Transaction<'_, '_> {
                 return Err(failed("change", &change.place.path, error, self.site));
             }
         }
-        (self.steps)("sync the touched folders");
-        let touched: Vec<Arc<Folder>> = touched.into_values().collect();
-        sync_all(&touched, |folder| folder.sync())
-            .map_err(ApplyError::io("write to the disk", self.site.root_path))?;
         (self.steps)("commit");
         let path = self.site.lock.path.join(TXN_FOLDER);
         let committed = self.txn.rename(JOURNAL, &self.txn, MANIFEST);
         committed.map_err(ApplyError::io("commit", &path))?;
-        (self.steps)("sync the commit");
+        (self.steps)("wait for the changes");
         // Too late to roll back: if this fails, the new tree is in place, and only a power cut could still
         // revert it.
-        if let Err(error) = self.txn.sync() {
+        let touched: Vec<&Folder> = touched.values().map(Arc::as_ref).collect();
+        if let Err(error) = wait(&self.txn, &touched) {
             self.journal.warnings.push(Warning::CleanUp {
                 reason: format!("{}: {error}", path.display()),
             });
@@ -343,6 +322,14 @@ impl Transaction<'_, '_> {
             Action::None => Ok(()),
         }
     }
+}
+
+/// Syncs everything in the transaction's folder and the names in others of its file system, in any order.
+fn wait(txn: &Folder, others: &[&Folder]) -> io::Result<()> {
+    if txn.is_fuse()? {
+        sync_all(others, |folder| folder.sync())?;
+    }
+    txn.sync_all()
 }
 
 /// Looks at inode, size, time and content again, as late as possible. Fails with `ESTALE`.

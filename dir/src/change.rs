@@ -2,13 +2,19 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, RenameFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FsWord, Gid, Mode, RenameFlags, Stat, Timespec, Timestamps, Uid,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::Folder;
 use crate::folder::single;
+
+/// `FUSE_SUPER_MAGIC` of `linux/magic.h`.
+const FUSE: FsWord = 0x6573_5546;
 
 impl Folder {
     /// Creates a folder inside this one with this mode, less the umask; fails with `EEXIST` if the name is taken.
@@ -168,9 +174,30 @@ impl Folder {
         Ok(retry_on_intr(|| rustix::fs::fsync(self))?)
     }
 
-    /// Syncs everything on the file system of this folder, in one call.
+    /// Syncs everything on the file system of this folder, in one call. On [FUSE](Self::is_fuse) it need not do anything.
     pub fn sync_file_system(&self) -> io::Result<()> {
         Ok(retry_on_intr(|| rustix::fs::syncfs(self))?)
+    }
+
+    /// Syncs everything below this folder: with its whole file system, or one by one on FUSE.
+    pub fn sync_all(&self) -> io::Result<()> {
+        if !self.is_fuse()? {
+            return self.sync_file_system();
+        }
+        for (name, kind) in self.entries()? {
+            let name = OsStr::from_bytes(&name);
+            if kind.is_dir() {
+                self.open_in(name)?.sync_all()?;
+            } else if kind.is_file() {
+                self.open_file(name)?.sync_all()?;
+            }
+        }
+        self.sync()
+    }
+
+    /// Whether a program serves this file system.
+    pub fn is_fuse(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fstatfs(self)?.f_type == FUSE)
     }
 }
 

@@ -12,8 +12,8 @@ use code_commit_apply::Action;
 use code_commit_changes::{Accounted, BACKUP, Backup, ChangeEngine};
 use code_commit_engine::{
     Applied, Apply, ApplyAnswer, Ask, AskAnswer, Build, Built, Commit, CommitAnswer, Digest, Event,
-    HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Restore, Restored, Text,
-    World,
+    HoldsFor, Live, NotCommitted, Outcome, Problem, Recorded, Rejected, Request as _, Restore,
+    Restored, Text, World,
 };
 use code_commit_llm::Model;
 use code_commit_logging::Layout;
@@ -59,7 +59,11 @@ impl World for CommitWorld<'_> {
 
     fn record(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), Fault> {
         self.record.answer(entry, is_synced)?;
-        if is_synced { self.settle() } else { Ok(()) }
+        if is_synced && entry.kind != Ask::KIND {
+            self.settle()
+        } else {
+            Ok(())
+        }
     }
 
     fn fetch(&mut self, text: &mut Text) -> Result<(), Fault> {
@@ -142,12 +146,20 @@ impl Live<Apply> for CommitWorld<'_> {
         } else {
             code_commit_dir::append
         };
+        // What a build changed has to be the run's before something else is.
+        if !code_commit_changes::is_settled(folder.path())? {
+            self.settle()?;
+        }
         let shown = Shown::Prompts {
             codebase: &self.codebase,
             seen,
             need_bytes: *need_bytes,
         };
-        match self.rules.take_in(reply, shown, &undo)? {
+        let (state, rules) = (self.rules.lock.state(), &self.rules);
+        let take_in = || rules.take_in(reply, shown, &undo);
+        let taken = self.record.synced_by((state, &undo), take_in)??;
+        self.account.recorded(folder.path())?;
+        match taken {
             Intake::Applied {
                 applied,
                 mut warnings,

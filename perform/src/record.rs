@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use code_commit_changes::BACKUP;
+use code_commit_dir::Folder;
 use code_commit_engine::{
-    Apply, Build, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
+    Apply, Ask, Build, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
 };
 use code_commit_logging::{FolderError, Journal, RunFolder};
 use serde_json::{Value, json};
@@ -47,6 +48,15 @@ impl std::fmt::Debug for Record {
         f.debug_struct("Record")
             .field("folder", self.folder())
             .finish_non_exhaustive()
+    }
+}
+
+/// Whoever stops the run, what was paid for stays.
+impl Drop for Record {
+    fn drop(&mut self) {
+        if self.unsynced.is_paid {
+            let _ = self.sync();
+        }
     }
 }
 
@@ -100,6 +110,8 @@ impl Record {
             warned: Vec::new(),
             observer,
         };
+        // Lines after these say that they are on disk.
+        record.sync()?;
         if past.is_torn {
             record.note(&Event::Resumed {
                 kept: past.answers.len(),
@@ -145,7 +157,27 @@ impl Record {
         self.unsynced.sync(&self.texts.folder, &self.journal)
     }
 
-    /// Writes an answer, its request, and the manifests of the pre-images since the last one. If it is synced, it is on disk with all before it when this returns.
+    /// Runs what may change the tree by a transaction whose state and pre-images are in these folders. When the tree
+    /// changes, and when this returns, the record is on disk: the transaction waits for all of its file system, so a
+    /// record that is on it need not be waited for on its own.
+    pub fn synced_by<T>(
+        &mut self,
+        (state, undo): (&Path, &Path),
+        change: impl FnOnce() -> T,
+    ) -> Result<T, RecordError> {
+        if undo.exists() || !is_one_file_system(self.folder().path(), state) {
+            self.sync()?;
+        }
+        let changed = change();
+        if undo.exists() {
+            self.unsynced = Unsynced::nothing();
+        }
+        self.sync()?;
+        Ok(changed)
+    }
+
+    /// Writes an answer, its request, and the manifests of the pre-images since the last one. If it is synced, it is on disk
+    /// with all before it when this returns; a model's answer is when the next line is written.
     pub fn answer(&mut self, entry: &Recorded, is_synced: bool) -> Result<(), RecordError> {
         visit_stored(&entry.answer, &mut |Stored { file, sha256, .. }| {
             self.texts.files.insert(sha256, file);
@@ -154,7 +186,12 @@ impl Record {
         let request = Value::Object(request.into_iter().collect());
         let answer = self.with_sets(entry)?;
         self.append(&answer, Some(request))?;
-        if is_synced { self.sync() } else { Ok(()) }
+        if entry.kind == Ask::KIND {
+            self.unsynced.is_paid = is_synced;
+        } else if is_synced {
+            self.sync()?;
+        }
+        Ok(())
     }
 
     /// The answer with the manifests of the sets that were made for it.
@@ -175,6 +212,9 @@ impl Record {
     }
 
     fn append(&mut self, json: &Value, request: Option<Value>) -> Result<(), RecordError> {
+        if self.unsynced.is_paid {
+            self.sync()?;
+        }
         self.journal.append_answer(json, request)?;
         self.unsynced.add(json);
         let path = self.folder().path().join(JOURNAL);
@@ -236,6 +276,15 @@ impl Record {
 pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
     let (stored, text) = record.folder().store_and_tell(file, text)?;
     Ok(Text::new(stored, text.into()))
+}
+
+/// Whether a wait for all of the one file system is one for the other; not on FUSE, which has no such wait.
+fn is_one_file_system(path: &Path, other: &Path) -> bool {
+    let device = |path| {
+        let folder = Folder::open(path).ok()?;
+        (!folder.is_fuse().ok()?).then_some(folder.id().0)
+    };
+    device(path).is_some_and(|own| device(other) == Some(own))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 
 mod child;
 mod inject;
+mod power;
 mod scene;
 #[path = "../shared/mod.rs"]
 mod shared;

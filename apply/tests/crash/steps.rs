@@ -13,19 +13,16 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     });
     insta::assert_snapshot!(applied, @"
     stage (6)
-    sync staged files
     keep (5)
     note the places
     write the journal
+    wait for the disk
     publish the journal
-    sync the transaction folder
-    sync the state folder
     change a file (4)
     make a folder (2)
     change a file (4)
-    sync the touched folders
     commit
-    sync the commit
+    wait for the changes
     remove an emptied folder (2)
     tidy the transaction folder
     hand the pre-images over
@@ -43,19 +40,16 @@ fn the_phases_of_a_transaction_and_of_its_undo_come_in_this_order() {
     });
     insta::assert_snapshot!(undone, @"
     stage (5)
-    sync staged files
     keep (6)
     note the places
     write the journal
+    wait for the disk
     publish the journal
-    sync the transaction folder
-    sync the state folder
     change a file (5)
     make a folder
     change a file (3)
-    sync the touched folders
     commit
-    sync the commit
+    wait for the changes
     remove an emptied folder (2)
     tidy the transaction folder
     hand the pre-images over
@@ -93,23 +87,23 @@ fn what_recovery_does_depends_on_the_last_phase_before_the_kill() {
     insta::assert_snapshot!(told.collect::<String>(), @"
     killed before: stage
         discard the folder
-    killed before: stage, sync staged files, keep, note the places, write the journal, publish the journal
+    killed before: stage, keep, note the places, write the journal
         discard a file
         discard the folder
-    killed before: sync the transaction folder, sync the state folder, change a file, make a folder, change a file
+    killed before: wait for the disk, publish the journal, change a file, make a folder, change a file
         put a file back
         remove a folder
         sync what was restored
         drop the record
         discard a file
         discard the folder
-    killed before: sync the touched folders, commit
+    killed before: commit
         put a file back
         remove a folder
         sync what was restored
         drop the record
         discard the folder
-    killed before: sync the commit, remove an emptied folder, tidy the transaction folder, hand the pre-images over
+    killed before: wait for the changes, remove an emptied folder, tidy the transaction folder, hand the pre-images over
         remove an emptied folder
         tidy the transaction folder
         hand the pre-images over
@@ -219,7 +213,7 @@ fn killed_before_any_step_of_an_undo_the_tree_is_that_before_or_after_it() {
 }
 
 /// The steps of a whole transaction.
-fn steps_of_apply() -> Vec<&'static str> {
+pub(crate) fn steps_of_apply() -> Vec<&'static str> {
     let scratch = scratch();
     let scene = Scene::create(scratch.path());
     let mut steps = Vec::new();

@@ -275,7 +275,7 @@ impl OrderWorld<'_> {
     }
 
     fn write(
-        &self,
+        &mut self,
         Write {
             attempt,
             reply,
@@ -294,7 +294,9 @@ impl OrderWorld<'_> {
             whole: shown_whole,
             in_part: shown_in_part,
         };
-        Ok(match self.rules.take_in_proposal(reply, shown, &undo)? {
+        let (state, rules) = (self.rules.lock.state(), &self.rules);
+        let take_in = || rules.take_in_proposal(reply, shown, &undo);
+        Ok(match self.record.synced_by((state, &undo), take_in)?? {
             Taken::Written {
                 touched,
                 applied,

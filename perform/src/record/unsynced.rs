@@ -26,6 +26,8 @@ pub(super) struct Unsynced {
     /// Also files and folders that the journal does not name, as when a run begins.
     all: bool,
     has_lines: bool,
+    /// Its last line is an answer that was paid for.
+    pub(super) is_paid: bool,
     files: BTreeSet<String>,
 }
 
@@ -35,6 +37,7 @@ impl Default for Unsynced {
         Self {
             all: true,
             has_lines: true,
+            is_paid: false,
             files: BTreeSet::new(),
         }
     }
@@ -67,17 +70,32 @@ impl Unsynced {
         if !all {
             journal.sync()?;
         }
-        *self = Self {
+        *self = Self::nothing();
+        Ok(())
+    }
+
+    /// Of a record whose file system was synced.
+    pub(super) fn nothing() -> Self {
+        Self {
             all: false,
             has_lines: false,
+            is_paid: false,
             files: BTreeSet::new(),
-        };
-        Ok(())
+        }
     }
 }
 
-fn everything(folder: &Path) -> io::Result<()> {
-    Folder::open(folder)?.sync_file_system()
+fn everything(path: &Path) -> io::Result<()> {
+    let folder = Folder::open(path)?;
+    folder.sync_all()?;
+    if folder.is_fuse()? {
+        // The folders above may be new.
+        let above = path.ancestors().skip(1).map(Folder::open);
+        let above = above.map_while(Result::ok);
+        let is_in = |above: &Folder| above.id().0 == folder.id().0;
+        above.take_while(is_in).try_for_each(|above| above.sync())?;
+    }
+    Ok(())
 }
 
 fn files(folder: &Path, files: &BTreeSet<String>) -> io::Result<()> {
