@@ -285,7 +285,12 @@ impl ChangeEngine {
         }
         let state = std::mem::take(&mut self.state);
         let accounted = self.account(&state, guard, run, set);
-        self.keep_state(state, accounted)
+        let accounted = self.keep_state(state, accounted)?;
+        if accounted.changes.is_empty() {
+            // There is nothing to revert.
+            self.recorded(run)?;
+        }
+        Ok(accounted)
     }
 
     /// The answer that names the changes is in the journal: from now on they are the run's.

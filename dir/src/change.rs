@@ -201,6 +201,15 @@ impl Folder {
     }
 }
 
+/// Whether [a wait for all of the one file system](Folder::sync_all) is one for the other; not on FUSE.
+pub fn is_one_file_system(path: &Path, other: &Path) -> bool {
+    let device = |path| {
+        let folder = Folder::open(path).ok()?;
+        (!folder.is_fuse().ok()?).then_some(folder.id().0)
+    };
+    device(path).is_some_and(|own| device(other) == Some(own))
+}
+
 /// Whether the file system may not have what was asked for: hard links, symlinks or flags of a rename. vfat says
 /// `EPERM`.
 pub(crate) fn lacks(error: Errno) -> bool {

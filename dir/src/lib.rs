@@ -15,6 +15,7 @@ mod replace;
 mod twin;
 
 pub use attributes::{Attributes, inherit_list};
+pub use change::is_one_file_system;
 pub use file::{Links, append, append_once, open_regular, read};
 pub use folder::Folder;
 pub use found::{Found, Inode};

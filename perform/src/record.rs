@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use code_commit_changes::BACKUP;
-use code_commit_dir::Folder;
+use code_commit_dir::is_one_file_system;
 use code_commit_engine::{
     Apply, Ask, Build, Event, Measure, Problem, Recorded, Request as _, Stored, Text, Write,
 };
@@ -276,15 +276,6 @@ impl Record {
 pub(crate) fn store(record: &Record, file: &str, text: &str) -> Result<Text, FolderError> {
     let (stored, text) = record.folder().store_and_tell(file, text)?;
     Ok(Text::new(stored, text.into()))
-}
-
-/// Whether a wait for all of the one file system is one for the other; not on FUSE, which has no such wait.
-fn is_one_file_system(path: &Path, other: &Path) -> bool {
-    let device = |path| {
-        let folder = Folder::open(path).ok()?;
-        (!folder.is_fuse().ok()?).then_some(folder.id().0)
-    };
-    device(path).is_some_and(|own| device(other) == Some(own))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The lock of a project, taken by every command that writes; taking it first cleans up after a killed run.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -176,8 +176,8 @@ struct UnderWay {
     run: PathBuf,
 }
 
-/// Notes durably that commands of this run are about to start. If the harness is killed, the next command reverts
-/// what the last of them changed, whichever run is the newest by then.
+/// Notes that commands of this run are about to start. If the harness is killed, the next command reverts
+/// what the last of them changed, whichever run is the newest by then. The note gets to the disk with the record.
 pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(), Failure> {
     let below = |path: &Path, above: &Path| path.strip_prefix(above).unwrap_or(path).to_owned();
     let note = UnderWay {
@@ -186,10 +186,12 @@ pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(),
     };
     let state = state(tree)?;
     let write = || {
-        anyhow::Ok(code_commit_dir::replace(
-            &state.join(UNDER_WAY),
-            &serde_json::to_vec(&note)?,
-        )?)
+        let (path, note) = (state.join(UNDER_WAY), serde_json::to_vec(&note)?);
+        anyhow::Ok(if code_commit_dir::is_one_file_system(&state, run) {
+            code_commit_dir::replace_with(&path, |file| file.write_all(&note))?;
+        } else {
+            code_commit_dir::replace(&path, &note)?;
+        })
     };
     write()
         .context("cannot note which run is under way")
@@ -209,6 +211,11 @@ fn settle(lock: &Lock, tree: &WorkTree, host: Host<'_>) -> Result<(), Failure> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         noted => noted.with_context(|| format!("cannot read {}", note.display()))?,
     };
+    // A power cut has left a part of it, before anything was on the disk of what a command changed.
+    if noted.is_empty() || noted.contains(&0) {
+        return Ok(code_commit_dir::remove(&note)
+            .with_context(|| format!("cannot remove {}", note.display()))?);
+    }
     let UnderWay { root, run } = serde_json::from_slice(&noted)
         .with_context(|| format!("cannot understand {}", note.display()))
         .map_err(|error| Failure::refused(error, "remove it to keep the current files"))?;

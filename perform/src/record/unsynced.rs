@@ -3,52 +3,50 @@
 //! A reader relies on it: whatever precedes a synced answer, or the end of the run, is there. What follows may
 //! have been torn by a power cut, and is left out by [`Past`](super::Past).
 
-use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use code_commit_dir::Folder;
-use code_commit_engine::Stored;
 use code_commit_logging::{Journal, RunFolder};
 use serde_json::Value;
 
 use super::format::{JOURNAL, RecordError};
 use super::texts::visit_stored;
 
-/// More files than this are synced with everything else on their file system: a disk takes about as long for one
-/// file.
-const MOST_FILES: usize = 2;
-
 /// What may not be on disk yet.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    /// Also files and folders that the journal does not name, as when a run begins.
-    all: bool,
+    /// Also files: everything on their file system is synced then, which takes a disk no longer than one of them.
+    has_files: bool,
     has_lines: bool,
     /// Its last line is an answer that was paid for.
     pub(super) is_paid: bool,
-    files: BTreeSet<String>,
 }
 
 impl Default for Unsynced {
     /// When a run begins or goes on.
     fn default() -> Self {
         Self {
-            all: true,
+            has_files: true,
             has_lines: true,
             is_paid: false,
-            files: BTreeSet::new(),
         }
     }
 }
 
 impl Unsynced {
+    /// Of a record whose file system was synced.
+    pub(super) fn nothing() -> Self {
+        Self {
+            has_files: false,
+            has_lines: false,
+            is_paid: false,
+        }
+    }
+
     pub(super) fn add(&mut self, line: &Value) {
         self.has_lines = true;
-        visit_stored(line, &mut |Stored { file, .. }| {
-            self.files.insert(file);
-        });
+        visit_stored(line, &mut |_| self.has_files = true);
     }
 
     /// Syncs it. After an error the next call tries all of it again.
@@ -57,31 +55,13 @@ impl Unsynced {
         folder: &RunFolder,
         journal: &Journal,
     ) -> Result<(), RecordError> {
-        if !self.has_lines {
-            return Ok(());
-        }
-        let all = self.all || self.files.len() > MOST_FILES;
-        if all {
-            everything(folder.path())
-        } else {
-            files(folder.path(), &self.files)
-        }
-        .map_err(|source| folder.error("sync", JOURNAL, source))?;
-        if !all {
+        if self.has_files {
+            everything(folder.path()).map_err(|source| folder.error("sync", JOURNAL, source))?;
+        } else if self.has_lines {
             journal.sync()?;
         }
         *self = Self::nothing();
         Ok(())
-    }
-
-    /// Of a record whose file system was synced.
-    pub(super) fn nothing() -> Self {
-        Self {
-            all: false,
-            has_lines: false,
-            is_paid: false,
-            files: BTreeSet::new(),
-        }
     }
 }
 
@@ -96,19 +76,4 @@ fn everything(path: &Path) -> io::Result<()> {
         above.take_while(is_in).try_for_each(|above| above.sync())?;
     }
     Ok(())
-}
-
-fn files(folder: &Path, files: &BTreeSet<String>) -> io::Result<()> {
-    let mut folders = BTreeSet::new();
-    for file in files {
-        match File::open(folder.join(file)) {
-            // A file that is gone makes the record unreadable anyway.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            opened => opened?.sync_all()?,
-        }
-        folders.extend(Path::new(file).ancestors().skip(1));
-    }
-    folders
-        .into_iter()
-        .try_for_each(|name| File::open(folder.join(name))?.sync_all())
 }
