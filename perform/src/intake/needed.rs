@@ -35,6 +35,10 @@ impl Rules {
                 ..Problem::new(NEEDED, message)
             });
         }
+        if let Some(more) = paths.len().checked_sub(MOST).filter(|more| *more > 0) {
+            let message = format!("{more} more cannot be shown: {MOST} files are, at most.");
+            problems.push(Problem::new(NEEDED, message));
+        }
         let lines = problems.iter().map(|one| format!("- {}\n", one.message));
         let lines: String = lines.collect();
         let report = format!(

@@ -459,13 +459,20 @@ fn a_reply_may_ask_for_files_of_the_list_and_for_no_others() {
         seen: &BTreeMap::new(),
         need_bytes: 100,
     };
-    let reply = "^^^need long.rs\n^^^need b.rs\n^^^need server.pem\n";
+    let missing: String = (0..20)
+        .map(|number| format!("^^^need {number}.rs\n"))
+        .collect();
+    let reply = format!("^^^need long.rs\n^^^need b.rs\n^^^need server.pem\n{missing}");
     let undo = top.path().join("undo");
-    let taken = rules.take_in(&answer(reply, &Finish::Complete), shown, &undo);
-    let Intake::Rejected { shown, .. } = taken.unwrap() else {
+    let taken = rules.take_in(&answer(&reply, &Finish::Complete), shown, &undo);
+    let Intake::Rejected { shown, report, .. } = taken.unwrap() else {
         panic!("nothing is written");
     };
     assert_eq!(shown, [("long.rs".to_owned(), "long\n".to_owned())]);
+    assert!(
+        report.ends_with("- 3 more cannot be shown: 20 files are, at most.\n"),
+        "{report}"
+    );
 }
 
 #[test]
