@@ -28,7 +28,7 @@ fn user() -> Scratch {
     fs::create_dir_all(&crates).unwrap();
     fs::write(crates.join("lib.rs"), "the user's\n").unwrap();
     fs::write(crates.join("old.rs"), "the user's\n").unwrap();
-    fs::write(scratch.at("home/.cargo/credentials.toml"), "secret\n").unwrap();
+    scratch.write("home/.cargo/credentials.toml", "secret\n");
     scratch
 }
 

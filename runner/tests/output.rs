@@ -168,7 +168,7 @@ fn ended_while_nobody_read(deadline: Option<Duration>, stop: impl Fn(&Cancel)) -
     let mut is_first = true;
     let output = run(&command, &Confinement::off(), &cancel, &mut |_, _| {
         if std::mem::take(&mut is_first) {
-            fs::write(scratch.at("tree/go"), "go\n").unwrap();
+            scratch.write("tree/go", "go\n");
             assert_eq!(fs::read(scratch.at("tree/gone")).unwrap(), b"gone\n");
             stop(&cancel);
         }
@@ -257,11 +257,7 @@ fn what_a_variable_holds_reaches_the_command_in_every_sandbox_and_nobodys_comman
 #[test]
 fn how_a_command_ended_is_told_apart() {
     let scratch = Scratch::new();
-    fs::write(
-        scratch.at("tree/src/text"),
-        "echo a script without a first line",
-    )
-    .unwrap();
+    scratch.write("tree/src/text", "echo a script without a first line");
     let ended = |argv: &[&str]| scratch.run(Backend::Off, &scratch.command(argv)).ended;
     assert_eq!(ended(&["sh", "-c", "exit 200"]), Ended::Exited(200));
     assert_eq!(ended(&["sh", "-c", "kill -9 $$"]), Ended::Signaled(9));

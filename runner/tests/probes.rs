@@ -42,7 +42,7 @@ fn table(backend: Backend) -> Table {
 fn table_with(backend: Backend, open: impl FnOnce(&mut Access)) -> Table {
     let scratch = Scratch::new();
     scratch.compile("probe");
-    fs::write(scratch.at("outside/note"), "secret\n").unwrap();
+    scratch.write("outside/note", "secret\n");
     let mut access = scratch.access();
     open(&mut access);
     let confinement = Confinement { backend, access };

@@ -28,8 +28,7 @@ fn localhost_and_the_name_of_the_machine_resolve_wherever_there_is_a_loopback() 
                 ..scratch.access()
             };
             let line = "getent hosts localhost && getent hosts \"$(uname -n)\"";
-            let output = attempt(&scratch.command(&["sh", "-c", line]), backend, &access);
-            let output = output.unwrap();
+            let output = scratch.sh_with(backend, &access, line);
             assert!(
                 output.success(),
                 "{backend}, network {network}: {}",
@@ -55,21 +54,15 @@ fn a_user_without_rights_is_confined_like_root() {
 fn cargo_builds_offline_in_every_sandbox() {
     for backend in backends() {
         let scratch = Scratch::new();
-        fs::write(
-            scratch.at("tree/Cargo.toml"),
+        scratch.write(
+            "tree/Cargo.toml",
             "[package]\nname = \"tiny\"\nedition = \"2024\"\n",
-        )
-        .unwrap();
-        fs::write(
-            scratch.at("tree/Cargo.lock"),
+        );
+        scratch.write(
+            "tree/Cargo.lock",
             "version = 4\n\n[[package]]\nname = \"tiny\"\nversion = \"0.0.0\"\n",
-        )
-        .unwrap();
-        fs::write(
-            scratch.at("tree/src/main.rs"),
-            "fn main() { println!(\"built\") }\n",
-        )
-        .unwrap();
+        );
+        scratch.write("tree/src/main.rs", "fn main() { println!(\"built\") }\n");
         let cargo = scratch.run(
             backend,
             &scratch.command(&["cargo", "build", "--locked", "--offline"]),
@@ -83,31 +76,19 @@ fn cargo_builds_offline_in_every_sandbox() {
 #[test]
 fn each_ending_is_told_apart_in_every_sandbox() {
     let scratch = Scratch::new();
-    fs::write(scratch.at("tree/src/plain"), "text").unwrap();
+    scratch.write("tree/src/plain", "text");
     for backend in backends() {
-        let ended = |argv: &[&str]| scratch.run(backend, &scratch.command(argv)).ended;
-        assert_eq!(
-            ended(&["sh", "-c", "exit 7"]),
-            Ended::Exited(7),
-            "{backend}"
-        );
-        assert_eq!(
-            ended(&["sh", "-c", "exit 127"]),
-            Ended::Exited(127),
-            "{backend}"
-        );
-        assert_eq!(
-            ended(&["sh", "-c", "kill -SEGV $$"]),
-            Ended::Signaled(11),
-            "{backend}"
-        );
-        assert_eq!(ended(&["no-such-program"]), Ended::NotFound, "{backend}");
-        assert_eq!(
-            ended(&["./src/no-such-program"]),
-            Ended::NotFound,
-            "{backend}"
-        );
-        assert_eq!(ended(&["./src/plain"]), Ended::NotExecutable, "{backend}");
+        for (argv, ended) in [
+            (&["sh", "-c", "exit 7"][..], Ended::Exited(7)),
+            (&["sh", "-c", "exit 127"], Ended::Exited(127)),
+            (&["sh", "-c", "kill -SEGV $$"], Ended::Signaled(11)),
+            (&["no-such-program"], Ended::NotFound),
+            (&["./src/no-such-program"], Ended::NotFound),
+            (&["./src/plain"], Ended::NotExecutable),
+        ] {
+            let output = scratch.run(backend, &scratch.command(argv));
+            assert_eq!(output.ended, ended, "{backend}: {argv:?}");
+        }
     }
 }
 
@@ -137,7 +118,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
     for backend in sandboxes() {
         let scratch = Scratch::new();
         fs::create_dir_all(scratch.at("home/.tool/sessions")).unwrap();
-        fs::write(scratch.at("home/.tool/settings"), "mine\n").unwrap();
+        scratch.write("home/.tool/settings", "mine\n");
         let mut access = scratch.access();
         access.readable = vec![scratch.at("home/.tool/settings")];
         access.writable = vec![
@@ -146,8 +127,7 @@ fn what_is_opened_of_the_home_is_found_there_and_what_is_made_beside_it_is_throw
         ];
         let line = "cd ~/.tool && cat settings && echo x > sessions/kept && echo x > new && mkdir deep && \
             ! sh -c 'echo evil >> settings'";
-        let command = scratch.command(&["sh", "-c", line]);
-        let output = attempt(&command, backend, &access).unwrap();
+        let output = scratch.sh_with(backend, &access, line);
         assert_ok(backend, &output);
         assert!(output.text().contains("mine"), "{backend}");
         let mut names: Vec<_> = fs::read_dir(scratch.at("home/.tool"))
@@ -173,8 +153,7 @@ fn what_the_configuration_opens_is_open() {
             scratch.at("home/.ssh/id").display(),
             scratch.at("outside/file").display()
         );
-        let command = scratch.command(&["sh", "-c", &line]);
-        let output = attempt(&command, backend, &access).unwrap();
+        let output = scratch.sh_with(backend, &access, &line);
         assert_eq!(output.text(), "secret\n", "{backend}");
         assert_eq!(scratch.read("outside/file"), "new\n", "{backend}");
         assert_eq!(scratch.read("tree/dist/deep/file"), "new\n", "{backend}");
@@ -255,12 +234,7 @@ fn a_name_that_a_command_looks_up_does_not_exist_and_is_listed() {
             hosts,
             ..scratch.access()
         };
-        let output = attempt(
-            &scratch.command(&["sh", "-c", line]),
-            Backend::Namespaces,
-            &access,
-        )
-        .unwrap();
+        let output = scratch.sh_with(Backend::Namespaces, &access, line);
         assert_eq!(output.ended, Ended::Exited(3), "{}", output.text());
         let names: Vec<&str> = output.refused.iter().map(|one| &*one.host).collect();
         assert_eq!(names, listed, "{}", output.text());
@@ -300,7 +274,7 @@ fn a_library_that_a_build_planted_is_not_loaded_outside() {
             scratch.at("tree/src/planted.so"),
             scratch.at("outside/mark"),
         );
-        fs::write(scratch.at("tree/src/planted.c"), source).unwrap();
+        scratch.write("tree/src/planted.c", source);
         let mut cc = std::process::Command::new("cc");
         cc.args(["-shared", "-fPIC", "-o"])
             .arg(&library)
@@ -379,10 +353,8 @@ fn the_home_folder_is_never_a_work_tree_in_a_sandbox() {
 fn no_descriptor_of_the_harness_reaches_the_command() {
     let scratch = Scratch::new();
     let plain = scratch.sh(Backend::Off, "ls /proc/self/fd").text();
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Docker)
-    {
+    let is_here = |backend: &Backend| *backend != Backend::Docker;
+    for backend in backends().into_iter().filter(is_here) {
         assert_eq!(
             scratch.sh(backend, "ls /proc/self/fd").text(),
             plain,
@@ -445,11 +417,9 @@ fn a_mount_that_only_root_may_enter_is_in_nobodys_way() {
 #[test]
 fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
     let scratch = Scratch::new();
-    fs::write(scratch.at("outside/note"), "secret\n").unwrap();
-    for backend in backends()
-        .into_iter()
-        .filter(|backend| *backend != Backend::Docker)
-    {
+    scratch.write("outside/note", "secret\n");
+    let is_here = |backend: &Backend| *backend != Backend::Docker;
+    for backend in backends().into_iter().filter(is_here) {
         let mut shell = std::process::Command::new("sh");
         shell
             .args(["-c", "exec 7< \"$0\"; exec \"$@\""])
@@ -475,7 +445,7 @@ fn no_descriptor_that_the_harness_inherited_reaches_the_command() {
 fn the_input_of_a_command_is_read_and_never_changed() {
     for backend in sandboxes() {
         let scratch = Scratch::new();
-        fs::write(scratch.at("outside/input"), "orders\n").unwrap();
+        scratch.write("outside/input", "orders\n");
         let mut command = scratch.command(&[
             "sh",
             "-c",
@@ -511,8 +481,7 @@ fn a_folder_below_what_is_held_can_be_opened_unless_it_is_a_link() {
             .writable
             .extend(["tree/store/open", "tree/store/link"].map(|path| scratch.at(path)));
         let line = "touch store/open/new; touch store/new; touch store/link/new; mv store other; test -e store/open/new";
-        let output = attempt(&scratch.command(&["sh", "-c", line]), backend, &access);
-        let output = output.unwrap();
+        let output = scratch.sh_with(backend, &access, line);
         assert_ok(backend, &output);
         assert!(
             scratch.at("tree/store/open/new").exists() && !scratch.at("tree/store/new").exists(),
@@ -531,8 +500,7 @@ fn a_toolchain_finds_what_lies_beside_its_programs_and_nothing_else_of_its_folde
             "home/tools/share/keyring",
             "home/lib/part",
         ] {
-            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
-            fs::write(scratch.at(file), file).unwrap();
+            scratch.write(file, file);
         }
         let folders = ["home/tools/bin", "home/bin"].map(|folder| scratch.at(folder));
         folders
@@ -592,20 +560,17 @@ fn an_environment_is_its_configuration_and_the_interpreter_that_it_leads_to() {
                     .at("home/.local/share/uv/python/cpython-3.12/bin")
                     .display()
             );
-            fs::write(scratch.at(environment).join("pyvenv.cfg"), base).unwrap();
+            scratch.write(&format!("{environment}/pyvenv.cfg"), base);
         }
         install(&scratch, "home/envs/tool", &["tool"]);
         scratch.link("home/envs/tool/bin/tool", "home/.local/bin/tool");
-        fs::write(scratch.at("home/envs/secret"), "secret\n").unwrap();
+        scratch.write("home/envs/secret", "secret\n");
         let mut access = scratch.access();
         access.path = vec![
             scratch.at("home/.local/bin"),
             scratch.at("outside/venv/bin"),
         ];
-        let said = |line: &str| {
-            let command = scratch.command(&["sh", "-c", line]);
-            attempt(&command, backend, &access).unwrap()
-        };
+        let said = |line: &str| scratch.sh_with(backend, &access, line);
         let at = |path: &str| scratch.at(path).display().to_string();
         for line in [
             format!(
@@ -651,7 +616,7 @@ fn what_a_build_wrote_shows_nothing_of_the_machine_to_the_next_one() {
         ];
         for home in homes {
             let base = format!("home = {}\n", home.display());
-            fs::write(scratch.at("tree/.venv/pyvenv.cfg"), base).unwrap();
+            scratch.write("tree/.venv/pyvenv.cfg", base);
             let mut access = scratch.access();
             access
                 .path
@@ -681,17 +646,14 @@ fn a_command_sees_no_secret_of_gits_configuration_and_git_still_works() {
         let lines = "git init -q -b main . && git remote add origin https://me:s3cret@host/x.git && git config http.extraHeader s3cret";
         assert!(scratch.sh(Backend::Off, lines).success());
         for file in ["tree/.git/modules/sub/config", "cargo/git/db/x-1/config"] {
-            fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
-            fs::write(
-                scratch.at(file),
+            scratch.write(
+                file,
                 "[remote \"origin\"]\n\turl = https://s3cret@host/y.git\n",
-            )
-            .unwrap();
+            );
         }
         let mut access = scratch.access();
         access.cargo_home = Some(scratch.at("cargo"));
-        let said =
-            |line: &str| attempt(&scratch.command(&["sh", "-c", line]), backend, &access).unwrap();
+        let said = |line: &str| scratch.sh_with(backend, &access, line);
         let all = format!(
             "cat .git/config .git/modules/sub/config {}/git/db/x-1/config; git config --list",
             scratch.at("cargo").display()
@@ -767,8 +729,7 @@ fn git_works_in_every_sandbox_whatever_the_system_configures() {
 fn a_tool_that_the_sandbox_hides_is_told_with_what_takes_its_place() {
     let scratch = Scratch::new();
     for file in ["home/mine/make", "outside/other/go"] {
-        fs::create_dir_all(scratch.at(file).parent().unwrap()).unwrap();
-        fs::write(scratch.at(file), "#!/bin/sh\n").unwrap();
+        scratch.write(file, "#!/bin/sh\n");
         fs::set_permissions(scratch.at(file), fs::Permissions::from_mode(0o755)).unwrap();
     }
     let mut env = scratch.env();

@@ -5,18 +5,13 @@ use std::process::Command;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::where_mounted;
+use crate::scenes::program::{must_have, where_mounted};
 
 /// Changes one file and makes another.
 const REPLY: &str = "^^^model\nnew\n^^^end\n^^^m/model\nnew\n^^^end\n";
 
 fn command(scene: &Scene) -> Command {
-    let model = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-    ];
+    let model = scene.model();
     scene.keyed(
         &[&model[..], &["--sandbox", "auto", "--rounds", "2"]].concat(),
         &[],
@@ -33,10 +28,7 @@ fn with_product() -> Scene {
         ("model", "old\n"),
     ];
     let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change a\n")
-        .unwrap();
+    scene.write("agent-config/query.txt", "change a\n");
     scene
 }
 
@@ -49,18 +41,11 @@ fn what_a_build_in_a_view_leaves_in_ignored_files_comes_into_the_tree_and_is_cou
         return;
     }
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(scene.project.read("product.o").unwrap().len(), 5000);
+    assert_eq!(scene.read("product.o").len(), 5000);
+    ran.err_has("the build wrote 5.0 kB of ignored files");
+    must_have(&scene.recorded("events.jsonl"), "\"ignored_bytes\":5000");
     assert!(
-        ran.err.contains("the build wrote 5.0 kB of ignored files"),
-        "{ran}"
-    );
-    assert!(
-        scene
-            .recorded("events.jsonl")
-            .contains("\"ignored_bytes\":5000")
-    );
-    assert!(
-        !scene.project.root().join(".git/code-commit/view").exists(),
+        !scene.at(".git/code-commit/view").exists(),
         "the layer is gone"
     );
 }
@@ -75,7 +60,7 @@ fn a_tree_with_another_mount_below_it_is_built_without_a_view_and_accounted_for(
         return;
     };
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("M a +1 −1 (by the build)"), "{ran}");
+    ran.out_has("M a +1 −1 (by the build)");
     assert!(
         !scene.recorded("events.jsonl").contains("ignored_bytes"),
         "its size is unknown"

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;
+use crate::scenes::program::must_have;
 use crate::scenes::rpc::Client;
 
 /// A reply that writes one file.
@@ -38,11 +39,7 @@ impl Editor {
             id: String::new(),
         };
         editor.initialize(&json!({}));
-        let opened = editor.open(&json!([]));
-        opened["sessionId"]
-            .as_str()
-            .unwrap()
-            .clone_into(&mut editor.id);
+        editor.open(&json!([]));
         editor
     }
 
@@ -51,9 +48,14 @@ impl Editor {
         self.client.call("initialize", &params).unwrap()
     }
 
-    fn open(&mut self, servers: &Value) -> Value {
+    /// Opens a session, which is that of the next prompts.
+    fn open(&mut self, servers: &Value) {
         let params = json!({ "cwd": self.scene.project.root(), "mcpServers": servers });
-        self.client.call("session/new", &params).unwrap()
+        let opened = self.client.call("session/new", &params).unwrap();
+        opened["sessionId"]
+            .as_str()
+            .unwrap()
+            .clone_into(&mut self.id);
     }
 
     fn load(&mut self, id: &str) -> Result<Value, Value> {
@@ -93,7 +95,7 @@ impl Editor {
     }
 
     fn read(&self, path: &str) -> String {
-        self.scene.project.read(path).unwrap()
+        self.scene.read(path)
     }
 }
 
@@ -182,7 +184,7 @@ fn three_rounds_are_shown_as_they_come() {
     // The next prompt goes on from there.
     assert_eq!(editor.prompt("/undo"), "end_turn");
     insta::assert_snapshot!(editor.updates(), @"agent_message: - restored README.md");
-    assert_eq!(editor.scene.project.status().unwrap(), "");
+    assert_eq!(editor.scene.status(), "");
     assert_eq!(editor.prompt("/check"), "end_turn");
     let heard = json!(editor.client.heard).to_string();
     assert!(heard.contains("expected 'Hello, Ada!', got"), "{heard}");
@@ -208,10 +210,8 @@ fn the_next_prompt_is_told_of_the_last_one() {
     assert_eq!(editor.read("src/a.sh"), "bye\n", "{}", editor.updates());
     let requests = editor.scene.server.requests();
     let last = requests.last().unwrap().json().to_string();
-    assert!(
-        last.contains("+hello") && last.contains("Say bye."),
-        "{last}"
-    );
+    must_have(&last, "+hello");
+    must_have(&last, "Say bye.");
     let runs = editor.scene.run(&["runs"]);
     assert_eq!(runs.out.matches("commit").count(), 3, "{runs}");
 
@@ -274,7 +274,7 @@ fn a_run_of_the_command_line_is_a_session() {
     editor.load(&id).unwrap();
     editor.id = id;
     assert_eq!(editor.prompt("/undo"), "end_turn");
-    assert_eq!(editor.scene.project.status().unwrap(), "");
+    assert_eq!(editor.scene.status(), "");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn a_cancelled_prompt_is_cancelled_and_can_be_gone_on_with() {
     editor.cancel();
     assert_eq!(editor.stopped(id), "cancelled");
     assert_eq!(editor.stopped(second), "cancelled");
-    assert_eq!(editor.scene.project.status().unwrap(), "");
+    assert_eq!(editor.scene.status(), "");
     assert_eq!(editor.prompt("/again"), "end_turn");
     assert!(editor.read("src/greet.sh").contains("world"));
 }
@@ -384,10 +384,7 @@ fn modes_models_and_keys_are_told() {
     // Without a key, the editor is told which one is missing.
     editor.client = Client::start(editor.scene.command(&["acp"], &[]));
     editor.initialize(&json!({}));
-    editor.id = editor.open(&json!([]))["sessionId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    editor.open(&json!([]));
     let id = editor.begin("Greet.");
     let error = editor.client.response(id)["error"].clone();
     assert_eq!(error["code"], -32000, "{error}");
@@ -441,22 +438,15 @@ fn what_is_not_saved_in_the_editor_refuses_the_prompt() {
         .unwrap()
         .json()
         .to_string();
-    assert!(
-        asked.contains("Mend `src/greet.sh``build.sh``zed:///rules`")
-            && asked.contains("Be brief."),
-        "{asked}"
-    );
+    must_have(&asked, "Mend `src/greet.sh``build.sh``zed:///rules`");
+    must_have(&asked, "Be brief.");
 }
 
 #[test]
 fn a_configuration_that_opens_more_is_asked_for_once() {
     let mut editor = Editor::new([MENDS_IT]);
     let config = "[sandbox]\nnetwork = true\n";
-    editor
-        .scene
-        .project
-        .write("code-commit.toml", config.as_bytes())
-        .unwrap();
+    editor.scene.write("code-commit.toml", config.as_bytes());
     for (answer, is_trusted) in [("deny", false), ("trust", true)] {
         let id = editor.begin("/check");
         let asked = editor
@@ -475,10 +465,7 @@ fn a_configuration_that_opens_more_is_asked_for_once() {
         // Not asked again.
         assert_eq!(editor.prompt("/check"), "end_turn");
         editor.updates();
-        editor.id = editor.open(&json!([]))["sessionId"]
-            .as_str()
-            .unwrap()
-            .to_owned();
+        editor.open(&json!([]));
     }
 }
 
@@ -503,14 +490,9 @@ fn another_process_with_the_lock_is_waited_for() {
 fn servers_of_the_editor_are_not_used_and_keys_not_shown() {
     let mut editor = Editor::new([&*reply("key.txt", &format!("{KEY}\n"))]);
     let server = json!([{ "name": "x", "command": "/bin/false", "args": [], "env": [] }]);
-    editor.id = editor.open(&server)["sessionId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    editor.open(&server);
     assert_eq!(editor.prompt(&format!("Write {KEY}.")), "end_turn");
     let heard = json!(editor.client.heard).to_string();
-    assert!(
-        heard.contains("MCP servers of the editor are not used") && !heard.contains(KEY),
-        "{heard}"
-    );
+    must_have(&heard, "MCP servers of the editor are not used");
+    assert!(!heard.contains(KEY), "{heard}");
 }

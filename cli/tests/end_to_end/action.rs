@@ -11,7 +11,7 @@ use code_commit_fixtures::server::{Script, Server, Step as Reply};
 use regex::{Captures, Regex};
 use serde::Deserialize;
 
-use crate::scenes::program::{Ran, search_path, tool};
+use crate::scenes::program::{Ran, must_have, search_path, tool};
 
 #[derive(Deserialize)]
 struct Action {
@@ -273,10 +273,8 @@ fn a_query_becomes_a_commit_a_pull_request_and_a_comment() {
     );
     let asked = job.read("gh.log");
     let title = "[--title][greet $(touch ../made) `touch ../made`]";
-    assert!(
-        asked.starts_with("[pr][create][--base][main]") && asked.contains(title),
-        "{asked}"
-    );
+    must_have(&asked, title);
+    assert!(asked.starts_with("[pr][create][--base][main]"), "{asked}");
     assert!(asked.contains("[pr][comment][7]"), "{asked}");
     assert!(!job.beside("made").exists());
     assert!(job.read("runner/code-commit.md").contains("**done after "));

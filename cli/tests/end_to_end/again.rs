@@ -4,108 +4,41 @@ mod power;
 mod supervisor;
 
 use std::path::Path;
-use std::process::{Child, Stdio};
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT, TOUCHES_GIT};
-use code_commit_fixtures::server::{Hang, Script, Step};
 
 use crate::scenes::commit::Scene as Commit;
 use crate::scenes::files;
 use crate::scenes::order::{BAD, GOOD, Scene as Order, greet};
-use crate::scenes::program::interrupt;
-
-/// A run of the default loop that Ctrl-C stopped while the model thought about its second prompt; what the model
-/// says then.
-fn stopped(then: &[&str]) -> Commit {
-    let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
-        .into_iter()
-        .chain(then.iter().map(|text| Step::text(text)));
-    let scene = Commit::new(Script::new(steps));
-    let mut child = started(&scene, &[]);
-    scene.server.wait_for_requests(2);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    scene
-}
-
-fn started(scene: &Commit, more: &[&str]) -> Child {
-    let args = [&scene.flags()[..], more].concat();
-    scene
-        .keyed(&args, &[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
 
 #[test]
 fn an_unfinished_run_of_another_query_is_named_with_its_ways_out_and_a_new_one_begins() {
-    let scene = stopped(&[MENDS_IT]);
-    scene
-        .project
-        .write("agent-config/query.txt", b"Say good bye.\n")
-        .unwrap();
+    let scene = Commit::stopped(&[MENDS_IT]);
+    scene.write("agent-config/query.txt", "Say good bye.\n");
     let ran = scene.commit(&[]);
     assert_eq!((ran.code, scene.runs().len()), (Some(0), 2), "{ran}");
     let named = "for another query or other settings, is not finished: code-commit resume [STAMP]-commit continues it, \
          code-commit undo [STAMP]-commit takes it back";
-    assert!(ran.err.contains(named), "{ran}");
-}
-
-#[test]
-fn new_begins_anew() {
-    let scene = stopped(&[MENDS_IT]);
-    let ran = scene.commit(&["--new"]);
-    assert_eq!((ran.code, scene.runs().len()), (Some(0), 2), "{ran}");
-    assert!(!ran.err.contains("not finished"), "{ran}");
+    ran.err_has(named);
 }
 
 #[test]
 fn a_finished_run_is_answered_from_the_record_under_its_key_alone() {
     let scene =
         Commit::with_replies([MENDS_IT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT, TOUCHES_GIT]);
-    let first = scene.commit(&["--key", "ticket 7"]);
-    assert_eq!(first.code, Some(0), "{first}");
+    scene.commit(&["--key", "ticket 7"]).exits(0);
     let again = scene.commit(&["--key", "ticket 7"]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 1),
-        "{again}"
-    );
-    assert!(
-        again
-            .err
-            .contains("[STAMP]-commit is already finished; no model was called\n"),
-        "{again}"
-    );
-    assert!(
-        again
-            .out
-            .contains("✓ done after 1 round: the build passes\n"),
-        "{again}"
-    );
+    assert_eq!((again.code, scene.calls()), (Some(0), 1), "{again}");
+    again.err_has("[STAMP]-commit is already finished; no model was called\n");
+    again.out_has("✓ done after 1 round: the build passes\n");
     assert_eq!(scene.runs().len(), 1);
 
     let other = scene.commit(&["--key", "ticket 7", "--max-time", "1h"]);
-    assert_eq!(
-        (other.code, scene.server.requests().len()),
-        (Some(3), 1),
-        "{other}"
-    );
-    assert!(
-        other
-            .err
-            .contains("the key was used for other work: [STAMP]-commit\n"),
-        "{other}"
-    );
+    assert_eq!((other.code, scene.calls()), (Some(3), 1), "{other}");
+    other.err_has("the key was used for other work: [STAMP]-commit\n");
 
     let person = scene.commit(&[]);
-    assert_eq!(
-        (person.code, scene.server.requests().len()),
-        (Some(1), 5),
-        "{person}"
-    );
+    assert_eq!((person.code, scene.calls()), (Some(1), 5), "{person}");
 }
 
 #[test]
@@ -123,13 +56,9 @@ fn a_run_that_was_killed_before_its_journal_does_not_use_up_its_key() {
     {
         code_commit_dir::remove(&path).unwrap();
     }
-    scene.project.git(&["add", "README.md"]).unwrap();
+    scene.git(&["add", "README.md"]);
     let again = scene.commit(&["--key", "k"]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{again}"
-    );
+    assert_eq!((again.code, scene.calls()), (Some(0), 2), "{again}");
 }
 
 /// As if another program had made the run.
@@ -184,11 +113,7 @@ fn a_run_of_another_version_still_answers_under_its_key_if_its_record_has_the_sa
         "\"version\": \"0.0.1\"",
     );
     let again = scene.commit(&["--key", "k"]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 1),
-        "{again}"
-    );
+    assert_eq!((again.code, scene.calls()), (Some(0), 1), "{again}");
 }
 
 #[test]
@@ -203,10 +128,10 @@ fn a_key_whose_run_cannot_be_read_any_more_is_refused_and_new_pays_again() {
         let scene = Commit::with_replies([MENDS_IT, MENDS_IT]);
         assert_eq!(scene.commit(&["--key", "k"]).code, Some(0));
         change(&scene, &scene.runs()[0]);
-        scene.project.git(&["add", "README.md"]).unwrap();
+        scene.git(&["add", "README.md"]);
         let refused = scene.commit(&["--key", "k"]);
         assert_eq!(
-            (refused.code, scene.server.requests().len()),
+            (refused.code, scene.calls()),
             (Some(3), 1),
             "{what}: {refused}"
         );
@@ -224,11 +149,10 @@ fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
     for (reply, code, verdict) in [(GOOD, 0, "PASS"), (BAD, 1, "FAIL")] {
         let scene = Order::with(&[&greet(reply), &greet(reply)]);
         let more = ["--max-attempts", "1"];
-        let first = scene.run(&more);
-        assert_eq!(first.code, Some(code), "{}", first.err);
+        let first = scene.run(&more).exits(code);
         let again = scene.run(&more);
         assert_eq!(
-            (again.code, scene.server.requests().len()),
+            (again.code, scene.calls()),
             (Some(code), 1),
             "{}",
             again.err
@@ -237,13 +161,7 @@ fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
             again.out, first.out,
             "before the check that the tree is clean"
         );
-        assert!(
-            again
-                .err
-                .contains(" is already finished; no model was called; --new does it again\n"),
-            "{}",
-            again.err
-        );
+        again.err_has(" is already finished; no model was called; --new does it again\n");
         assert!(again.out.contains(verdict) && scene.runs().len() == 1);
     }
 }
@@ -252,22 +170,14 @@ fn an_order_that_is_done_is_answered_from_the_record_whatever_its_verdict() {
 fn the_verdict_of_an_order_does_not_hold_for_another_tree_unless_its_commit_is_in_the_history() {
     let scene = Order::with(&[&greet(GOOD), &greet(GOOD)]);
     assert_eq!(scene.run(&["--commit"]).code, Some(0));
-    scene.project.write("later.txt", b"later\n").unwrap();
+    scene.write("later.txt", "later\n");
     scene.project.commit("later").unwrap();
     let again = scene.run(&["--commit"]);
-    assert_eq!(
-        (again.code, scene.server.requests().len()),
-        (Some(0), 1),
-        "{}",
-        again.err
-    );
-    scene
-        .project
-        .git(&["reset", "-q", "--hard", "HEAD~2"])
-        .unwrap();
+    assert_eq!((again.code, scene.calls()), (Some(0), 1), "{}", again.err);
+    scene.git(&["reset", "-q", "--hard", "HEAD~2"]);
     let without = scene.run(&["--commit"]);
     assert_eq!(
-        (without.code, scene.server.requests().len()),
+        (without.code, scene.calls()),
         (Some(0), 2),
         "{}",
         without.err

@@ -129,28 +129,19 @@ fn scene(repositories: usize) -> commit::Scene {
     ];
     let scene =
         commit::Scene::with_files(&files, Script::new([Step::text("^^^new.txt\n1\n^^^end\n")]));
-    let (root, canary) = (scene.project.root(), scene.project.beside().join("canary"));
-    scene
-        .project
-        .write("build.sh", script(&ATTACKS, &canary).as_bytes())
-        .unwrap();
+    let (root, canary) = (scene.project.root(), scene.beside("canary"));
+    scene.write("build.sh", script(&ATTACKS, &canary).as_bytes());
     scene.project.commit("a build").unwrap();
-    let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
+    let head = scene.git(&["rev-parse", "HEAD"]);
     let entry = format!("160000,{},sub", head.trim());
-    scene
-        .project
-        .git(&["update-index", "--add", "--cacheinfo", &entry])
-        .unwrap();
-    scene
-        .project
-        .git(&["commit", "-qm", "a submodule"])
-        .unwrap();
+    scene.git(&["update-index", "--add", "--cacheinfo", &entry]);
+    scene.git(&["commit", "-qm", "a submodule"]);
     fs::create_dir(root.join("sub")).unwrap();
     for (key, value) in [
         ("include.path", "../included.cfg"),
         ("core.hooksPath", "hooks"),
     ] {
-        scene.project.git(&["config", key, value]).unwrap();
+        scene.git(&["config", key, value]);
     }
     let names_more = |key, value: &str| {
         scene
@@ -162,8 +153,8 @@ fn scene(repositories: usize) -> commit::Scene {
     names_more("include.path", "../later.cfg");
     names_more("core.fsmonitor", "tools/watch");
     std::os::unix::fs::symlink("../linked", root.join("hooks/pre-commit")).unwrap();
-    scene.project.git(&["add", "hooks/pre-commit"]).unwrap();
-    scene.project.git(&["commit", "-qm", "a hook"]).unwrap();
+    scene.git(&["add", "hooks/pre-commit"]);
+    scene.git(&["commit", "-qm", "a hook"]);
     let beside = scene.project.beside();
     std::os::unix::fs::symlink(root, beside.join("link")).unwrap();
     let below = root.strip_prefix(beside).unwrap().display();
@@ -173,10 +164,7 @@ fn scene(repositories: usize) -> commit::Scene {
         through.display()
     );
     fs::write(beside.join(".gitconfig"), format!("[include]\n{paths}")).unwrap();
-    scene
-        .project
-        .write(".git/info/exclude", b"/ignored/\n")
-        .unwrap();
+    scene.write(".git/info/exclude", "/ignored/\n");
     let gits = (0..repositories).map(|number| format!("many/{number}/.git"));
     for git in gits.chain(["ignored/old/.git".to_owned()]) {
         let git = root.join(git);
@@ -283,7 +271,7 @@ fn attack(scene: &commit::Scene, backend: &str, user: u32) -> Option<Ran> {
     let mut command = in_reach(&scene.keyed(&args, &[]), scene.project.beside());
     let ran = if backend == WITHOUT_VIEW {
         // The kernel allows no view of a tree with another mount below it.
-        fs::create_dir(scene.project.root().join("mounted")).unwrap();
+        fs::create_dir(scene.at("mounted")).unwrap();
         let mount = "mount -t tmpfs none \"$0/mounted\" || exit 99; exec \"$@\"";
         if_mounted(Ran::of(
             mounted(mount, scene.project.root(), &command)
@@ -376,7 +364,7 @@ fn nothing_is_left_of_attacks_on_the_tree_by_a_build_of_another_user() {
 #[test]
 fn every_attack_changes_a_tree_that_nobody_defends() {
     let scene = scene(FEW_REPOSITORIES);
-    let canary = scene.project.beside().join("canary");
+    let canary = scene.beside("canary");
     for attack in &ATTACKS {
         let before = tree(scene.project.root());
         let script = script(&[*attack], &canary);
@@ -394,7 +382,7 @@ fn every_attack_changes_a_tree_that_nobody_defends() {
     drop(
         Command::new("git")
             .arg("status")
-            .current_dir(scene.project.root().join("sub"))
+            .current_dir(scene.at("sub"))
             .output(),
     );
     assert!(canary.exists(), "git runs what a configuration names");

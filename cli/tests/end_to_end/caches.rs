@@ -134,12 +134,8 @@ impl User {
         ];
         let scene = Scene::with_files(&files, Script::new([]));
         let home = scene.project.beside();
-        fs::create_dir_all(home.join(".cargo/registry/cache/old")).unwrap();
-        fs::write(
-            home.join(".cargo/registry/cache/old/old-1.0.0.crate"),
-            "the user's\n",
-        )
-        .unwrap();
+        let cached = home.join(".cargo/registry/cache/old/old-1.0.0.crate");
+        files::write(&cached, "the user's\n");
         let other = home.join("other");
         let root = scene.project.root().to_str().unwrap();
         let done = Ran::of(&mut tool(
@@ -170,7 +166,7 @@ impl User {
     }
 
     fn cargo_home(&self) -> Vec<(String, String)> {
-        files::named(&self.scene.project.beside().join(".cargo"))
+        files::named(&self.scene.beside(".cargo"))
     }
 }
 
@@ -227,7 +223,7 @@ fn what_builds_fetched_is_removed_by_clean_and_where_it_is_too_much() {
     let user = User::new();
     let fetch = ["--sandbox", "namespaces", "--network"];
     assert_eq!(user.check(&fetch).code, Some(0));
-    let caches = user.scene.project.root().join(".git/code-commit/caches");
+    let caches = user.scene.at(".git/code-commit/caches");
     let look = user.scene.run(&["clean", "--caches", "--dry-run"]);
     assert!(
         look.out.starts_with("would remove  caches of tools  ") && caches.exists(),
@@ -244,21 +240,15 @@ fn what_builds_fetched_is_removed_by_clean_and_where_it_is_too_much() {
     );
     user.scene.user_file("[sandbox]\ncache_limit = \"10B\"\n");
     let bounded = user.check(&["--sandbox", "namespaces"]);
-    assert!(
-        bounded.code != Some(0) && bounded.err.contains("more than `[sandbox] cache_limit`"),
-        "{bounded}"
-    );
+    bounded.err_has("more than `[sandbox] cache_limit`");
+    assert!(bounded.code != Some(0), "{bounded}");
 }
 
 #[test]
 fn where_the_network_is_open_and_nothing_can_be_kept_the_user_is_told() {
     if works(Mode::Landlock) {
         let told = User::new().check(&["--sandbox", "landlock", "--network"]);
-        assert!(
-            told.err
-                .contains("builds cannot add to the caches of tools here"),
-            "{told}"
-        );
+        told.err_has("builds cannot add to the caches of tools here");
     }
 }
 
@@ -275,18 +265,12 @@ fn what_a_run_wrote_to_the_caches_of_tools_goes_with_its_undo() {
     ];
     let reply = "^^^model\nnew\n^^^end\n";
     let scene = Scene::with_files(&files, Script::new([Step::text(reply)]));
-    fs::create_dir_all(scene.project.beside().join(".cargo/registry")).unwrap();
-    let origin = scene.server.origin();
-    let flags = ["--model", "gemini-test", "--base-url", origin];
-    let ran = scene.run_keyed(&[&flags[..], &["--sandbox", "namespaces"]].concat());
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let caches = scene.project.root().join(".git/code-commit/caches");
-    let has_poison = || {
-        files::named(&caches)
-            .iter()
-            .any(|(_, text)| text == "poison\n")
-    };
-    assert!(has_poison(), "later builds of the project read it");
+    fs::create_dir_all(scene.beside(".cargo/registry")).unwrap();
+    scene.run_keyed(&scene.flags_in("namespaces")).exits(0);
+    let caches = scene.at(".git/code-commit/caches");
+    let cached = files::named(&caches);
+    let has_poison = cached.iter().any(|(_, text)| text == "poison\n");
+    assert!(has_poison, "later builds of the project read it");
     let undone = scene.run(&["undo"]);
     assert!(undone.code == Some(0) && !caches.exists(), "{undone}");
 }

@@ -39,8 +39,7 @@ fn the_newest_runs_are_kept_and_the_others_are_gone_from_disk_and_list() {
     let [first, second, third] = scene.runs().try_into().unwrap();
     let would = scene.run(&["clean", "--keep", "1", "--dry-run"]);
     assert_eq!((would.code, scene.runs().len()), (Some(0), 3), "{would}");
-    let done = scene.run(&["clean", "--keep", "1"]);
-    assert_eq!(done.code, Some(0), "{done}");
+    let done = scene.run(&["clean", "--keep", "1"]).exits(0);
     let said: Vec<&str> = done.out.lines().collect();
     assert!(
         said[0].starts_with("removed       agent-config/logs/[STAMP]-commit"),
@@ -59,10 +58,7 @@ fn the_newest_runs_are_kept_and_the_others_are_gone_from_disk_and_list() {
     );
     assert!(!first.exists() && !second.exists() && third.exists());
     assert_eq!(scene.run(&["runs"]).out.lines().count(), 1);
-    let state = scene
-        .project
-        .read(".git/code-commit/known-runs.json")
-        .unwrap();
+    let state = scene.read(".git/code-commit/known-runs.json");
     assert_eq!(state.matches("\"folder\"").count(), 1, "{state}");
     let again = scene.run(&["clean", "--keep", "1"]);
     assert_eq!(
@@ -78,12 +74,9 @@ fn with_both_limits_a_run_goes_only_if_both_let_it_go() {
     age(&runs[0], 9);
     age(&runs[1], 3);
     age(&runs[3], 9);
-    assert_eq!(
-        scene
-            .run(&["clean", "--keep", "1", "--older-than", "5"])
-            .code,
-        Some(0)
-    );
+    scene
+        .run(&["clean", "--keep", "1", "--older-than", "5"])
+        .exits(0);
     assert_eq!(scene.runs(), runs[1..]);
     assert_eq!(scene.run(&["clean", "--older-than", "5"]).code, Some(0));
     assert_eq!(scene.runs(), runs[1..3]);
@@ -92,35 +85,14 @@ fn with_both_limits_a_run_goes_only_if_both_let_it_go() {
 #[test]
 fn each_loop_keeps_its_own() {
     let scene = with_runs(2);
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
-    scene
-        .project
-        .write("reply.txt", b"^^^a.txt\n1\n^^^end\n")
-        .unwrap();
+    scene.system_prompt();
+    scene.write("reply.txt", "^^^a.txt\n1\n^^^end\n");
     assert_eq!(scene.run(&["apply", "reply.txt"]).code, Some(0));
     let other = Scene::new(Script::new([Step::text(NOTHING)]));
-    let args = [
-        "implement",
-        "--base-url",
-        other.server.origin(),
-        "--sandbox",
-        "off",
-        "--rounds",
-        "1",
-    ];
+    let args = other.implement(&["--rounds", "1"]);
     assert_eq!(scene.run_keyed(&args).code, Some(0));
     let done = scene.run(&["clean", "--keep", "1", "--json"]);
-    let lines: Vec<serde_json::Value> = done
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = done.objects();
     let [run, sum] = lines.as_slice() else {
         panic!("{done}")
     };
@@ -144,31 +116,14 @@ fn each_loop_keeps_its_own() {
 fn nothing_is_removed_through_a_link_or_that_is_no_record() {
     let scene = with_runs(2);
     let [first, second] = scene.runs().try_into().unwrap();
-    let elsewhere = scene
-        .project
-        .beside()
-        .canonicalize()
-        .unwrap()
-        .join("elsewhere");
+    let elsewhere = scene.beside("elsewhere");
     std::fs::rename(&first, &elsewhere).unwrap();
     symlink(&elsewhere, &first).unwrap();
     std::fs::remove_dir_all(&second).unwrap();
-    scene
-        .project
-        .write(second.join("mine.txt").to_str().unwrap(), b"of another\n")
-        .unwrap();
-    let done = scene.run(&["clean", "--keep", "0"]);
-    assert_eq!(done.code, Some(0), "{done}");
-    assert!(
-        done.out
-            .contains("a symlink leads there; remove it by hand"),
-        "{done}"
-    );
-    assert!(
-        done.out
-            .contains("it is not a run folder; remove it by hand"),
-        "{done}"
-    );
+    scene.write(second.join("mine.txt").to_str().unwrap(), "of another\n");
+    let done = scene.run(&["clean", "--keep", "0"]).exits(0);
+    done.out_has("a symlink leads there; remove it by hand");
+    done.out_has("it is not a run folder; remove it by hand");
     assert!(elsewhere.join("events.jsonl").exists() && second.join("mine.txt").exists());
 }
 
@@ -177,10 +132,10 @@ fn nothing_is_removed_through_a_link_or_that_is_no_record() {
 fn what_was_not_made_here_stays() {
     let scene = with_runs(1);
     let planted = "agent-config/logs/2020-01-01-00-00-00-commit/events.jsonl";
-    scene.project.write(planted, b"").unwrap();
+    scene.write(planted, "");
     assert_eq!(scene.run(&["clean", "--keep", "0"]).code, Some(0));
     assert_eq!(scene.runs().len(), 1);
-    assert!(scene.project.root().join(planted).exists());
+    assert!(scene.at(planted).exists());
 }
 
 #[test]
@@ -196,9 +151,6 @@ fn a_folder_that_cannot_be_removed_is_named_and_the_others_go() {
     let done = scene.run(&["clean", "--keep", "0"]);
     std::fs::set_permissions(&undo, std::fs::Permissions::from_mode(0o755)).unwrap();
     assert_eq!(done.code, Some(1), "{done}");
-    assert!(
-        done.err.contains("error: cannot remove agent-config/logs/"),
-        "{done}"
-    );
+    done.err_has("error: cannot remove agent-config/logs/");
     assert!(first.exists() && !second.exists(), "{done}");
 }

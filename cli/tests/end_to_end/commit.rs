@@ -3,7 +3,7 @@
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, FILES, MENDS_IT, TOUCHES_GIT};
 use code_commit_fixtures::server::{Script, Step};
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene, texts};
 use crate::scenes::files;
 
 #[test]
@@ -26,11 +26,8 @@ fn a_reply_whose_build_passes_ends_the_run_at_once() {
     round 1/4  wrote src/greet.sh, created README.md
     round 1/4  build passed ([TIME])
     "#);
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M src/greet.sh\n?? README.md\n"
-    );
-    assert_eq!(scene.server.requests().len(), 1);
+    assert_eq!(scene.status(), " M src/greet.sh\n?? README.md\n");
+    assert_eq!(scene.calls(), 1);
 }
 
 #[test]
@@ -42,10 +39,9 @@ fn packages_that_git_does_not_ignore_are_named_by_their_folder_with_the_rule() {
         ".venv/lib/y.py",
         "new.txt",
     ] {
-        scene.project.write(path, b"x\n").unwrap();
+        scene.write(path, "x\n");
     }
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = scene.commit(&[]).exits(0);
     for said in [
         "warning: .venv/ (1 file) is not ignored by git: add `/.venv/` to .gitignore\n",
         "warning: web/node_modules/ (2 files) is not ignored by git: add `/web/node_modules/` to .gitignore\n",
@@ -59,14 +55,8 @@ fn packages_that_git_does_not_ignore_are_named_by_their_folder_with_the_rule() {
 fn a_green_run_of_the_daily_use_prints_eight_lines_beside_the_words_of_the_model_and_no_warning() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.user_file("[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n");
-    let flags = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-    ];
-    let ran = scene.run_keyed(&flags);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let flags = scene.model();
+    let ran = scene.run_keyed(&flags).exits(0);
     let printed = format!("{}{}", ran.out, ran.err);
     let weaker = printed.lines().filter(|line| line.starts_with("sandbox: "));
     let said = printed
@@ -74,15 +64,6 @@ fn a_green_run_of_the_daily_use_prints_eight_lines_beside_the_words_of_the_model
         .filter(|line| line.starts_with("greet now takes"));
     let lines = printed.lines().count() - weaker.count() - said.count();
     assert!(lines <= 8 && !printed.contains("warning"), "{lines}: {ran}");
-}
-
-#[test]
-fn three_repairs_that_fail_end_the_run_with_exit_code_1_and_leave_the_changes() {
-    let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, TOUCHES_GIT, BREAKS_THE_BUILD]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert_eq!(scene.server.requests().len(), 4);
-    assert_eq!(scene.project.status().unwrap(), " M src/greet.sh\n");
 }
 
 #[test]
@@ -156,10 +137,9 @@ fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
     let scene = Scene::new(Script::new(
         [crlf, BREAKS_THE_BUILD, MENDS_IT].map(Step::text),
     ));
-    scene.project.write("a.txt", b"one\r\nTWO\r\n").unwrap();
+    scene.write("a.txt", b"one\r\nTWO\r\n");
     scene.project.commit("lines of Windows").unwrap();
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = scene.commit(&[]).exits(0);
     let said: Vec<&str> = ran
         .out
         .lines()
@@ -169,7 +149,7 @@ fn what_deserves_a_look_stands_in_the_summary_and_in_the_record() {
     A README.md +3   M a.txt +2 −2   M src/greet.sh +2 −2 (named by the build)
     warning: `a.txt` had lines that end in CRLF; now it has LF.
     ");
-    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    let summary = scene.json("summary.json");
     insta::assert_snapshot!(summary["warnings"], @r#"[{"code":"line-ends","message":"`a.txt` had lines that end in CRLF; now it has LF.","path":"a.txt"}]"#);
 }
 
@@ -179,10 +159,9 @@ fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
         format!("^^^a.txt\nmy key is {KEY}\n^^^end\n").as_str(),
         MENDS_IT,
     ]);
-    let ran = scene.commit(&["--verbose"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = scene.commit(&["--verbose"]).exits(0);
     assert!(
-        !scene.project.root().join("a.txt").exists(),
+        !scene.at("a.txt").exists(),
         "a reply with a key was applied"
     );
     for request in scene.server.requests() {
@@ -194,14 +173,6 @@ fn the_key_is_sent_in_a_header_and_found_nowhere_else() {
     }
     assert!(!ran.to_string().contains(KEY), "{ran}");
     assert!(scene.recorded("1-response.txt").contains("[key …77]"));
-}
-
-#[test]
-fn a_model_that_cannot_be_reached_is_exit_code_4() {
-    let scene = Scene::new(Script::new([Step::status(400)]));
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(4), "{ran}");
-    assert_eq!(scene.project.status().unwrap(), "");
 }
 
 #[test]
@@ -247,15 +218,10 @@ fn json_is_one_object_a_line_and_nothing_else_on_standard_output() {
 fn a_project_that_is_the_home_folder_is_not_built_in_a_sandbox() {
     let scene = Scene::with_replies([MENDS_IT]);
     let home = scene.project.root().display().to_string();
-    let args = [
-        "--base-url",
-        scene.server.origin(),
-        "--model",
-        "gemini-test",
-    ];
+    let args = scene.model();
     let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY), ("HOME", &home)]);
     assert_eq!(ran.code, Some(3), "{ran}");
-    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.calls(), 0);
 }
 
 #[test]
@@ -272,14 +238,14 @@ fn no_build_changes_or_makes_what_no_model_may_write() {
         "code-commit.toml",
     ];
     for name in &names[..2] {
-        scene.project.write(name, b"# as it was\n").unwrap();
+        scene.write(name, "# as it was\n");
     }
     scene.project.commit("more").unwrap();
     let build = format!(
         "#!/bin/sh\n[ -e ../once ] || for name in {}; do echo x >> $name; done\ntouch ../once\n",
         names.join(" ")
     );
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.write("build.sh", build.as_bytes());
     let ran = scene.commit(&[]);
     assert_eq!(ran.code, Some(0), "{ran}");
     let told = ran.err.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -287,7 +253,7 @@ fn no_build_changes_or_makes_what_no_model_may_write() {
         assert!(told.contains(name), "{name}: {told}");
     }
     assert_eq!(
-        scene.project.status().unwrap(),
+        scene.status(),
         " M build.sh\n M src/greet.sh\n?? README.md\n"
     );
 }
@@ -308,8 +274,7 @@ fn a_repair_prompt_fits_the_window_of_its_model() {
             "--rounds",
             "2",
         ];
-        let ran = scene.run_keyed(&args);
-        assert_eq!(ran.code, Some(1), "{ran}");
+        scene.run_keyed(&args).exits(1);
         scene.recorded("2-query.txt")
     };
     // Nobody knows the window of the second one: it counts as 128,000 tokens of three bytes.
@@ -333,13 +298,9 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
             let files = [FILES[0], ("build.sh", &noisy), FILES[2], FILES[4]];
             let replies =
                 ["first", "second"].map(|word| format!("^^^src/greet.sh\n{word}\n^^^end\n"));
-            let scene = Scene::with_files(
-                &files,
-                Script::new(replies.iter().map(|reply| Step::text(reply))),
-            );
+            let scene = Scene::with_files(&files, Script::new(texts(&replies)));
             scene.user_file(config);
-            let ran = scene.commit(more);
-            assert_eq!(ran.code, Some(0), "{}", ran.out);
+            scene.commit(more).exits(0);
             let told = scene.recorded("2-build.txt");
             let kilobytes: u64 = told.split_whitespace().nth(1).unwrap().parse().unwrap();
             (kilobytes, scene.recorded("2-query.txt"))
@@ -360,46 +321,6 @@ fn however_much_a_build_prints_memory_and_prompt_hold_only_its_ends() {
             prompt.len()
         );
     }
-}
-
-#[test]
-fn a_build_that_writes_to_standard_error_and_exits_with_0_has_passed() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\necho compiling >&2\n")
-        .unwrap();
-    assert_eq!(scene.commit(&[]).code, Some(0));
-    assert_eq!(scene.recorded("1-build.txt"), "compiling\nexit code: 0\n");
-}
-
-#[test]
-fn every_critical_file_of_the_specification_is_refused() {
-    let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write(".gitignore", b"/agent-config\n/target\n*.log\n")
-        .unwrap();
-    let critical = [
-        ".gitignore",
-        "Cargo.lock",
-        "build.sh",
-        "codeRollup.sh",
-        "LLMInstructions.md",
-        "UserSpecification.md",
-        "src/deep/UserSpecification.md",
-        ".git/config",
-        "agent-config/query.txt",
-        "target/debug/build.rs",
-        "run.log",
-        "src/../../outside.sh",
-        "/etc/passwd",
-    ];
-    for path in critical {
-        let ran = scene.run(&["guard", path]);
-        assert_eq!(ran.code, Some(1), "{path}: {ran}");
-    }
-    assert_eq!(scene.run(&["guard", "src/new/file.sh"]).code, Some(0));
 }
 
 #[test]
@@ -430,10 +351,10 @@ fn every_rule_by_which_git_ignores_agent_config_is_taken() {
             files::write(other, "*.o\n");
         }
         files::write(&places[place], format!("*.o\n{line}\n"));
-        let before = scene.project.read(".gitignore").unwrap();
+        let before = scene.read(".gitignore");
         let ran = scene.commit(&["--new"]);
         assert_eq!(ran.code, Some(4), "{line}: {ran}");
-        assert_eq!(scene.project.read(".gitignore").unwrap(), before, "{line}");
+        assert_eq!(scene.read(".gitignore"), before, "{line}");
     }
 }
 
@@ -458,7 +379,7 @@ fn a_run_that_misses_the_rule_adds_it_and_its_undo_takes_it_back() {
         ),
     ] {
         let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-        let path = scene.project.root().join(".gitignore");
+        let path = scene.at(".gitignore");
         match before {
             Some(text) => files::write(&path, text),
             None => std::fs::remove_file(&path).unwrap(),
@@ -471,16 +392,13 @@ fn a_run_that_misses_the_rule_adds_it_and_its_undo_takes_it_back() {
         assert!(!ran.err.contains("agent-config/query.txt"), "hidden: {ran}");
         assert_eq!(files::text(&path), after);
         let undone = scene.run(&["undo"]);
-        assert!(
-            undone.out.contains("removed /agent-config from .gitignore"),
-            "{undone}"
-        );
+        undone.out_has("removed /agent-config from .gitignore");
         assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), before);
         assert_eq!(scene.run(&["redo"]).code, Some(0));
         assert_eq!(files::text(&path), after, "reapplied");
         // On another branch, or after a stash, the line is missing again.
         std::fs::remove_file(&path).unwrap();
-        scene.project.git(&["add", "README.md"]).unwrap();
+        scene.git(&["add", "README.md"]);
         let ran = scene.commit(&["--new"]);
         assert!(
             ran.code == Some(0) && ran.err.contains(HIDES),
@@ -492,61 +410,35 @@ fn a_run_that_misses_the_rule_adds_it_and_its_undo_takes_it_back() {
 #[test]
 fn an_undo_leaves_the_rule_where_something_else_was_changed_there() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write(".gitignore", b"*.o\n").unwrap();
+    scene.write(".gitignore", "*.o\n");
     assert_eq!(scene.commit(&[]).code, Some(0));
-    scene
-        .project
-        .write(".gitignore", b"*.a\n/agent-config\n")
-        .unwrap();
-    let undone = scene.run(&["undo"]);
-    assert!(
-        undone.code == Some(0) && !undone.out.contains(".gitignore"),
-        "{undone}"
-    );
-    assert_eq!(
-        scene.project.read(".gitignore").unwrap(),
-        "*.a\n/agent-config\n"
-    );
+    scene.write(".gitignore", "*.a\n/agent-config\n");
+    let undone = scene.run(&["undo"]).exits(0);
+    assert!(!undone.out.contains(".gitignore"), "{undone}");
+    assert_eq!(scene.read(".gitignore"), "*.a\n/agent-config\n");
 }
 
 #[test]
 fn a_tree_is_clean_enough_where_only_protected_files_are_changed() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write(
-            "build.sh",
-            (scene.project.read("build.sh").unwrap() + "# more\n").as_bytes(),
-        )
-        .unwrap();
-    scene.project.write("Cargo.lock", b"version = 4\n").unwrap();
-    scene
-        .project
-        .write("docs/UserSpecification.md", b"# What it is\n")
-        .unwrap();
-    let ran = scene.commit(&["--require-clean"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.write("build.sh", (scene.read("build.sh") + "# more\n").as_bytes());
+    scene.write("Cargo.lock", "version = 4\n");
+    scene.write("docs/UserSpecification.md", "# What it is\n");
+    scene.commit(&["--require-clean"]).exits(0);
 }
 
 #[test]
 fn a_conflicted_file_is_refused_by_name_before_a_model_is_asked() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let git = |args: &[&str]| scene.project.git(args).unwrap();
+    let git = |args: &[&str]| scene.git(args);
     git(&["checkout", "-qb", "theirs"]);
-    scene.project.write("src/greet.sh", b"theirs\n").unwrap();
+    scene.write("src/greet.sh", "theirs\n");
     scene.project.commit("theirs").unwrap();
     git(&["checkout", "-q", "-"]);
-    scene.project.write("src/greet.sh", b"ours\n").unwrap();
+    scene.write("src/greet.sh", "ours\n");
     scene.project.commit("ours").unwrap();
     let _ = scene.project.git(&["merge", "-q", "theirs"]);
     let ran = scene.commit(&[]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(3), 0),
-        "{ran}"
-    );
-    assert!(
-        ran.err.contains("a merge left conflicts in src/greet.sh"),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
+    ran.err_has("a merge left conflicts in src/greet.sh");
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::scenes::commit::{KEY, Scene};
 use crate::scenes::files;
-use crate::scenes::program::{Ran, program};
+use crate::scenes::program::{Ran, must_have, program};
 
 const GOOD: &str = "^^^lines.txt\nnew\n^^^end\n^^^made.txt\nmade\n^^^end\n^^^gone.txt\n^^^delete\n";
 const BAD: &str = "^^^lines.txt\nnew\n^^^end\n";
@@ -33,7 +33,7 @@ fn scene_with(script: Script) -> Scene {
 }
 
 fn git(scene: &Scene, words: &[&str]) -> String {
-    scene.project.git(words).unwrap()
+    scene.git(words)
 }
 
 fn commits(scene: &Scene) -> usize {
@@ -50,7 +50,7 @@ fn head(scene: &Scene) -> String {
 /// Author, message and files of the newest commit.
 fn newest(scene: &Scene) -> String {
     let run = scene.runs().pop().unwrap();
-    let name = run.file_name().unwrap().to_str().unwrap().to_owned();
+    let name = files::name(&run);
     let shown = git(
         scene,
         &[
@@ -64,28 +64,18 @@ fn newest(scene: &Scene) -> String {
     shown.replace(&name, "[RUN]")
 }
 
-fn objects(ran: &Ran) -> Vec<Value> {
-    ran.out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
-}
-
 fn json(scene: &Scene, words: &[&str]) -> (Option<i32>, Vec<Value>) {
     let ran = Ran::of(&mut scene.keyed(&[words, &["--json"]].concat(), &[]));
-    (ran.code, objects(&ran))
+    (ran.code, ran.objects())
 }
 
 #[test]
 fn a_green_run_commits_what_it_changed_and_leaves_the_rest_of_tree_and_index() {
     let scene = scene(GOOD);
-    scene.project.write("staged.txt", b"staged\n").unwrap();
+    scene.write("staged.txt", "staged\n");
     git(&scene, &["add", "staged.txt"]);
-    scene
-        .project
-        .write("mine.txt", b"mine, and more\n")
-        .unwrap();
-    scene.project.write("new.txt", b"new\n").unwrap();
+    scene.write("mine.txt", "mine, and more\n");
+    scene.write("new.txt", "new\n");
     let (code, said) = json(&scene, &[&scene.flags()[..], &["--commit"]].concat());
     assert_eq!((code, commits(&scene)), (Some(0), 2), "{said:?}");
     insta::assert_snapshot!(newest(&scene), @r"
@@ -99,49 +89,31 @@ fn a_green_run_commits_what_it_changed_and_leaves_the_rest_of_tree_and_index() {
     M	lines.txt
     A	made.txt
     ");
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M mine.txt\nA  staged.txt\n?? new.txt\n"
-    );
+    assert_eq!(scene.status(), " M mine.txt\nA  staged.txt\n?? new.txt\n");
     let summary = said.iter().find(|line| line["event"] == "summary").unwrap();
     assert_eq!(summary["summary"]["commit"], head(&scene).as_str());
-    assert!(
-        scene
-            .recorded("events.jsonl")
-            .contains(&format!("\"commit\":\"{}\"", head(&scene)))
+    must_have(
+        &scene.recorded("events.jsonl"),
+        &format!("\"commit\":\"{}\"", head(&scene)),
     );
     let shown = scene.run(&["show"]);
-    assert!(
-        shown
-            .out
-            .contains(&format!("committed as {}", head(&scene))),
-        "{shown}"
-    );
+    shown.out_has(&format!("committed as {}", head(&scene)));
 }
 
 #[test]
 fn a_project_below_the_top_of_its_repository_commits_its_own_files() {
     let scene = scene(GOOD);
-    scene
-        .project
-        .write("below/.gitignore", b"/agent-config\n")
-        .unwrap();
+    scene.write("below/.gitignore", "/agent-config\n");
     for file in [
         "build.sh",
         "lines.txt",
         "gone.txt",
         "agent-config/query.txt",
     ] {
-        scene
-            .project
-            .write(
-                &format!("below/{file}"),
-                scene.project.read(file).unwrap().as_bytes(),
-            )
-            .unwrap();
+        scene.write(&format!("below/{file}"), scene.read(file).as_bytes());
     }
     scene.project.commit("a project below").unwrap();
-    let below = scene.project.root().join("below");
+    let below = scene.at("below");
     let ran = |words: &[&str]| {
         Ran::of(&mut program(
             &below,
@@ -162,66 +134,46 @@ fn where_git_could_not_commit_no_model_is_asked() {
     let scene = scene(GOOD);
     git(&scene, &["config", "--unset", "user.email"]);
     git(&scene, &["config", "user.useConfigOnly", "true"]);
-    let unknown = scene.commit(&["--commit"]);
-    assert!(
-        unknown.code == Some(3) && unknown.err.contains("git config user.email"),
-        "{unknown}"
-    );
+    let unknown = scene.commit(&["--commit"]).exits(3);
+    unknown.err_has("git config user.email");
     git(&scene, &["config", "user.email", "person@example.invalid"]);
-    fs::File::create(scene.project.root().join(".git/MERGE_HEAD")).unwrap();
-    let merging = scene.commit(&["--commit"]);
-    assert!(
-        merging.code == Some(3) && merging.err.contains("finish the merge"),
-        "{merging}"
-    );
-    assert_eq!(scene.server.requests().len(), 0);
+    fs::File::create(scene.at(".git/MERGE_HEAD")).unwrap();
+    let merging = scene.commit(&["--commit"]).exits(3);
+    merging.err_has("finish the merge");
+    assert_eq!(scene.calls(), 0);
 }
 
 #[test]
 fn where_git_refuses_a_green_run_says_so_and_keeps_its_changes() {
     let scene = scene(GOOD);
     // Another git begins to work while the build does.
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\ntest -e made.txt && touch .git/index.lock\n",
-        )
-        .unwrap();
+    scene.write(
+        "build.sh",
+        "#!/bin/sh\ntest -e made.txt && touch .git/index.lock\n",
+    );
     let ran = scene.commit(&["--commit"]);
     assert_eq!((ran.code, commits(&scene)), (Some(70), 1), "{ran}");
-    assert!(
-        ran.out.contains("the build passes") && ran.err.contains("commit them by hand"),
-        "{ran}"
-    );
-    assert!(scene.project.root().join("made.txt").exists());
+    ran.out_has("the build passes")
+        .err_has("commit them by hand");
+    assert!(scene.at("made.txt").exists());
 }
 
 #[test]
 fn what_git_keeps_out_of_the_work_tree_is_refused_and_what_a_build_leaves_there_is_committed() {
     let far = "^^^lines.txt\nnew\n^^^end\n^^^far/new.txt\n1\n^^^end\n";
     let scene = scene_with(Script::new([far, BAD].map(Step::text)));
-    scene.project.write("far/old.txt", b"old\n").unwrap();
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\nmkdir -p far && echo made >far/made.txt\n",
-        )
-        .unwrap();
+    scene.write("far/old.txt", "old\n");
+    scene.write(
+        "build.sh",
+        "#!/bin/sh\nmkdir -p far && echo made >far/made.txt\n",
+    );
     scene.project.commit("far").unwrap();
     git(&scene, &["sparse-checkout", "set", "near"]);
     let before = commits(&scene);
-    let ran = scene.commit(&["--commit", "--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err
-            .contains("far/new.txt` is kept out of the work tree by git"),
-        "{ran}"
-    );
+    let ran = scene.commit(&["--commit", "--rounds", "1"]).exits(1);
+    ran.err_has("far/new.txt` is kept out of the work tree by git");
     assert_eq!(commits(&scene), before);
-    let ran = scene.commit(&["--commit", "--new"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.commit(&["--commit", "--new"]).exits(0);
     let files = git(&scene, &["show", "--format=", "--name-only"]);
     assert_eq!(files, "far/made.txt\nlines.txt\n");
 }
@@ -231,22 +183,19 @@ fn a_file_of_the_run_that_changed_while_the_build_ran_is_not_committed() {
     let scene = scene(GOOD);
     // Without a view of the tree nothing tells the build from a person who saves.
     let build = b"#!/bin/sh\necho saved >lines.txt\ntest -e made.txt\n";
-    scene.project.write("build.sh", build).unwrap();
+    scene.write("build.sh", build);
     let ran = scene.commit(&["--commit"]);
     assert_eq!((ran.code, commits(&scene)), (Some(1), 1), "{ran}");
-    assert!(
-        ran.out.contains("the build passes")
-            && ran.err.contains("lines.txt")
-            && ran.err.contains("run the build again"),
-        "{ran}"
-    );
-    assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
+    ran.out_has("the build passes")
+        .err_has("lines.txt")
+        .err_has("run the build again");
+    assert_eq!(scene.read("lines.txt"), "saved\n");
 }
 
 /// A git that saves over a file when it is called to commit.
 fn git_that_saves(scene: &Scene) -> std::path::PathBuf {
     let git = Ran::of(std::process::Command::new("sh").args(["-c", "command -v git"])).out;
-    let (folder, root) = (scene.project.beside().join("bin"), scene.project.root());
+    let (folder, root) = (scene.beside("bin"), scene.project.root());
     let saves = format!("echo saved >'{}/lines.txt'", root.display());
     let script = format!(
         "#!/bin/sh\ncase \" $* \" in *' commit '*) {saves};; esac\nexec {} \"$@\"\n",
@@ -267,8 +216,8 @@ fn what_somebody_saves_while_git_commits_is_taken_out_of_the_history_again() {
     let words = [&scene.flags()[..], &["--commit"]].concat();
     let ran = Ran::of(&mut scene.keyed(&words, &[("PATH", &path)]));
     assert_eq!((ran.code, commits(&scene)), (Some(1), 1), "{ran}");
-    assert!(ran.err.contains("lines.txt"), "{ran}");
-    assert_eq!(scene.project.read("lines.txt").unwrap(), "saved\n");
+    ran.err_has("lines.txt");
+    assert_eq!(scene.read("lines.txt"), "saved\n");
 }
 
 #[test]
@@ -281,22 +230,15 @@ fn a_run_that_was_killed_before_its_commit_was_recorded_commits_once() {
     git(&made, &["commit", "-q", "--allow-empty", "-m", "another"]);
     let resumed = made.run_keyed(&["resume"]);
     assert_eq!((resumed.code, commits(&made)), (Some(0), 3), "{resumed}");
-    assert!(
-        resumed.out.contains(&format!("committed as {commit}")),
-        "{resumed}"
-    );
+    resumed.out_has(&format!("committed as {commit}"));
     let lost = scene(GOOD);
     assert_eq!(lost.commit(&["--commit"]).code, Some(0));
     forget_the_commit(&lost);
     git(&lost, &["reset", "-q", "--mixed", "HEAD~1"]);
     let resumed = lost.run_keyed(&["resume"]);
     assert_eq!((resumed.code, commits(&lost)), (Some(0), 2), "{resumed}");
-    assert_eq!(lost.project.status().unwrap(), "");
-    assert_eq!(
-        (made.server.requests().len(), lost.server.requests().len()),
-        (1, 1),
-        "paid once"
-    );
+    assert_eq!(lost.status(), "");
+    assert_eq!((made.calls(), lost.calls()), (1, 1), "paid once");
 }
 
 /// Cuts the last lines of the journal, as a kill right after the commit would.

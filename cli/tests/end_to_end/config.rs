@@ -4,14 +4,12 @@ use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Server, Step};
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, must_have};
 use crate::typed;
 
 impl Scene {
     fn project_file(&self, text: &str) {
-        self.project
-            .write("code-commit.toml", text.as_bytes())
-            .unwrap();
+        self.write("code-commit.toml", text.as_bytes());
     }
 
     /// The default loop with a key and nothing else: the files decide.
@@ -37,7 +35,7 @@ fn every_setting_is_shown_with_its_origin() {
     scene.project_file(
         "protect = [\"tests/**\"]\n[limits]\nmax_cost = 2.5\n[build]\ncommand = \"make check\"\n",
     );
-    std::fs::create_dir(scene.project.beside().join(".cache")).unwrap();
+    std::fs::create_dir(scene.beside(".cache")).unwrap();
     let shown = scene.run_with(
         &[
             "config",
@@ -140,12 +138,8 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
         "[model]\nbase_url = \"{}\"\n[sandbox]\nnetwork = true\n",
         elsewhere.origin()
     ));
-    let ran = scene.plainly(&["--quiet"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(
-        (scene.server.requests().len(), elsewhere.requests().len()),
-        (1, 0)
-    );
+    let ran = scene.plainly(&["--quiet"]).exits(0);
+    assert_eq!((scene.calls(), elsewhere.requests().len()), (1, 0));
     insta::assert_snapshot!(ran.err.replace(elsewhere.origin(), "[ELSEWHERE]"), @r#"
     warning: code-commit.toml is not trusted and may only tighten, so `model.base_url = "[ELSEWHERE]"` has no effect; review the file, then: code-commit trust
     warning: code-commit.toml is not trusted and may only tighten, so `sandbox.network = true` has no effect; review the file, then: code-commit trust
@@ -157,10 +151,8 @@ fn a_project_that_is_not_trusted_does_not_send_the_key_elsewhere() {
 #[test]
 fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
     let scene = Scene::with_replies([]);
-    let odd = scene
-        .project
-        .beside()
-        .join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
+    let odd =
+        scene.beside(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff"));
     std::fs::create_dir(&odd).unwrap();
     std::fs::File::create(odd.join("code-commit.toml")).unwrap();
     let done = scene
@@ -170,12 +162,9 @@ fn a_file_whose_path_cannot_stand_in_the_list_is_not_trusted() {
         .unwrap();
     let err = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(3), "{err}");
-    assert!(
-        err.contains("is not UTF-8, and the list of trusted files names it")
-            && err.contains("rename the folder"),
-        "{err}"
-    );
-    assert!(!scene.project.beside().join(".local").exists());
+    must_have(&err, "is not UTF-8, and the list of trusted files names it");
+    must_have(&err, "rename the folder");
+    assert!(!scene.beside(".local").exists());
 }
 
 #[test]
@@ -206,8 +195,7 @@ fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
     let writes_a_test = "^^^Tests/greet_test.sh\nexit 0\n^^^end\n";
     let scene = Scene::with_replies([writes_a_test, MENDS_IT]);
     scene.project_file("protect = [\"tests/**\"]\n");
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.commit(&[]).exits(0);
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     The reply was not used and no file was changed, because:
     - `Tests/greet_test.sh` is protected (the configuration's `protect` list); leave it unchanged.
@@ -219,14 +207,13 @@ fn what_the_configuration_protects_is_refused_and_the_model_is_told_of_it() {
 fn the_build_that_is_configured_decides_and_no_shell_reads_it() {
     let scene = Scene::with_replies([MENDS_IT]);
     scene.reachable("[build]\ncommand = \"printf '%s\\\\n' '$(touch made)' 'two words'\"\n");
-    let ran = scene.plainly(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.plainly(&[]).exits(0);
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     $(touch made)
     two words
     exit code: 0
     ");
-    assert!(!scene.project.root().join("made").exists());
+    assert!(!scene.at("made").exists());
 }
 
 #[test]
@@ -235,17 +222,10 @@ fn variables_pass_into_the_build_where_they_are_named() {
     let printed = "sh -c 'echo one=$ONE two=$TWO key=$GEMINI_API_KEY'";
     let ran = scene.run_with(
         &[
-            "--model",
-            "gemini-test",
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-            "--env",
-            "ONE",
-            "--build-command",
-            printed,
-        ],
+            &scene.flags()[..],
+            &["--env", "ONE", "--build-command", printed],
+        ]
+        .concat(),
         &[("GEMINI_API_KEY", KEY), ("ONE", "1"), ("TWO", "2")],
     );
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -270,17 +250,10 @@ fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
     }
     for (more, made) in [(&[][..], false), (&["--writable", "~/outside"], true)] {
         let scene = Scene::with_replies([MENDS_IT]);
-        let outside = scene.project.beside().join("outside");
+        let outside = scene.beside("outside");
         std::fs::create_dir(&outside).unwrap();
         let build = format!("sh -c 'echo made > {}/made'", outside.display());
-        let mut args = vec![
-            "--model",
-            "gemini-test",
-            "--base-url",
-            scene.server.origin(),
-            "--rounds",
-            "1",
-        ];
+        let mut args = [&scene.model()[..], &["--rounds", "1"]].concat();
         args.extend(["--build-command", &build]);
         args.extend(more);
         let ran = scene.plainly(&args);
@@ -292,7 +265,7 @@ fn the_sandbox_opens_where_it_is_told_to_and_nowhere_else() {
 #[test]
 fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
     let scene = Scene::with_replies([MENDS_IT; 2]);
-    let outside = scene.project.beside().join("outside");
+    let outside = scene.beside("outside");
     for command in [&[][..], &["implement"], &["config"], &["doctor"]] {
         let ran = scene.run(&[command, &["--writable", "~/outside"]].concat());
         let told = format!("'--writable <DIR>': there is no {}", outside.display());
@@ -303,13 +276,10 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
     }
     assert!(!outside.exists() && scene.runs().is_empty());
     std::fs::create_dir(&outside).unwrap();
-    assert_eq!(
-        scene
-            .commit(&["--writable", "~/outside", "--writable", "target/new"])
-            .code,
-        Some(0)
-    );
-    let way = scene.project.beside().join("way");
+    scene
+        .commit(&["--writable", "~/outside", "--writable", "target/new"])
+        .exits(0);
+    let way = scene.beside("way");
     std::os::unix::fs::symlink(scene.project.root(), &way).unwrap();
     assert_eq!(
         scene
@@ -318,7 +288,7 @@ fn a_writable_folder_outside_that_is_not_there_is_an_error_and_is_not_made() {
         Some(0),
         "it is the project"
     );
-    std::os::unix::fs::symlink(&outside, scene.project.root().join("out")).unwrap();
+    std::os::unix::fs::symlink(&outside, scene.at("out")).unwrap();
     assert_eq!(
         scene.run(&["config", "--writable", "out/new"]).code,
         Some(2),

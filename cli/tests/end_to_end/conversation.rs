@@ -6,7 +6,8 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::Value;
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::Ran;
+use crate::scenes::files;
+use crate::scenes::program::{Ran, must_have};
 
 const BEFORE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n";
 const AFTER: &str = "ONE\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nTEN\n";
@@ -30,25 +31,17 @@ fn scene() -> Scene {
 
 /// The objects that a command prints under `--json`.
 fn objects(scene: &Scene, words: &[&str]) -> Vec<Value> {
-    let ran = Ran::of(&mut scene.command(&[words, &["--json"]].concat(), &[]));
-    assert_eq!(ran.code, Some(0), "{ran}");
-    ran.out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    Ran::of(&mut scene.command(&[words, &["--json"]].concat(), &[]))
+        .exits(0)
+        .objects()
 }
 
 fn names(scene: &Scene) -> Vec<String> {
-    scene
-        .runs()
-        .iter()
-        .map(|run| run.file_name().unwrap().to_str().unwrap().to_owned())
-        .collect()
+    files::names(scene.at("agent-config/logs"))
 }
 
 fn tree(scene: &Scene) -> [Option<String>; 3] {
-    ["lines.txt", "made.txt", "gone.txt"]
-        .map(|path| fs::read_to_string(scene.project.root().join(path)).ok())
+    ["lines.txt", "made.txt", "gone.txt"].map(|path| fs::read_to_string(scene.at(path)).ok())
 }
 
 fn state(lines: &str, made: Option<&str>, gone: Option<&str>) -> [Option<String>; 3] {
@@ -72,17 +65,11 @@ fn a_run_is_meant_by_at_its_place_or_the_beginning_of_its_name() {
         (name("@"), name("@-1"), name(&newer), name(&older)),
         (newer.clone(), older.clone(), newer, older.clone())
     );
-    let many = scene.run(&["show", "20"]);
-    assert!(
-        many.code == Some(3) && many.err.contains("20 could be any of"),
-        "{many}"
-    );
+    let many = scene.run(&["show", "20"]).exits(3);
+    many.err_has("20 could be any of");
     for none in ["@-2", "@2", "@x", "zzz"] {
-        let ran = scene.run(&["show", none]);
-        assert!(
-            ran.code == Some(3) && ran.err.contains(&format!("no run named {none}")),
-            "{ran}"
-        );
+        let ran = scene.run(&["show", none]).exits(3);
+        ran.err_has(&format!("no run named {none}"));
     }
     scene.run(&["clean", "--keep", "1"]);
     assert_eq!(name("20"), name("@"), "one name begins so");
@@ -139,16 +126,10 @@ fn runs_are_listed_by_what_they_are() {
             && all[0]["query"] == "Another one.",
         "{all:?}"
     );
-    let wrong = scene.run(&["runs", "--since", "yesterday"]);
-    assert!(
-        wrong.code == Some(2) && wrong.err.contains("90m, 12h or 7d"),
-        "{wrong}"
-    );
-    let wrong = scene.run(&["runs", "--loop", "build"]);
-    assert!(
-        wrong.code == Some(2) && wrong.err.contains("commit, implement, order"),
-        "{wrong}"
-    );
+    let wrong = scene.run(&["runs", "--since", "yesterday"]).exits(2);
+    wrong.err_has("90m, 12h or 7d");
+    let wrong = scene.run(&["runs", "--loop", "build"]).exits(2);
+    wrong.err_has("commit, implement, order");
 }
 
 #[test]
@@ -157,30 +138,20 @@ fn one_file_is_undone_and_redone_without_the_others() {
     assert_eq!(scene.commit(&[]).code, Some(0));
     let whole = state(AFTER, Some("made\n"), None);
     assert_eq!(tree(&scene), whole);
-    let undone = scene.run(&["undo", "@", "./gone.txt"]);
-    assert!(
-        undone.code == Some(0) && undone.out.starts_with("restored gone.txt\n"),
-        "{undone}"
-    );
+    let undone = scene.run(&["undo", "@", "./gone.txt"]).exits(0);
+    assert!(undone.out.starts_with("restored gone.txt\n"), "{undone}");
     assert_eq!(tree(&scene), state(AFTER, Some("made\n"), Some("gone\n")));
     assert_eq!(objects(&scene, &["runs"])[0]["undone"], false);
-    let again = scene.run(&["undo", "@", "gone.txt"]);
-    assert!(
-        again.code == Some(3) && again.err.contains("left no change in gone.txt"),
-        "{again}"
-    );
-    assert_eq!(
-        scene.run(&["undo", "@", "lines.txt", "made.txt"]).code,
-        Some(0)
-    );
+    let again = scene.run(&["undo", "@", "gone.txt"]).exits(3);
+    again.err_has("left no change in gone.txt");
+    scene.run(&["undo", "@", "lines.txt", "made.txt"]).exits(0);
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
     assert_eq!(
         objects(&scene, &["runs"])[0]["undone"],
         true,
         "nothing of it is left"
     );
-    let redone = scene.run(&["redo"]);
-    assert_eq!(redone.code, Some(0), "{redone}");
+    scene.run(&["redo"]).exits(0);
     assert_eq!(
         (
             tree(&scene),
@@ -188,11 +159,8 @@ fn one_file_is_undone_and_redone_without_the_others() {
         ),
         (whole.clone(), false.into())
     );
-    let nothing = scene.run(&["redo"]);
-    assert!(
-        nothing.code == Some(7) && nothing.err.contains("nothing of"),
-        "{nothing}"
-    );
+    let nothing = scene.run(&["redo"]).exits(7);
+    nothing.err_has("nothing of");
     // And once more, the whole run.
     assert_eq!(scene.run(&["undo"]).code, Some(0));
     assert_eq!(tree(&scene), state(BEFORE, None, Some("gone\n")));
@@ -204,11 +172,8 @@ fn one_file_is_undone_and_redone_without_the_others() {
 fn a_new_run_goes_on_from_a_finished_one() {
     let scene = scene();
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let silent = scene.run_keyed(&["again", "--sandbox", "off"]);
-    assert!(
-        silent.code == Some(3) && silent.err.contains("what should be different"),
-        "{silent}"
-    );
+    let silent = scene.run_keyed(&["again", "--sandbox", "off"]).exits(3);
+    silent.err_has("what should be different");
     let parent = names(&scene)[0].clone();
     let again = scene.run_keyed(&[
         "again",
@@ -232,7 +197,7 @@ fn a_new_run_goes_on_from_a_finished_one() {
         asked.find("say it loud").unwrap(),
     );
     assert!(query < diff && diff < verdict && verdict < words, "{asked}");
-    let plan: Value = serde_json::from_str(&scene.recorded("run.json")).unwrap();
+    let plan = scene.json("run.json");
     assert_eq!(plan["parent"].as_str(), Some(&*parent));
     assert_eq!(
         objects(&scene, &["show"])[0]["parent"].as_str(),
@@ -240,17 +205,10 @@ fn a_new_run_goes_on_from_a_finished_one() {
     );
     // What an undone run did is not in the code.
     assert_eq!(scene.run(&["undo", "--force", &parent]).code, Some(0));
-    assert_eq!(
-        scene
-            .run_keyed(&["again", &parent, "--sandbox", "off", "-m", "Another way."])
-            .code,
-        Some(0)
-    );
-    assert!(
-        scene
-            .recorded("1-query.txt")
-            .contains("made and taken back")
-    );
+    scene
+        .run_keyed(&["again", &parent, "--sandbox", "off", "-m", "Another way."])
+        .exits(0);
+    must_have(&scene.recorded("1-query.txt"), "made and taken back");
 }
 
 #[test]
@@ -268,11 +226,9 @@ fn a_diff_shows_no_key() {
     );
     assert_eq!(scene.commit(&[]).code, Some(0));
     for words in [&["diff"][..], &["diff", "--json"]] {
-        let ran = scene.run_with(words, &[("GEMINI_API_KEY", key)]);
-        assert!(
-            ran.code == Some(0) && ran.out.contains("made.txt") && !ran.out.contains(key),
-            "{ran}"
-        );
+        let ran = scene.run_with(words, &[("GEMINI_API_KEY", key)]).exits(0);
+        ran.out_has("made.txt");
+        assert!(!ran.out.contains(key), "{ran}");
     }
 }
 
@@ -296,10 +252,7 @@ fn git_applies_a_diff_with_modes_carriage_returns_and_bytes_that_are_no_text() {
     scene.project.commit("bytes").unwrap();
     assert_eq!(scene.commit(&[]).code, Some(0));
     let diff = scene.run(&["diff"]);
-    assert!(
-        diff.out.contains("old mode 100644\nnew mode 100755\n"),
-        "{diff}"
-    );
+    diff.out_has("old mode 100644\nnew mode 100755\n");
     let files = objects(&scene, &["diff"])[0]["files"].clone();
     let in_json: String = files
         .as_array()
@@ -312,10 +265,10 @@ fn git_applies_a_diff_with_modes_carriage_returns_and_bytes_that_are_no_text() {
         .project
         .git(&["add", "--all"])
         .and_then(|_| scene.project.git(&["write-tree"]));
-    scene.project.git(&["reset", "-q", "--hard"]).unwrap();
-    let patch = scene.project.beside().join("patch");
+    scene.git(&["reset", "-q", "--hard"]);
+    let patch = scene.beside("patch");
     fs::write(&patch, &diff.out).unwrap();
     let apply = ["apply", "--index", patch.to_str().unwrap()];
-    scene.project.git(&apply).unwrap();
-    assert_eq!(scene.project.git(&["write-tree"]).unwrap(), after.unwrap());
+    scene.git(&apply);
+    assert_eq!(scene.git(&["write-tree"]), after.unwrap());
 }

@@ -20,7 +20,7 @@ fn two_runs(last: Value, between: impl FnOnce(&Scene)) -> Scene {
     let scene = Scene::new(Script::new(steps));
     assert_eq!(scene.commit(&[]).code, Some(0));
     between(&scene);
-    scene.project.git(&["add", "README.md"]).unwrap();
+    scene.git(&["add", "README.md"]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     scene
 }
@@ -75,7 +75,7 @@ fn every_run_is_summed_up_by_loop_model_and_day_and_a_call_without_usage_says_so
 
 /// Where the user's own file gives the model a price.
 pub fn price(scene: &Scene) -> std::path::PathBuf {
-    let folder = scene.project.beside().join(".config/code-commit");
+    let folder = scene.beside(".config/code-commit");
     std::fs::create_dir_all(&folder).unwrap();
     let price = b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\n";
     let file = folder.join("config.toml");
@@ -92,10 +92,7 @@ fn calls_without_a_price_are_named_beside_the_sum_of_those_that_have_one() {
     std::fs::remove_file(price(&scene)).unwrap();
     let ran = scene.run(&["costs"]);
     // 1,000 tokens in and 200 out, at the price that the run was made under.
-    assert!(
-        ran.out.contains("    0.0030\n  (2 without a price)\n"),
-        "{ran}"
-    );
+    ran.out_has("    0.0030\n  (2 without a price)\n");
     assert_eq!(costs(&scene)["by"]["model"]["gemini-test"]["unpriced"], 2);
 }
 

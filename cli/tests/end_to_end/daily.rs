@@ -3,14 +3,14 @@
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use code_commit_fixtures::demo::{FILES, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::{Ran, in_reach};
+use crate::scenes::files;
+use crate::scenes::program::{Ran, in_reach, start_heard};
 
 /// Somebody who is not root, whom no mode stops.
 const USER: u32 = 65534;
@@ -50,14 +50,7 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
             give_to("0:0");
             ran
         };
-        let model = [
-            "--model",
-            "gemini-test",
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            sandbox,
-        ];
+        let model = scene.flags_in(sandbox);
         let ran = user(&scene.keyed(&model, &[]));
         if ran.code == Some(3) && ran.err.contains("does not work here") {
             eprintln!("SKIPPED: {sandbox} does not work here");
@@ -66,7 +59,7 @@ fn a_build_may_close_files_of_its_own_also_to_us() {
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
         let undone = user(&scene.command(&["undo"], &[]));
         assert_eq!(undone.code, Some(0), "{sandbox}: {undone}");
-        assert_eq!(scene.project.status().unwrap(), "", "{sandbox}: {undone}");
+        assert_eq!(scene.status(), "", "{sandbox}: {undone}");
     }
 }
 
@@ -78,12 +71,8 @@ const WAITS: &str =
 fn meanwhile(root: &Path, command: &mut Command, deed: impl FnOnce()) -> Ran {
     let door = root.join("agent-config/door");
     fs::create_dir_all(root.join("agent-config")).unwrap();
-    mknodat(CWD, &door, FileType::Fifo, Mode::RWXU, 0).unwrap();
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    files::make_pipe(&door);
+    let mut child = start_heard(command);
     while !root.join("agent-config/here").exists() {
         assert!(child.try_wait().unwrap().is_none(), "it came to an end");
         std::thread::yield_now();
@@ -105,17 +94,10 @@ fn a_person_may_stash_or_commit_while_a_build_runs() {
     for sandbox in ["off"] {
         for gits in deeds {
             let scene = with_build(&format!("{WAITS}\necho built > built.txt"), MENDS_IT);
-            let model = [
-                "--model",
-                "gemini-test",
-                "--base-url",
-                scene.server.origin(),
-                "--sandbox",
-                sandbox,
-            ];
+            let model = scene.flags_in(sandbox);
             let ran = meanwhile(scene.project.root(), &mut scene.keyed(&model, &[]), || {
                 for git in gits {
-                    scene.project.git(git).unwrap();
+                    scene.git(git);
                 }
             });
             assert!(matches!(ran.code, Some(0 | 1)), "{sandbox} {gits:?}: {ran}");

@@ -11,7 +11,7 @@ use crate::scenes::size::every;
 
 /// The program with an injection by strace. None where strace cannot trace, which is said.
 pub fn injected(scene: &Scene, injection: &str, args: &[&str]) -> Option<Injected> {
-    let log = scene.project.beside().join("strace");
+    let log = scene.beside("strace");
     injected_into(
         &scene.keyed(args, &[]),
         &log,
@@ -52,7 +52,7 @@ fn a_call_that_a_signal_interrupts_is_made_again() {
     for calls in ["openat2", "fsync,fdatasync,syncfs", "openat"] {
         for number in (1..).step_by(4 * every()) {
             let scene = Scene::with_replies([MENDS_IT]);
-            let (log, root) = (scene.project.beside().join("strace"), scene.project.root());
+            let (log, root) = (scene.beside("strace"), scene.project.root());
             let inject = format!("inject={calls}:error=EINTR:when={number}");
             // Not the libraries of the program, which its loader opens.
             let options = ["-P", root.to_str().unwrap(), "-e", &inject];

@@ -84,30 +84,18 @@ fn each_model_of_a_list_is_asked_online_whatever_the_others_say() {
         "--base-url",
         scene.server.origin(),
     ];
-    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(
-        ran.out
-            .contains("NO  service         gemini/gemini-3.8-flash: "),
-        "{ran}"
-    );
-    assert!(
-        ran.out
-            .contains("ok  service         gemini/gemini-3.1-pro-preview: key and model work"),
-        "{ran}"
-    );
+    let ran = scene.run_with(&args, &[("GEMINI_API_KEY", KEY)]).exits(3);
+    ran.out_has("NO  service         gemini/gemini-3.8-flash: ");
+    ran.out_has("ok  service         gemini/gemini-3.1-pro-preview: key and model work");
 }
 
 #[test]
 fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
     let scene = Scene::with_replies([]);
     for missing in ["agent-config/query.txt", "build.sh", ".gitignore"] {
-        std::fs::remove_file(scene.project.root().join(missing)).unwrap();
+        std::fs::remove_file(scene.at(missing)).unwrap();
     }
-    scene
-        .project
-        .write("code-commit.toml", b"[limits]\nmax_calls = 0\n")
-        .unwrap();
+    scene.write("code-commit.toml", "[limits]\nmax_calls = 0\n");
     insta::assert_snapshot!(steady(&scene.run(&["doctor", "--sandbox", "off"])), @r#"
     exit 3
     --- out
@@ -136,31 +124,23 @@ fn everything_that_keeps_a_run_from_starting_is_named_at_once_with_a_hint() {
 #[test]
 fn commands_that_only_look_make_nothing() {
     let scene = Scene::with_replies([]);
-    let state = scene.project.root().join(".git/code-commit");
+    let state = scene.at(".git/code-commit");
     for command in ["doctor", "runs", "show", "diff", "page", "costs", "config"] {
         let ran = scene.run(&[command]);
         assert!(!state.exists(), "{command}: {ran}");
     }
-    let shown = scene.run(&["show"]);
-    assert_eq!(shown.code, Some(7), "{shown}");
-    assert!(
-        shown.err.contains("there is no run here yet")
-            && shown.err.contains(
-                "runs are not part of a clone; start the first one here with code-commit -m"
-            ),
-        "{shown}"
-    );
+    let shown = scene.run(&["show"]).exits(7);
+    shown
+        .err_has("there is no run here yet")
+        .err_has("runs are not part of a clone; start the first one here with code-commit -m");
 }
 
 #[test]
 fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_starting() {
     let scene = Scene::with_replies([]);
     scene.disown_rollup();
-    scene
-        .project
-        .write("src/greet.sh", b"greet() { echo Hello, you!; }\n")
-        .unwrap();
-    scene.project.write("not-in-it.txt", b"new\n").unwrap();
+    scene.write("src/greet.sh", "greet() { echo Hello, you!; }\n");
+    scene.write("not-in-it.txt", "new\n");
     let about = |ran: &Ran| {
         ran.out
             .lines()
@@ -168,8 +148,7 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
             .map(str::to_owned)
     };
     let examine = || scene.run_keyed(&["doctor", "--sandbox", "off"]);
-    let ran = examine();
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = examine().exits(0);
     let told = "ok  code roll-up    agent-config/codeRollup.txt is older than src/greet.sh: \
         the model sees an old version; update it: code-commit rollup";
     assert_eq!(about(&ran).as_deref(), Some(told));
@@ -183,31 +162,14 @@ fn a_roll_up_that_is_older_than_what_it_holds_is_told_and_keeps_no_run_from_star
 #[test]
 fn a_key_that_git_tracks_is_found_although_its_folder_is_ignored() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("agent-config/gemini-key.txt", KEY.as_bytes())
-        .unwrap();
-    scene
-        .project
-        .git(&["add", "-f", "agent-config/gemini-key.txt"])
-        .unwrap();
+    scene.write("agent-config/gemini-key.txt", KEY.as_bytes());
+    scene.git(&["add", "-f", "agent-config/gemini-key.txt"]);
     scene.project.commit("a key").unwrap();
-    let ran = scene.run(&["doctor", "--sandbox", "off"]);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(
-        ran.out
-            .contains("NO  .gitignore      git tracks agent-config/gemini-key.txt,"),
-        "{ran}"
-    );
-    let run = scene.commit(&[]);
-    assert!(
-        run.code == Some(3)
-            && run
-                .err
-                .contains("error: git tracks agent-config/gemini-key.txt,"),
-        "{run}"
-    );
-    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
+    let ran = scene.run(&["doctor", "--sandbox", "off"]).exits(3);
+    ran.out_has("NO  .gitignore      git tracks agent-config/gemini-key.txt,");
+    let run = scene.commit(&[]).exits(3);
+    run.err_has("error: git tracks agent-config/gemini-key.txt,");
+    assert_eq!((scene.runs().len(), scene.calls()), (0, 0));
 }
 
 #[test]
@@ -215,11 +177,7 @@ fn doctor_as_json_is_one_object_a_check() {
     let scene = Scene::with_replies([]);
     let ran = scene.run(&["doctor", "--json", "--sandbox", "off"]);
     assert_eq!(ran.code, Some(3), "no key: {ran}");
-    let checks: Vec<serde_json::Value> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let checks = ran.objects();
     let bad: Vec<&str> = checks
         .iter()
         .filter(|check| check["ok"] == false)
@@ -276,8 +234,8 @@ fn the_completions_for_bash_have_a_case_for_every_command() {
 fn every_command_has_a_page_of_the_manual() {
     let scene = Scene::with_replies([]);
     let page = scene.run(&["man"]);
-    assert!(page.out.contains(".TH code-commit 1"), "{page}");
-    let folder = scene.project.beside().join("man/man1");
+    page.out_has(".TH code-commit 1");
+    let folder = scene.beside("man/man1");
     assert_eq!(scene.run(&["man", folder.to_str().unwrap()]).code, Some(0));
     for name in ["code-commit", "code-commit-doctor", "code-commit-undo"] {
         assert!(folder.join(format!("{name}.1")).is_file(), "{name}");

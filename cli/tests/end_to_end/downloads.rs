@@ -36,7 +36,7 @@ impl User {
             return None;
         }
         let scene = Scene::with_files(project, Script::new([]));
-        let tools = scene.project.beside().join("tools");
+        let tools = scene.beside("tools");
         files::write_program(&tools.join("tunnel"), TUNNEL);
         let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
         Some(Self { scene, path })
@@ -57,8 +57,7 @@ fn a_refused_host_is_named_with_its_reason_and_the_flag_that_opens_it() {
     let Some(user) = User::new(&[IGNORE, ("build.sh", build)]) else {
         return;
     };
-    let ran = user.check(&["--allow-host", "127.0.0.1:9"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
+    let ran = user.check(&["--allow-host", "127.0.0.1:9"]).exits(1);
     let flat = flat(&ran.err);
     let said = "the build asked for example.org, mirror.example:8443; allow them with --allow-host example.org --allow-host mirror.example:8443";
     assert_eq!(flat.matches(said).count(), 1, "{ran}");
@@ -77,8 +76,7 @@ fn a_host_that_a_red_build_looked_up_is_named_once_a_run_and_in_the_last_block()
         return;
     };
     let said = "the build asked for registry.example; allow it with --allow-host registry.example";
-    let checked = user.check(&[]);
-    assert_eq!(checked.code, Some(1), "{checked}");
+    let checked = user.check(&[]).exits(1);
     assert_eq!(flat(&checked.err).matches(said).count(), 1, "{checked}");
     let replies = ["worse", "worst", "still"]
         .map(|text| format!("^^^file.txt\n{text}\n^^^end\n"))
@@ -93,9 +91,8 @@ fn a_host_that_a_red_build_looked_up_is_named_once_a_run_and_in_the_last_block()
     assert_eq!(ran.code, Some(1), "{ran}");
     assert_eq!(flat(&ran.err).matches(said).count(), 1, "{ran}");
     assert_eq!(flat(&ran.out).matches(said).count(), 1, "{ran}");
-    scene.project.write("file.txt", b"good\n").unwrap();
-    let green = scene.run(&["check", "--sandbox", "namespaces"]);
-    assert_eq!(green.code, Some(0), "{green}");
+    scene.write("file.txt", "good\n");
+    let green = scene.run(&["check", "--sandbox", "namespaces"]).exits(0);
     assert!(!green.to_string().contains("registry.example"), "{green}");
 }
 
@@ -116,8 +113,7 @@ fn a_name_leads_into_a_private_network_only_with_its_range() {
     let Some(user) = User::new(&[IGNORE, ("build.sh", &build)]) else {
         return;
     };
-    let refused = user.check(&["--allow-host", &host]);
-    assert_eq!(refused.code, Some(1), "{refused}");
+    let refused = user.check(&["--allow-host", &host]).exits(1);
     let flat = flat(&refused.err);
     assert!(
         flat.contains(&format!("{host} (leads to "))

@@ -1,13 +1,13 @@
 //! Answers that are lost on the way: what is kept of them, and what they may have cost.
 
 use std::path::Path;
-use std::process::Stdio;
 
 use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Hang, Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::commit::Scene;
+use crate::scenes::program::start_quietly;
 
 const MODEL: [&str; 4] = ["--sandbox", "off", "--model", "gemini-3.8-flash"];
 
@@ -22,7 +22,7 @@ fn wait_for_text(partial: &Path) -> String {
 }
 
 fn summary(scene: &Scene) -> Value {
-    serde_json::from_str(&scene.recorded("summary.json")).unwrap()
+    scene.json("summary.json")
 }
 
 #[test]
@@ -36,12 +36,7 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
     let scene = Scene::new(Script::new([half, Step::text(MENDS_IT).usage(used)]));
     let origin = scene.server.origin();
     let args = [&MODEL[..], &["--base-url", origin]].concat();
-    let mut child = scene
-        .keyed(&args, &[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = start_quietly(&mut scene.keyed(&args, &[]));
     scene.server.wait_for_requests(1);
     let run = loop {
         if let Some(run) = scene.runs().pop() {
@@ -67,17 +62,8 @@ fn a_run_that_is_killed_in_an_answer_keeps_its_beginning_and_says_what_it_may_ha
     assert!(most > 65_536.0 * 3.75e-6 && most < 0.26, "{most}");
 
     let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{resumed}"
-    );
-    assert!(
-        resumed
-            .out
-            .contains(&format!("$0.0011 and at most ${most:.4} for 1 lost call")),
-        "{resumed}"
-    );
+    assert_eq!((resumed.code, scene.calls()), (Some(0), 2), "{resumed}");
+    resumed.out_has(&format!("$0.0011 and at most ${most:.4} for 1 lost call"));
     let summary = summary(&scene);
     assert_eq!(
         (&summary["cost_usd"], &summary["lost"]["calls"]),

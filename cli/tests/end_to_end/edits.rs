@@ -1,8 +1,9 @@
 //! Replies that edit lines instead of giving whole files.
 
-use code_commit_fixtures::server::{Script, Step};
+use code_commit_fixtures::server::Script;
 
-use crate::scenes::commit::Scene;
+use crate::scenes::commit::{Scene, texts};
+use crate::scenes::program::must_have;
 
 const BUILD: &str = "#!/bin/sh\ngrep -q 'answer=42' big.txt && grep -q '^line 999$' big.txt && ! grep -q broken big.txt\n";
 
@@ -34,10 +35,7 @@ fn scene_with(build: &str, more: &[(&str, &str)], replies: &[&str]) -> Scene {
         more,
     ]
     .concat();
-    Scene::with_files(
-        &files,
-        Script::new(replies.iter().map(|reply| Step::text(reply))),
-    )
+    Scene::with_files(&files, Script::new(texts(replies)))
 }
 
 fn edit(path: &str, search: &str, replace: &str) -> String {
@@ -50,14 +48,10 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
     let scene = scene(&[&reply]);
     let ran = scene.commit(&["-m", "The answer is 42.", "--edits"]);
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert_eq!(
-        scene.project.read("big.txt").unwrap(),
-        big().replace("=41", "=42")
-    );
-    assert!(
-        scene
-            .recorded("1-query.txt")
-            .contains("\n^^^edit src/main.rs\n<<<<<<< SEARCH\n")
+    assert_eq!(scene.read("big.txt"), big().replace("=41", "=42"));
+    must_have(
+        &scene.recorded("1-query.txt"),
+        "\n^^^edit src/main.rs\n<<<<<<< SEARCH\n",
     );
     let whole = format!("^^^big.txt\n{}^^^end\n", big());
     assert!(
@@ -66,9 +60,9 @@ fn a_line_of_a_thousand_is_changed_by_a_small_answer() {
         whole.len(),
         reply.len()
     );
-    assert!(ran.out.contains("  M big.txt +1 −1"), "{ran}");
+    ran.out_has("  M big.txt +1 −1");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.project.read("big.txt").unwrap(), big());
+    assert_eq!(scene.read("big.txt"), big());
 }
 
 #[test]
@@ -82,11 +76,7 @@ fn a_secret_that_the_roll_up_leaves_out_is_neither_edited_nor_shown() {
     );
     let ran = scene.commit(&["-m", "42.", "--edits", "--rounds", "2"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err
-            .contains("`server.pem` was not shown, so its lines cannot be edited"),
-        "{ran}"
-    );
+    ran.err_has("`server.pem` was not shown, so its lines cannot be edited");
     assert!(!scene.recorded("2-query.txt").contains("hunter3"));
-    assert_eq!(scene.project.read("big.txt").unwrap(), big());
+    assert_eq!(scene.read("big.txt"), big());
 }

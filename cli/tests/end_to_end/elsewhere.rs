@@ -8,6 +8,7 @@ use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
+use crate::scenes::files;
 use crate::scenes::program::{Ran, where_mounted};
 
 const FILES: [(&str, &str); 3] = [
@@ -22,33 +23,24 @@ const FILES: [(&str, &str); 3] = [
 #[track_caller]
 fn check_build_in(scene: &Scene, root: &Path) {
     for sandbox in ["namespaces", "landlock"] {
-        std::fs::create_dir_all(root.join("agent-config")).unwrap();
         for input in ["query.txt", "codeRollup.txt"] {
-            std::fs::File::create(root.join("agent-config").join(input))
-                .and_then(|mut file| std::io::Write::write_all(&mut file, b"say one\n"))
-                .unwrap();
+            files::write(&root.join("agent-config").join(input), "say one\n");
         }
-        let args = [
-            "--base-url",
-            scene.server.origin(),
-            "--model",
-            "gemini-test",
-            "--sandbox",
-            sandbox,
-        ];
-        let done = scene.keyed(&args, &[]).current_dir(root).output().unwrap();
-        let err = String::from_utf8_lossy(&done.stderr);
-        if err.contains(&format!("--sandbox {sandbox}")) && done.status.code() == Some(3) {
-            eprintln!("SKIPPED: no {sandbox} here: {err}");
-            continue;
+        let mut command = scene.keyed(&scene.flags_in(sandbox), &[]);
+        let ran = Ran::of(command.current_dir(root));
+        if !is_missing(sandbox, &ran) {
+            assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
         }
-        assert_eq!(
-            done.status.code(),
-            Some(0),
-            "{sandbox}: {}{err}",
-            String::from_utf8_lossy(&done.stdout)
-        );
     }
+}
+
+/// Whether a run was refused because there is no such sandbox here; says so.
+fn is_missing(sandbox: &str, ran: &Ran) -> bool {
+    let is_missing = ran.code == Some(3) && ran.err.contains(&format!("--sandbox {sandbox}"));
+    if is_missing {
+        eprintln!("SKIPPED: no {sandbox} here: {ran}");
+    }
+    is_missing
 }
 
 fn scene() -> Scene {
@@ -59,65 +51,40 @@ fn scene() -> Scene {
 #[test]
 fn a_build_in_a_linked_work_tree_can_ask_git() {
     let scene = scene();
-    scene
-        .project
-        .git(&["mv", "below/build.sh", "build.sh"])
-        .unwrap();
+    scene.git(&["mv", "below/build.sh", "build.sh"]);
     scene.project.commit("at the top").unwrap();
-    let linked = scene
-        .project
-        .beside()
-        .canonicalize()
-        .unwrap()
-        .join("linked");
-    scene
-        .project
-        .git(&[
-            "worktree",
-            "add",
-            "-q",
-            linked.to_str().unwrap(),
-            "-b",
-            "other",
-        ])
-        .unwrap();
+    let linked = scene.beside("linked");
+    scene.git(&[
+        "worktree",
+        "add",
+        "-q",
+        linked.to_str().unwrap(),
+        "-b",
+        "other",
+    ]);
     check_build_in(&scene, &linked);
 }
 
 #[test]
 fn a_build_in_a_work_tree_inside_its_bare_repository_can_ask_git() {
     let scene = scene();
-    scene
-        .project
-        .git(&["mv", "below/build.sh", "build.sh"])
-        .unwrap();
+    scene.git(&["mv", "below/build.sh", "build.sh"]);
     scene.project.commit("at the top").unwrap();
-    let bare = scene
-        .project
-        .beside()
-        .canonicalize()
-        .unwrap()
-        .join("all.git");
-    scene
-        .project
-        .git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()])
-        .unwrap();
+    let bare = scene.beside("all.git");
+    scene.git(&["clone", "-q", "--bare", ".", bare.to_str().unwrap()]);
     let (dir, tree) = (
         format!("--git-dir={}", bare.display()),
         bare.join("trees/one"),
     );
-    scene
-        .project
-        .git(&[
-            &dir,
-            "worktree",
-            "add",
-            "-q",
-            tree.to_str().unwrap(),
-            "-b",
-            "other",
-        ])
-        .unwrap();
+    scene.git(&[
+        &dir,
+        "worktree",
+        "add",
+        "-q",
+        tree.to_str().unwrap(),
+        "-b",
+        "other",
+    ]);
     check_build_in(&scene, &tree);
 }
 
@@ -125,14 +92,9 @@ const QUERY: (&str, &str) = ("agent-config/query.txt", "say one\n");
 
 /// One round, and a commit.
 fn in_sandbox(scene: &Scene, sandbox: &str) -> Ran {
-    for (key, value) in [
-        ("user.name", "A Person"),
-        ("user.email", "person@example.invalid"),
-    ] {
-        scene.project.git(&["config", key, value]).unwrap();
-    }
-    let (origin, model) = (scene.server.origin(), "gemini-test");
-    let args = ["--base-url", origin, "--model", model, "--sandbox", sandbox];
+    scene.git(&["config", "user.name", "A Person"]);
+    scene.git(&["config", "user.email", "person@example.invalid"]);
+    let args = scene.flags_in(sandbox);
     scene.run_keyed(&[&args[..], &["--rounds", "1", "--commit"]].concat())
 }
 
@@ -157,18 +119,12 @@ fn a_build_changes_nothing_of_git_s_wherever_a_dot_git_leads() {
         ];
         let reply = Step::text("^^^one.txt\n1\n^^^end\n");
         let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
-        let (project, root) = (&scene.project, scene.project.root());
-        project
-            .git(&["init", "-q", "--separate-git-dir=deps/.git-sub", "deps/sub"])
-            .unwrap();
-        project
-            .write("deps/sub/.git", b"gitdir: ../.git-sub\n")
-            .unwrap();
+        let root = scene.project.root();
+        scene.git(&["init", "-q", "--separate-git-dir=deps/.git-sub", "deps/sub"]);
+        scene.write("deps/sub/.git", "gitdir: ../.git-sub\n");
         for git_dir in [".git", "deps/.git-sub"] {
             let git_dir = format!("--git-dir={git_dir}");
-            project
-                .git(&[&git_dir, "config", "http.extraHeader", "s3cret"])
-                .unwrap();
+            scene.git(&[&git_dir, "config", "http.extraHeader", "s3cret"]);
         }
         let real = root.join(".git-real");
         std::fs::rename(root.join(".git"), &real).unwrap();
@@ -176,13 +132,12 @@ fn a_build_changes_nothing_of_git_s_wherever_a_dot_git_leads() {
             "symlink" => std::os::unix::fs::symlink(".git-real", root.join(".git")).unwrap(),
             "absolute" => {
                 let line = format!("gitdir: {}\n", real.display());
-                project.write(".git", line.as_bytes()).unwrap();
+                scene.write(".git", line);
             }
-            line => project.write(".git", line.as_bytes()).unwrap(),
+            line => scene.write(".git", line),
         }
         let ran = in_sandbox(&scene, sandbox);
-        if ran.err.contains(&format!("--sandbox {sandbox}")) && ran.code == Some(3) {
-            eprintln!("SKIPPED: no {sandbox} here: {ran}");
+        if is_missing(sandbox, &ran) {
             continue;
         }
         assert_eq!(ran.code, Some(0), "{sandbox}, {dot_git}: {ran}");
@@ -200,7 +155,7 @@ fn a_build_changes_nothing_of_git_s_wherever_a_dot_git_leads() {
             );
         }
         assert_eq!(
-            project.git(&["show", "--format=", "--name-only"]).unwrap(),
+            scene.git(&["show", "--format=", "--name-only"]),
             "one.txt\n"
         );
         assert_eq!(
@@ -221,23 +176,16 @@ fn a_dot_git_that_is_a_symlink_to_outside_works() {
         ];
         let reply = Step::text("^^^one.txt\n1\n^^^end\n");
         let scene = Scene::with_files(&files, Script::new([]).rule("enerateContent", reply));
-        let (dot_git, outside) = (
-            scene.project.root().join(".git"),
-            scene.project.beside().join("store"),
-        );
+        let (dot_git, outside) = (scene.at(".git"), scene.beside("store"));
         std::fs::rename(&dot_git, &outside).unwrap();
         std::os::unix::fs::symlink(&outside, &dot_git).unwrap();
         let ran = in_sandbox(&scene, sandbox);
-        if ran.err.contains(&format!("--sandbox {sandbox}")) && ran.code == Some(3) {
-            eprintln!("SKIPPED: no {sandbox} here: {ran}");
+        if is_missing(sandbox, &ran) {
             continue;
         }
         assert_eq!(ran.code, Some(0), "{sandbox}: {ran}");
         assert!(dot_git.is_symlink());
-        let committed = scene
-            .project
-            .git(&["show", "--format=", "--name-only"])
-            .unwrap();
+        let committed = scene.git(&["show", "--format=", "--name-only"]);
         assert_eq!(committed, "one.txt\n", "{sandbox}");
     }
 }
@@ -256,66 +204,34 @@ fn more_protected_files_than_a_sandbox_can_hold_are_held_by_the_seal() {
         Script::new([]).rule("enerateContent", Step::text("^^^one.txt\n1\n^^^end\n")),
     );
     for number in 0..4000 {
-        scene
-            .project
-            .write(&format!("many/{number:04}"), b"as it was\n")
-            .unwrap();
+        scene.write(&format!("many/{number:04}"), "as it was\n");
     }
     scene.project.commit("many").unwrap();
-    std::fs::create_dir_all(scene.project.root().join("agent-config")).unwrap();
     for input in ["query.txt", "codeRollup.txt"] {
-        scene
-            .project
-            .write(&format!("agent-config/{input}"), b"say one\n")
-            .unwrap();
+        scene.write(&format!("agent-config/{input}"), "say one\n");
     }
-    let args = [
-        "--base-url",
-        scene.server.origin(),
-        "--model",
-        "gemini-test",
-        "--sandbox",
-        "landlock",
-        "--rounds",
-        "1",
-    ];
+    let args = [&scene.flags_in("landlock")[..], &["--rounds", "1"]].concat();
     let ran = scene.run_keyed(&args);
-    if ran.err.contains("--sandbox landlock") && ran.code == Some(3) {
-        eprintln!("SKIPPED: no Landlock here: {ran}");
+    if is_missing("landlock", &ran) {
         return;
     }
-    assert!(
-        ran.err
-            .contains("the build, or somebody else while it ran, changed many/3999"),
-        "{ran}"
-    );
-    assert_eq!(scene.project.read("many/3999").unwrap(), "as it was\n");
+    ran.err_has("the build, or somebody else while it ran, changed many/3999");
+    assert_eq!(scene.read("many/3999"), "as it was\n");
 }
 
 #[test]
 fn a_project_whose_path_is_no_utf8_has_its_run_listed_shown_and_removed() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let odd = scene.project.beside().join(OsStr::from_bytes(b"odd\xff"));
+    let odd = scene.beside(OsStr::from_bytes(b"odd\xff"));
     std::fs::rename(scene.project.root(), &odd).unwrap();
-    let there = |args: &[&str]| scene.command(args, &[]).current_dir(&odd).output().unwrap();
     for args in [
         &["runs", "--json"][..],
         &["show", "--json"],
         &["clean", "--keep", "0", "--json"],
     ] {
-        let done = there(args);
-        let out = String::from_utf8_lossy(&done.stdout);
-        assert_eq!(
-            done.status.code(),
-            Some(0),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
-        assert!(
-            out.contains("odd\u{fffd}/agent-config/logs/"),
-            "{args:?}: {out}"
-        );
+        let ran = Ran::of(scene.command(args, &[]).current_dir(&odd)).exits(0);
+        ran.out_has("odd\u{fffd}/agent-config/logs/");
     }
     std::fs::rename(&odd, scene.project.root()).unwrap();
 }
@@ -331,22 +247,15 @@ fn mounted(what: &str, scene: &Scene, args: &[&str]) -> Option<Ran> {
 #[test]
 fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("agent-config/reply", MENDS_IT.as_bytes())
-        .unwrap();
-    std::fs::create_dir(scene.project.root().join(".git/code-commit")).unwrap();
+    scene.write("agent-config/reply", MENDS_IT.as_bytes());
+    std::fs::create_dir(scene.at(".git/code-commit")).unwrap();
     for mount in [".git", ".git/code-commit"] {
         for (args, changed) in [(&["apply", "agent-config/reply"][..], 2), (&["undo"], 0)] {
             let Some(done) = mounted(mount, &scene, args) else {
                 return;
             };
             assert_eq!(done.code, Some(0), "{mount}, {args:?}: {done}");
-            assert_eq!(
-                scene.project.status().unwrap().lines().count(),
-                changed,
-                "{mount}, {args:?}"
-            );
+            assert_eq!(scene.status().lines().count(), changed, "{mount}, {args:?}");
         }
     }
 }
@@ -355,12 +264,7 @@ fn a_repository_that_is_mounted_by_itself_is_on_another_disk() {
 #[test]
 fn a_sandbox_that_cannot_open_single_hosts_is_refused_before_anything_is_paid_for() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let service = [
-        "--base-url",
-        scene.server.origin(),
-        "--model",
-        "gemini-test",
-    ];
+    let service = scene.model();
     let ran = scene.run_keyed(
         &[
             &service[..],
@@ -368,18 +272,13 @@ fn a_sandbox_that_cannot_open_single_hosts_is_refused_before_anything_is_paid_fo
         ]
         .concat(),
     );
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(3), 0),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
     assert!(
         ran.err.contains("use --sandbox namespaces") || ran.err.contains("landlock does not work"),
         "{ran}"
     );
-    let ran = scene.run(&["check", "--allow-host", "https://example.org"]);
-    assert!(
-        ran.code == Some(2) && ran.err.contains("write it like example.org"),
-        "{ran}"
-    );
+    let ran = scene
+        .run(&["check", "--allow-host", "https://example.org"])
+        .exits(2);
+    ran.err_has("write it like example.org");
 }

@@ -5,6 +5,7 @@ use code_commit_fixtures::server::{Script, Step};
 use regex::Regex;
 
 use crate::scenes::commit::Scene;
+use crate::scenes::program::must_have;
 
 /// The user's own file says what the model costs, and what it takes.
 fn priced(scene: &Scene, window: u64) {
@@ -48,8 +49,7 @@ fn a_prompt_that_the_model_does_not_take_is_refused_with_the_largest_files_befor
     priced(&scene, 10_000);
     assert_eq!(scene.run(&["rollup", "--budget", "60000"]).code, Some(0));
     for more in [&[][..], &["--dry-run"]] {
-        let ran = scene.commit(more);
-        assert_eq!(ran.code, Some(3), "{ran}");
+        let ran = scene.commit(more).exits(3);
         insta::allow_duplicates! {
             insta::assert_snapshot!(without_numbers(&ran.err), @r"
             error: the prompt has N tokens, more than the N that gemini/gemini-test takes
@@ -72,10 +72,7 @@ fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() 
         .collect();
     let scene = Scene::with_files(&files, Script::new([Step::text("unused")]));
     priced(&scene, 14_000);
-    let config = scene
-        .project
-        .beside()
-        .join(".config/code-commit/config.toml");
+    let config = scene.beside(".config/code-commit/config.toml");
     let price = std::fs::read_to_string(&config).unwrap();
     std::fs::write(
         config,
@@ -83,14 +80,10 @@ fn a_roll_up_without_a_budget_gets_one_where_the_model_takes_less_and_says_so() 
     )
     .unwrap();
     let ran = scene.run(&["rollup"]);
-    assert!(
-        ran.err.contains("so there is a budget: ") && ran.err.contains("docs/big.txt (15,000)"),
-        "{ran}"
-    );
-    let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
-    assert!(
-        text.contains("  docs/big.txt  45000 bytes\n") && text.contains("--- FILE build.sh ---"),
-        "{text}"
-    );
+    ran.err_has("so there is a budget: ")
+        .err_has("docs/big.txt (15,000)");
+    let text = scene.read("agent-config/codeRollup.txt");
+    must_have(&text, "  docs/big.txt  45000 bytes\n");
+    must_have(&text, "--- FILE build.sh ---");
     assert_eq!(scene.commit(&["--dry-run"]).code, Some(0));
 }

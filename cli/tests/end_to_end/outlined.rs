@@ -3,7 +3,7 @@
 use code_commit_fixtures::demo::{FILES, MENDS_IT};
 use code_commit_fixtures::server::{Script, Step};
 
-use crate::scenes::commit::Scene;
+use crate::scenes::commit::{Scene, texts};
 
 /// A module of long functions.
 fn module(name: &str) -> String {
@@ -21,10 +21,7 @@ fn scene(replies: &[&str]) -> Scene {
         ("src/printer.rs", printer.as_str()),
     ];
     let files: Vec<_> = FILES.into_iter().chain(more).collect();
-    Scene::with_files(
-        &files,
-        Script::new(replies.iter().map(|reply| Step::text(reply))),
-    )
+    Scene::with_files(&files, Script::new(texts(replies)))
 }
 
 #[test]
@@ -52,7 +49,7 @@ fn files_that_a_reply_asks_for_are_shown_whole_once_and_then_changed() {
         "{second}"
     );
     assert!(third.contains("The reply was not used"), "{third}");
-    let printer = scene.project.read("src/printer.rs").unwrap();
+    let printer = scene.read("src/printer.rs");
     assert!(printer.contains("// Trims.") && printer.len() > module("print").len());
 }
 
@@ -66,8 +63,7 @@ fn without_a_budget_a_large_project_is_chosen_from_and_one_line_says_so() {
         .map(|(path, text)| (path.as_str(), text.as_str()));
     let files: Vec<_> = FILES.into_iter().chain(more).collect();
     let scene = Scene::with_files(&files, Script::new([Step::text(MENDS_IT)]));
-    let ran = scene.commit(&["-m", "Change src/m3.rs."]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = scene.commit(&["-m", "Change src/m3.rs."]).exits(0);
     let first = scene.recorded("1-query.txt");
     let lines: Vec<&str> = ran
         .err
@@ -83,11 +79,8 @@ fn without_a_budget_a_large_project_is_chosen_from_and_one_line_says_so() {
         "{}",
         first.len()
     );
-    let all = scene.run(&["rollup", "--budget", "none"]);
-    assert!(
-        all.code == Some(0) && !all.err.contains("context: "),
-        "{all}"
-    );
-    let text = scene.project.read("agent-config/codeRollup.txt").unwrap();
+    let all = scene.run(&["rollup", "--budget", "none"]).exits(0);
+    assert!(!all.err.contains("context: "), "{all}");
+    let text = scene.read("agent-config/codeRollup.txt");
     assert!(modules.iter().all(|(_, content)| text.contains(content)));
 }

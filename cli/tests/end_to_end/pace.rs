@@ -3,10 +3,10 @@
 //! `LIMIT_SECONDS=60` makes the limits as long as real ones.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::scenes::program::{must_have, start_heard};
 use crate::scenes::size::chosen;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene as Spec};
 
@@ -49,19 +49,9 @@ fn a_limit_in_the_middle_of_a_spec_is_waited_out_and_its_session_goes_on() {
             .unwrap()
             .to_owned()
     };
-    assert!(
-        scene
-            .arguments(3)
-            .contains(&format!("--resume\n{}\n", id(2))),
-        "{}",
-        scene.arguments(3)
-    );
+    must_have(&scene.arguments(3), &format!("--resume\n{}\n", id(2)));
     assert_eq!(scene.prompt(3), GO_ON);
-    assert!(
-        ran.err
-            .contains("the agent has used up its quota: limit; waiting until 20"),
-        "{ran}"
-    );
+    ran.err_has("the agent has used up its quota: limit; waiting until 20");
     assert!(!ran.err.contains("paid twice"), "{ran}");
 }
 
@@ -78,12 +68,7 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
         "--sandbox",
         "off",
     ];
-    let mut run = scene
-        .command(&args, &[])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut run = start_heard(&mut scene.command(&args, &[]));
     for line in BufReader::new(run.stdout.take().unwrap())
         .lines()
         .map_while(Result::ok)
@@ -96,10 +81,7 @@ fn who_edits_while_a_turn_waits_has_it_done_anew_and_the_record_says_so() {
     let done = run.wait_with_output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert!(
-        said.contains("its turn starts over and is paid for twice"),
-        "{said}"
-    );
+    must_have(&said, "its turn starts over and is paid for twice");
     assert!(
         scene.prompt(3).contains("Add X") && !scene.arguments(3).contains("--resume"),
         "{}",

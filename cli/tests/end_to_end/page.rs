@@ -11,7 +11,7 @@ use crate::page::browser::{Seen, look};
 use crate::page::scenes::{Pages, commit_and_implement, one_order, one_phase, one_spec};
 use crate::scenes::commit::Scene;
 use crate::scenes::files;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, must_have};
 use crate::scenes::size::{chosen, samples};
 
 /// What a hostile build, query or name would like to do.
@@ -164,10 +164,7 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
             &reply,
         )]),
     );
-    assert_eq!(
-        scene.commit(&["-m", HOSTILE, "--rounds", "1"]).code,
-        Some(1)
-    );
+    scene.commit(&["-m", HOSTILE, "--rounds", "1"]).exits(1);
     let pages = Pages::new();
     pages.make("run", &scene, &["page"]);
     pages.make("all", &scene, &["page", "--all"]);
@@ -181,11 +178,7 @@ fn hostile_names_and_output_stay_text_in_a_browser() {
     };
     for seen in &seen {
         assert_quiet(seen);
-        assert!(
-            seen.text.contains("<script>alert(1)</script>"),
-            "{}",
-            seen.text
-        );
+        must_have(&seen.text, "<script>alert(1)</script>");
     }
     assert!(seen.iter().any(|seen| seen.text.contains(name)));
 }
@@ -259,32 +252,17 @@ fn invented(number: usize) -> Run {
 fn a_page_goes_to_standard_output_or_to_the_named_file_and_nowhere_else() {
     let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
-    let before = scene
-        .project
-        .git(&["status", "--porcelain", "--ignored"])
-        .unwrap();
-    let ran = scene.run(&["page"]);
-    assert!(
-        ran.code == Some(0) && ran.out.starts_with("<!doctype html>"),
-        "{ran}"
-    );
-    let file = scene.project.beside().join("page.html");
+    let before = scene.git(&["status", "--porcelain", "--ignored"]);
+    let ran = scene.run(&["page"]).exits(0);
+    assert!(ran.out.starts_with("<!doctype html>"), "{ran}");
+    let file = scene.beside("page.html");
     let ran = scene.run(&["page", "--all", "-o", file.to_str().unwrap(), "--json"]);
     let event: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(event["event"], "page");
     assert_eq!(event["bytes"], fs::metadata(&file).unwrap().len());
-    assert_eq!(
-        scene
-            .project
-            .git(&["status", "--porcelain", "--ignored"])
-            .unwrap(),
-        before
-    );
-    let ran = scene.run(&["page", "--json"]);
-    assert!(
-        ran.code == Some(2) && ran.err.contains("name a file with '--output'"),
-        "{ran}"
-    );
+    assert_eq!(scene.git(&["status", "--porcelain", "--ignored"]), before);
+    let ran = scene.run(&["page", "--json"]).exits(2);
+    ran.err_has("name a file with '--output'");
     let ran = scene.run(&["page", "no-such-run"]);
     insta::assert_snapshot!(ran.err, @"
     error: no run named no-such-run was made here
@@ -297,16 +275,13 @@ fn open_leaves_the_page_to_the_desktop_and_names_the_file() {
     let scene = Scene::with_replies([code_commit_fixtures::demo::MENDS_IT]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     let page = scene.runs()[0].join("page.html");
-    let bin = scene.project.beside().join("bin");
+    let bin = scene.beside("bin");
     fs::create_dir(&bin).unwrap();
     let opener = "#!/bin/sh\necho \"$1\" >\"$0.tmp\"\nmv \"$0.tmp\" \"$0.ran\"\n";
     files::write_program(&bin.join("xdg-open"), opener);
     let path = format!("{}:/usr/bin:/bin", bin.display());
-    let ran = Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", &path)]));
-    assert!(
-        ran.code == Some(0) && ran.out.contains("page.html: "),
-        "{ran}"
-    );
+    let ran = Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", &path)])).exits(0);
+    ran.out_has("page.html: ");
     assert!(
         fs::read_to_string(&page)
             .unwrap()
@@ -318,14 +293,9 @@ fn open_leaves_the_page_to_the_desktop_and_names_the_file() {
     }
     let opened = fs::read_to_string(opened).unwrap();
     assert_eq!(opened.trim_end(), page.to_str().unwrap());
-    let ran = Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", "/nonexistent")]));
-    assert!(
-        ran.code == Some(0)
-            && ran
-                .err
-                .contains("the page was not opened: `xdg-open` is not on PATH"),
-        "{ran}"
-    );
+    let ran =
+        Ran::of(&mut scene.command(&["page", "--open"], &[("PATH", "/nonexistent")])).exits(0);
+    ran.err_has("the page was not opened: `xdg-open` is not on PATH");
 }
 
 #[test]
@@ -349,7 +319,7 @@ fn a_key_in_a_file_of_the_project_is_not_on_the_page() {
         .map(|entry| entry.path())
         .find(|path| fs::read(path).is_ok_and(|bytes| bytes == b"old\n"));
     assert!(image.is_some(), "the pre-image is raw: {undo:?}");
-    fs::write(scene.project.root().join("a.txt"), format!("{KEY}\n")).unwrap();
+    fs::write(scene.at("a.txt"), format!("{KEY}\n")).unwrap();
     let html = scene.run_keyed(&["page"]).out;
     assert!(!html.contains(KEY), "{html}");
 }

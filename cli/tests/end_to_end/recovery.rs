@@ -10,10 +10,6 @@ use crate::scenes::files;
 use crate::scenes::kills::{quietly, strace_works, traced};
 use crate::scenes::size::every;
 
-fn name(run: &std::path::Path) -> String {
-    run.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
 /// Calls that change what is on disk.
 const CHANGES: &str =
     "trace=/^(mkdir|rename|unlink|rmdir|link|symlink|fsync|fdatasync|ftruncate|connect)";
@@ -30,7 +26,7 @@ fn at_each_change(
         return;
     }
     let whole = scene();
-    let log = whole.project.beside().join("strace");
+    let log = whole.beside("strace");
     quietly(&mut traced(&log, &command(&whole), &["-e", CHANGES]));
     let (trace, mut counts) = (files::text(&log), BTreeMap::new());
     let mut places = Vec::new();
@@ -71,9 +67,9 @@ fn left_over(scene: &Scene) -> Vec<String> {
     ];
     let is_stale = |name: &String| !own.contains(&name.as_str()) && !name.starts_with("20");
     let below = |folder: &str| {
-        files::entries(scene.project.root().join(folder))
+        files::entries(scene.at(folder))
             .into_iter()
-            .map(|path| name(&path))
+            .map(files::name)
     };
     let logs = below("agent-config/logs").chain(below(".git/code-commit/runs"));
     below(".git/code-commit")
@@ -93,7 +89,11 @@ fn a_clean_that_was_killed_leaves_no_half_of_a_run() {
         },
         |scene| scene.command(&["clean", "--keep", "0"], &[]),
         |scene, place| {
-            if let Some(run) = scene.runs().pop().filter(|run| name(run).starts_with("20")) {
+            if let Some(run) = scene
+                .runs()
+                .pop()
+                .filter(|run| files::name(run).starts_with("20"))
+            {
                 assert_eq!(
                     scene.run(&["show"]).code,
                     Some(0),

@@ -1,50 +1,25 @@
 //! Which run `resume` means, and what it refuses to go on with.
 
 use std::fs::File;
-use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
+use code_commit_fixtures::demo::MENDS_IT;
 use code_commit_fixtures::server::{Hang, Script, Step};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::Scene;
+use crate::scenes::files;
 use crate::scenes::kills::{places, strace_works};
-use crate::scenes::program::{Ran, interrupt};
-
-/// A run that was stopped by Ctrl-C in its second round, while the model thinks; what the model says once it is asked again.
-fn stopped(then: &[&str]) -> Scene {
-    let thinks = Step::text("").hang(Hang::BeforeHead);
-    let steps = [Step::text(BREAKS_THE_BUILD), thinks]
-        .into_iter()
-        .chain(then.iter().map(|text| Step::text(text)));
-    let scene = Scene::new(Script::new(steps));
-    let args = scene.flags();
-    let mut command = scene.keyed(&args, &[]);
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    scene.server.wait_for_requests(2);
-    interrupt(&child);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    scene
-}
+use crate::scenes::program::{Ran, must_have, start_quietly};
 
 fn resume(scene: &Scene, more: &[&str]) -> Ran {
     scene.run_keyed(&[&["resume"], more].concat())
 }
 
-fn name(run: &Path) -> String {
-    run.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
 #[test]
 fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_over() {
-    let scene = stopped(&[MENDS_IT, MENDS_IT]);
+    let scene = Scene::stopped(&[MENDS_IT, MENDS_IT]);
     let old = scene.runs().pop().unwrap();
     assert_eq!(scene.commit(&["--new"]).code, Some(0));
     let journal = File::options()
@@ -56,39 +31,36 @@ fn resume_without_a_name_means_the_newest_run_and_names_older_ones_that_are_not_
     let refused = scene.keyed(&["resume"], &[]).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(
-        (refused.status.code(), scene.server.requests().len()),
+        (refused.status.code(), scene.calls()),
         (Some(7), 3),
         "{said}"
     );
     let older = format!(
         " help: older unfinished runs: {} (3 days ago); to continue one: code-commit resume RUN\n",
-        name(&old)
+        files::name(&old)
     );
-    assert!(
-        said.contains(" is finished\n") && said.contains(&older),
-        "{said}"
+    must_have(&said, " is finished\n");
+    must_have(&said, &older);
+    std::fs::remove_file(scene.at("README.md")).unwrap();
+    assert_eq!(
+        resume(&scene, &[&files::name(&old), "--force"]).code,
+        Some(0)
     );
-    std::fs::remove_file(scene.project.root().join("README.md")).unwrap();
-    assert_eq!(resume(&scene, &[&name(&old), "--force"]).code, Some(0));
-    assert_eq!(scene.server.requests().len(), 4);
-    let over = resume(&scene, &[]);
-    assert!(
-        over.code == Some(7) && !over.err.contains("older"),
-        "{over}"
-    );
+    assert_eq!(scene.calls(), 4);
+    let over = resume(&scene, &[]).exits(7);
+    assert!(!over.err.contains("older"), "{over}");
 }
 
 #[test]
 fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
     type Change = dyn Fn(&Scene, &str);
     let commit = |scene: &Scene, file: &str| {
-        scene.project.write(file, b"x").unwrap();
-        scene.project.git(&["add", file]).unwrap();
-        scene.project.git(&["commit", "-q", "-m", "mine"]).unwrap();
+        scene.write(file, "x");
+        scene.git(&["add", file]);
+        scene.git(&["commit", "-q", "-m", "mine"]);
     };
-    let write = |scene: &Scene, file: &str| scene.project.write(file, b"false\n").unwrap();
-    let remove =
-        |scene: &Scene, file: &str| std::fs::remove_file(scene.project.root().join(file)).unwrap();
+    let write = |scene: &Scene, file: &str| scene.write(file, "false\n");
+    let remove = |scene: &Scene, file: &str| std::fs::remove_file(scene.at(file)).unwrap();
     let changes: [(&str, &Change); 5] = [
         ("src/greet.sh", &write),
         ("build.sh", &write),
@@ -97,7 +69,7 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
         ("src/committed", &commit),
     ];
     for (file, change) in changes {
-        let scene = stopped(&[MENDS_IT]);
+        let scene = Scene::stopped(&[MENDS_IT]);
         change(&scene, file);
         let refused = resume(&scene, &[]);
         let wanted = format!("was stopped: {file}\n");
@@ -105,22 +77,18 @@ fn a_run_whose_tree_has_changed_since_is_gone_on_with_only_by_force() {
             refused.code == Some(3) && refused.err.contains(&wanted),
             "{file}: {refused}"
         );
-        assert!(refused.err.contains("-commit --force"), "{refused}");
-        assert_eq!(scene.server.requests().len(), 2, "{file}");
+        refused.err_has("-commit --force");
+        assert_eq!(scene.calls(), 2, "{file}");
         assert_ne!(resume(&scene, &["--force"]).code, Some(3), "{file}");
     }
 }
 
 #[test]
 fn what_the_run_itself_has_written_may_be_committed_before_it_goes_on() {
-    let scene = stopped(&[MENDS_IT]);
+    let scene = Scene::stopped(&[MENDS_IT]);
     scene.project.commit("as far as it came").unwrap();
     let resumed = resume(&scene, &[]);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 3),
-        "{resumed}"
-    );
+    assert_eq!((resumed.code, scene.calls()), (Some(0), 3), "{resumed}");
 }
 
 #[test]
@@ -129,10 +97,7 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
         return;
     }
     let whole = Scene::with_replies([MENDS_IT]);
-    let places = places(
-        &whole.project.beside().join("strace"),
-        &whole.keyed(&whole.flags(), &[]),
-    );
+    let places = places(&whole.beside("strace"), &whole.keyed(&whole.flags(), &[]));
     let calls = places
         .iter()
         .filter(|(call, _)| call == "getdents64")
@@ -170,8 +135,7 @@ fn the_summary_of_a_run_that_was_killed_at_its_end_is_made_by_whatever_command_c
         made += 1;
         let command = ["runs", "show", "costs", "undo"][made % 4];
         assert_eq!(scene.run(&[command]).code, Some(0), "{command}");
-        let summary: serde_json::Value =
-            serde_json::from_str(&scene.recorded("summary.json")).unwrap();
+        let summary = scene.json("summary.json");
         let files = summary["files"].as_array().unwrap().len();
         assert_eq!(
             (&summary["outcome"], &summary["rounds_asked"]),
@@ -196,34 +160,15 @@ fn resuming_implement_makes_no_empty_file_for_words_to_the_user() {
             Step::text(&mends_it_silently()),
         ];
         let scene = Scene::new(Script::new(steps));
-        scene
-            .project
-            .write(
-                "agent-config/gemini-system-prompt.txt",
-                b"Answer in fences.\n",
-            )
-            .unwrap();
-        let args = [
-            "implement",
-            "--base-url",
-            scene.server.origin(),
-            "--sandbox",
-            "off",
-        ];
+        scene.system_prompt();
+        let args = scene.implement(&[]);
         let mut command = scene.keyed(&args, &[]);
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start_quietly(&mut command);
         scene.server.wait_for_requests(1);
         kill_process(Pid::from_child(&child), signal).unwrap();
         child.wait().unwrap();
         let resumed = resume(&scene, &[]);
         assert_eq!(resumed.code, Some(0), "{signal:?}: {resumed}");
-        assert!(
-            !scene.project.root().join("llm-user-output.txt").exists(),
-            "{signal:?}"
-        );
+        assert!(!scene.at("llm-user-output.txt").exists(), "{signal:?}");
     }
 }

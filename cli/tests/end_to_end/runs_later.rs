@@ -31,26 +31,16 @@ fn scene(files: &[String]) -> Scene {
         .iter()
         .map(|path| format!("mkdir -p \"$(dirname {path})\" && echo x > {path}\n"))
         .collect();
-    scene
-        .project
-        .write(
-            "build.sh",
-            format!("#!/bin/sh\nset -e\n{lines}echo x > sub/plain\n").as_bytes(),
-        )
-        .unwrap();
+    scene.write(
+        "build.sh",
+        format!("#!/bin/sh\nset -e\n{lines}echo x > sub/plain\n"),
+    );
     scene.project.commit("a build").unwrap();
     scene
 }
 
 fn run(scene: &Scene, mode: &str, more: &[&str]) -> String {
-    let server = [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        mode,
-    ];
+    let server = scene.flags_in(mode);
     let ran = scene.run_keyed(&[&server[..], more].concat());
     assert_eq!(ran.code, Some(0), "{mode}: {ran}");
     ran.err.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -64,11 +54,11 @@ fn no_build_leaves_what_a_program_runs_later() {
         let said = run(&scene, mode, &[]);
         let left: Vec<&String> = files
             .iter()
-            .filter(|path| scene.project.root().join(path).exists())
+            .filter(|path| scene.at(path).exists())
             .collect();
         assert_eq!(left, [""; 0], "{mode}");
         assert!(
-            scene.project.root().join("sub/plain").exists(),
+            scene.at("sub/plain").exists(),
             "{mode}: what is no such name stays"
         );
         assert!(said.contains("--allow-write '"), "{mode}: {said}");
@@ -79,14 +69,10 @@ fn no_build_leaves_what_a_program_runs_later() {
 fn a_file_of_the_project_that_a_program_runs_later_is_restored() {
     for mode in MODES {
         let scene = scene(&["sub/.envrc".to_owned()]);
-        scene.project.write("sub/.envrc", b"as it was\n").unwrap();
+        scene.write("sub/.envrc", "as it was\n");
         scene.project.commit("settings of a shell").unwrap();
         let said = run(&scene, mode, &[]);
-        assert_eq!(
-            scene.project.read("sub/.envrc").unwrap(),
-            "as it was\n",
-            "{mode}"
-        );
+        assert_eq!(scene.read("sub/.envrc"), "as it was\n", "{mode}");
         let hint = "direnv reads sub/.envrc later (shells that enter the folder): --allow-write 'sub/.envrc' lets it stay";
         assert!(said.contains(hint), "{mode}: {said}");
     }
@@ -95,11 +81,7 @@ fn a_file_of_the_project_that_a_program_runs_later_is_restored() {
 #[test]
 fn what_a_person_allows_a_build_to_leave_stays_and_a_repository_cannot_allow_it_to_itself() {
     let files = ["sub/.envrc", "sub/.github/workflows/x", "sub/conftest.py"].map(str::to_owned);
-    let stays = |scene: &Scene| {
-        files
-            .clone()
-            .map(|path| scene.project.root().join(path).exists())
-    };
+    let stays = |scene: &Scene| files.clone().map(|path| scene.at(&path).exists());
     for mode in MODES {
         let allowed = scene(&files);
         run(
@@ -113,7 +95,7 @@ fn what_a_person_allows_a_build_to_leave_stays_and_a_repository_cannot_allow_it_
 
         let config = b"[build]\nmay_write = [\"sub/\"]\n";
         let cloned = scene(&files);
-        cloned.project.write("code-commit.toml", config).unwrap();
+        cloned.write("code-commit.toml", config);
         cloned.project.commit("a configuration").unwrap();
         let said = run(&cloned, mode, &[]);
         assert!(said.contains("build.may_write"), "{mode}: {said}");

@@ -174,7 +174,7 @@ fn init_writes_a_build_script_that_passes_check() {
     }
     for project in tried().filter(|project| versions(project).is_some()) {
         let scene = scene(project);
-        std::fs::remove_file(scene.project.root().join("build.sh")).unwrap();
+        std::fs::remove_file(scene.at("build.sh")).unwrap();
         let made = scene.run(&["init"]);
         assert!(
             made.out.contains("build.sh: builds and tests with "),

@@ -5,19 +5,18 @@ use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use code_commit_fixtures::demo::MENDS_IT;
+use code_commit_fixtures::server::{Script, Step};
 use serde_json::Value;
 
 use crate::disk_errors::injected;
 use crate::scenes::commit::{KEY, Scene};
+use crate::scenes::program::{Ran, must_have};
 
 #[test]
 fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
-    let reply = code_commit_fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::with_files(
-        &[("hello.sh", "echo hello\n")],
-        code_commit_fixtures::server::Script::new([reply]),
-    );
-    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
+    let reply = Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], Script::new([reply]));
+    std::fs::remove_dir_all(scene.at("agent-config")).unwrap();
     let first = scene.run(&["init"]);
     insta::assert_snapshot!(first, @r"
     exit 0
@@ -34,12 +33,9 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
       5. code-commit rollup && code-commit
     --- err
     ");
-    assert!(scene.project.status().unwrap().contains("?? build.sh"));
-    assert!(!scene.project.status().unwrap().contains("agent-config"));
-    scene
-        .project
-        .write("agent-config/query.txt", b"Say you.\n")
-        .unwrap();
+    assert!(scene.status().contains("?? build.sh"));
+    assert!(!scene.status().contains("agent-config"));
+    scene.write("agent-config/query.txt", "Say you.\n");
     scene.project.commit("prepared").unwrap();
     insta::assert_snapshot!(scene.run_keyed(&["init"]), @r"
     exit 0
@@ -51,22 +47,15 @@ fn init_rollup_and_a_query_are_all_that_a_new_folder_needs() {
       2. code-commit rollup && code-commit
     --- err
     ");
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n")
-        .unwrap();
-    scene
-        .project
-        .write("agent-config/query.txt", b"Say you.\n")
-        .unwrap();
+    scene.write("build.sh", "#!/bin/sh\ngrep -q you hello.sh\n");
+    scene.write("agent-config/query.txt", "Say you.\n");
     assert_eq!(
         scene.commit(&[]).code,
         Some(3),
         "nobody makes the roll-up unasked"
     );
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    scene.commit(&[]).exits(0);
     assert!(scene.recorded("1-query.txt").contains("echo hello\n"));
 }
 
@@ -103,56 +92,27 @@ fn the_short_help_is_one_screen_and_that_of_a_command_lists_its_flags() {
     --- err
     "#);
     let show = scene.run(&["show", "-h"]);
-    assert!(
-        show.out.contains("Usage: code-commit show [OPTIONS] [RUN]") && show.out.contains("--json"),
-        "{show}"
-    );
+    show.out_has("Usage: code-commit show [OPTIONS] [RUN]")
+        .out_has("--json");
 }
 
 #[test]
 fn init_makes_the_system_prompt_that_implement_asks_for() {
-    let reply = code_commit_fixtures::server::Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
-    let scene = Scene::with_files(
-        &[("hello.sh", "echo hello\n")],
-        code_commit_fixtures::server::Script::new([reply]),
-    );
+    let reply = Step::text("^^^hello.sh\necho hello, you\n^^^end\n");
+    let scene = Scene::with_files(&[("hello.sh", "echo hello\n")], Script::new([reply]));
     let key = [("GEMINI_API_KEY", KEY)];
-    let implement = [
-        "implement",
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-    ];
+    let implement = scene.implement(&[]);
     assert_eq!(scene.run(&["init"]).code, Some(0));
-    scene
-        .project
-        .write("build.sh", b"#!/bin/sh\ngrep -q you hello.sh\n")
-        .unwrap();
-    scene
-        .project
-        .write("agent-config/query.txt", b"Say you.\n")
-        .unwrap();
-    let refused = scene.run_with(&implement, &key);
-    assert!(
-        refused.code == Some(3) && refused.err.contains("code-commit init --implement"),
-        "{refused}"
-    );
+    scene.write("build.sh", "#!/bin/sh\ngrep -q you hello.sh\n");
+    scene.write("agent-config/query.txt", "Say you.\n");
+    let refused = scene.run_with(&implement, &key).exits(3);
+    refused.err_has("code-commit init --implement");
     let made = scene.run(&["init", "--implement"]);
-    assert!(
-        made.out
-            .contains("agent-config/gemini-system-prompt.txt: teaches the model"),
-        "{made}"
-    );
-    assert!(
-        made.out
-            .contains("code-commit rollup && code-commit implement\n"),
-        "{made}"
-    );
+    made.out_has("agent-config/gemini-system-prompt.txt: teaches the model");
+    made.out_has("code-commit rollup && code-commit implement\n");
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
-    let ran = scene.run_with(&implement, &key);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    let mut run = std::fs::read_dir(scene.project.root().join("logs"))
+    scene.run_with(&implement, &key).exits(0);
+    let mut run = std::fs::read_dir(scene.at("logs"))
         .unwrap()
         .map(|entry| entry.unwrap().path());
     let asked =
@@ -169,10 +129,7 @@ fn init_makes_the_system_prompt_that_implement_asks_for() {
         assert!(asked.contains(fence), "{fence}: {asked}");
     }
     // What a person has written stays, at the root as well.
-    scene
-        .project
-        .write("agent-config/gemini-system-prompt.txt", b"mine\n")
-        .unwrap();
+    scene.write("agent-config/gemini-system-prompt.txt", "mine\n");
     assert!(
         scene
             .run(&["init", "--implement"])
@@ -209,26 +166,18 @@ fn a_roll_up_follows_no_link_either_where_openat2_is_denied() {
 /// What git tracks in `src` is behind a link, outside of the project.
 fn with_a_folder_that_became_a_link() -> Scene {
     let scene = Scene::with_replies([]);
-    let (inside, outside) = (
-        scene.project.root().join("src"),
-        scene.project.beside().join("elsewhere"),
-    );
-    scene
-        .project
-        .write("src/notes.txt", b"somebody's diary\n")
-        .unwrap();
-    scene.project.git(&["add", "."]).unwrap();
+    let (inside, outside) = (scene.at("src"), scene.beside("elsewhere"));
+    scene.write("src/notes.txt", "somebody's diary\n");
+    scene.git(&["add", "."]);
     std::fs::rename(&inside, &outside).unwrap();
     symlink(&outside, &inside).unwrap();
     scene
 }
 
 fn no_diary(scene: &Scene) {
-    let rollup = scene.project.read("agent-config/codeRollup.txt").unwrap();
-    assert!(
-        rollup.contains("--- FILE build.sh ---") && !rollup.contains("diary"),
-        "{rollup}"
-    );
+    let rollup = scene.read("agent-config/codeRollup.txt");
+    must_have(&rollup, "--- FILE build.sh ---");
+    assert!(!rollup.contains("diary"), "{rollup}");
 }
 
 #[test]
@@ -248,25 +197,15 @@ fn a_line_for_guard_that_is_not_utf8_is_refused_by_its_number() {
         .unwrap();
     let done = child.wait_with_output().unwrap();
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(
-        done.status.code() == Some(3) && told.contains("line 2 is not a JSON string"),
-        "{told}"
-    );
+    must_have(&told, "line 2 is not a JSON string");
+    assert!(done.status.code() == Some(3), "{told}");
 }
 
 #[test]
 fn a_rule_that_is_taken_back_further_down_does_not_hide_keys() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write(".gitignore", b"/agent-config\n!/agent-config/\n")
-        .unwrap();
-    assert!(
-        scene
-            .run(&["init"])
-            .out
-            .contains(".gitignore: added /agent-config")
-    );
+    scene.write(".gitignore", "/agent-config\n!/agent-config/\n");
+    must_have(&scene.run(&["init"]).out, ".gitignore: added /agent-config");
 }
 
 #[test]
@@ -290,31 +229,22 @@ fn the_demo_shows_a_refusal_a_failure_and_a_repair() {
 fn the_demo_says_as_json_where_its_project_is_kept() {
     let scene = Scene::with_replies([]);
     let temporary = scene.project.beside().display().to_string();
-    let done = scene
-        .command(
-            &["demo", "--sandbox", "off", "--json"],
-            &[("TMPDIR", &temporary)],
-        )
-        .output()
-        .unwrap();
-    let out = String::from_utf8(done.stdout).unwrap();
-    let lines: Vec<Value> = out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let args = ["demo", "--sandbox", "off", "--json"];
+    let ran = Ran::of(&mut scene.command(&args, &[("TMPDIR", &temporary)]));
+    let lines = ran.objects();
     let [.., summary, kept] = lines.as_slice() else {
-        panic!("{out}")
+        panic!("{ran}")
     };
     assert_eq!(
         (&summary["event"], &kept["event"]),
         (&"summary".into(), &"kept".into()),
-        "{out}"
+        "{ran}"
     );
     assert!(
         std::path::Path::new(kept["folder"].as_str().unwrap())
             .join("build.sh")
             .is_file(),
-        "{out}"
+        "{ran}"
     );
 }
 
@@ -334,13 +264,10 @@ fn what_is_printed_as_a_file_is_one_line_of_json_where_json_is_asked_for() {
 #[test]
 fn parse_prints_one_object_about_a_good_reply() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write(
-            "reply",
-            b"^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n",
-        )
-        .unwrap();
+    scene.write(
+        "reply",
+        "^^^a.txt\none\n^^^end\n^^^b.txt\n^^^delete\n&&&start\nhello\n&&&end\n",
+    );
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 0
     --- out
@@ -361,10 +288,7 @@ fn parse_prints_one_object_about_a_good_reply() {
 #[test]
 fn parse_points_at_everything_that_is_wrong() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write("reply", b"^^^a.txt\none\n\n&&&start\nhello\n")
-        .unwrap();
+    scene.write("reply", "^^^a.txt\none\n\n&&&start\nhello\n");
     insta::assert_snapshot!(scene.run(&["parse", "--json", "reply"]), @r#"
     exit 1
     --- out
@@ -440,20 +364,14 @@ fn guard_says_which_paths_and_why_not() {
 #[test]
 fn apply_writes_all_or_nothing_and_can_be_undone() {
     let scene = Scene::with_replies([]);
-    scene
-        .project
-        .write(
-            "agent-config/reply",
-            b"^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n",
-        )
-        .unwrap();
-    scene
-        .project
-        .write(
-            "agent-config/bad",
-            b"^^^a.txt\none\n^^^end\n^^^build.sh\n^^^delete\n",
-        )
-        .unwrap();
+    scene.write(
+        "agent-config/reply",
+        "^^^a.txt\none\n^^^end\n^^^src/greet.sh\n^^^delete\n",
+    );
+    scene.write(
+        "agent-config/bad",
+        "^^^a.txt\none\n^^^end\n^^^build.sh\n^^^delete\n",
+    );
     insta::assert_snapshot!(
         "apply_refused",
         scene.run(&["apply", "--json", "agent-config/bad"])
@@ -462,26 +380,26 @@ fn apply_writes_all_or_nothing_and_can_be_undone() {
         "apply_dry",
         scene.run(&["apply", "--dry-run", "agent-config/reply"])
     );
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
     insta::assert_snapshot!(
         "apply_json",
         scene.run(&["apply", "--json", "agent-config/reply"])
     );
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " D src/greet.sh\n?? a.txt\n"
-    );
+    assert_eq!(scene.status(), " D src/greet.sh\n?? a.txt\n");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
+}
+
+/// A file that takes nothing.
+fn full_disk() -> std::fs::File {
+    let mut options = std::fs::File::options();
+    options.write(true).open("/dev/full").unwrap()
 }
 
 #[test]
 fn a_report_that_cannot_be_printed_is_no_success() {
     let scene = Scene::with_replies([]);
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = full_disk();
     let status = scene.command(&["runs"], &[]).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(0), "there was nothing to print");
     let commands: [&[&str]; 7] = [
@@ -494,20 +412,14 @@ fn a_report_that_cannot_be_printed_is_no_success() {
         &["--help"],
     ];
     for command in commands {
-        let full = std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = full_disk();
         let done = scene.command(command, &[]).stdout(full).output().unwrap();
         assert_eq!(done.status.code(), Some(70), "{command:?}");
         let said = String::from_utf8(done.stderr).unwrap();
         let error = "error: cannot write to standard output: No space left on device";
         assert!(said.contains(error), "{command:?}: {said}");
     }
-    let full = std::fs::File::options()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
+    let full = full_disk();
     let status = scene
         .command(&["rollup"], &[])
         .stderr(full)
@@ -523,19 +435,9 @@ fn a_report_that_cannot_be_printed_is_no_success() {
 #[test]
 fn a_report_that_cannot_be_printed_changes_no_verdict() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let run = [
-        "--base-url",
-        scene.server.origin(),
-        "--sandbox",
-        "off",
-        "--model",
-        "gemini-test",
-    ];
+    let run = scene.flags();
     for args in [&run[..], &["undo"]] {
-        let full = std::fs::File::options()
-            .write(true)
-            .open("/dev/full")
-            .unwrap();
+        let full = full_disk();
         let done = scene.keyed(args, &[]).stdout(full).output().unwrap();
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(0), "{args:?}: {said}");
@@ -555,24 +457,15 @@ fn a_roll_up_says_which_links_and_odd_names_it_leaves_out_and_which_file_it_cann
         root.join(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"odd\xff")),
     )
     .unwrap();
-    scene.project.git(&["add", "."]).unwrap();
+    scene.git(&["add", "."]);
     let ran = scene.run(&["rollup"]);
-    assert!(
-        ran.err
-            .contains("warning: left out: src/link (symbolic links: 1)"),
-        "{ran}"
-    );
-    assert!(
-        ran.err
-            .contains("warning: left out: odd\\xff (names that are not UTF-8: 1)"),
-        "{ran}"
-    );
+    ran.err_has("warning: left out: src/link (symbolic links: 1)");
+    ran.err_has("warning: left out: odd\\xff (names that are not UTF-8: 1)");
     let closed = root.join("src/greet.sh");
     std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&closed).is_err() {
-        let ran = scene.run(&["rollup"]);
-        assert_eq!(ran.code, Some(3), "{ran}");
-        assert!(ran.err.contains("error: cannot read src/greet.sh"), "{ran}");
+        let ran = scene.run(&["rollup"]).exits(3);
+        ran.err_has("error: cannot read src/greet.sh");
     }
 }
 
@@ -608,10 +501,8 @@ fn a_command_line_that_cannot_be_understood_is_told_as_json_too() {
     let missing = "the following required arguments were not provided: <--keep <NUMBER>|--older-than <DAYS>|--caches>";
     assert_eq!(told["message"], missing);
     let with_key = scene.run_keyed(&["--json", KEY]);
-    assert!(
-        !with_key.to_string().contains(KEY) && with_key.out.contains("[key …77]"),
-        "{with_key}"
-    );
+    with_key.out_has("[key …77]");
+    assert!(!with_key.to_string().contains(KEY), "{with_key}");
     let a_path = scene.run(&["guard", "--nosuch", "--", "--json"]);
     assert_eq!(
         (a_path.code, a_path.out.as_str()),

@@ -6,27 +6,18 @@ use std::process::Command;
 
 use code_commit_fixtures::server::{Script, Step};
 
-use crate::scenes::commit::Scene;
+use crate::scenes::commit::{Scene, texts};
 use crate::scenes::files;
 use crate::scenes::program::{Ran, below};
 
 const REPLY: &str = "^^^model\nnew\n^^^end\n";
 
-fn args(scene: &Scene) -> Vec<String> {
-    [
-        "--model",
-        "gemini-test",
-        "--base-url",
-        scene.server.origin(),
-        "--stream=false",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+fn args(scene: &Scene) -> Vec<&str> {
+    [&scene.model()[..], &["--stream=false"]].concat()
 }
 
 fn command(scene: &Scene) -> Command {
-    let args = args(scene);
-    scene.keyed(&args.iter().map(String::as_str).collect::<Vec<_>>(), &[])
+    scene.keyed(&args(scene), &[])
 }
 
 /// The harness may use less memory than the file is long.
@@ -39,20 +30,16 @@ fn a_file_larger_than_the_memory_is_changed_and_undone() {
         ("model", "old\n"),
     ];
     let scene = Scene::with_files(&files, Script::new([Step::text(REPLY)]));
-    scene
-        .project
-        .write("agent-config/query.txt", b"change the model\n")
-        .unwrap();
-    let big = scene.project.root().join("big.bin");
+    scene.write("agent-config/query.txt", "change the model\n");
+    let big = scene.at("big.bin");
     let len = 128 << 20;
     fs::File::create(&big).unwrap().set_len(len).unwrap();
     let limited = |command: &Command| {
         let limit = ["sh", "-c", "ulimit -v 170000 && exec \"$@\"", "sh"];
         Ran::of(&mut below(limit, command))
     };
-    let ran = limited(&command(&scene));
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("M big.bin"), "{ran}");
+    let ran = limited(&command(&scene)).exits(0);
+    ran.out_has("M big.bin");
     let undone = limited(&scene.command(&["undo"], &[]));
     assert_eq!(
         (undone.code, fs::metadata(&big).unwrap().len()),
@@ -66,13 +53,9 @@ const SANDBOXES: [&str; 4] = ["namespaces", "landlock", "auto", "off"];
 
 /// A run or a check in a sandbox; `None`, said aloud, if that does not work here.
 fn in_sandbox(scene: &Scene, sandbox: &str, is_run: bool) -> Option<Ran> {
-    let mut words = if is_run {
-        args(scene)
-    } else {
-        vec!["check".to_owned()]
-    };
-    words.extend(["--sandbox", sandbox].map(str::to_owned));
-    let ran = scene.run_keyed(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut words = if is_run { args(scene) } else { vec!["check"] };
+    words.extend(["--sandbox", sandbox]);
+    let ran = scene.run_keyed(&words);
     if ran.code == Some(3) && ran.err.contains("does not work here") {
         eprintln!("SKIPPED: {sandbox} does not work here");
         return None;
@@ -88,15 +71,9 @@ fn built_by(build: &str, rules: &str, replies: &[&str]) -> Scene {
         ("build.sh", build),
         ("model", "old\n"),
     ];
-    let scene = Scene::with_files(
-        &files,
-        Script::new(replies.iter().map(|text| Step::text(text))),
-    );
+    let scene = Scene::with_files(&files, Script::new(texts(replies)));
     let query = b"change the model\n";
-    scene
-        .project
-        .write("agent-config/query.txt", query)
-        .unwrap();
+    scene.write("agent-config/query.txt", query);
     scene
 }
 
@@ -116,25 +93,15 @@ fn no_text_that_a_build_replaces_by_what_git_ignores_is_nowhere() {
             let scene = built_by(build, "build/\n.env\nkey.pem\n", &[REPLY]);
             for path in ["build", ".env", "key.pem"] {
                 let text = format!("the only {path}\n");
-                scene
-                    .project
-                    .write(&format!("w/{path}"), text.as_bytes())
-                    .unwrap();
+                scene.write(&format!("w/{path}"), text.as_bytes());
             }
             let Some(ran) = in_sandbox(&scene, sandbox, is_run) else {
                 continue;
             };
             let case = format!("{sandbox}, run: {is_run}: {ran}");
             assert_eq!(ran.code, Some(0), "{case}");
-            assert_eq!(
-                scene.project.read("w/build").unwrap(),
-                "the only build\n",
-                "{case}"
-            );
-            let kept = [
-                scene.project.root().join("agent-config/logs"),
-                scene.project.root().join(".git/code-commit"),
-            ];
+            assert_eq!(scene.read("w/build"), "the only build\n", "{case}");
+            let kept = [scene.at("agent-config/logs"), scene.at(".git/code-commit")];
             for path in [".env", "key.pem"] {
                 let text = format!("the only {path}\n");
                 assert!(
@@ -155,12 +122,9 @@ fn a_build_that_links_its_products_anew_accuses_nobody() {
     let good = "^^^model\ngood\n^^^end\n";
     for sandbox in SANDBOXES {
         let scene = built_by(build, "target/\n", &[REPLY, REPLY, good]);
-        fs::create_dir_all(scene.project.root().join("target/debug/deps")).unwrap();
-        scene
-            .project
-            .write("target/debug/deps/x-1", b"old\n")
-            .unwrap();
-        let debug = scene.project.root().join("target/debug");
+        fs::create_dir_all(scene.at("target/debug/deps")).unwrap();
+        scene.write("target/debug/deps/x-1", "old\n");
+        let debug = scene.at("target/debug");
         fs::hard_link(debug.join("deps/x-1"), debug.join("x")).unwrap();
         let Some(ran) = in_sandbox(&scene, sandbox, true) else {
             continue;
@@ -194,7 +158,7 @@ fn a_build_that_cannot_rename_folders_in_a_view_runs_in_the_tree_from_then_on() 
     for sandbox in SANDBOXES {
         let scene = built_by(RENAMES, "count.log\n", &[REPLY, good]);
         for path in ["w/dir/a", "w/dir2/b"] {
-            scene.project.write(path, b"mine\n").unwrap();
+            scene.write(path, "mine\n");
         }
         let Some(ran) = in_sandbox(&scene, sandbox, true) else {
             continue;
@@ -206,16 +170,9 @@ fn a_build_that_cannot_rename_folders_in_a_view_runs_in_the_tree_from_then_on() 
             "{sandbox}: {ran}"
         );
         // Once a round in the tree, whatever was tried before in a view.
-        assert_eq!(
-            scene.project.read("w/count.log").unwrap().lines().count(),
-            2,
-            "{sandbox}"
-        );
+        assert_eq!(scene.read("w/count.log").lines().count(), 2, "{sandbox}");
         let undone = scene.run(&["undo"]);
         assert_eq!(undone.code, Some(0), "{sandbox}: {undone}");
-        assert!(
-            scene.project.root().join("w/dir/a").exists(),
-            "{sandbox}: {undone}"
-        );
+        assert!(scene.at("w/dir/a").exists(), "{sandbox}: {undone}");
     }
 }

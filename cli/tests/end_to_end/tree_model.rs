@@ -203,17 +203,14 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
             let answers = Script::new([]).rule("POST ", Step::text(&reply_of_commit(plan)));
             let scene = Commit::with_files(&ignored, answers);
             if plan.leads {
-                scene.project.write(LED_TO, &script).unwrap();
-                let build = scene.project.root().join("build.sh");
+                scene.write(LED_TO, &script);
+                let build = scene.at("build.sh");
                 fs::remove_file(&build).unwrap();
                 symlink(LED_TO, build).unwrap();
             } else {
-                scene.project.write("build.sh", &script).unwrap();
+                scene.write("build.sh", &script);
             }
-            scene
-                .project
-                .write("agent-config/query.txt", b"change it\n")
-                .unwrap();
+            scene.write("agent-config/query.txt", "change it\n");
             make(plan, &scene.project);
             assert_eq!(scene.run(&["rollup"]).code, Some(0));
             Scene::Commit(scene)
@@ -226,7 +223,7 @@ fn scene(plan: &Plan, leaves_ignored: bool) -> Scene {
             ];
             let answers = Script::new([]).rule("POST ", Step::text(&reply_of_order(plan)));
             let scene = Order::scripted(&files, answers);
-            scene.project.write("tests/deeds.sh", &script).unwrap();
+            scene.write("tests/deeds.sh", &script);
             make(plan, &scene.project);
             scene.place_order(&json!({
                 "allowed_files": plan.allowed, "context_files": [], "acceptance_commands": ["sh tests/deeds.sh"],
@@ -320,12 +317,7 @@ impl Case {
     fn command(&self) -> Command {
         match &self.scene {
             Scene::Commit(scene) => {
-                let mut args = vec![
-                    "--model",
-                    "gemini-test",
-                    "--base-url",
-                    scene.server.origin(),
-                ];
+                let mut args = scene.model().to_vec();
                 args.extend([
                     "--sandbox",
                     self.backend,

@@ -1,10 +1,10 @@
 //! Builds that cannot be started: `check`, and runs that end instead of asking a model to repair them.
 
 use code_commit_fixtures::demo::{BREAKS_THE_BUILD, MENDS_IT};
-use code_commit_fixtures::server::{Script, Step};
+use code_commit_fixtures::server::Script;
 use serde_json::{Value, json};
 
-use crate::scenes::commit::Scene;
+use crate::scenes::commit::{Scene, texts};
 use crate::scenes::program::Ran;
 use crate::scenes::{files, order};
 
@@ -13,8 +13,8 @@ const NEEDS_A_SHELL: &str = "#!/no/such/shell\nexit 0\n";
 
 /// The demo's project with this build, committed.
 fn with_build(build: &str, replies: &[&str]) -> Scene {
-    let scene = Scene::new(Script::new(replies.iter().map(|reply| Step::text(reply))));
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    let scene = Scene::new(Script::new(texts(replies)));
+    scene.write("build.sh", build.as_bytes());
     scene.project.commit("another build").unwrap();
     assert_eq!(scene.run(&["rollup"]).code, Some(0));
     scene
@@ -22,12 +22,9 @@ fn with_build(build: &str, replies: &[&str]) -> Scene {
 
 /// The verdicts of a check, each with what was checked.
 fn verdicts(told: &Ran) -> Vec<(Option<String>, String)> {
-    let objects = told
-        .out
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    objects
+    told.objects()
+        .iter()
         .filter_map(|object| Some((text(&object["command"]), text(&object["fitness"])?)))
         .collect()
 }
@@ -35,67 +32,37 @@ fn verdicts(told: &Ran) -> Vec<(Option<String>, String)> {
 #[test]
 fn check_says_whether_the_build_passes_and_whether_it_can_be_started() {
     let scene = with_build("#!/bin/sh\necho gen > gen.txt\nexit 0\n", &[]);
-    let green = scene.run(&["check", "--sandbox", "off"]);
-    assert_eq!(green.code, Some(0), "{green}");
-    assert!(green.out.contains("green: the build passes"), "{green}");
+    let green = scene.run(&["check", "--sandbox", "off"]).exits(0);
+    green.out_has("green: the build passes");
 
     let red = "#!/bin/sh\necho gen > gen.txt; echo it is wrong; no-such-tool --verify\n";
-    scene.project.write("build.sh", red.as_bytes()).unwrap();
-    let red = scene.run(&["check", "--sandbox", "off"]);
-    assert_eq!(red.code, Some(1), "{red}");
-    assert!(
-        red.out.starts_with("it is wrong\n")
-            && red.out.contains("red: the build fails: exit code 127"),
-        "{red}"
-    );
+    scene.write("build.sh", red.as_bytes());
+    let red = scene.run(&["check", "--sandbox", "off"]).exits(1);
+    red.out_has("red: the build fails: exit code 127");
+    assert!(red.out.starts_with("it is wrong\n"), "{red}");
 
-    scene
-        .project
-        .write("build.sh", NEEDS_A_SHELL.as_bytes())
-        .unwrap();
-    let unfit = scene.run(&["check", "--sandbox", "off"]);
-    assert_eq!(unfit.code, Some(8), "{unfit}");
-    assert!(
-        unfit.err.contains("build.sh needs /no/such/shell"),
-        "{unfit}"
-    );
+    scene.write("build.sh", NEEDS_A_SHELL.as_bytes());
+    let unfit = scene.run(&["check", "--sandbox", "off"]).exits(8);
+    unfit.err_has("build.sh needs /no/such/shell");
 
     // Nothing was asked, nothing is recorded, and what the build made is gone.
-    assert_eq!(scene.project.status().unwrap(), " M build.sh\n");
+    assert_eq!(scene.status(), " M build.sh\n");
     assert!(scene.run(&["runs"]).out.is_empty() && scene.server.requests().is_empty());
 }
 
 #[test]
 fn check_of_an_order_says_which_of_its_commands_pass_already() {
     let scene = order::Scene::with(&[]);
-    let file = scene.beside("order.json");
-    let checked = |more: &[&str]| {
-        let args = ["order", "check", file.to_str().unwrap(), "--sandbox", "off"];
-        Ran::of(&mut scene.program(&[&args, more].concat()))
-    };
-    let red = checked(&[]);
-    assert_eq!(red.code, Some(0), "{red}");
-    let out = &red.out;
-    assert!(
-        out.contains("green already: `bash scripts/verify.sh` passes"),
-        "{red}"
-    );
-    assert!(
-        out.contains("red: `sh tests/run.sh` fails: exit code 3"),
-        "{red}"
-    );
+    let checked = |more: &[&str]| Ran::of(scene.check().args(["--sandbox", "off"]).args(more));
+    let red = checked(&[]).exits(0);
+    red.out_has("green already: `bash scripts/verify.sh` passes");
+    red.out_has("red: `sh tests/run.sh` fails: exit code 3");
 
     let waits = "sh -c 'echo x > made.txt; exec sleep 600'";
     scene.place_order(&json!({ "acceptance_commands": [waits, "./no-such-program --all"] }));
     let checked = |more: &[&str]| checked(&[&["--timeout-seconds", "1"], more].concat());
-    let unfit = checked(&[]);
-    assert_eq!(unfit.code, Some(0), "{unfit}");
-    assert!(
-        unfit
-            .out
-            .contains("unfit: `./no-such-program --all` was not found"),
-        "{unfit}"
-    );
+    let unfit = checked(&[]).exits(0);
+    unfit.out_has("unfit: `./no-such-program --all` was not found");
     let expected = [
         ("bash scripts/verify.sh", "green"),
         (waits, "hangs"),
@@ -105,7 +72,7 @@ fn check_of_an_order_says_which_of_its_commands_pass_already() {
     assert_eq!(verdicts(&checked(&["--json"])), expected);
 
     // Nothing was asked, and what the commands made is gone.
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
     assert!(scene.server.requests().is_empty() && scene.runs().is_empty());
 }
 
@@ -114,10 +81,7 @@ fn check_runs_the_check_command_of_the_specs_without_their_agent() {
     let scene = with_build("#!/bin/sh\nexit 0\n", &[]);
     let checked = |line: &str, more: &[&str]| {
         let config = json!({ "checkCommand": line }).to_string();
-        scene
-            .project
-            .write(".cuggino.json", config.as_bytes())
-            .unwrap();
+        scene.write(".cuggino.json", config.as_bytes());
         scene.run(&[&["check", "--spec"], more].concat())
     };
     for (line, code, said) in [
@@ -142,13 +106,10 @@ fn check_runs_the_check_command_of_the_specs_without_their_agent() {
         "{held}"
     );
 
-    scene.project.write(".cuggino.json", b"{}").unwrap();
-    let none = scene.run(&["check", "--spec"]);
-    assert!(
-        none.code == Some(3) && none.err.contains("the specs have no check command"),
-        "{none}"
-    );
-    assert_eq!(scene.project.status().unwrap(), "?? .cuggino.json\n");
+    scene.write(".cuggino.json", "{}");
+    let none = scene.run(&["check", "--spec"]).exits(3);
+    none.err_has("the specs have no check command");
+    assert_eq!(scene.status(), "?? .cuggino.json\n");
 }
 
 #[test]
@@ -161,31 +122,20 @@ fn a_run_whose_build_cannot_be_started_ends_and_goes_on_once_it_can() {
     // Its first execution takes its interpreter away.
     let [shell_path, mended_path] = [&shell, &mended].map(|path| path.display());
     let build = format!("#!{shell_path}\nrm {shell_path}\ntest -e {mended_path}\n");
-    scene.project.write("build.sh", build.as_bytes()).unwrap();
+    scene.write("build.sh", build.as_bytes());
     scene.project.commit("another build").unwrap();
     let ran = scene.commit(&[]);
-    assert_eq!(
-        (ran.code, scene.server.requests().len()),
-        (Some(8), 2),
-        "{ran}"
-    );
+    assert_eq!((ran.code, scene.calls()), (Some(8), 2), "{ran}");
     let unfit = "unfit: the build is not a program that can be started";
-    assert!(ran.out.contains(unfit), "{ran}");
-    assert!(ran.out.contains("code-commit resume"), "{ran}");
+    ran.out_has(unfit);
+    ran.out_has("code-commit resume");
     // The reply was paid for: it is on disk, and stays there.
-    assert_eq!(
-        scene.project.status().unwrap(),
-        " M src/greet.sh\n?? README.md\n"
-    );
+    assert_eq!(scene.status(), " M src/greet.sh\n?? README.md\n");
 
     there();
     files::write(&mended, "");
     let resumed = scene.run_keyed(&["resume"]);
-    assert_eq!(
-        (resumed.code, scene.server.requests().len()),
-        (Some(0), 2),
-        "{resumed}"
-    );
+    assert_eq!((resumed.code, scene.calls()), (Some(0), 2), "{resumed}");
     assert_eq!(scene.run(&["undo"]).code, Some(0));
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
 }

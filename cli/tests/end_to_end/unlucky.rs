@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use code_commit_fixtures::demo::MENDS_IT;
 
 use crate::scenes::commit::{KEY, Scene};
-use crate::scenes::program::below;
+use crate::scenes::program::{below, must_have};
 
 #[test]
 fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() {
     let scene = Scene::with_replies([MENDS_IT]);
-    let build = scene.project.root().join("build.sh");
+    let build = scene.at("build.sh");
     let cases = [
         (
             "#!/bin/sh\r\nexit 0\r\n",
@@ -22,13 +22,12 @@ fn a_build_script_that_no_kernel_starts_is_refused_before_a_model_is_paid_for() 
         ),
     ];
     for (script, told) in cases {
-        scene.project.write("build.sh", script.as_bytes()).unwrap();
+        scene.write("build.sh", script.as_bytes());
         std::fs::set_permissions(&build, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let ran = scene.commit(&[]);
-        assert_eq!(ran.code, Some(3), "{ran}");
-        assert!(ran.err.contains(told), "{ran}");
+        let ran = scene.commit(&[]).exits(3);
+        ran.err_has(told);
     }
-    assert_eq!(scene.server.requests().len(), 0);
+    assert_eq!(scene.calls(), 0);
 }
 
 #[test]
@@ -37,20 +36,19 @@ fn more_files_than_descriptors_are_undone() {
     let reply: String = (0..300)
         .map(|number| format!("^^^many/{number}\nx\n^^^end\n"))
         .collect();
-    let file = scene.project.beside().join("reply.txt");
+    let file = scene.beside("reply.txt");
     std::fs::write(&file, reply).unwrap();
-    let applied = scene.run(&["apply", file.to_str().unwrap()]);
-    assert_eq!(applied.code, Some(0), "{applied}");
+    scene.run(&["apply", file.to_str().unwrap()]).exits(0);
     let limited = ["sh", "-c", "ulimit -n 64 && exec \"$@\"", "sh"];
     let undone = scene.ran(&mut below(limited, &scene.command(&["undo"], &[])));
     assert_eq!(undone.code, Some(0), "{undone}");
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
 }
 
 #[test]
 fn what_looks_at_a_reply_with_a_key_in_it_does_not_repeat_the_key() {
     let scene = Scene::with_replies([]);
-    let file = scene.project.beside().join("reply.txt");
+    let file = scene.beside("reply.txt");
     std::fs::write(
         &file,
         format!("^^^{KEY}\n{KEY}\n^^^end\n&&&start\n{KEY}\n&&&end\n"),
@@ -85,10 +83,7 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
     // In KiB: before the run has begun, and where the build prints more.
     for (limit, code) in [(16, 3), (4096, 70)] {
         let scene = Scene::with_replies([MENDS_IT]);
-        scene
-            .project
-            .write("build.sh", b"#!/bin/sh\nhead -c 6000000 /dev/zero\n")
-            .unwrap();
+        scene.write("build.sh", "#!/bin/sh\nhead -c 6000000 /dev/zero\n");
         let limited = ["prlimit", &format!("--fsize={}", limit << 10)];
         let ran = scene.ran(&mut below(limited, &scene.keyed(&scene.flags(), &[])));
         assert_eq!(ran.code, Some(code), "{limit} KiB: {ran}");
@@ -100,19 +95,10 @@ fn a_limit_on_the_length_of_files_is_an_error_and_not_the_end_of_the_program() {
 fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
     for limit in [12, 14, 16, 18, 20, 40] {
         let scene = Scene::with_replies([MENDS_IT]);
-        let args = [
-            "--base-url",
-            scene.server.origin(),
-            "--model",
-            "gemini-test",
-        ];
+        let args = scene.model();
         let limited = ["sh", "-c", "ulimit -n $0; exec \"$@\"", &limit.to_string()];
         let ran = scene.ran(&mut below(limited, &scene.keyed(&args, &[])));
-        assert_eq!(
-            (ran.code, scene.server.requests().len()),
-            (Some(3), 0),
-            "{limit}: {ran}"
-        );
+        assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{limit}: {ran}");
         assert!(
             !ran.err.contains("--sandbox off") && !ran.err.contains("Landlock"),
             "{limit}: {ran}"
@@ -127,13 +113,10 @@ fn too_few_descriptors_are_named_and_no_weaker_sandbox_is_taken_or_proposed() {
 #[test]
 fn a_reply_without_text_is_one_round_and_the_next_prompt_says_so() {
     let scene = Scene::with_replies(["", MENDS_IT]);
-    let ran = scene.commit(&[]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(ran.out.contains("done after 2 rounds"), "{ran}");
-    assert!(
-        scene
-            .recorded("2-query.txt")
-            .contains("The reply contains no text."),
-        "{ran}"
+    let ran = scene.commit(&[]).exits(0);
+    ran.out_has("done after 2 rounds");
+    must_have(
+        &scene.recorded("2-query.txt"),
+        "The reply contains no text.",
     );
 }

@@ -114,7 +114,7 @@ fn s0_counts_what_its_seed_counts() {
 fn check(table: &mut Table, row: &Row) {
     let scene = with_inputs(row);
     let ran = implement(&scene);
-    let folders = files::entries(scene.project.root().join("logs"));
+    let folders = files::entries(scene.at("logs"));
     let logs = Logs {
         folder: folders.into_iter().find(|path| path.is_dir()).unwrap(),
         kinds: [
@@ -212,9 +212,9 @@ fn s0_refuses_to_begin_without_what_it_reads() {
         "build.sh",
     ] {
         let scene = with_inputs(&ROWS[0]);
-        std::fs::remove_file(scene.project.root().join(missing)).unwrap();
+        std::fs::remove_file(scene.at(missing)).unwrap();
         let ran = implement(&scene);
-        let calls = scene.server.requests().len();
+        let calls = scene.calls();
         table.row(
             &format!("without {missing}"),
             &ran,

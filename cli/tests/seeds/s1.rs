@@ -148,8 +148,12 @@ fn check(table: &mut Table, row: &Row) {
         );
     }
     if row.builds == 0 {
-        let status = scene.project.status().unwrap();
+        let status = scene.status();
         table.same("of a bad reply nothing is written", "", &status);
+    }
+    if row.replies == [HALF] {
+        let left = scene.read("work.txt");
+        table.same("what a failed run changed stays", "half\n", &left);
     }
 }
 
@@ -211,9 +215,9 @@ fn s1_refuses_to_begin_without_what_it_reads() {
         "build.sh",
     ] {
         let scene = with_inputs(&ROWS[0]);
-        std::fs::remove_file(scene.project.root().join(missing)).unwrap();
+        std::fs::remove_file(scene.at(missing)).unwrap();
         let ran = scene.commit(&[]);
-        let calls = scene.server.requests().len();
+        let calls = scene.calls();
         table.row(
             &format!("without {missing}"),
             &ran,

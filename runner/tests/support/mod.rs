@@ -61,7 +61,7 @@ impl Scratch {
             fs::create_dir_all(scratch.at(folder)).unwrap();
         }
         for file in SECRETS {
-            fs::write(scratch.at(file), "secret\n").unwrap();
+            scratch.write(file, "secret\n");
         }
         scratch
     }
@@ -72,6 +72,13 @@ impl Scratch {
 
     pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    /// Writes a file, and the folders above it.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
     }
 
     /// A symlink at `to`, with the folders above it.
@@ -131,11 +138,7 @@ impl Scratch {
     /// Nothing that must be safe has changed.
     pub(crate) fn assert_untouched(&self) {
         for file in SECRETS {
-            assert_eq!(
-                fs::read_to_string(self.at(file)).unwrap(),
-                "secret\n",
-                "{file}"
-            );
+            assert_eq!(self.read(file), "secret\n", "{file}");
         }
         let names = fs::read_dir(self.at("outside"))
             .unwrap()
@@ -149,7 +152,11 @@ impl Scratch {
     }
 
     pub(crate) fn sh(&self, backend: Backend, line: &str) -> Output {
-        self.run(backend, &self.command(&["sh", "-c", line]))
+        self.sh_with(backend, &self.access(), line)
+    }
+
+    pub(crate) fn sh_with(&self, backend: Backend, access: &Access, line: &str) -> Output {
+        attempt(&self.command(&["sh", "-c", line]), backend, access).unwrap()
     }
 }
 

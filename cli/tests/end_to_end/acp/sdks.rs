@@ -114,11 +114,10 @@ fn the_typescript_sdk_drives_a_session() {
 fn the_python_sdk_drives_a_session() {
     let Some(packages) = packages() else { return };
     let scene = Scene::with_replies([TOUCHES_GIT, BREAKS_THE_BUILD, MENDS_IT]);
-    let script = scene.project.beside().join("client.py");
+    let script = scene.beside("client.py");
     files::write(&script, PYTHON);
     let mut command = client(&scene, "python3", script.to_str().unwrap());
-    let ran = Ran::of(command.env("PYTHONPATH", packages.join("python")));
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = Ran::of(command.env("PYTHONPATH", packages.join("python"))).exits(0);
     insta::assert_snapshot!(ran.out, @r"
     end_turn agent_message_chunk agent_thought_chunk available_commands_update plan tool_call tool_call_update usage_update
     True

@@ -95,7 +95,7 @@ fn a_run_of_two_rounds_waits_for_the_disk_at_most_six_times() {
             scene.project(),
             &scene.keyed(&[&scene.flags()[..], &["--rounds", "2"]].concat(), &[]),
         );
-        assert_eq!(scene.server.requests().len(), 2);
+        assert_eq!(scene.calls(), 2);
         assert!((1..=6).contains(&places.len()), "{places:?}");
     }
 }

@@ -4,10 +4,11 @@
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 
-use code_commit_fixtures::server::{Script, Step};
+use code_commit_fixtures::server::Script;
 use serde_json::json;
 
 use super::{BACKENDS, NOBODY, give, is_skipped};
+use crate::scenes::commit::texts;
 use crate::scenes::order::{self, FILES, GOOD, greet, proposal};
 use crate::scenes::program::{Ran, in_reach, search_path};
 
@@ -38,10 +39,7 @@ fn scene() -> order::Scene {
         .chain([(".gitignore", "/.venv/\n")])
         .collect();
     let replies = [greet(GOOD), proposal("src/b.txt", None, "b")];
-    let scene = order::Scene::scripted(
-        &files,
-        Script::new(replies.iter().map(|reply| Step::text(reply))),
-    );
+    let scene = order::Scene::scripted(&files, Script::new(texts(&replies)));
     let home = scene.beside("home");
     for (file, text) in [
         ("secret", "secret\n"),
@@ -62,14 +60,8 @@ fn scene() -> order::Scene {
         text.replace("CANARY", &canary)
             .replace("HOME", &home.display().to_string())
     };
-    scene
-        .project
-        .write("tests/plant.sh", fill(PLANT).as_bytes())
-        .unwrap();
-    scene
-        .project
-        .write("tests/read.sh", fill(READ).as_bytes())
-        .unwrap();
+    scene.write("tests/plant.sh", fill(PLANT).as_bytes());
+    scene.write("tests/read.sh", fill(READ).as_bytes());
     scene.project.commit("tests").unwrap();
     scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", "sh tests/plant.sh"] }));
     let over = json!({

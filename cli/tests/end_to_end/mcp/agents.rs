@@ -29,14 +29,6 @@ impl Agent {
             ("build.sh", "#!/bin/sh\ngrep -q two a.txt\n"),
         ];
         let scene = Scene::with_files(&files, Script::new([]));
-        scene
-            .project
-            .git(&["update-index", "--chmod=+x", "build.sh"])
-            .unwrap();
-        scene
-            .project
-            .git(&["checkout-index", "-f", "build.sh"])
-            .unwrap();
         Some(Self { scene, program })
     }
 
@@ -57,7 +49,7 @@ impl Agent {
     fn check(&self, server: &Server, ran: &Ran) {
         assert_eq!((ran.code, server.steps_left()), (Some(0), 0), "{ran}");
         let root = self.scene.project.root();
-        assert_eq!(self.scene.project.read("a.txt").unwrap(), "two\n", "{ran}");
+        assert_eq!(self.scene.read("a.txt"), "two\n", "{ran}");
         assert!(!root.join(".git/hooks/x").exists());
         let asked: Vec<String> = server
             .requests()
@@ -101,7 +93,7 @@ fn claude_code_calls_each_tool() {
         return;
     };
     let (command, args) = Agent::server();
-    let settings = agent.scene.project.beside().join("mcp.json");
+    let settings = agent.scene.beside("mcp.json");
     let servers = json!({ "mcpServers": { "code-commit": { "command": command, "args": args } } });
     files::write(&settings, servers.to_string());
     let server = model(|tool| format!("mcp__code-commit__{tool}"));
@@ -143,7 +135,7 @@ fn gemini_cli_calls_each_tool() {
         "mcpServers": { "code-commit": { "command": command, "args": args, "trust": true } },
     });
     files::write(
-        &agent.scene.project.beside().join(".gemini/settings.json"),
+        &agent.scene.beside(".gemini/settings.json"),
         settings.to_string(),
     );
     let server = model(|tool| format!("mcp_code-commit_{tool}"));
@@ -165,7 +157,7 @@ fn codex_calls_each_tool() {
         return;
     };
     let (command, args) = Agent::server();
-    let home = agent.scene.project.beside().join("codex");
+    let home = agent.scene.beside("codex");
     let server = model(|tool| format!("mcp__code_commit.{tool}"));
     let settings = format!(
         "model_provider = \"own\"\n[features]\nshell_tool = false\n[model_providers.own]\nname = \"own\"\nbase_url = \"{}/v1\"\nenv_key = \"CODEX_API_KEY\"\n\

@@ -60,19 +60,10 @@ for mode in ["legacy", "auto", "2026-07-28"]:
 "#;
 
 fn scene() -> Scene {
-    let scene = Scene::with_files(
+    Scene::with_files(
         &[("a.txt", "one\n"), ("build.sh", "#!/bin/sh\necho ok\n")],
         Script::new([]),
-    );
-    scene
-        .project
-        .git(&["update-index", "--chmod=+x", "build.sh"])
-        .unwrap();
-    scene
-        .project
-        .git(&["checkout-index", "-f", "build.sh"])
-        .unwrap();
-    scene
+    )
 }
 
 fn client(scene: &Scene, program: &str, script: &str) -> Command {
@@ -103,11 +94,10 @@ fn the_typescript_sdk_lists_and_calls_the_tools() {
 fn the_python_sdk_speaks_with_and_without_a_handshake() {
     let Some(packages) = packages() else { return };
     let scene = scene();
-    let script = scene.project.beside().join("client.py");
+    let script = scene.beside("client.py");
     files::write(&script, PYTHON);
     let mut command = client(&scene, "python3", script.to_str().unwrap());
-    let ran = Ran::of(command.env("PYTHONPATH", packages.join("python")));
-    assert_eq!(ran.code, Some(0), "{ran}");
+    let ran = Ran::of(command.env("PYTHONPATH", packages.join("python"))).exits(0);
     insta::assert_snapshot!(ran.out, @r"
     legacy write_files check undo guard context
     green

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::scenes::files::named;
+use crate::scenes::files::{self, named};
 use crate::scenes::order::{BAD, GOOD, KEY, Scene, greet, without_durations};
 use crate::scenes::program::Ran;
 
 /// Every file below a folder, by its path.
-fn files(folder: &Path) -> BTreeMap<String, String> {
+fn all(folder: &Path) -> BTreeMap<String, String> {
     named(folder).into_iter().collect()
 }
 
@@ -19,7 +19,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 fn artifacts_are_at_their_exact_paths() {
     let scene = Scene::with(&[&greet(BAD), &greet(GOOD)]);
     scene.run(&[]);
-    let names: Vec<String> = files(&scene.runs()[0])
+    let names: Vec<String> = all(&scene.runs()[0])
         .into_keys()
         .filter(|name| name.contains("attempt_") || name.starts_with("run_summary"))
         .collect();
@@ -99,7 +99,7 @@ fn two_runs_of_the_same_inputs_have_the_same_id_and_artifacts_apart_from_times()
     let scene = Scene::with(&[&greet(BAD), "no", &greet(BAD), "no"]);
     let run = || {
         assert_eq!(scene.run(&["--new"]).code, Some(1));
-        (scene.runs(), files(&scene.runs()[0]))
+        (scene.runs(), all(&scene.runs()[0]))
     };
     let ((first_runs, first), (second_runs, second)) = (run(), run());
     assert_eq!(first_runs[0], second_runs[0]);
@@ -132,16 +132,13 @@ fn a_finished_run_of_the_same_id_keeps_its_record_under_the_next_name() {
         fs::read(scene.runs()[0].join("events.jsonl")).unwrap()
     });
     let runs = scene.runs();
-    let id = runs[0].file_name().unwrap().to_str().unwrap().to_owned();
-    assert_eq!(
-        runs[1].file_name().unwrap().to_str().unwrap(),
-        format!("{id}-2")
-    );
+    let id = files::name(&runs[0]);
+    assert_eq!(files::name(&runs[1]), format!("{id}-2"));
     assert_eq!(
         [&runs[1], &runs[0]].map(|run| fs::read(run.join("events.jsonl")).unwrap()),
         before
     );
-    assert_eq!(scene.server.requests().len(), 2);
+    assert_eq!(scene.calls(), 2);
     let listed = Ran::of(&mut scene.program(&["runs"]));
     let wanted = format!(
         "{id}  order: FAIL (acceptance_failed), attempts 1, cost unknown, [T]  Greet with a comma\n\
@@ -201,9 +198,8 @@ fn no_file_and_no_stream_holds_the_key() {
     scene.place_order(
         &json!({ "acceptance_commands": [cat, "sh -c 'test -z \"$OPENAI_API_KEY\"'"] }),
     );
-    let ran = scene.run(&["--verbose"]);
-    assert_eq!(ran.code, Some(0), "{ran}");
-    for (name, text) in files(&scene.runs()[0]) {
+    let ran = scene.run(&["--verbose"]).exits(0);
+    for (name, text) in all(&scene.runs()[0]) {
         assert!(!text.contains(KEY), "{name}");
     }
     assert!(!ran.out.contains(KEY) && !ran.err.contains(KEY));

@@ -66,8 +66,8 @@ fn with_commit_each_order_finds_what_the_ones_before_have_made() {
         "{}",
         ran.err
     );
-    assert_eq!(scene.project.status().unwrap(), "");
-    let log = scene.project.git(&["log", "--format=%s", "-4"]).unwrap();
+    assert_eq!(scene.status(), "");
+    let log = scene.git(&["log", "--format=%s", "-4"]);
     assert_eq!(log.matches("Greet with a comma").count(), 3, "{log}");
 }
 
@@ -91,14 +91,10 @@ fn several_orders_without_commit_are_refused_before_the_first_is_paid_for() {
     let scene = scene(&[&greet(GOOD)]);
     let ran = run(&scene, &["--json"]);
     assert_eq!(
-        (ran.code, scene.server.requests().len(), scene.runs().len()),
+        (ran.code, scene.calls(), scene.runs().len()),
         (Some(3), 0, 0)
     );
-    assert!(
-        ran.err.contains("--commit commits what passes"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("--commit commits what passes");
 }
 
 #[test]
@@ -111,14 +107,10 @@ fn an_order_that_cannot_be_carried_out_is_found_before_the_first_one_is_paid_for
         scene.place("c.json", order(&over).to_string().as_bytes());
         let ran = run(&scene, &["--commit", "--keep-going"]);
         assert_eq!(
-            (ran.code, scene.server.requests().len(), scene.runs().len()),
+            (ran.code, scene.calls(), scene.runs().len()),
             (Some(3), 0, 0)
         );
-        assert!(
-            ran.err.contains("c.json cannot be carried out"),
-            "{}",
-            ran.err
-        );
+        ran.err_has("c.json cannot be carried out");
     }
 }
 
@@ -182,13 +174,7 @@ fn the_same_call_goes_on_behind_what_an_interrupted_one_has_committed() {
         "{}",
         ran.err
     );
-    assert_eq!(
-        (
-            scene.server.requests().len(),
-            scene.project.status().unwrap().as_str()
-        ),
-        (3, "")
-    );
+    assert_eq!((scene.calls(), scene.status().as_str()), (3, ""));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
-use crate::scenes::order::{FILES, GOOD, Scene, greet};
+use crate::scenes::order::{GOOD, Scene, greet, unverified};
 use crate::scenes::program::Ran;
+use code_commit_fixtures::server::{Script, Step};
 
 /// The result of the only acceptance command.
 fn result_of(command: &str, more: &[&str]) -> (Scene, Value) {
@@ -63,8 +64,7 @@ fn commands_run_at_the_root_with_no_input_and_without_keys() {
     command
         .current_dir(scene.root().join("src"))
         .stdin(File::open(scene.beside("order.json")).unwrap());
-    let ran = Ran::of(&mut command);
-    assert_eq!(ran.code, Some(0), "{ran}");
+    Ran::of(&mut command).exits(0);
     let result = &scene.json("attempt_1/acceptance_result.json")[0];
     assert_eq!(
         result["stdout_trunc"],
@@ -74,16 +74,8 @@ fn commands_run_at_the_root_with_no_input_and_without_keys() {
 
 #[test]
 fn without_a_script_the_fixed_list_verifies_in_its_order() {
-    let files: Vec<(&str, &str)> = FILES
-        .into_iter()
-        .filter(|(path, _)| *path != "scripts/verify.sh")
-        .collect();
-    let scene = Scene::scripted(
-        &files,
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-            &greet(GOOD),
-        )]),
-    );
+    let files = unverified();
+    let scene = Scene::scripted(&files, Script::new([Step::text(&greet(GOOD))]));
     // In the place of Python, which may not be here, one that does nothing and does it well.
     let tools = scene.beside("tools");
     std::fs::create_dir(&tools).unwrap();
@@ -95,8 +87,7 @@ fn without_a_script_the_fixed_list_verifies_in_its_order() {
         .unwrap();
     let path =
         std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(paths))).unwrap();
-    let ran = Ran::of(command.env("PATH", path));
-    assert_eq!(ran.code, Some(0), "{ran}");
+    Ran::of(command.env("PATH", path)).exits(0);
     let verify = scene.json("attempt_1/verify_result.json");
     let commands: Vec<String> = verify.as_array().unwrap().iter().map(words).collect();
     assert_eq!(
@@ -121,17 +112,9 @@ fn words(result: &Value) -> String {
 
 #[test]
 fn a_script_that_the_change_creates_is_the_verification() {
-    let files: Vec<(&str, &str)> = FILES
-        .into_iter()
-        .filter(|(path, _)| *path != "scripts/verify.sh")
-        .collect();
+    let files = unverified();
     let reply = crate::scenes::order::proposal("scripts/verify.sh", None, "echo from the change\n");
-    let scene = Scene::scripted(
-        &files,
-        code_commit_fixtures::server::Script::new([code_commit_fixtures::server::Step::text(
-            &reply,
-        )]),
-    );
+    let scene = Scene::scripted(&files, Script::new([Step::text(&reply)]));
     scene.place_order(&json!({ "allowed_files": ["scripts/verify.sh"], "context_files": [], "acceptance_commands": ["true"] }));
     assert_eq!(scene.run(&[]).code, Some(0));
     assert_eq!(

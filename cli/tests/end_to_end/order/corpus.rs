@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::order::schemas::faults;
+use crate::scenes::files;
 use crate::scenes::order::{Scene, order};
 use crate::scenes::program::Ran;
 
@@ -19,20 +20,10 @@ fn scene() -> Scene {
     symlink("greet.sh", scene.root().join("src/link.sh")).unwrap();
     symlink("src/greet.sh", scene.root().join("link.sh")).unwrap();
     symlink("src", scene.root().join("linked")).unwrap();
-    scene.project.write("latin1.txt", b"caf\xe9\n").unwrap();
+    scene.write("latin1.txt", b"caf\xe9\n");
     scene.project.commit("links").unwrap();
-    make_pipe(&scene.root().join("pipe"));
+    files::make_pipe(&scene.at("pipe"));
     scene
-}
-
-fn make_pipe(path: &Path) {
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(path)
-            .status()
-            .unwrap()
-            .success()
-    );
 }
 
 fn orders() -> Vec<PathBuf> {
@@ -138,7 +129,7 @@ fn no_hostile_order_is_begun() {
             ran.err
         );
     }
-    assert_eq!((scene.runs().len(), scene.server.requests().len()), (0, 0));
+    assert_eq!((scene.runs().len(), scene.calls()), (0, 0));
     assert_eq!(scene.state(), before);
 }
 
@@ -155,7 +146,7 @@ fn an_order_of_ten_megabytes_and_one_that_never_ends_are_refused_at_once() {
     for file in [scene.beside("order.json"), scene.beside("zero.json")] {
         let run = scene.run(&["--work-order", file.to_str().unwrap()]);
         assert_eq!(run.code, Some(3), "{}", run.err);
-        assert!(run.err.contains("is larger than 1 MiB"), "{}", run.err);
+        run.err_has("is larger than 1 MiB");
     }
 }
 
@@ -164,8 +155,7 @@ fn lists_of_very_many_mistakes_are_read_in_one_pass_and_told_in_part() {
     let scene = Scene::with(&[]);
     let files: Vec<String> = (0..60_000).map(|n| format!("/{n}")).collect();
     scene.place_order(&json!({ "allowed_files": files }));
-    let run = scene.run(&[]);
-    assert_eq!(run.code, Some(3));
+    let run = scene.run(&[]).exits(3);
     assert!(
         run.err.contains("allowed_files[0]: is an absolute path"),
         "{}",

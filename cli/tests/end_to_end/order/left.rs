@@ -11,9 +11,8 @@ use crate::scenes::program::Ran;
 /// Runs the order with an acceptance command that does this and then fails.
 fn failed(scene: &Scene, does: &str) -> Ran {
     scene.place_order(&json!({ "acceptance_commands": [format!("sh -c '{AFTER}{does}; false'")] }));
-    let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
-    assert_eq!(scene.project.status().unwrap(), "");
+    let ran = scene.run(&["--max-attempts", "1"]).exits(1);
+    assert_eq!(scene.status(), "");
     ran
 }
 
@@ -40,7 +39,7 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
         &scene,
         "echo mine > src/other.txt; echo mine > new.txt; echo mine >> src/greet.sh",
     );
-    assert_eq!(scene.project.read("src/other.txt").unwrap(), "other\n");
+    assert_eq!(scene.read("src/other.txt"), "other\n");
     let left = left(&scene);
     assert_eq!(left.len(), 1, "{left:?}");
     for (file, text) in [
@@ -55,63 +54,36 @@ fn what_somebody_writes_while_a_command_runs_is_kept_and_named() {
         "new.txt, src/greet.sh, src/other.txt; the old content is in {}",
         folder.display()
     );
-    assert!(ran.err.contains(&named), "{}", ran.err);
+    ran.err_has(&named);
     let shown = Ran::of(&mut scene.program(&["show"]));
-    assert!(shown.out.contains(&named), "{}", shown.out);
+    shown.out_has(&named);
 }
 
 #[test]
 fn an_ignored_folder_that_a_command_empties_is_named_and_nobody_says_that_the_tree_is_as_it_was() {
     let scene = Scene::with(&[&greet(BAD)]);
     for file in ["ignored/data", "ignored/deep/more", "ignored/same"] {
-        scene.project.write(file, b"mine").unwrap();
+        scene.write(file, "mine");
     }
     let ran = failed(
         &scene,
         "rm ignored/data ignored/deep/more; echo new > ignored/new",
     );
-    assert!(
-        ran.err
-            .contains("rolled back: what git does not ignore is restored"),
-        "{}",
-        ran.err
-    );
-    assert!(
-        ran.err
-            .contains("are not restored: ignored/data, ignored/deep/more"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("rolled back: what git does not ignore is restored");
+    ran.err_has("are not restored: ignored/data, ignored/deep/more");
 }
 
 #[test]
 fn a_submodule_that_a_command_writes_into_is_put_back_too() {
     let other = Scene::with(&[]);
     let scene = Scene::with(&[&greet(BAD)]);
-    let from = other.root().display().to_string();
-    scene
-        .project
-        .git(&[
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "add",
-            "-q",
-            &from,
-            "sub",
-        ])
-        .unwrap();
-    scene.project.commit("a submodule").unwrap();
+    scene.add_submodule(&other, "sub");
     let ran = failed(&scene, "echo x > sub/made; echo mine > sub/src/other.txt");
-    assert_eq!(scene.project.read("sub/src/other.txt").unwrap(), FILES[3].1);
+    assert_eq!(scene.read("sub/src/other.txt"), FILES[3].1);
     assert!(!scene.root().join("sub/made").exists());
     assert_eq!(
         fs::read_to_string(left(&scene)[0].join("sub/src/other.txt")).unwrap(),
         "mine\n"
     );
-    assert!(
-        ran.err.contains("sub/made, sub/src/other.txt"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("sub/made, sub/src/other.txt");
 }

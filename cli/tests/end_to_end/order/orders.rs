@@ -10,7 +10,7 @@ use code_commit_fixtures::server::{Script, Step};
 use serde_json::{Value, json};
 
 use crate::scenes::files;
-use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, proposal};
+use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, proposal, unverified};
 use crate::scenes::program::Ran;
 
 /// The order is refused by `run` and by `check`, and both name the field.
@@ -18,17 +18,11 @@ use crate::scenes::program::Ran;
 fn check_refused(over: &Value, field: &str) {
     let scene = Scene::with(&[]);
     scene.place_order(over);
-    let file = scene.beside("order.json");
-    let run = scene.run(&[]);
-    assert_eq!(run.code, Some(3), "{}", run.err);
+    let run = scene.run(&[]).exits(3);
     assert!(run.err.contains(field), "{field}: {}", run.err);
-    let check = Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap()]));
-    assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
+    let check = Ran::of(&mut scene.check()).exits(1);
     assert!(check.out.contains(field), "{field}: {}", check.out);
-    assert_eq!(
-        (scene.runs().len(), scene.project.status().unwrap()),
-        (0, String::new())
-    );
+    assert_eq!((scene.runs().len(), scene.status()), (0, String::new()));
 }
 
 #[test]
@@ -52,16 +46,9 @@ fn a_program_that_is_not_there_is_refused_with_its_field() {
     }
     symlink("/bin/true", tools.join("python3")).unwrap();
     scene.place_order(&json!({ "acceptance_commands": ["python -m pytest"] }));
-    let refused = Ran::of(scene.command(&[]).env("PATH", &tools));
-    assert_eq!(refused.code, Some(3), "{}", refused.err);
-    assert!(
-        refused
-            .err
-            .contains("there is no program python on PATH (python3 is there)"),
-        "{}",
-        refused.err
-    );
-    assert_eq!((scene.server.requests().len(), scene.runs().len()), (0, 0));
+    let refused = Ran::of(scene.command(&[]).env("PATH", &tools)).exits(3);
+    refused.err_has("there is no program python on PATH (python3 is there)");
+    assert_eq!((scene.calls(), scene.runs().len()), (0, 0));
 }
 
 #[test]
@@ -72,52 +59,32 @@ fn a_program_that_the_change_or_a_command_makes_is_not_asked_for_before() {
     scene.place_order(
         &json!({ "acceptance_commands": [made, "./build/x", "build/../build/x", inside] }),
     );
-    let check = Ran::of(&mut scene.program(&[
-        "order",
-        "check",
-        scene.beside("order.json").to_str().unwrap(),
-    ]));
+    let check = Ran::of(&mut scene.check());
     assert_eq!(check.code, Some(0), "{}", check.out);
     assert_eq!(scene.run(&[]).code, Some(0));
 }
 
 #[test]
 fn a_verification_that_cannot_be_started_is_told_before_anything_is_paid() {
-    let files: Vec<(&str, &str)> = FILES
-        .into_iter()
-        .filter(|(path, _)| *path != "scripts/verify.sh")
-        .collect();
+    let files = unverified();
     let scene = Scene::scripted(&files, Script::new([]));
     let tools = scene.beside("tools");
     fs::create_dir(&tools).unwrap();
     for name in ["sh", "git"] {
         symlink(format!("/bin/{name}"), tools.join(name)).unwrap();
     }
-    let file = scene.beside("order.json");
-    let check = Ran::of(
-        scene
-            .program(&["order", "check", file.to_str().unwrap()])
-            .env("PATH", &tools),
-    );
+    let check = Ran::of(scene.check().env("PATH", &tools));
     assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
     let told = "warning: there is no program python on PATH, so the verification of every attempt will fail: install it, or write scripts/verify.sh, which then takes its place\n";
-    assert!(check.err.contains(told), "{check}");
+    check.err_has(told);
     let run = Ran::of(scene.command(&["--max-attempts", "1"]).env("PATH", &tools));
-    assert!(
-        run.err
-            .contains("warning: there is no program python on PATH"),
-        "{}",
-        run.err
-    );
+    run.err_has("warning: there is no program python on PATH");
 }
 
 /// Before, during and after the run.
 #[test]
 fn the_verification_is_named_and_that_it_cannot_pass_without_a_python_file() {
-    let files: Vec<(&str, &str)> = FILES
-        .into_iter()
-        .filter(|(path, _)| *path != "scripts/verify.sh")
-        .collect();
+    let files = unverified();
     let python = ("src/tool.py", "print('x')\n");
     for (project, is_warned) in [
         (files.clone(), true),
@@ -130,12 +97,7 @@ fn the_verification_is_named_and_that_it_cannot_pass_without_a_python_file() {
         fs::create_dir(&tools).unwrap();
         files::write_program(&tools.join("python"), "#!/bin/sh\n[ \"$2\" != pytest ]\n");
         let path = format!("{}:/usr/bin:/bin", tools.display());
-        let file = scene.beside("order.json");
-        let check = Ran::of(
-            scene
-                .program(&["order", "check", file.to_str().unwrap()])
-                .env("PATH", &path),
-        );
+        let check = Ran::of(scene.check().env("PATH", &path));
         let run = Ran::of(
             scene
                 .command(&["--max-attempts", "1", "--sandbox", "off"])
@@ -164,7 +126,7 @@ fn the_verification_is_named_and_that_it_cannot_pass_without_a_python_file() {
 #[test]
 fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
     let scene = Scene::with(&[]);
-    let odd = scene.project.beside().join(OsStr::from_bytes(b"odd\xff"));
+    let odd = scene.beside(OsStr::from_bytes(b"odd\xff"));
     fs::create_dir(&odd).unwrap();
     let (plain, odd_order) = (scene.beside("order.json"), odd.join("order.json"));
     fs::copy(&plain, &odd_order).unwrap();
@@ -182,14 +144,8 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
             .env("OPENAI_API_KEY", KEY)
             .args([OsStr::new("--repo"), repo.as_os_str()]);
         command.args([OsStr::new("--out"), out.as_os_str(), order.as_os_str()]);
-        let ran = Ran::of(&mut command);
-        assert_eq!(ran.code, Some(3), "{}", ran.err);
-        assert!(
-            ran.err
-                .contains("is not UTF-8, and the record of an order's run names it"),
-            "{}",
-            ran.err
-        );
+        let ran = Ran::of(&mut command).exits(3);
+        ran.err_has("is not UTF-8, and the record of an order's run names it");
         assert!(!out.exists());
         command
     };
@@ -197,10 +153,7 @@ fn a_path_that_the_record_cannot_name_is_refused_before_anything_is_made() {
     refused(root, &plain, &odd.join("out"));
     // A table names each of several orders.
     let mut several = refused(root, &odd_order, &out);
-    assert_eq!(
-        Ran::of(several.args([plain.as_os_str(), OsStr::new("--commit")])).code,
-        Some(3)
-    );
+    Ran::of(several.args([plain.as_os_str(), OsStr::new("--commit")])).exits(3);
     fs::rename(root, odd.join("project")).unwrap();
     fs::create_dir(root).unwrap();
     refused(&odd.join("project"), &plain, &out);
@@ -211,47 +164,25 @@ fn a_template_is_written_once_and_can_be_checked() {
     let scene = Scene::with(&[]);
     let file = scene.beside("new.json");
     let file = file.to_str().unwrap();
-    assert_eq!(
-        Ran::of(&mut scene.program(&["order", "new", file])).code,
-        Some(0)
-    );
+    Ran::of(&mut scene.program(&["order", "new", file])).exits(0);
     let first = std::fs::read(file).unwrap();
-    assert_eq!(
-        Ran::of(&mut scene.program(&["order", "new", file])).code,
-        Some(3)
-    );
+    Ran::of(&mut scene.program(&["order", "new", file])).exits(3);
     assert_eq!(std::fs::read(file).unwrap(), first);
-    let check = Ran::of(&mut scene.program(&["order", "check", file]));
-    assert_eq!(check.code, Some(1), "{}{}", check.out, check.err);
-    assert!(
-        check
-            .out
-            .contains("intent is that of the template; say what is wanted"),
-        "{}",
-        check.out
-    );
+    let check = Ran::of(&mut scene.program(&["order", "check", file])).exits(1);
+    check.out_has("intent is that of the template; say what is wanted");
 }
 
 #[test]
 fn a_check_asks_no_model_and_says_that_a_tree_is_not_clean() {
     let scene = Scene::with(&[]);
-    let file = scene.beside("order.json");
-    let check =
-        || Ran::of(&mut scene.program(&["order", "check", file.to_str().unwrap(), "--json"]));
+    let check = || Ran::of(scene.check().arg("--json"));
     let checked = check().out;
     let first = checked.lines().next().unwrap();
     assert_eq!(serde_json::from_str::<Value>(first).unwrap()["ok"], true);
-    scene.project.write("untracked", b"").unwrap();
-    let found = check();
-    assert_eq!(found.code, Some(1));
-    assert!(
-        found
-            .out
-            .contains("is not clean: untracked; commit these files"),
-        "{}",
-        found.out
-    );
-    assert_eq!(scene.server.requests().len(), 0);
+    scene.write("untracked", "");
+    let found = check().exits(1);
+    found.out_has("is not clean: untracked; commit these files");
+    assert_eq!(scene.calls(), 0);
 }
 
 #[test]
@@ -266,11 +197,11 @@ fn an_order_that_nobody_has_filled_in_is_named_by_check_and_by_run() {
         scene.run(&[]),
     );
     assert_eq!(
-        (check.code, run.code, scene.server.requests().len()),
+        (check.code, run.code, scene.calls()),
         (Some(1), Some(3), 0),
         "{check}{run}"
     );
     let problem = "is that of the template; say what is wanted";
-    assert!(check.out.contains(&format!("intent {problem}")), "{check}");
-    assert!(run.err.contains(&format!("intent: {problem}")), "{run}");
+    check.out_has(&format!("intent {problem}"));
+    run.err_has(&format!("intent: {problem}"));
 }

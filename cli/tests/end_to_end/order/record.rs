@@ -1,13 +1,12 @@
 //! `resume` for the runs of orders, and one folder of runs for many clones.
 
 use std::fs;
-use std::process::Stdio;
 
 use code_commit_fixtures::server::{Script, Step};
-use serde_json::json;
 
-use crate::scenes::order::{AFTER, FILES, GOOD, KEY, Scene, greet, without_durations};
-use crate::scenes::program::{Ran, interrupt};
+use crate::scenes::files;
+use crate::scenes::order::{FILES, GOOD, KEY, Scene, greet, without_durations};
+use crate::scenes::program::{Ran, interrupt, must_have, start_heard};
 
 /// A command of the program in the repository, with the key.
 fn ask(scene: &Scene, args: &[&str]) -> Ran {
@@ -16,15 +15,7 @@ fn ask(scene: &Scene, args: &[&str]) -> Ran {
 
 /// An order whose last command waits for a file beside the repository, stopped by Ctrl-C while it waits.
 fn interrupted() -> Scene {
-    let scene = Scene::scripted(
-        &FILES,
-        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
-    );
-    let wait = format!(
-        "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
-        scene.beside("go-on").display()
-    );
-    scene.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+    let scene = Scene::answering(&greet(GOOD));
     let more = [
         "--max-attempts",
         "1",
@@ -33,16 +24,7 @@ fn interrupted() -> Scene {
         "--timeout-seconds",
         "60",
     ];
-    let mut child = scene
-        .command(&more)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !scene.root().join("stray").exists() {
-        assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
-    }
+    let mut child = scene.standing_still(&more);
     interrupt(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     scene
@@ -54,14 +36,10 @@ fn resume_goes_on_with_an_order_under_the_settings_that_it_began_with() {
     let plan = scene.recorded("run.json");
     scene.place("go-on", b"");
     fs::remove_file(scene.beside("order.json")).unwrap();
-    let asked = scene.server.requests().len();
-    let resumed = ask(&scene, &["resume"]);
-    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    let asked = scene.calls();
+    ask(&scene, &["resume"]).exits(0);
     assert_eq!(scene.verdict(), "PASS success");
-    assert_eq!(
-        (scene.server.requests().len(), scene.recorded("run.json")),
-        (asked, plan)
-    );
+    assert_eq!((scene.calls(), scene.recorded("run.json")), (asked, plan));
 }
 
 #[test]
@@ -76,25 +54,17 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
         (stopped.code, scene.verdict().as_str()),
         (Some(4), "FAIL exception")
     );
-    let id = scene.runs()[0]
-        .file_name()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .to_owned();
+    let id = files::name(&scene.runs()[0]);
     let help = stopped
         .out
         .lines()
         .find(|line| line.starts_with("  next: "))
         .unwrap();
-    assert!(
-        help.contains("check the key") && help.contains(&format!("code-commit resume {id}")),
-        "{help}"
-    );
-    let resumed = ask(&scene, &["resume"]);
-    assert_eq!(resumed.code, Some(0), "{}{}", resumed.out, resumed.err);
+    must_have(help, "check the key");
+    must_have(help, &format!("code-commit resume {id}"));
+    ask(&scene, &["resume"]).exits(0);
     assert_eq!(
-        (scene.verdict().as_str(), scene.server.requests().len()),
+        (scene.verdict().as_str(), scene.calls()),
         ("PASS success", 2)
     );
     assert_eq!(scene.summary()["attempts"].as_array().unwrap().len(), 1);
@@ -109,31 +79,21 @@ fn an_order_without_an_answer_says_what_can_be_done_and_resume_asks_again() {
 
 #[test]
 fn twelve_clones_with_one_folder_for_runs_each_keep_their_own_record() {
-    let scene = Scene::scripted(
-        &FILES,
-        Script::new([]).rule("chat/completions", Step::text(&greet(GOOD))),
-    );
+    let scene = Scene::answering(&greet(GOOD));
     let clones: Vec<_> = (0..12)
-        .map(|number| scene.beside(&format!("clone-{number}")))
+        .map(|number| scene.beside(format!("clone-{number}")))
         .collect();
     for clone in &clones {
-        scene
-            .project
-            .git(&[
-                "clone",
-                "-q",
-                scene.root().to_str().unwrap(),
-                clone.to_str().unwrap(),
-            ])
-            .unwrap();
+        scene.git(&[
+            "clone",
+            "-q",
+            scene.root().to_str().unwrap(),
+            clone.to_str().unwrap(),
+        ]);
     }
     let start = |clone: &std::path::PathBuf| {
         let mut command = scene.command(&["--repo", clone.to_str().unwrap()]);
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        start_heard(&mut command)
     };
     let started: Vec<_> = clones.iter().map(start).collect();
     for child in started {
@@ -146,35 +106,30 @@ fn twelve_clones_with_one_folder_for_runs_each_keep_their_own_record() {
         );
     }
     for clone in &clones {
-        let shown = Ran::of(scene.program(&["show"]).current_dir(clone));
-        assert!(
-            shown.code == Some(0) && shown.out.contains("ended: PASS"),
-            "{shown}"
-        );
+        let shown = Ran::of(scene.program(&["show"]).current_dir(clone)).exits(0);
+        shown.out_has("ended: PASS");
         assert_eq!(
             fs::read_to_string(clone.join("src/greet.sh")).unwrap(),
             GOOD
         );
     }
     assert_eq!(scene.runs().len(), 12);
-    assert!(scene.server.requests().len() <= 12);
+    assert!(scene.calls() <= 12);
 }
 
 #[test]
 fn resume_refuses_an_order_that_is_over_and_one_whose_tree_has_gone() {
     let scene = interrupted();
-    scene.project.write("later.txt", b"x").unwrap();
+    scene.write("later.txt", "x");
     scene.project.commit("later").unwrap();
-    let gone = ask(&scene, &["resume"]);
-    assert_eq!(gone.code, Some(3), "{}", gone.err);
-    assert!(gone.err.contains("the tree is not the one"), "{}", gone.err);
-    assert_eq!(scene.project.status().unwrap(), "");
+    let gone = ask(&scene, &["resume"]).exits(3);
+    gone.err_has("the tree is not the one");
+    assert_eq!(scene.status(), "");
 
     let scene = Scene::with(&[&greet(GOOD)]);
     scene.run(&[]);
-    let over = ask(&scene, &["resume"]);
-    assert_eq!(over.code, Some(7));
-    assert!(over.err.contains(" is finished"), "{}", over.err);
+    let over = ask(&scene, &["resume"]).exits(7);
+    over.err_has(" is finished");
 }
 
 #[test]
@@ -186,11 +141,6 @@ fn a_plan_that_was_changed_is_not_gone_on_with() {
         .replace("\"timeout_seconds\": 60", "\"timeout_seconds\": 61");
     scene.place("plan", plan.as_bytes());
     fs::rename(scene.beside("plan"), &file).unwrap();
-    let refused = ask(&scene, &["resume"]);
-    assert_eq!(refused.code, Some(3), "{}", refused.err);
-    assert!(
-        refused.err.contains("has changed since the run began"),
-        "{}",
-        refused.err
-    );
+    let refused = ask(&scene, &["resume"]).exits(3);
+    refused.err_has("has changed since the run began");
 }

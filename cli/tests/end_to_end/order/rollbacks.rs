@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use code_commit_fixtures::server::{Script, Step};
 use serde_json::json;
 
 use crate::order::kills::signal;
@@ -14,10 +13,7 @@ use crate::scenes::program::where_mounted;
 
 /// A run that fails, whose git stands still before it resets the tree, until `go-on` is there.
 fn in_the_rollback() -> (Scene, Child) {
-    let scene = Scene::scripted(
-        &FILES,
-        Script::new([]).rule("chat/completions", Step::text(&greet(BAD))),
-    );
+    let scene = Scene::answering(&greet(BAD));
     let (path, beside) = (
         std::env::var_os("PATH").unwrap().into_string().unwrap(),
         scene.project.beside().display().to_string(),
@@ -49,17 +45,10 @@ fn a_rollback_that_was_killed_is_done_at_the_next_start_although_its_git_lived_o
     child.wait().unwrap();
     assert!(scene.root().join(".git/index.lock").exists());
     scene.place("go-on", b"");
-    let ran = scene.run(&["--max-attempts", "1"]);
-    assert_eq!(ran.code, Some(1), "{ran}");
+    let ran = scene.run(&["--max-attempts", "1"]).exits(1);
     assert_eq!(scene.verdict(), "FAIL acceptance_failed", "{ran}");
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
-    assert_eq!(
-        (
-            scene.project.status().unwrap().as_str(),
-            scene.server.requests().len()
-        ),
-        ("", 1)
-    );
+    assert_eq!(scene.read("src/greet.sh"), FILES[2].1);
+    assert_eq!((scene.status().as_str(), scene.calls()), ("", 1));
     assert!(!scene.root().join(".git/index.lock").exists());
 }
 
@@ -69,24 +58,20 @@ fn ctrl_c_in_a_terminal_does_not_cut_a_rollback_in_half() {
     signal("-INT", &format!("-{}", child.id()));
     scene.place("go-on", b"");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.read("src/greet.sh"), FILES[2].1);
+    assert_eq!(scene.status(), "");
     assert_eq!(scene.run(&["--max-attempts", "1"]).code, Some(1));
 }
 
 #[test]
 fn a_lock_of_another_git_is_refused_before_anything_is_begun_and_left_alone() {
     let scene = Scene::with(&[&greet(BAD)]);
-    scene.project.write(".git/index.lock", b"").unwrap();
+    scene.write(".git/index.lock", "");
     let before = scene.state();
-    let ran = scene.run(&[]);
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
-    assert!(
-        ran.err.contains(".git/index.lock exists") && ran.err.contains("remove that file"),
-        "{}",
-        ran.err
-    );
-    assert_eq!((scene.state(), scene.server.requests().len()), (before, 0));
+    let ran = scene.run(&[]).exits(3);
+    ran.err_has(".git/index.lock exists")
+        .err_has("remove that file");
+    assert_eq!((scene.state(), scene.calls()), (before, 0));
     assert!(scene.root().join(".git/index.lock").exists());
 }
 
@@ -123,19 +108,13 @@ fn a_command_that_fills_the_disk_does_not_keep_the_tree_from_being_put_back() {
 
 #[test]
 fn line_ends_are_as_they_were_where_git_would_write_others() {
-    let scene = Scene::scripted(
-        &FILES,
-        Script::new([]).rule("chat/completions", Step::text(&greet(BAD))),
-    );
-    scene
-        .project
-        .write(".gitattributes", b"*.sh eol=crlf\n")
-        .unwrap();
+    let scene = Scene::answering(&greet(BAD));
+    scene.write(".gitattributes", "*.sh eol=crlf\n");
     scene.project.commit("line ends").unwrap();
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.status(), "");
     // The second attempt finds the file that its prompt speaks of.
     let ran = scene.run(&["--max-attempts", "2"]);
     assert_eq!(scene.verdict(), "FAIL acceptance_failed", "{ran}");
-    assert_eq!(scene.project.read("src/greet.sh").unwrap(), FILES[2].1);
-    assert_eq!(scene.project.status().unwrap(), "");
+    assert_eq!(scene.read("src/greet.sh"), FILES[2].1);
+    assert_eq!(scene.status(), "");
 }

@@ -32,10 +32,7 @@ fn check_sandbox(backend: &str, docker_host: Option<&OsStr>) {
         ("1/run.json", "{}\n"),
         ("1/events.jsonl", "a hint\n"),
     ] {
-        scene
-            .project
-            .write(&format!("logs/{file}"), text.as_bytes())
-            .unwrap();
+        scene.write(&format!("logs/{file}"), text.as_bytes());
     }
     let mut command = scene.command(&["--sandbox", backend, "--max-attempts", "1"]);
     let ran = Ran::of(command.envs(docker_host.map(|host| ("DOCKER_HOST", host))));
@@ -47,11 +44,7 @@ fn check_sandbox(backend: &str, docker_host: Option<&OsStr>) {
         return;
     }
     assert_eq!(ran.code, Some(0), "{ran}");
-    assert!(
-        ran.err
-            .contains("a command changed src/made-by-a-command, which it may not; it was restored"),
-        "{ran}"
-    );
+    ran.err_has("a command changed src/made-by-a-command, which it may not; it was restored");
     assert!(!scene.root().join("src/made-by-a-command").exists());
 }
 
@@ -82,7 +75,7 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
             &files,
             Script::new([BAD, GOOD].map(|new| Step::text(&greet(new)))),
         );
-        scene.project.write("ignored/there", b"").unwrap();
+        scene.write("ignored/there", "");
         scene.place_order(&json!({
             "acceptance_commands": ["sh tests/makes.sh", "sh tests/uses.sh"],
             "preconditions": [{ "file_exists": "src/other.txt" }, { "file_absent": "src/report.xml" }],
@@ -101,22 +94,10 @@ fn commands_see_what_those_before_them_changed_and_only_ignored_files_outlast_th
             (Some(0), "PASS success"),
             "{sandbox}: {ran}"
         );
-        assert!(
-            ran.err
-                .contains("a command changed src/other.txt, src/report.xml, which it may not"),
-            "{ran}"
-        );
-        assert_eq!(
-            scene.project.status().unwrap(),
-            " M src/greet.sh\n",
-            "{sandbox}"
-        );
+        ran.err_has("a command changed src/other.txt, src/report.xml, which it may not");
+        assert_eq!(scene.status(), " M src/greet.sh\n", "{sandbox}");
         // Once in each attempt.
-        assert_eq!(
-            scene.project.read("ignored/product").unwrap(),
-            "run\nrun\n",
-            "{sandbox}"
-        );
+        assert_eq!(scene.read("ignored/product"), "run\nrun\n", "{sandbox}");
         assert!(
             !scene.root().join(".git/code-commit/view").exists(),
             "{sandbox}"

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::scenes::files;
 use crate::scenes::json_schema::Published;
 
 /// The schema of one kind of artifact.
@@ -24,7 +25,7 @@ pub fn faults(artifact: &str, value: &Value) -> Vec<String> {
 pub fn check_folder(run: &Path) {
     for entry in fs::read_dir(run).unwrap() {
         let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let name = files::name(&path);
         if path.is_dir() && (name.starts_with("attempt_") || name == "preflight") {
             check_folder(&path);
         } else if name == "events.jsonl" {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::scenes::order::{FILES, GOOD, Scene, greet};
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, must_have};
 
 /// An order whose only acceptance command is this script, in a project whose user protects `tests/**`.
 fn run(script: &str) -> (Scene, Ran) {
@@ -35,13 +35,10 @@ fn a_command_that_rewrites_a_protected_file_has_failed_whatever_its_exit_code() 
         result["stderr_trunc"].as_str().unwrap().contains(told),
         "{result}"
     );
-    assert!(ran.err.contains(told), "{ran}");
-    assert_eq!(scene.project.read("tests/run.sh").unwrap(), FILES[4].1);
+    ran.err_has(told);
+    assert_eq!(scene.read("tests/run.sh"), FILES[4].1);
     let journal = scene.recorded("events.jsonl");
-    assert!(
-        journal.contains("\"warning\":{\"code\":\"seal\""),
-        "{journal}"
-    );
+    must_have(&journal, "\"warning\":{\"code\":\"seal\"");
 }
 
 #[test]
@@ -51,5 +48,5 @@ fn the_verification_script_is_sealed_without_being_named() {
         (ran.code, scene.verdict().as_str()),
         (Some(1), "FAIL acceptance_failed")
     );
-    assert_eq!(scene.project.read("scripts/verify.sh").unwrap(), FILES[1].1);
+    assert_eq!(scene.read("scripts/verify.sh"), FILES[1].1);
 }

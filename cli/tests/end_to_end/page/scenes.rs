@@ -32,8 +32,7 @@ impl Pages {
 
     #[track_caller]
     fn of(&self, name: &str, command: &mut Command) {
-        let ran = Ran::of(command);
-        assert_eq!(ran.code, Some(0), "{ran}");
+        let ran = Ran::of(command).exits(0);
         self.keep(name, &ran.out);
     }
 }
@@ -49,15 +48,9 @@ pub(super) fn commit_and_implement(pages: &Pages) {
     ]);
     assert_eq!(scene.commit(&[]).code, Some(0));
     pages.make("commit", &scene, &["page"]);
-    scene.project.git(&["checkout", "-q", "--", "src"]).unwrap();
-    scene.project.git(&["add", "README.md"]).unwrap();
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
+    scene.git(&["checkout", "-q", "--", "src"]);
+    scene.git(&["add", "README.md"]);
+    scene.system_prompt();
     let base = [
         "implement",
         "--base-url",

@@ -48,8 +48,7 @@ fn a_command_sees_the_source_and_the_specs_and_changes_only_the_source() {
         &scene,
         "builder_commands:\n  probe: {command: 'sh probe.sh'}\n",
     );
-    let ran = run(&scene);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(&scene).exits(0);
     assert!(!ran.err.contains("with all your rights"), "{}", ran.err);
     let probed = scene.read("src/probed");
     assert!(
@@ -155,8 +154,7 @@ fn commands_have_a_network_of_their_own_unless_it_is_opened() {
             "builder_commands:\n  dial: {command: 'python3 dial.py 2>/dev/null'}\n",
         );
         assert_eq!(scene.code_commit(&["trust", "--yes"], &[]).code, Some(0));
-        let ran = run(&scene);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        run(&scene).exits(0);
         assert_eq!(scene.read("src/dialled"), reached);
     }
 }
@@ -209,8 +207,7 @@ fn what_the_configuration_grants_by_name_is_there_for_commands() {
         &scene,
         "builder_commands:\n  show: {command: 'cat .abl/tests/test.txt; echo $MINE; echo x > out/made; echo x > .abl/tests/mine; true'}\n",
     );
-    let trusted = scene.code_commit(&["trust", "--yes"], &[]);
-    assert_eq!(trusted.code, Some(0), "{trusted:?}");
+    scene.code_commit(&["trust", "--yes"], &[]).exits(0);
     let ran = scene.run_with(&["run", "--sandbox", "namespaces"], &[("MINE", "given")]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(

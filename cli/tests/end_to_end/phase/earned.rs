@@ -11,8 +11,7 @@ fn on_one_line(text: &str) -> String {
 
 /// The last line that `phase ARGS --json` prints, which is a summary.
 fn summary(scene: &Scene, args: &[&str]) -> Value {
-    let ran = scene.run(&[args, &["--json"]].concat());
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = scene.run(&[args, &["--json"]].concat()).exits(0);
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
     assert_eq!(last["event"], "summary", "{}", ran.out);
     assert_eq!(last["outcome"]["outcome"], "done", "{last}");
@@ -26,15 +25,6 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
         ("verifier-1", "echo test > test.sh"),
     ]);
     assert_eq!(scene.run(&["PHASE=1"]).code, Some(0));
-    let commit = [
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@a",
-        "commit",
-        "-qam",
-        "mine",
-    ];
     for (file, is_committed, args, said, turns) in [
         (
             "src/app",
@@ -72,7 +62,7 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
         );
         scene.write(file, &format!("sabotage {args}\n"));
         if is_committed {
-            scene.git(file.rsplit_once('/').unwrap().0, &commit);
+            scene.commit(file.rsplit_once('/').unwrap().0, &["-am", "mine"]);
         }
         let ran = scene.run(&[args]);
         let err = on_one_line(&ran.err);
@@ -96,10 +86,7 @@ fn a_pass_is_void_once_source_tests_or_description_have_changed() {
 #[test]
 fn a_report_is_no_test_and_a_later_phase_vouches_for_an_earlier_one() {
     let scene = Scene::new(&[("builder-2", "echo more > app")]);
-    scene.write(
-        ".abl/specs/phase2.md",
-        "# Phase 2: More\n\n- GET /more → 200\n",
-    );
+    scene.add_phase();
     assert_eq!(scene.run(&["run"]).code, Some(0));
     scene.write(".abl/tests/verifier_reports/mine.md", "read\n");
     assert_eq!(scene.run(&["1"]).out.trim(), "Phase 1 has passed.");

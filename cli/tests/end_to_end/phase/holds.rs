@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::scenes::phase::Scene;
+use crate::scenes::program::must_have;
 
 const SPEC: &str = ".abl/specs/phase1.md";
 const EDITED: &str = "# Phase 1: A page\n\n- GET / → 200\n- GET /about → 200\n";
@@ -32,10 +33,8 @@ fn a_phase_that_is_stuck_stays_so_until_specs_or_source_or_a_flag_say_otherwise(
         said.contains("neither specs, source nor verifier have changed since"),
         "{said}"
     );
-    assert!(
-        said.contains("OBSERVED: 404") && said.contains("phase run --retry"),
-        "{said}"
-    );
+    must_have(&said, "OBSERVED: 404");
+    must_have(&said, "phase run --retry");
     let (code, turns, _) = run(&["--retry"]);
     assert_eq!((code, turns), (Some(6), 2));
     scene.write("src/by-a-person", "mended\n");
@@ -57,13 +56,8 @@ fn specs_that_are_edited_while_a_run_is_stopped_are_noticed_when_it_goes_on() {
     });
     assert!(is_killed);
     scene.write(SPEC, EDITED);
-    let ran = scene.run(&["run"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(
-        ran.err.contains("the specs of phase 1 changed"),
-        "{}",
-        ran.err
-    );
+    let ran = scene.run(&["run"]).exits(0);
+    ran.err_has("the specs of phase 1 changed");
     assert_eq!(scene.turns("builder"), 2);
 }
 
@@ -72,15 +66,8 @@ fn a_phase_whose_verifier_has_changed_is_verified_again_and_not_built() {
     let scene = Scene::new(&[]);
     assert_eq!(scene.run(&["run"]).code, Some(0));
     scene.write("prompts/verifier.md", "Verify phase <<PHASE>> by heart.\n");
-    let again = scene.run(&["run"]);
-    assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(
-        again
-            .err
-            .contains("another prompt or other commands: it is verified again"),
-        "{}",
-        again.err
-    );
+    let again = scene.run(&["run"]).exits(0);
+    again.err_has("another prompt or other commands: it is verified again");
     assert_eq!((scene.turns("builder"), scene.turns("verifier")), (1, 2));
 }
 

@@ -2,14 +2,12 @@
 
 use crate::scenes::json_schema::Published;
 use crate::scenes::phase::Scene;
+use crate::scenes::program::must_have;
 
 #[test]
 fn a_key_names_one_phase_and_its_pass_is_told_again() {
     let scene = Scene::new(&[]);
-    scene.write(
-        ".abl/specs/phase2.md",
-        "# Phase 2: More\n\n- GET /more → 200\n",
-    );
+    scene.add_phase();
     let run = |args: &[&str]| {
         let ran = scene.run(args);
         (ran.code, scene.turns("builder"), ran.out, ran.err)
@@ -20,10 +18,7 @@ fn a_key_names_one_phase_and_its_pass_is_told_again() {
         (code, turns, out.trim()),
         (Some(0), 1, "Phase 1 has passed.")
     );
-    assert!(
-        err.contains("is already finished; no model was called"),
-        "{err}"
-    );
+    must_have(&err, "is already finished; no model was called");
     let (_, _, json, _) = run(&["run", "--key", "ticket-7", "--json"]);
     let last: serde_json::Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
     let faults = Published::read("agents.schema.json").faults_of("phase-line", &last);

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use crate::scenes::phase::Scene;
+use crate::scenes::program::must_have;
 
 /// Speaks as Claude Code does.
 const CLAUDE: &str = r#"#!/bin/sh
@@ -33,19 +34,10 @@ fn configured(turns: &[(&str, &str)]) -> Scene {
 }
 
 #[test]
-fn each_role_is_asked_with_the_model_of_the_configuration() {
-    let scene = configured(&[]);
-    assert_eq!(scene.run(&["run"]).code, Some(0));
-    assert_eq!(
-        models(&scene),
-        ["gemini-one", "gemini-two"].map(|name| Some(name.to_owned()))
-    );
-}
-
-#[test]
-fn a_flag_names_another_model_for_its_role_alone_or_for_both() {
+fn each_role_is_asked_with_the_model_of_the_configuration_or_of_a_flag() {
     for (flags, expected) in [
-        (&["-b", "gemini-three"][..], ["gemini-three", "gemini-two"]),
+        (&[][..], ["gemini-one", "gemini-two"]),
+        (&["-b", "gemini-three"], ["gemini-three", "gemini-two"]),
         (
             &["--builder-model", "gemini/gemini-three"],
             ["gemini-three", "gemini-two"],
@@ -62,8 +54,7 @@ fn a_flag_names_another_model_for_its_role_alone_or_for_both() {
         ),
     ] {
         let scene = configured(&[]);
-        let ran = scene.run(&[&["run"], flags].concat());
-        assert_eq!(ran.code, Some(0), "{ran:?}");
+        scene.run(&[&["run"], flags].concat()).exits(0);
         assert_eq!(
             models(&scene),
             expected.map(|name| Some(name.to_owned())),
@@ -83,17 +74,13 @@ fn a_model_of_another_maker_is_asked_through_that_makers_cli_with_its_own_key() 
         ".env",
         &format!("{env}ANTHROPIC_API_KEY=sk-ant-key-that-opens-nothing\n"),
     );
-    let ran = scene.run(&["run", "-v", "claude/opus-test"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    scene.run(&["run", "-v", "claude/opus-test"]).exits(0);
     assert_eq!(
         models(&scene),
         ["gemini-one", "opus-test"].map(|name| Some(name.to_owned()))
     );
     let rows = scene.read(".abl/logs/tokens.csv");
-    assert!(
-        rows.contains(",1,1,verifier,claude-test,7,5,0,12,c-1\n"),
-        "{rows}"
-    );
+    must_have(&rows, ",1,1,verifier,claude-test,7,5,0,12,c-1\n");
     let costs: serde_json::Value =
         serde_json::from_str(&scene.code_commit(&["costs", "--json"], &[]).out).unwrap();
     assert_eq!(
@@ -117,12 +104,9 @@ fn a_key_of_the_environment_wins_over_the_one_of_the_project() {
         (&[], "src/project"),
     ] {
         let scene = Scene::new(&[("builder-1", tell)]);
-        assert_eq!(
-            scene
-                .run_with(&["run", "--sandbox", "off"], environment)
-                .code,
-            Some(0)
-        );
+        scene
+            .run_with(&["run", "--sandbox", "off"], environment)
+            .exits(0);
         assert!(scene.project(expected).exists(), "{expected}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
+use crate::scenes::files;
 use crate::scenes::phase::Scene;
 use crate::scenes::program::tool;
 
@@ -27,19 +28,7 @@ fn a_half_made_repository_of_a_role_is_completed_and_the_users_own_gets_no_commi
     for role in [".abl/tests", "src"] {
         let scene = Scene::new(&[("verifier-1", "fails 404")]);
         scene.git(".", &["init", "-q", "-b", "main"]);
-        scene.git(
-            ".",
-            &[
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a@a",
-                "commit",
-                "-qm",
-                "mine",
-                "--allow-empty",
-            ],
-        );
+        scene.commit(".", &["-m", "mine", "--allow-empty"]);
         scene.write("private.txt", "not for a commit");
         std::fs::create_dir_all(scene.project(role).join(".git/hooks")).unwrap();
         let ran = scene.run(&["run"]);
@@ -66,28 +55,15 @@ fn a_pipe_among_the_specs_is_refused_and_a_link_is_no_spec() {
     assert_eq!(scene.run(&["run"]).code, Some(0));
     assert_eq!(scene.run(&["run"]).out.trim(), "Every phase has passed.");
     let pipe = scene.project(".abl/specs/phase3.md");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&pipe)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let ran = scene.run(&["run"]);
-    assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(ran.err.contains("not a regular file"), "{}", ran.err);
+    files::make_pipe(&pipe);
+    let ran = scene.run(&["run"]).exits(3);
+    ran.err_has("not a regular file");
 }
 
 #[test]
 fn a_second_run_at_the_same_time_is_refused() {
     let scene = Scene::new(&[("builder-1", "say working; read -r line < \"$here/go\"")]);
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(scene.at("bin/go"))
-            .status()
-            .unwrap()
-            .success()
-    );
+    files::make_pipe(&scene.at("bin/go"));
     let mut second = None;
     let mut first = scene.started(&["run", "--sandbox", "off"]);
     for line in first.lines() {
@@ -97,7 +73,6 @@ fn a_second_run_at_the_same_time_is_refused() {
         }
     }
     assert_eq!(first.wait(), Some(0));
-    let second = second.unwrap();
-    assert_eq!(second.code, Some(3), "{second:?}");
+    second.unwrap().exits(3);
     assert_eq!((scene.turns("builder"), scene.turns("verifier")), (1, 1));
 }

@@ -135,11 +135,8 @@ fn landlock_around_a_role_is_refused_before_anything_is_paid_for() {
     let scene = Scene::new(&[]);
     let ran = scene.run_with(&["run", "--sandbox", "landlock"], &[]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
-    assert!(
-        ran.err.contains("make no new file") && ran.err.contains("--sandbox namespaces"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("make no new file")
+        .err_has("--sandbox namespaces");
     assert_eq!(scene.turns("builder"), 0);
 }
 

@@ -52,8 +52,7 @@ fn journals(scene: &Scene) -> String {
 #[test]
 fn every_line_that_a_phase_prints_and_records_fits_the_schema() {
     let (scene, schema) = (Scene::new(&TURNS), Published::read("agents.schema.json"));
-    let ran = scene.run(&["run", "--json"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = scene.run(&["run", "--json"]).exits(0);
     assert_eq!(
         faults(&schema, "phase-line", &ran.out),
         Vec::<String>::new()

@@ -20,21 +20,10 @@ fn is_protected(scene: &Scene) -> bool {
 #[test]
 fn what_the_configuration_protects_no_role_changes() {
     let scene = protected(&[("builder-1", EVIL)]);
-    let ran = scene.run(&["run"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = scene.run(&["run"]).exits(0);
     assert!(is_protected(&scene) && scene.read("src/own") == "mine\n");
-    assert!(
-        ran.err
-            .contains("keep/old may not be changed by the builder: it was restored"),
-        "{}",
-        ran.err
-    );
-    assert!(
-        ran.err
-            .contains("the changed version is in backup/left-by-turn-1 of the run's folder"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("keep/old may not be changed by the builder: it was restored");
+    ran.err_has("the changed version is in backup/left-by-turn-1 of the run's folder");
     let committed = scene.git("src", &["show", "--format=", "--name-only", "HEAD~1"]);
     assert!(committed.contains(&"own".to_owned()) && !committed.contains(&"keep/new".to_owned()));
 }
@@ -45,11 +34,8 @@ fn what_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
         "builder-1",
         &format!("{EVIL}; rm -r ../.abl/logs/*/backup/before/files/keep"),
     )]);
-    let ran = scene.run(&["run"]);
-    assert!(
-        ran.code == Some(5) && ran.err.contains("cannot restore keep/old"),
-        "{ran:?}"
-    );
+    let ran = scene.run(&["run"]).exits(5);
+    ran.err_has("cannot restore keep/old");
 }
 
 #[test]
@@ -58,19 +44,15 @@ fn the_sandbox_is_as_the_users_own_configuration_says_unless_a_flag_does() {
     let own = scene.at("home/.config/code-commit");
     std::fs::create_dir_all(&own).unwrap();
     std::fs::write(own.join("config.toml"), "[sandbox]\nmode = 'off'\n").unwrap();
-    let ran = scene.run_with(&["run"], &[]);
-    assert!(
-        ran.code == Some(0) && ran.err.contains("there is no sandbox"),
-        "{ran:?}"
-    );
+    let ran = scene.run_with(&["run"], &[]).exits(0);
+    ran.err_has("there is no sandbox");
 }
 
 #[test]
 fn an_address_is_told_to_both_roles() {
     let scene = Scene::new(&[("builder-1", "echo \"$GOOGLE_GEMINI_BASE_URL\" > address")]);
-    assert_eq!(
-        scene.run(&["run", "--base-url", "http://127.0.0.1:1"]).code,
-        Some(0)
-    );
+    scene
+        .run(&["run", "--base-url", "http://127.0.0.1:1"])
+        .exits(0);
     assert_eq!(scene.read("src/address"), "http://127.0.0.1:1\n");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -10,42 +10,24 @@ use serde_json::Value;
 use crate::portable::place_in;
 use crate::promises::loops::{Loop, Second, Stage, Undo};
 use crate::scenes::files;
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, start_heard};
 
-/// The error is what was seen instead.
-pub(super) type Verdict = Result<(), String>;
-
-fn must(holds: bool, what: &str, seen: &Ran) -> Verdict {
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("{what}: {seen}"))
-    }
-}
-
-/// Exit code 0.
-fn succeeds(mut command: Command) -> Result<Ran, String> {
-    let ran = Ran::of(&mut command);
-    must(ran.code == Some(0), "exit code 0", &ran).map(|()| ran)
+fn succeeds(mut command: Command) -> Ran {
+    Ran::of(&mut command).exits(0)
 }
 
 /// A finished run, and its name.
-fn finished(of: &Loop) -> Result<(Box<dyn Stage>, String), String> {
+fn finished(of: &Loop) -> (Box<dyn Stage>, String) {
     let stage = (of.stage)(Second::Answered);
-    succeeds(stage.run(&[]))?;
+    succeeds(stage.run(&[]));
     let name = name(of, &*stage);
-    Ok((stage, name))
+    (stage, name)
 }
 
 /// A run that a signal ends while its second question has no answer.
 fn ended_by(signal: Signal, of: &Loop, more: &[&str]) -> (Box<dyn Stage>, Ran) {
     let stage = (of.stage)(Second::Hangs);
-    let mut child = stage
-        .run(more)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start_heard(&mut stage.run(more));
     while !stage.hangs() && child.try_wait().unwrap().is_none() {
         std::thread::yield_now();
     }
@@ -59,11 +41,11 @@ fn ended_by(signal: Signal, of: &Loop, more: &[&str]) -> (Box<dyn Stage>, Ran) {
 }
 
 /// Finishes the only run, and asks again only the question that had no answer.
-fn goes_on(of: &Loop, stage: &dyn Stage, command: Command) -> Result<Ran, String> {
-    let ran = succeeds(command)?;
-    let (asked, wanted, runs) = (stage.asked(), of.answers + 1, folders(of, stage).len());
-    let what = format!("1 run of {wanted} questions, not {runs} of {asked}");
-    must((runs, asked) == (1, wanted), &what, &ran).map(|()| ran)
+fn goes_on(of: &Loop, stage: &dyn Stage, command: Command) -> Ran {
+    let ran = succeeds(command);
+    let (runs, asked) = (folders(of, stage).len(), stage.asked());
+    assert_eq!((runs, asked), (1, of.answers + 1), "{ran}");
+    ran
 }
 
 /// The folders of all runs.
@@ -78,106 +60,81 @@ fn name(of: &Loop, stage: &dyn Stage) -> String {
     let [run] = &folders(of, stage)[..] else {
         panic!("{} has not one run", of.name)
     };
-    run.file_name().unwrap().to_str().unwrap().to_owned()
+    files::name(run)
 }
 
-fn objects(ran: &Ran) -> Result<Vec<Value>, String> {
-    let lines: Result<Vec<Value>, _> = ran.out.lines().map(serde_json::from_str).collect();
-    lines.map_err(|error| format!("one JSON object a line, but {error}: {ran}"))
-}
-
-/// Its last line is a summary, and holds what is asked of it.
-fn ends_in_summary(ran: &Ran, holds: impl Fn(&Value) -> bool) -> Verdict {
-    let last = objects(ran)?.pop().unwrap_or_default();
-    must(
-        last["event"] == "summary" && holds(&last),
-        "a summary as the last line",
-        ran,
-    )
+/// Its last line is a summary.
+fn summary(ran: &Ran) -> Value {
+    let last = ran.objects().pop().unwrap_or_default();
+    assert_eq!(last["event"], "summary", "{ran}");
+    last
 }
 
 /// The command prints the name of the run, for a person and in an object of `--json`. `RUN` among its arguments is that name.
-fn names(of: &Loop, args: &[&str]) -> Verdict {
-    let (stage, name) = finished(of)?;
+fn names(of: &Loop, args: &[&str]) {
+    let (stage, name) = finished(of);
     let args: Vec<&str> = args
         .iter()
         .map(|arg| if *arg == "RUN" { name.as_str() } else { arg })
         .collect();
-    let ran = succeeds(stage.command(&args))?;
-    must(ran.out.contains(&name), "the name of the run", &ran)?;
-    let json = succeeds(stage.command(&[&args[..], &["--json"]].concat()))?;
-    must(
-        objects(&json)?
-            .iter()
-            .any(|line| line["run"] == name.as_str()),
-        "an object with the run",
-        &json,
-    )
+    succeeds(stage.command(&args)).out_has(&name);
+    let json = succeeds(stage.command(&[&args[..], &["--json"]].concat()));
+    let is_named = |line: &Value| line["run"] == name.as_str();
+    assert!(json.objects().iter().any(is_named), "{json}");
 }
 
 /// The same command continues a killed run.
-pub(super) fn kill(of: &Loop) -> Verdict {
+pub(super) fn kill(of: &Loop) {
     let (stage, _) = ended_by(Signal::KILL, of, &[]);
-    goes_on(of, &*stage, stage.run(&[])).map(drop)
+    goes_on(of, &*stage, stage.run(&[]));
 }
 
 /// An interrupted run is continued by its name.
-pub(super) fn resume(of: &Loop) -> Verdict {
+pub(super) fn resume(of: &Loop) {
     let (stage, _) = ended_by(Signal::INT, of, &[]);
     let resume = stage.command(&["resume", &name(of, &*stage), "--json"]);
-    ends_in_summary(&goes_on(of, &*stage, resume)?, |_| true)
+    summary(&goes_on(of, &*stage, resume));
 }
 
 /// Ctrl-C names the command that continues, and the same command does.
-pub(super) fn ctrl_c(of: &Loop) -> Verdict {
+pub(super) fn ctrl_c(of: &Loop) {
     let (stage, ran) = ended_by(Signal::INT, of, &[]);
-    must(ran.code == Some(130), "exit code 130", &ran)?;
-    let help = ran
-        .err
-        .lines()
-        .find(|line| line.starts_with(" help: "))
-        .unwrap_or_default();
-    must(
-        help.contains("code-commit "),
-        "the command that goes on",
-        &ran,
-    )?;
-    goes_on(of, &*stage, stage.run(&[])).map(drop)
+    let ran = ran.exits(130);
+    let mut lines = ran.err.lines();
+    let help = lines.find(|line| line.starts_with(" help: "));
+    assert!(help.unwrap_or_default().contains("code-commit "), "{ran}");
+    goes_on(of, &*stage, stage.run(&[]));
 }
 
 /// The same work under the same key is answered from the record.
-pub(super) fn key(of: &Loop) -> Verdict {
+pub(super) fn key(of: &Loop) {
     let stage = (of.stage)(Second::Answered);
-    succeeds(stage.run(&["--key", "ticket 7"]))?;
-    let again = succeeds(stage.run(&["--key", "ticket 7", "--json"]))?;
-    must(stage.asked() == of.answers, "no further question", &again)?;
-    ends_in_summary(&again, |last| last["from_record"] == true)
+    succeeds(stage.run(&["--key", "ticket 7"]));
+    let again = succeeds(stage.run(&["--key", "ticket 7", "--json"]));
+    assert_eq!(stage.asked(), of.answers, "{again}");
+    assert_eq!(summary(&again)["from_record"], true, "{again}");
 }
 
-pub(super) fn json(of: &Loop) -> Verdict {
+pub(super) fn json(of: &Loop) {
     let stage = (of.stage)(Second::Answered);
-    ends_in_summary(&succeeds(stage.run(&["--json"]))?, |_| true)
+    summary(&succeeds(stage.run(&["--json"])));
 }
 
-pub(super) fn json_stopped(of: &Loop) -> Verdict {
-    let (_, ran) = ended_by(Signal::INT, of, &["--json"]);
-    must(ran.code == Some(130), "exit code 130", &ran)?;
-    let mut lines = objects(&ran)?;
-    let (error, summary) = (
-        lines.pop().unwrap_or_default(),
-        lines.pop().unwrap_or_default(),
-    );
-    let is_told =
-        summary["summary"]["outcome"] == "stopped" && summary["summary"]["usage"].is_object();
-    must(
-        error["event"] == "error" && summary["event"] == "summary" && is_told,
-        "a summary before the error",
-        &ran,
-    )
+/// A summary before the error.
+pub(super) fn json_stopped(of: &Loop) {
+    let ran = ended_by(Signal::INT, of, &["--json"]).1.exits(130);
+    let lines = ran.objects();
+    let [.., summary, error] = &lines[..] else {
+        panic!("{ran}")
+    };
+    assert_eq!(error["event"], "error", "{ran}");
+    assert_eq!(summary["event"], "summary", "{ran}");
+    assert_eq!(summary["summary"]["outcome"], "stopped", "{ran}");
+    assert!(summary["summary"]["usage"].is_object(), "{ran}");
 }
 
 /// Says how large the first prompt is; sends and changes nothing.
-pub(super) fn dry_run(of: &Loop) -> Verdict {
+pub(super) fn dry_run(of: &Loop) {
     let stage = (of.stage)(Second::Answered);
     let state = || {
         let mut files = files::named(&stage.root());
@@ -185,82 +142,59 @@ pub(super) fn dry_run(of: &Loop) -> Verdict {
         (files, files::entries(stage.root().join(of.runs)))
     };
     let before = state();
-    let ran = succeeds(stage.run(&["--dry-run"]))?;
-    must(
-        ran.out.contains(" tokens"),
-        "the size of the first prompt",
-        &ran,
-    )?;
-    must(stage.asked() == 0, "no question", &ran)?;
-    must(state() == before, "the same files", &ran)
+    let ran = succeeds(stage.run(&["--dry-run"]));
+    ran.out_has(" tokens");
+    assert_eq!(stage.asked(), 0, "{ran}");
+    assert!(state() == before, "the same files: {ran}");
 }
 
-pub(super) fn runs(of: &Loop) -> Verdict {
-    names(of, &["runs"])
+pub(super) fn runs(of: &Loop) {
+    names(of, &["runs"]);
 }
 
-pub(super) fn show(of: &Loop) -> Verdict {
-    names(of, &["show", "RUN"])
+pub(super) fn show(of: &Loop) {
+    names(of, &["show", "RUN"]);
 }
 
 /// The record names no folder of the machine that it was made on.
-pub(super) fn portable(of: &Loop) -> Verdict {
-    let (stage, name) = finished(of)?;
+pub(super) fn portable(of: &Loop) {
+    let (stage, name) = finished(of);
     let run = stage.root().join(of.runs).join(name);
-    place_in(&run, &stage.root()).map_or(Ok(()), Err)
+    assert_eq!(place_in(&run, &stage.root()), None);
 }
 
-pub(super) fn page(of: &Loop) -> Verdict {
-    let (stage, name) = finished(of)?;
-    let ran = succeeds(stage.command(&["page", &name]))?;
-    must(
-        ran.out.starts_with("<!doctype html>") && ran.out.contains(&name),
-        "a page of the run",
-        &ran,
-    )
+pub(super) fn page(of: &Loop) {
+    let (stage, name) = finished(of);
+    let ran = succeeds(stage.command(&["page", &name]));
+    assert!(ran.out.starts_with("<!doctype html>"), "{ran}");
+    ran.out_has(&name);
 }
 
 /// Restores the file, or refuses and names a command of git that does.
-pub(super) fn undo(of: &Loop) -> Verdict {
+pub(super) fn undo(of: &Loop) {
     let stage = (of.stage)(Second::Answered);
     let content = || fs::read(stage.root().join(of.file)).ok();
     let before = content();
-    succeeds(stage.run(&[]))?;
+    succeeds(stage.run(&[]));
     let after = content();
     assert_ne!(before, after);
-    let undo = stage.command(&["undo", &name(of, &*stage)]);
+    let ran = Ran::of(&mut stage.command(&["undo", &name(of, &*stage)]));
     match of.undo {
-        Undo::Restores => {
-            let ran = succeeds(undo)?;
-            must(content() == before, "the file as it was", &ran)
-        }
+        Undo::Restores => assert_eq!((ran.code, content()), (Some(0), before), "{ran}"),
         Undo::NamesGit => {
-            let ran = Ran::of(&mut { undo });
-            must(
-                ran.code == Some(3) && ran.err.contains("`git re"),
-                "the way out",
-                &ran,
-            )?;
-            must(content() == after, "nothing is touched", &ran)
+            ran.exits(3).err_has("`git re");
+            assert_eq!(content(), after, "nothing is touched");
         }
     }
 }
 
 /// Removes a finished run; keeps an interrupted one, which then continues.
-pub(super) fn clean(of: &Loop) -> Verdict {
-    let (stage, name) = finished(of)?;
-    let clean = succeeds(stage.command(&["clean", "--keep", "0"]))?;
-    must(
-        !stage.root().join(of.runs).join(&name).exists(),
-        "a finished run goes",
-        &clean,
-    )?;
+pub(super) fn clean(of: &Loop) {
+    let (stage, name) = finished(of);
+    let clean = succeeds(stage.command(&["clean", "--keep", "0"]));
+    let run = stage.root().join(of.runs).join(&name);
+    assert!(!run.exists(), "a finished run goes: {clean}");
     let (stage, _) = ended_by(Signal::INT, of, &[]);
-    let clean = succeeds(stage.command(&["clean", "--keep", "0"]))?;
-    must(
-        clean.out.contains("not over: code-commit "),
-        "an unfinished run stays",
-        &clean,
-    )?;
-    goes_on(of, &*stage, stage.run(&[])).map(drop)
+    succeeds(stage.command(&["clean", "--keep", "0"])).out_has("not over: code-commit ");
+    goes_on(of, &*stage, stage.run(&[]));
 }

@@ -129,13 +129,7 @@ struct Asked {
 
 fn asked(second: Second) -> commit::Scene {
     let scene = commit::Scene::new(script([BREAKS_THE_BUILD, MENDS_IT], second));
-    scene
-        .project
-        .write(
-            "agent-config/gemini-system-prompt.txt",
-            b"Answer in fences.\n",
-        )
-        .unwrap();
+    scene.system_prompt();
     scene
 }
 

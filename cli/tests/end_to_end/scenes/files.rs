@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 /// What a folder holds, sorted; nothing where there is no such folder.
 pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
@@ -11,12 +13,15 @@ pub fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     paths
 }
 
+/// The last part of a path.
+pub fn name(path: impl AsRef<Path>) -> String {
+    let name = path.as_ref().file_name().unwrap();
+    name.to_str().unwrap().to_owned()
+}
+
 /// The names of what a folder holds, sorted.
 pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
-    entries(folder)
-        .iter()
-        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
-        .collect()
+    entries(folder).iter().map(name).collect()
 }
 
 /// Every file below a folder, sorted. Links are files.
@@ -48,6 +53,11 @@ pub fn write_program(path: &Path, content: impl AsRef<[u8]>) {
     use std::os::unix::fs::PermissionsExt as _;
     write(path, content);
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Makes a pipe that has a name.
+pub fn make_pipe(path: &Path) {
+    mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
 }
 
 /// Name and text of every file below a folder.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 
 use code_commit_fixtures::project::Project;
 use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::{Value, json};
 
 use crate::order::schemas::{check_folder, check_printed};
+use crate::scenes::commit::texts;
 use crate::scenes::files;
-use crate::scenes::program::{Ran, program};
+use crate::scenes::program::{Ran, program, start_quietly};
 
 /// A key that opens nothing; no file that a run leaves may hold it.
 pub const KEY: &str = "sk-order-key-that-opens-nothing-88";
@@ -46,6 +47,13 @@ pub const AFTER: &str = "grep -q \"[,;]\" src/greet.sh || exit 1; ";
 pub struct Scene {
     pub project: Project,
     pub server: Server,
+}
+
+/// [`FILES`] without a verification of their own.
+pub fn unverified() -> Vec<(&'static str, &'static str)> {
+    let mut files = FILES.to_vec();
+    files.retain(|(path, _)| *path != "scripts/verify.sh");
+    files
 }
 
 /// The SHA-256 of a text.
@@ -89,9 +97,14 @@ pub fn order(over: &Value) -> Value {
 impl Scene {
     /// The project of [`FILES`] and a service that gives these answers one after another.
     pub fn with(replies: &[&str]) -> Self {
+        Self::scripted(&FILES, Script::new(texts(replies)))
+    }
+
+    /// The project of [`FILES`] and a service that gives this answer to every question.
+    pub fn answering(reply: &str) -> Self {
         Self::scripted(
             &FILES,
-            Script::new(replies.iter().map(|reply| Step::text(reply))),
+            Script::new([]).rule("chat/completions", Step::text(reply)),
         )
     }
 
@@ -110,7 +123,7 @@ impl Scene {
     }
 
     /// Where the orders lie: outside of the repository.
-    pub fn beside(&self, name: &str) -> PathBuf {
+    pub fn beside(&self, name: impl AsRef<Path>) -> PathBuf {
         self.project.beside().join(name)
     }
 
@@ -120,6 +133,40 @@ impl Scene {
 
     pub fn place(&self, name: &str, bytes: &[u8]) {
         fs::write(self.beside(name), bytes).unwrap();
+    }
+
+    /// How often the service was asked.
+    pub fn calls(&self) -> usize {
+        self.server.requests().len()
+    }
+
+    /// A place in the project.
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.project.root().join(path)
+    }
+
+    /// Writes a file of the project, and the folders that it needs.
+    #[track_caller]
+    pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        self.project.write(path, content.as_ref()).unwrap();
+    }
+
+    /// The text of a file of the project.
+    #[track_caller]
+    pub fn read(&self, path: &str) -> String {
+        self.project.read(path).unwrap()
+    }
+
+    /// What git prints in the project.
+    #[track_caller]
+    pub fn git(&self, args: &[&str]) -> String {
+        self.project.git(args).unwrap()
+    }
+
+    /// What git says of the project's files.
+    #[track_caller]
+    pub fn status(&self) -> String {
+        self.project.status().unwrap()
     }
 
     /// The user's own configuration.
@@ -188,6 +235,35 @@ impl Scene {
     /// The program in the repository.
     pub fn program(&self, args: &[&str]) -> Command {
         program(self.root(), self.project.beside(), args, &[])
+    }
+
+    /// `order check` of `order.json`.
+    pub fn check(&self) -> Command {
+        let file = self.beside("order.json");
+        self.program(&["order", "check", file.to_str().unwrap()])
+    }
+
+    /// A run whose last command has begun, and stands still until `go-on` is there.
+    pub fn standing_still(&self, more: &[&str]) -> Child {
+        let go_on = self.beside("go-on");
+        let wait = format!(
+            "sh -c '{AFTER}touch stray; test -e {} || sleep 600'",
+            go_on.display()
+        );
+        self.place_order(&json!({ "acceptance_commands": ["sh tests/run.sh", wait] }));
+        let mut child = start_quietly(&mut self.command(more));
+        while !self.at("stray").exists() {
+            assert!(child.try_wait().unwrap().is_none());
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    /// Adds the other project as a submodule, and commits that.
+    pub fn add_submodule(&self, other: &Self, place: &str) {
+        let (allow, from) = ("protocol.file.allow=always", other.root().to_str().unwrap());
+        self.git(&["-c", allow, "submodule", "add", "-q", from, place]);
+        self.project.commit("a submodule").unwrap();
     }
 
     /// The run folders, by name.

@@ -74,6 +74,18 @@ impl Scene {
         files::write(&self.project(path), text);
     }
 
+    /// The spec of a second phase.
+    pub(crate) fn add_phase(&self) {
+        let spec = "# Phase 2: More\n\n- GET /more → 200\n";
+        self.write(".abl/specs/phase2.md", spec);
+    }
+
+    /// A person commits in one of the repositories.
+    pub(crate) fn commit(&self, folder: &str, args: &[&str]) {
+        let person = ["-c", "user.name=a", "-c", "user.email=a@a", "commit", "-q"];
+        self.git(folder, &[&person[..], args].concat());
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
         files::text(&self.project(path))
     }

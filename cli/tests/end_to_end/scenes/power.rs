@@ -58,7 +58,7 @@ impl Disk {
         if path.is_dir() {
             let mut names = BTreeMap::new();
             for entry in crate::scenes::files::entries(path) {
-                let name = entry.file_name().unwrap().to_str().unwrap().to_owned();
+                let name = crate::scenes::files::name(&entry);
                 if !entry.is_symlink() && !is_gits(path, &name) {
                     names.insert(name, self.add(&entry));
                 }

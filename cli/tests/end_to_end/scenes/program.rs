@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::fs::Mode;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 /// The program in the folder `root`: the toolchain that runs this test and the system's folders before the caller's PATH, a home of its
 /// own, the usual umask, and nothing else of the caller's.
@@ -96,6 +97,18 @@ pub fn if_mounted(ran: Ran) -> Option<Ran> {
     Some(ran)
 }
 
+/// Starts a command that nobody hears.
+pub fn start_quietly(command: &mut Command) -> Child {
+    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+    quiet.spawn().unwrap()
+}
+
+/// Starts a command whose output is read later.
+pub fn start_heard(command: &mut Command) -> Child {
+    let heard = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    heard.spawn().unwrap()
+}
+
 /// Ctrl-C.
 pub fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).unwrap();
@@ -113,6 +126,34 @@ impl Ran {
     /// Runs a command to its end.
     pub fn of(command: &mut Command) -> Self {
         command.output().unwrap().into()
+    }
+
+    /// Itself, once its exit code is this one.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self}");
+        self
+    }
+
+    /// Standard output has these words somewhere.
+    #[track_caller]
+    pub fn out_has(&self, words: &str) -> &Self {
+        assert!(self.out.contains(words), "no {words:?} in {self}");
+        self
+    }
+
+    /// Standard error has these words somewhere.
+    #[track_caller]
+    pub fn err_has(&self, words: &str) -> &Self {
+        assert!(self.err.contains(words), "no {words:?} in {self}");
+        self
+    }
+
+    /// Standard output as JSON, one value a line.
+    #[track_caller]
+    pub fn objects(&self) -> Vec<Value> {
+        let object = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {self}"));
+        self.out.lines().map(object).collect()
     }
 
     /// With a change to both streams.
@@ -134,6 +175,12 @@ impl From<Output> for Ran {
             err: text(&done.stderr),
         }
     }
+}
+
+/// Fails unless the text has these words somewhere.
+#[track_caller]
+pub fn must_have(text: &str, words: &str) {
+    assert!(text.contains(words), "no {words:?} in {text}");
 }
 
 /// Exit code, standard output, standard error, as a snapshot shows them.

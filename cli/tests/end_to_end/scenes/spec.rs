@@ -157,13 +157,10 @@ impl Scene {
             "--sandbox",
             "off",
         ];
-        let Ran { code, out, .. } = Ran::of(&mut self.command(&args, &[]));
-        let events: Vec<Value> = out
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let ran = Ran::of(&mut self.command(&args, &[]));
+        let events = ran.objects();
         crate::spec::schema::hold(&events);
-        (code, events)
+        (ran.code, events)
     }
 
     fn ran(&self, command: &mut Command) -> Ran {

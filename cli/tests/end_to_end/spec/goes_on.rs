@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::scenes::program::must_have;
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event};
 use crate::spec::waiting::{states, watch};
 
@@ -26,8 +27,7 @@ fn the_session_files_of_a_run_go_when_another_takes_its_place() {
         1,
         "the plan of the run that can be gone on with"
     );
-    let new = scene.spec(&["run", "--focus", "Add Y"]);
-    assert_eq!(new.code, Some(0), "{new}");
+    scene.spec(&["run", "--focus", "Add Y"]).exits(0);
     let wip = std::fs::read_to_string(scene.home().join("wip")).unwrap();
     assert_eq!(wip.lines().count(), 1, "{wip}");
 }
@@ -81,18 +81,8 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
         nothing.err
     );
     let ran = scene.run();
-    assert!(
-        ran.out.contains(
-            "✗ failed after 1 iteration: the review requests changes\n  the colour is wrong\n"
-        ),
-        "{}",
-        ran.out
-    );
-    assert!(
-        ran.out.contains("code-commit spec review FILE\n"),
-        "{}",
-        ran.out
-    );
+    ran.out_has("✗ failed after 1 iteration: the review requests changes\n  the colour is wrong\n");
+    ran.out_has("code-commit spec review FILE\n");
     let review = || std::fs::read_to_string(scene.home().join("review")).unwrap();
     let reviewed = scene.spec(&["review", "mine.md", "--sandbox", "off"]);
     assert_eq!(
@@ -102,11 +92,8 @@ fn a_persons_review_of_the_last_run_is_what_the_next_plan_answers() {
         reviewed.err
     );
     assert_eq!(review(), "The size is wrong, too.\n");
-    assert!(
-        scene.prompt(4).contains("# Review\n") && scene.prompt(3).contains("Add X"),
-        "{}",
-        scene.prompt(4)
-    );
+    must_have(&scene.prompt(4), "# Review\n");
+    assert!(scene.prompt(3).contains("Add X"), "{}", scene.prompt(4));
     assert!(
         !scene.prompt(5).contains("# Review\n"),
         "{}",
@@ -199,19 +186,9 @@ fn a_task_that_fails_three_times_is_parked_until_it_is_edited_and_the_next_one_i
     let status = scene.spec(&["status"]).out;
     let parked = "Parked until edited: 1\n  .cuggino/backlog/a.md  failed 3 times, the last time: planning: the agent crashed";
     assert!(status.contains(parked), "{status}");
-    let lines = scene
-        .command(&["spec", "status", "--json"], &[])
-        .output()
-        .unwrap()
-        .stdout;
-    let lines = String::from_utf8(lines).unwrap();
-    crate::spec::schema::hold(
-        &lines
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect::<Vec<_>>(),
-    );
-    assert!(lines.contains("\"event\":\"parked\""), "{lines}");
+    let status = scene.spec(&["status", "--json"]);
+    crate::spec::schema::hold(&status.objects());
+    status.out_has("\"event\":\"parked\"");
     scene.write(".cuggino/backlog/a.md", "do A, but only this\n");
     assert_eq!(
         states(&watch(&scene, "BacklogEmpty").0),

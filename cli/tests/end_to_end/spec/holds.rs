@@ -1,11 +1,10 @@
 //! What an approval holds for: specs and files as they were reviewed.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::scenes::program::Ran;
+use crate::scenes::program::{Ran, start_heard};
 use crate::scenes::spec::{Scene, event, names};
 
 #[test]
@@ -27,11 +26,7 @@ fn in_the_sandbox_a_person_may_edit_the_specs_at_any_time_and_an_approval_holds_
         "namespaces",
     ];
     let mut harness = scene.command(&args, &[]);
-    let mut harness = harness
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut harness = start_heard(&mut harness);
     let mut events: Vec<Value> = Vec::new();
     for line in BufReader::new(harness.stdout.take().unwrap()).lines() {
         let event: Value = serde_json::from_str(&line.unwrap()).unwrap();

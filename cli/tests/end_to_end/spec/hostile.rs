@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::program::interrupt;
+use crate::scenes::program::{interrupt, must_have};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, event, is_alive, names};
 use crate::spec::waiting::{states, watch};
 
@@ -33,10 +33,7 @@ fn an_empty_marker_says_that_nothing_was_said() {
     ]);
     scene.run();
     let review = std::fs::read_to_string(scene.home().join("review")).unwrap();
-    assert!(
-        review.contains("requested changes and did not say which"),
-        "{review}"
-    );
+    must_have(&review, "requested changes and did not say which");
     let scene = Scene::new(&["say '<SPEC_ISSUE> </SPEC_ISSUE>'"]);
     assert_eq!(scene.run().code, Some(6));
     let issue = scene.read(&format!(
@@ -126,13 +123,8 @@ fn a_second_watch_is_refused() {
     )
     .unwrap();
     assert!(line.contains("ProcessingItem"), "{line}");
-    let second = scene.spec(&["watch"]);
-    assert_eq!(second.code, Some(3));
-    assert!(
-        second.err.contains("a watch is already running"),
-        "{}",
-        second.err
-    );
+    let second = scene.spec(&["watch"]).exits(3);
+    second.err_has("a watch is already running");
     interrupt(&first);
     assert_eq!(first.wait().unwrap().code(), Some(130));
 }
@@ -162,13 +154,7 @@ fn a_watch_that_was_killed_goes_on_with_the_turn_that_it_was_at() {
         .next()
         .unwrap()
         .to_owned();
-    assert!(
-        scene
-            .arguments(3)
-            .contains(&format!("--resume\n{session}\n")),
-        "{}",
-        scene.arguments(3)
-    );
+    must_have(&scene.arguments(3), &format!("--resume\n{session}\n"));
 }
 
 /// Without a sandbox an agent outlives its harness, and goes on writing.
@@ -242,17 +228,11 @@ fn what_a_turn_may_not_change_is_put_back_although_the_harness_was_killed_in_it(
     ]);
     assert_eq!(scene.run().code, None);
     assert_eq!(scene.read("tests/t.sh"), "EVIL\n");
-    let ran = scene.spec(&["run", "--resume"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = scene.spec(&["run", "--resume"]).exits(0);
     let seen = std::fs::read_to_string(scene.home().join("seen")).unwrap();
     assert_eq!(seen, "mine\nmine\n");
     for file in ["tests/t.sh", "tests/new"] {
-        assert!(
-            ran.err
-                .contains(&format!("{file} may not be changed by the agent")),
-            "{}",
-            ran.err
-        );
+        ran.err_has(&format!("{file} may not be changed by the agent"));
     }
 }
 
@@ -276,15 +256,9 @@ fn a_tree_that_an_agent_has_made_hard_to_read_is_put_back() {
     let evil = "echo EVIL > tests/t.sh; chmod 000 tests/t.sh tests; name=$(printf '%0100d' 0); top=$PWD; \
         for i in $(seq 60); do mkdir $name; cd -P $name; done; echo x > deep; cd $top; say '<DONE>all</DONE>'";
     let scene = protected(&[PLAN, evil, APPROVE]);
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = scene.run().exits(0);
     assert_eq!(scene.read("tests/t.sh"), "mine\n");
-    assert!(
-        ran.err
-            .contains("tests/t.sh may not be changed by the implementing agent"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("tests/t.sh may not be changed by the implementing agent");
 }
 
 /// Without a sandbox an agent can do to the copies what it likes.
@@ -295,7 +269,7 @@ fn a_tree_that_cannot_be_put_back_ends_the_run_with_its_own_exit_code() {
     scene.write("tests/u.sh", "mine\n");
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(5), 2), "{}", ran.err);
-    assert!(ran.err.contains("cannot restore tests/t.sh"), "{}", ran.err);
+    ran.err_has("cannot restore tests/t.sh");
     assert_eq!(scene.read("tests/u.sh"), "mine\n");
     assert_eq!(
         (scene.spec(&["run", "--resume"]).code, scene.calls()),
@@ -309,15 +283,9 @@ fn a_check_that_hangs_or_goes_into_the_background_is_ended() {
     scene.configure(&json!({ "checkCommand": "setsid sleep 600 & echo $! >> .git/children; test -e slow && sleep 600; touch slow" }));
     let ran = scene.spec(&["run", "--focus", "X", "--command-timeout", "1s"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(
-        ran.out.contains("[Check] Completed (exit 0)\n") && ran.out.contains("[Check] Failed: it "),
-        "{ran}"
-    );
-    assert!(
-        scene.prompt(3).contains("The check command "),
-        "{}",
-        scene.prompt(3)
-    );
+    ran.out_has("[Check] Completed (exit 0)\n")
+        .out_has("[Check] Failed: it ");
+    must_have(&scene.prompt(3), "The check command ");
     let children = scene.read(".git/children");
     assert_eq!(
         (children.lines().count(), children.lines().any(is_alive)),
@@ -358,8 +326,7 @@ fn an_agent_that_cleans_the_work_tree_does_not_lose_the_plan() {
         "cat $WIP.md > $HOME/session; echo new > src.txt; say '<DONE>all</DONE>'",
         APPROVE,
     ]);
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    scene.run().exits(0);
     let session = std::fs::read_to_string(scene.home().join("session")).unwrap();
     assert_eq!(
         session,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::scenes::program::surrounded;
+use crate::scenes::program::{must_have, surrounded};
 use crate::scenes::screen::Terminal;
 use crate::scenes::spec::{Scene, is_there};
 use crate::spec::real;
@@ -133,10 +133,8 @@ fn plan_keeps_specs_and_tasks_and_puts_everything_else_back() {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&cleaned.stdout);
-    assert!(
-        said.contains("-plan  ") && said.contains("1 run removed"),
-        "{said}"
-    );
+    must_have(&said, "-plan  ");
+    must_have(&said, "1 run removed");
 }
 
 /// Says so when Ctrl-C reaches it, and goes on.

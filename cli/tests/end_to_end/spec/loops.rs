@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::scenes::program::must_have;
 use crate::scenes::spec::{
     APPROVE, DONE, PLAN, Scene, all_settings, assert_is_uuid_v7, event, is_alive, names,
 };
@@ -26,7 +27,6 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
         APPROVE,
     ]);
     scene.configure(&all_settings());
-    let first = scene.git(&["rev-parse", "HEAD"]);
     let ran = scene.run();
     insta::assert_snapshot!(ran, @"
     exit 0
@@ -95,23 +95,12 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
     );
     home("wip").lines().for_each(assert_is_uuid_v7);
     assert!(
-        scene
-            .prompt(4)
-            .contains(&format!("git diff {}..HEAD", first.trim()))
-    );
-    assert!(
-        scene
-            .prompt(2)
-            .contains("The check command exited with code 1.")
-    );
-    assert!(
         !(1..=7).any(|number| scene.prompt(number).contains("set up")),
         "setup output never reaches an agent"
     );
-    assert!(
-        scene
-            .arguments(1)
-            .contains("--append-system-prompt\nYou are the planning agent")
+    must_have(
+        &scene.arguments(1),
+        "--append-system-prompt\nYou are the planning agent",
     );
     assert!(
         scene.arguments(1).contains("--session-id\n")
@@ -119,7 +108,6 @@ fn two_tasks_a_failed_check_a_review_that_requests_changes_and_then_approves() {
                 .arguments(1)
                 .contains("--dangerously-skip-permissions")
     );
-    assert!(scene.stored("wip").is_empty());
 }
 
 #[test]
@@ -134,32 +122,18 @@ fn without_settings_nothing_is_run_and_nothing_committed() {
 }
 
 #[test]
-fn a_spec_issue_ends_the_loop_at_once_and_is_kept() {
-    for turns in [
-        vec!["say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
-        vec![
-            PLAN,
-            "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE><DONE>all</DONE>'",
-        ],
-        vec![PLAN, DONE, "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE>'"],
-    ] {
-        let scene = Scene::new(&turns);
-        let (code, events) = scene.events();
-        assert_eq!((code, scene.calls() as usize), (Some(6), turns.len()));
-        let issue = event(&events, "LoopSpecIssue");
-        let stored = scene.stored("spec-issues");
-        assert_eq!(
-            (stored.len(), issue["filename"].as_str()),
-            (1, stored.first().map(String::as_str))
-        );
-        assert_is_uuid_v7(&stored[0]);
-        assert_eq!(issue["content"], "which colour?");
-        assert_eq!(
-            scene.read(&format!(".cuggino/spec-issues/{}", stored[0])),
-            "which colour?\n"
-        );
-        assert!(scene.stored("wip").is_empty());
-    }
+fn a_spec_issue_counts_before_what_else_a_turn_says_and_its_file_is_named() {
+    let scene = Scene::new(&[
+        PLAN,
+        "say '<SPEC_ISSUE>which colour?</SPEC_ISSUE><DONE>all</DONE>'",
+    ]);
+    let (code, events) = scene.events();
+    assert_eq!((code, scene.calls()), (Some(6), 2));
+    let issue = event(&events, "LoopSpecIssue");
+    let stored = scene.stored("spec-issues");
+    assert_eq!(json!([issue["filename"]]), json!(stored));
+    assert_is_uuid_v7(&stored[0]);
+    assert_eq!(issue["content"], "which colour?");
 }
 
 #[test]
@@ -203,28 +177,11 @@ fn a_turn_without_a_terminal_marker_ends_the_run_which_can_be_resumed() {
 }
 
 #[test]
-fn a_setup_that_fails_stops_nothing() {
-    let scene = Scene::new(&[PLAN, DONE, APPROVE]);
-    scene.configure(&json!({ "setupCommand": "echo broken >&2; exit 7" }));
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(0));
-    assert!(
-        ran.out.contains("[Setup] Completed (exit 7)\n"),
-        "{}",
-        ran.out
-    );
-}
-
-#[test]
 fn a_focus_may_stand_in_a_file() {
     let scene = Scene::new(&[PLAN, DONE, APPROVE]);
     scene.write("focus.md", "Build the thing\n");
     assert_eq!(scene.spec(&["run", "--focus", "@focus.md"]).code, Some(0));
-    assert!(
-        scene
-            .prompt(1)
-            .contains("From `focus.md`:\n\nBuild the thing\n")
-    );
+    must_have(&scene.prompt(1), "From `focus.md`:\n\nBuild the thing\n");
     let missing = scene.spec(&["run", "--focus", "@none.md"]);
     assert_eq!((missing.code, scene.calls()), (Some(3), 3));
 }
@@ -236,10 +193,8 @@ fn commits_that_nothing_could_take_are_refused_before_anything_is_started() {
     std::fs::remove_dir_all(scene.root().join(".git")).unwrap();
     let ran = scene.run();
     assert_eq!((ran.code, scene.calls()), (Some(3), 0), "{ran}");
-    assert!(
-        ran.err.contains("there is nothing to commit to") && ran.err.contains("git init"),
-        "{ran}"
-    );
+    ran.err_has("there is nothing to commit to")
+        .err_has("git init");
     scene.configure(&json!({ "commit": false }));
     assert_eq!(scene.run().code, Some(0), "only commits need a repository");
 }
@@ -252,28 +207,16 @@ fn tools_are_shown_and_messages_and_results_only_if_asked_for() {
     );
     let turns = [&read, DONE, APPROVE];
     let quietly = Scene::new(&turns).run();
-    assert!(
-        quietly.out.contains("▶ Read: src.txt\n") && !quietly.out.contains("Reading it."),
-        "{quietly}"
-    );
+    quietly.out_has("▶ Read: src.txt\n");
+    assert!(!quietly.out.contains("Reading it."), "{quietly}");
     assert!(!quietly.out.contains("  ✓ "), "{quietly}");
     let scene = Scene::new(&turns);
     let ran = scene.spec(&["run", "--focus", "X", "--verbose"]);
-    assert!(
-        ran.out.contains("Reading it.\n") && ran.out.contains("[PLAN_COMPLETE] r\n"),
-        "{ran}"
-    );
-    assert!(ran.out.contains("▶ Read: src.txt\n  ✓ old"), "{ran}");
-    assert!(
-        ran.out.contains(" <DONE>no</DONE>…\n") && !ran.out.contains(['\u{1b}']),
-        "{ran}"
-    );
+    ran.out_has("Reading it.\n").out_has("[PLAN_COMPLETE] r\n");
+    ran.out_has("▶ Read: src.txt\n  ✓ old");
+    ran.out_has(" <DONE>no</DONE>…\n");
+    assert!(!ran.out.contains(['\u{1b}']), "{ran}");
     let scene = Scene::new(&turns);
     let objects = scene.spec(&["run", "--focus", "X", "--json"]);
-    assert!(
-        objects
-            .out
-            .contains(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#),
-        "{objects}"
-    );
+    objects.out_has(r#""message":"old\u001b[2J <DONE>no</DONE>…","ok":true"#);
 }

@@ -4,6 +4,7 @@ use std::io::BufRead as _;
 
 use serde_json::json;
 
+use crate::scenes::program::{Ran, must_have};
 use crate::scenes::spec::{Scene, event};
 
 /// In the sandbox an agent cannot count its turns: it sees by the prompt whose turn it is.
@@ -23,31 +24,14 @@ fn setup_and_check_run_in_the_agents_sandbox() {
     );
     scene.configure(&json!({ "setupCommand": look, "checkCommand": "ls; env" }));
     let args = ["spec", "run", "--focus", "X", "--json"];
-    let done = scene
-        .command(&args, &[("ANTHROPIC_API_KEY", "fake-key-for-tests-1234")])
-        .output()
-        .unwrap();
-    let out = String::from_utf8(done.stdout).unwrap();
-    assert_eq!(
-        done.status.code(),
-        Some(0),
-        "{out}{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    let events: Vec<serde_json::Value> = out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let key = [("ANTHROPIC_API_KEY", "fake-key-for-tests-1234")];
+    let events = Ran::of(&mut scene.command(&args, &key)).exits(0).objects();
     let set_up = event(&events, "SetupCommandOutput")["output"].to_string();
-    assert!(
-        set_up.contains("No such file") && set_up.contains("Read-only file system"),
-        "{set_up}"
-    );
+    must_have(&set_up, "No such file");
+    must_have(&set_up, "Read-only file system");
     let check = event(&events, "CheckCommandOutput")["output"].to_string();
-    assert!(
-        check.contains("here") && !check.contains("fake-key"),
-        "{check}"
-    );
+    must_have(&check, "here");
+    assert!(!check.contains("fake-key"), "{check}");
 }
 
 #[test]
@@ -261,7 +245,7 @@ fn what_an_agent_cannot_be_told_or_cannot_keep_is_refused() {
     ] {
         let ran = scene.spec(args);
         assert_eq!((ran.code, scene.calls()), (Some(3), 0));
-        assert!(ran.err.contains(why), "{}", ran.err);
+        ran.err_has(why);
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use code_commit_fixtures::server::{Script, Server, Step};
 use serde_json::json;
 
+use crate::scenes::program::must_have;
 use crate::scenes::spec::{Scene, all_settings};
 
 const KEY: &str = "AIzaSySpec-key-of-no-use-0123456789";
@@ -73,10 +74,8 @@ fn check(scene: &Scene, server: &Server, more: &[&str], environment: &[(&str, &s
         ("one\n".to_owned(), "# A\n".to_owned())
     );
     let shown = format!("▶ {tool}: ");
-    assert!(
-        out.contains(&shown) && !out.contains(KEY) && !err.contains(KEY),
-        "{out}"
-    );
+    must_have(&out, &shown);
+    assert!(!out.contains(KEY) && !err.contains(KEY), "{out}");
     assert_eq!(server.steps_left(), 0);
 }
 

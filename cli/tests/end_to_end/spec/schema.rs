@@ -81,11 +81,5 @@ fn what_a_watch_and_its_audit_print_fits_the_schema() {
     let (lines, _) = watch(&scene, "AuditEnded");
     insta::assert_snapshot!(distinct(kinds_of(&lines)), @"AuditEnded AuditStarted BacklogEmpty SystemMessage TbdItemFound ToBeDiscussed");
     assert!(!recorded(&scene.root()).is_empty());
-    let status = scene.spec(&["status", "--json"]).out;
-    hold(
-        &status
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect::<Vec<_>>(),
-    );
+    hold(&scene.spec(&["status", "--json"]).objects());
 }

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, all_settings, event, is_there, names};
+use crate::scenes::program::must_have;
+use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, all_settings, event, is_there};
 
 #[test]
 fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
@@ -14,21 +15,11 @@ fn what_a_planner_and_a_reviewer_change_is_put_back_and_they_are_told() {
         DONE,
         "cat src.txt > $HOME/seen; tool Read .specs/a.md; say '<APPROVED>good</APPROVED>'",
     ]);
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = scene.run().exits(0);
     assert_eq!(scene.read("src.txt"), "new\n");
     assert!(!is_there(&scene.root().join("extra.txt")));
-    assert!(
-        ran.err
-            .contains("extra.txt may not be changed by the planning agent"),
-        "{}",
-        ran.err
-    );
-    assert!(
-        scene
-            .prompt(4)
-            .contains("put back:\n\n- extra.txt\n- src.txt\n")
-    );
+    ran.err_has("extra.txt may not be changed by the planning agent");
+    must_have(&scene.prompt(4), "put back:\n\n- extra.txt\n- src.txt\n");
     assert!(scene.prompt(6).contains("- src.txt\n") && !scene.prompt(5).contains("put back"));
 }
 
@@ -47,22 +38,12 @@ fn specs_are_changed_only_where_the_focus_asks_for_it() {
         (scene.read(".specs/b.md"), scene.read(".cuggino.json")),
         (String::new(), "{}".to_owned())
     );
-    assert!(
-        ran.err
-            .contains("it was restored; ask for it in the focus: `Update .specs/b.md`\n"),
-        "{}",
-        ran.err
-    );
-    assert!(
-        ran.err.contains(
-            ".cuggino.json may not be changed by the implementing agent: it was restored\n"
-        )
-    );
+    ran.err_has("it was restored; ask for it in the focus: `Update .specs/b.md`\n");
+    ran.err_has(".cuggino.json may not be changed by the implementing agent: it was restored\n");
     let scene = Scene::new(&turns);
-    assert_eq!(
-        scene.spec(&["run", "--focus", "Write .specs/b.md"]).code,
-        Some(0)
-    );
+    scene
+        .spec(&["run", "--focus", "Write .specs/b.md"])
+        .exits(0);
     assert_eq!(scene.read(".specs/b.md"), "b\n");
 }
 
@@ -83,8 +64,7 @@ fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
     scene.write("tests/untracked", "mine\n");
     scene.write("tests/ignored", "mine\n");
     scene.write("code-commit.toml", "protect = ['tests/**', '.gitignore']\n");
-    let ran = scene.run();
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran = scene.run().exits(0);
     for file in [
         "tests/tracked",
         "tests/gone",
@@ -99,12 +79,7 @@ fn what_the_configuration_protects_is_put_back_new_untracked_or_ignored() {
         (String::new(), String::new())
     );
     assert_eq!(scene.read("src.txt"), "agent\n");
-    assert!(
-        ran.err
-            .contains("tests/deep may not be changed by the implementing agent"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("tests/deep may not be changed by the implementing agent");
 }
 
 #[test]
@@ -119,10 +94,7 @@ fn a_commit_leaves_out_specs_and_what_a_person_had_not_committed() {
     scene.write("staged.txt", "mine\n");
     scene.git(&["add", "staged.txt"]);
     scene.configure(&all_settings());
-    assert_eq!(
-        scene.spec(&["run", "--focus", "Change .specs"]).code,
-        Some(0)
-    );
+    scene.spec(&["run", "--focus", "Change .specs"]).exits(0);
     assert_eq!(
         scene.git(&["show", "--format=%s", "--name-only"]),
         "the task\n\nsrc.txt\ntouched.txt\n"
@@ -150,12 +122,7 @@ fn a_repository_that_an_agent_makes_within_the_project_is_not_committed_and_name
         scene.git(&["show", "--format=", "--name-only"]),
         "src.txt\n"
     );
-    assert!(
-        ran.err
-            .contains("nested is a repository of its own: it is not committed"),
-        "{}",
-        ran.err
-    );
+    ran.err_has("nested is a repository of its own: it is not committed");
 }
 
 #[test]
@@ -169,17 +136,6 @@ fn commit_scope_all_takes_everything_but_the_specs() {
 }
 
 #[test]
-fn a_task_that_changes_nothing_is_not_committed() {
-    let scene = Scene::new(&[PLAN, "say '<DONE>nothing to do</DONE>'", APPROVE]);
-    scene.configure(&json!({ "commit": true }));
-    let (code, events) = scene.events();
-    assert_eq!(
-        (code, names(&events).contains(&"CommitPerformed")),
-        (Some(0), false)
-    );
-}
-
-#[test]
 fn a_commit_that_fails_stops_nothing() {
     let scene = Scene::new(&[
         PLAN,
@@ -189,11 +145,9 @@ fn a_commit_that_fails_stops_nothing() {
     scene.configure(&json!({ "commit": true }));
     let (code, events) = scene.events();
     assert_eq!(code, Some(0));
-    assert!(
-        event(&events, "CommitFailed")["message"]
-            .as_str()
-            .unwrap()
-            .contains("index.lock")
+    must_have(
+        event(&events, "CommitFailed")["message"].as_str().unwrap(),
+        "index.lock",
     );
 }
 
@@ -218,12 +172,7 @@ fn nothing_is_written_or_deleted_through_a_link_that_an_agent_puts_into_the_stor
     ]);
     let profile = scene.home().join("profile");
     assert!(std::fs::File::create(&profile).is_ok());
-    assert!(
-        scene
-            .run()
-            .err
-            .contains("cannot keep a marker of the implementing")
-    );
+    must_have(&scene.run().err, "cannot keep a marker of the implementing");
     assert_eq!(std::fs::read_to_string(&profile).unwrap(), "");
     let scene = Scene::new(&[
         PLAN,

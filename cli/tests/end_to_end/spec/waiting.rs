@@ -1,21 +1,16 @@
 //! Watch, audit, status, and going on after Ctrl-C.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::scenes::program::interrupt;
+use crate::scenes::program::{interrupt, start_heard};
 use crate::scenes::spec::{APPROVE, DONE, PLAN, Scene, assert_is_uuid_v7};
 
 /// Runs the watch until it says `last`, then sends Ctrl-C; gives the events until then, and what it said on standard error.
 pub fn watch(scene: &Scene, last: &str) -> (Vec<Value>, String) {
-    let mut child = scene
-        .command(&["spec", "watch", "--sandbox", "off", "--json"], &[])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        start_heard(&mut scene.command(&["spec", "watch", "--sandbox", "off", "--json"], &[]));
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut lines = lines.map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
     let mut events = Vec::new();
@@ -117,30 +112,11 @@ fn a_spec_issue_keeps_the_file_and_stops_the_backlog() {
 }
 
 #[test]
-fn a_run_that_ctrl_c_cut_off_goes_on_when_the_watch_is_started_again() {
-    let scene = Scene::new(&[PLAN, "kill -INT $PPID; sleep 60", DONE, APPROVE]);
-    scene.write(".cuggino/backlog/a.md", "do A\n");
-    let cut_off = scene.spec(&["watch"]);
-    assert_eq!(
-        (cut_off.code, scene.calls()),
-        (Some(130), 2),
-        "{}",
-        cut_off.err
-    );
-    let (events, _) = watch(&scene, "BacklogEmpty");
-    assert_eq!(
-        (states(&events).as_str(), scene.calls()),
-        ("ProcessingItem ItemCompleted BacklogEmpty", 4)
-    );
-}
-
-#[test]
 fn an_audit_keeps_each_whole_finding_and_changes_nothing() {
     let scene = Scene::new(&[
         "echo x > src.txt; say '<TO_BE_DISCUSSED>A or B?</TO_BE_DISCUSSED><TO_BE_DISCUSSED> </TO_BE_DISCUSSED>'; say '<TO_BE_DISCUSSED>half'",
     ]);
-    let ran = scene.spec(&["audit"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    scene.spec(&["audit"]).exits(0);
     let found = scene.stored("tbd");
     assert_eq!(found.len(), 1);
     assert_is_uuid_v7(&found[0]);
@@ -308,8 +284,7 @@ fn status_shows_what_waits_and_how_runs_ended() {
     let scene = Scene::new(&["say '<SPEC_ISSUE>which?</SPEC_ISSUE>'"]);
     scene.write(".cuggino/backlog/a.md", "# Do A\n");
     scene.run();
-    let ran = scene.spec(&["status"]);
-    assert_eq!(ran.code, Some(0));
+    let ran = scene.spec(&["status"]).exits(0);
     for wanted in [
         "Spec issues: 1\n",
         "which?\n",

@@ -105,14 +105,14 @@ impl<'c> Case<'c> {
         self.before.iter().for_each(|prepare| prepare(&scene));
         let beside = scene.project.beside().display().to_string();
         let mut command = scene.keyed(self.args, &[]);
-        command.current_dir(scene.project.root().join(self.below));
+        command.current_dir(scene.at(self.below));
         command.envs(
             self.environment
                 .iter()
                 .map(|(name, value)| (name, value.replace("[BESIDE]", &beside))),
         );
         if let Some(bytes) = self.typed {
-            let path = scene.project.beside().join("typed");
+            let path = scene.beside("typed");
             files::write(&path, bytes);
             command.stdin(File::open(path).unwrap());
         }
@@ -194,18 +194,18 @@ pub fn proper(case: &str, code: i32, words: &str) {
 
 /// Removes a file of the project.
 pub fn remove(path: &'static str) -> impl Fn(&Scene) {
-    move |scene| fs::remove_file(scene.project.root().join(path)).unwrap()
+    move |scene| fs::remove_file(scene.at(path)).unwrap()
 }
 
 /// Writes a file of the project.
 pub fn write(path: &'static str, content: &'static [u8]) -> impl Fn(&Scene) {
-    move |scene| scene.project.write(path, content).unwrap()
+    move |scene| scene.write(path, content)
 }
 
 /// Makes a folder of the project where nothing or a file was.
 pub fn folder(path: &'static str) -> impl Fn(&Scene) {
     move |scene| {
-        let path = scene.project.root().join(path);
+        let path = scene.at(path);
         let _ = fs::remove_file(&path);
         fs::create_dir_all(path).unwrap();
     }
@@ -244,7 +244,7 @@ pub fn link(program: &'static str) -> impl Fn(&Scene) {
         let found = std::env::split_paths(&path)
             .map(|folder| folder.join(program))
             .find(|file| file.is_file());
-        let bin = scene.project.beside().join("bin");
+        let bin = scene.beside("bin");
         fs::create_dir_all(&bin).unwrap();
         std::os::unix::fs::symlink(found.unwrap(), bin.join(program)).unwrap();
     }

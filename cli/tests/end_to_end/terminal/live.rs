@@ -5,6 +5,7 @@ use code_commit_fixtures::server::{Hang, Script, Step};
 
 use crate::costs::{price, used};
 use crate::scenes::commit::Scene;
+use crate::scenes::program::must_have;
 use crate::scenes::screen::Terminal;
 use crate::typed;
 
@@ -112,8 +113,6 @@ fn a_job_of_a_forge_has_no_live_line_even_if_it_has_a_terminal() {
         return;
     };
     assert!(watched.contains('\u{1b}'), "{watched:?}");
-    assert!(
-        !in_job.contains(['\u{1b}', '\r']) && in_job.contains("the build passes"),
-        "{in_job:?}"
-    );
+    must_have(&in_job, "the build passes");
+    assert!(!in_job.contains(['\u{1b}', '\r']), "{in_job:?}");
 }

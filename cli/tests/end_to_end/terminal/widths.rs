@@ -105,10 +105,7 @@ fn an_error_in_a_reply_is_pointed_at() {
     for columns in [60, 120] {
         let scene = refused_broken_mended();
         let reply = "^^^src/greet.sh\necho\n\n&&&start\nhello\n";
-        scene
-            .project
-            .write("agent-config/reply", reply.as_bytes())
-            .unwrap();
+        scene.write("agent-config/reply", reply.as_bytes());
         let mut terminal =
             Terminal::start(scene.keyed(&["parse", "agent-config/reply"], &[]), columns).unwrap();
         assert_eq!(terminal.finish().unwrap(), Some(1));

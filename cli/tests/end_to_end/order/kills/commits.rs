@@ -51,7 +51,7 @@ fn command(scene: &Scene, count: usize) -> Command {
     let files: Vec<String> = ORDERS
         .iter()
         .take(count)
-        .map(|(title, _)| scene.beside(&file_of(title)).display().to_string())
+        .map(|(title, _)| scene.beside(file_of(title)).display().to_string())
         .collect();
     let mut args: Vec<&str> = files.iter().map(String::as_str).collect();
     args.extend(["--max-attempts", "1", "--commit"]);
@@ -113,10 +113,7 @@ fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
             "{where_killed}: {title} was paid for twice"
         );
     }
-    let log = scene
-        .project
-        .git(&["log", "--reverse", "--format=%s", "--name-only"])
-        .unwrap();
+    let log = scene.git(&["log", "--reverse", "--format=%s", "--name-only"]);
     let log: Vec<&str> = log.lines().filter(|line| !line.is_empty()).collect();
     let wanted: Vec<&str> = ORDERS
         .iter()
@@ -129,7 +126,7 @@ fn goes_on(scene: &Scene, count: usize, where_killed: &str) -> Ran {
         count,
         "{where_killed}"
     );
-    assert_eq!(scene.project.status().unwrap(), "", "{where_killed}");
+    assert_eq!(scene.status(), "", "{where_killed}");
     ran
 }
 
@@ -196,17 +193,10 @@ fn a_kill_around_the_commit_leaves_nothing_to_a_hand() {
 fn what_a_person_commits_behind_the_commit_of_a_killed_order_stays() {
     let scene = scene();
     killed_by_git(&scene, 1, "GIT \"$@\"; kill -9 $PPID; exit 0");
-    scene.project.write("mine.txt", b"mine\n").unwrap();
+    scene.write("mine.txt", "mine\n");
     scene.project.commit("mine").unwrap();
-    let head = scene.project.git(&["rev-parse", "HEAD"]).unwrap();
-    let shown = resume(&scene);
-    assert_eq!(shown.code, Some(0), "{}{}", shown.out, shown.err);
-    assert_eq!(scene.project.git(&["rev-parse", "HEAD"]).unwrap(), head);
-    assert_eq!(
-        (
-            asked(&scene)["Order a"],
-            scene.project.status().unwrap().as_str()
-        ),
-        (1, "")
-    );
+    let head = scene.git(&["rev-parse", "HEAD"]);
+    resume(&scene).exits(0);
+    assert_eq!(scene.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!((asked(&scene)["Order a"], scene.status().as_str()), (1, ""));
 }

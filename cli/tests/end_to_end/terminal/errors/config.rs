@@ -49,7 +49,7 @@ fn trust_is_asked_for_and_said() {
                 .env(&[("HOME", "")]),
             case("a file in the place of the store", &["trust", "--yes"])
                 .after(&weakens)
-                .after(&|scene| files::write(&scene.project.beside().join(".local"), b"")),
+                .after(&|scene| files::write(&scene.beside(".local"), b"")),
             case("not trusted", &["config"]).after(&weakens).warns(),
             case("not trusted any more", &["config"])
                 .after(&weakens)
@@ -67,9 +67,6 @@ fn trust_is_asked_for_and_said() {
 }
 
 fn in_the_users_own_file(scene: &Scene) {
-    let path = scene
-        .project
-        .beside()
-        .join(".config/code-commit/config.toml");
+    let path = scene.beside(".config/code-commit/config.toml");
     files::write(&path, b"[limits]\nmax_cost = 1\nmax_time = 10\n");
 }

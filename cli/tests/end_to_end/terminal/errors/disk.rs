@@ -7,7 +7,7 @@ use code_commit_fixtures::server::{Script, Step};
 
 use super::proper;
 use crate::scenes::commit::Scene;
-use crate::scenes::program::{Ran, surrounded};
+use crate::scenes::program::{Ran, must_have, surrounded};
 use crate::terminal::check;
 
 /// Mounts a small disk over `$1`, copies the project `$2` onto it, leaves `$3` pages of it free, and runs the rest there.
@@ -89,11 +89,9 @@ fn a_full_disk_is_named_and_leaves_a_file_as_it_was_or_whole() {
                 runs.is_empty() && scene.server.requests().is_empty(),
                 "{pages} pages: {runs}"
             );
-            assert!(
-                words.contains(
-                    "help: make sure that you own the folder and that the disk has space"
-                ),
-                "{words}"
+            must_have(
+                &words,
+                "help: make sure that you own the folder and that the disk has space",
             );
             not_begun += usize::from(
                 ["begin the record", "keep the list"]
@@ -131,13 +129,7 @@ fn the_record_of_implement_is_hidden_from_git_also_after_a_start_on_a_full_disk(
     }
     for pages in 0..4 {
         let scene = Scene::new(Script::new([Step::text(MENDS_IT)]));
-        scene
-            .project
-            .write(
-                "agent-config/gemini-system-prompt.txt",
-                b"Answer in fences.\n",
-            )
-            .unwrap();
+        scene.system_prompt();
         let implement = [
             &["/bin/sh", "-c", TWICE, "sh", PROGRAM, "implement"][..],
             &scene.flags(),
@@ -185,7 +177,7 @@ fn on_a_small_disk(scene: &Scene, pages: u32) -> Left {
 
 /// What is printed where a program runs there, on standard output and on standard error.
 fn there(scene: &Scene, pages: u32, argv: &[&str]) -> (String, String) {
-    let small = scene.project.beside().join("small");
+    let small = scene.beside("small");
     std::fs::create_dir(&small).unwrap();
     let mut there = Command::new("unshare");
     there
@@ -239,7 +231,7 @@ fn an_answer_that_was_paid_for_is_kept_however_full_the_disk_is() {
         ]
         .concat();
         let (_, words) = there(&scene, pages, &run);
-        let requests = scene.server.requests().len();
+        let requests = scene.calls();
         if requests == 0 {
             assert!(
                 words.contains("No space left on device"),

@@ -32,10 +32,7 @@ fn another_run_that_is_at_work() {
         &["apply", "agent-config/reply"],
         &["--sandbox", "off"],
     ] {
-        scene
-            .project
-            .write("agent-config/reply", b"^^^a\na\n^^^end\n")
-            .unwrap();
+        scene.write("agent-config/reply", "^^^a\na\n^^^end\n");
         let done = scene.keyed(args, &[]).output().unwrap();
         let words = String::from_utf8_lossy(&done.stderr).replace(&pid, "[PID]");
         proper("another run", code(&done), &words);
@@ -83,10 +80,7 @@ fn killed_when(moment: Moment) -> Scene {
             .collect::<String>()
     };
     for text in ["old", "new"] {
-        scene
-            .project
-            .write(&format!("agent-config/{text}"), reply(text).as_bytes())
-            .unwrap();
+        scene.write(&format!("agent-config/{text}"), reply(text).as_bytes());
     }
     let root = scene.project.root();
     let transaction = Transaction {
@@ -117,9 +111,7 @@ fn killed_when(moment: Moment) -> Scene {
 }
 
 fn all_are(scene: &Scene, text: &str) -> bool {
-    (0..FILES).all(|number| {
-        scene.project.read(&format!("many/{number}.txt")).unwrap() == format!("{text}\n")
-    })
+    (0..FILES).all(|number| scene.read(&format!("many/{number}.txt")) == format!("{text}\n"))
 }
 
 /// What the next command says; that there is nothing to undo for it is another matter.
@@ -206,7 +198,7 @@ fn an_order_puts_the_repository_right_that_it_names() {
 #[test]
 fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
     let scene = killed_when(Transaction::is_begun);
-    let lock = scene.project.root().join(".git/code-commit/lock");
+    let lock = scene.at(".git/code-commit/lock");
     let held = fs::OpenOptions::new().write(true).open(lock).unwrap();
     held.lock().unwrap();
     let done = scene.keyed(&["runs"], &[]).output().unwrap();
@@ -217,13 +209,7 @@ fn a_command_that_only_looks_leaves_the_transaction_of_a_run_at_work_alone() {
         ),
         (0, String::new())
     );
-    assert!(
-        scene
-            .project
-            .root()
-            .join(".git/code-commit/txn/journal")
-            .exists()
-    );
+    assert!(scene.at(".git/code-commit/txn/journal").exists());
     drop(held);
 }
 
@@ -237,19 +223,16 @@ fn a_run_that_was_killed_behind_its_last_write_is_whole() {
 #[test]
 fn what_was_changed_after_the_kill_is_left_alone_and_named() {
     let scene = killed_when(Transaction::has_written);
-    scene.project.write("many/0.txt", b"mine\n").unwrap();
+    scene.write("many/0.txt", "mine\n");
     check("errors_left_alone", &scene, &next(&scene));
-    assert_eq!(scene.project.read("many/0.txt").unwrap(), "mine\n");
+    assert_eq!(scene.read("many/0.txt"), "mine\n");
 }
 
 #[test]
 fn a_transaction_of_a_root_that_is_gone_is_not_guessed_at() {
     let scene = killed_when(Transaction::is_begun);
     let root = scene.project.root();
-    let (elsewhere, kept) = (
-        scene.project.beside().join("elsewhere"),
-        scene.project.beside().join("kept"),
-    );
+    let (elsewhere, kept) = (scene.beside("elsewhere"), scene.beside("kept"));
     fs::create_dir(&elsewhere).unwrap();
     // The new root has another inode; its git directory is the old one, with the transaction in it.
     fs::rename(root.join(".git"), elsewhere.join(".git")).unwrap();

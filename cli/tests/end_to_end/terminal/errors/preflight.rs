@@ -96,46 +96,37 @@ fn what_the_tree_is_not() {
 /// Of what git tracks it ignores nothing.
 fn tracked_key(scene: &Scene) {
     for name in ["gemini-key.txt", "notes.txt"] {
-        scene
-            .project
-            .write(&format!("agent-config/{name}"), b"AIzaSy-in-the-history\n")
-            .unwrap();
+        scene.write(&format!("agent-config/{name}"), "AIzaSy-in-the-history\n");
     }
-    scene
-        .project
-        .git(&[
-            "add",
-            "-f",
-            "agent-config/gemini-key.txt",
-            "agent-config/notes.txt",
-        ])
-        .unwrap();
+    scene.git(&[
+        "add",
+        "-f",
+        "agent-config/gemini-key.txt",
+        "agent-config/notes.txt",
+    ]);
     scene.project.commit("a key").unwrap();
 }
 
 fn logs_lead_out(scene: &Scene) {
-    let outside = scene.project.beside().join("outside");
+    let outside = scene.beside("outside");
     std::fs::create_dir(&outside).unwrap();
-    std::os::unix::fs::symlink(outside, scene.project.root().join("agent-config/logs")).unwrap();
+    std::os::unix::fs::symlink(outside, scene.at("agent-config/logs")).unwrap();
 }
 
 fn leads_nowhere(scene: &Scene) {
-    let build = scene.project.root().join("build.sh");
+    let build = scene.at("build.sh");
     std::fs::remove_file(&build).unwrap();
     std::os::unix::fs::symlink("/nowhere/build.sh", build).unwrap();
 }
 
 fn not_executable(scene: &Scene) {
     use std::os::unix::fs::PermissionsExt as _;
-    let build = scene.project.root().join("build.sh");
+    let build = scene.at("build.sh");
     std::fs::set_permissions(build, std::fs::Permissions::from_mode(0o644)).unwrap();
 }
 
 fn seven_files(scene: &Scene) {
     for number in 1..=7 {
-        scene
-            .project
-            .write(&format!("new/{number}.txt"), b"new\n")
-            .unwrap();
+        scene.write(&format!("new/{number}.txt"), "new\n");
     }
 }

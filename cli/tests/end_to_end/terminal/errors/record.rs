@@ -40,10 +40,7 @@ fn cut(before: &'static str) -> impl Fn(&Scene) {
 
 /// A run folder that nobody here has made.
 fn planted(scene: &Scene) {
-    files::copy(
-        &newest(scene),
-        &scene.project.root().join("logs/2099-01-01-00-00-00"),
-    );
+    files::copy(&newest(scene), &scene.at("logs/2099-01-01-00-00-00"));
 }
 
 const OTHER: &str = "2026-01-01-00-00-00-commit";

@@ -9,11 +9,11 @@ use crate::terminal::check;
 use code_commit_fixtures::server::Script;
 
 fn without_git(scene: &Scene) {
-    fs::remove_dir_all(scene.project.root().join(".git")).unwrap();
+    fs::remove_dir_all(scene.at(".git")).unwrap();
 }
 
 fn bare(scene: &Scene) {
-    scene.project.git(&["config", "core.bare", "true"]).unwrap();
+    scene.git(&["config", "core.bare", "true"]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn repositories_that_cannot_be_worked_in() {
 fn a_repository_of_somebody_else() {
     // Only root may give a folder away; elsewhere git's own test of this is what there is.
     let scene = Scene::new(Script::new([]));
-    let git = scene.project.root().join(".git");
+    let git = scene.at(".git");
     let chown = |path: &std::path::Path| std::os::unix::fs::chown(path, Some(4711), None);
     if let Err(error) = chown(scene.project.root()).and_then(|()| chown(&git)) {
         eprintln!("SKIPPED a_repository_of_somebody_else: cannot give a folder away: {error}");

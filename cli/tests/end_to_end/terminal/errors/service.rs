@@ -157,10 +157,7 @@ fn services_that_are_not_there() {
         &[("OPENAI_API_KEY", KEY)],
     );
     let scripted = Scene::new(Script::new([]));
-    scripted
-        .project
-        .write("agent-config/replies.txt", BREAKS_THE_BUILD.as_bytes())
-        .unwrap();
+    scripted.write("agent-config/replies.txt", BREAKS_THE_BUILD.as_bytes());
     let flags = ["--model", "scripted/agent-config/replies.txt"];
     let nothing_left = said("a script that is at its end", &scripted, &flags, &[]);
     check(
@@ -179,13 +176,7 @@ fn limits_that_a_run_may_not_pass() {
         let scene = Scene::new(Script::new([step.times(4)]));
         let price =
             b"[[price]]\nprefix = \"gemini-test\"\ninput = 1.0\noutput = 10.0\nmax_output = 1000\n";
-        files::write(
-            &scene
-                .project
-                .beside()
-                .join(".config/code-commit/config.toml"),
-            price,
-        );
+        files::write(&scene.beside(".config/code-commit/config.toml"), price);
         scene
     };
     let mut text = String::new();
@@ -198,9 +189,7 @@ fn limits_that_a_run_may_not_pass() {
         text.push_str(&said(case, &scene(), &more, &[]));
     }
     let slow = scene();
-    slow.project
-        .write("build.sh", b"#!/bin/sh\nsleep 2.1\nexit 1\n")
-        .unwrap();
+    slow.write("build.sh", "#!/bin/sh\nsleep 2.1\nexit 1\n");
     text.push_str(&said("little time", &slow, &["--max-time", "2s"], &[]));
     let silent = Scene::new(Script::new([Step::text("").hang(Hang::BeforeHead)]));
     text.push_str(&said(

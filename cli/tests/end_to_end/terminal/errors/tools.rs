@@ -26,13 +26,13 @@ fn what_the_tools_cannot_do() {
             case("guard of what is no JSON", &["guard", "--stdin"]).typed(b"\"a\"\n\nb\n"),
             case("init where a file stands in the way", &["init"])
                 .after(&|scene| {
-                    std::fs::remove_dir_all(scene.project.root().join("agent-config")).unwrap();
+                    std::fs::remove_dir_all(scene.at("agent-config")).unwrap();
                 })
                 .after(&write("agent-config", b"")),
             case("a demo without git", &["demo"]).env(&[("PATH", "[BESIDE]/bin")]),
             case("manual pages in the place of a file", &["man", "build.sh"]),
             case("a roll-up of nothing", &["rollup"])
-                .after(&|scene| drop(scene.project.git(&["rm", "-rq", "--cached", "."]).unwrap())),
+                .after(&|scene| drop(scene.git(&["rm", "-rq", "--cached", "."]))),
         ],
     );
 }
