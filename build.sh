@@ -39,7 +39,7 @@ fi
 
 if command -v g++ >/dev/null; then
     for target in parser-fences parser-markers parser-proposal; do
-        step fuzz/run.sh "$target" "$FUZZ_SECONDS"
+        step tools/fuzz/run.sh "$target" "$FUZZ_SECONDS"
     done
 else
     echo "SKIPPED: fuzzing, because there is no g++" >&2

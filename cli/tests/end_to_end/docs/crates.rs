@@ -1,11 +1,11 @@
 //! Every crate is ready to be published: it says what it is, shows it, and contains its licences.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::docs::conformance::rust_files;
+use crate::docs::conformance::{crates, rust_files};
 use crate::docs::page::root;
 
 /// The categories of <https://crates.io/category_slugs> that ours are in.
@@ -28,15 +28,6 @@ const CATEGORIES: &[&str] = &[
 ];
 /// In every package, and the same as those at the top.
 const LICENCES: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
-
-/// Those of the workspace: the fuzz targets stand outside of it.
-fn crates() -> Vec<PathBuf> {
-    let is_ours = |folder: &PathBuf| !folder.ends_with("fuzz");
-    crate::docs::conformance::crates()
-        .into_iter()
-        .filter(is_ours)
-        .collect()
-}
 
 #[test]
 fn every_crate_is_ready_to_be_published() {

@@ -79,6 +79,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(ours.writes.len(), theirs.writes.len());
             for (our, their) in ours.writes.iter().zip(&theirs.writes) {
                 assert_eq!(our.path, their.path);
+                assert_eq!(our.base_sha256, their.base_sha256);
                 match &our.change {
                     Change::Content(content) => {
                         assert_eq!(Some(&**content), their.content.as_deref())
