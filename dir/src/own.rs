@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::process::{Child, Command, Output};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static CHILDREN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -31,6 +31,11 @@ impl OwnChild {
     /// Its process ID.
     pub fn id(&self) -> u32 {
         self.0.id()
+    }
+
+    /// Its standard input and output, if both are piped and for whoever asks first.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.0.stdin.take().zip(self.0.stdout.take())
     }
 
     /// What it printed to the streams that are piped.

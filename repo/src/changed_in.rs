@@ -1,14 +1,10 @@
 //! What a commit changed, with the content before and after.
 
+use std::io;
 use std::path::PathBuf;
 
-use gix::diff::tree::recorder::Change;
-use gix::diff::tree::{Recorder, State};
-use gix::objs::TreeRefIter;
-use gix::objs::tree::{EntryKind, EntryMode};
-use gix::{ObjectId, bstr::BString};
-
-use crate::{RepoError, WorkTree};
+use crate::objects::Objects;
+use crate::{Git, GitError};
 
 /// A regular file that a commit changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,101 +24,59 @@ pub struct ChangedIn {
 /// Larger contents are not read: callers compare lines.
 const LARGEST: u64 = 4 << 20;
 
-impl WorkTree {
-    /// The regular files below the root that `commit` (in hex) changed against its first parent, by path. Files of more
-    /// than 4 MiB are left out.
-    pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, RepoError> {
-        self.changes(commit)
-            .map_err(|error| self.git_error("read a commit", &error))
-    }
-
-    fn changes(&self, commit: &str) -> Result<Vec<ChangedIn>, gix::Error> {
-        let repository = &self.repository;
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(gix::Error::from_error)?;
-        let commit = repository.find_commit(id)?;
-        let parent = commit
-            .parent_ids()
-            .next()
-            .map(|parent| repository.find_commit(parent.detach())?.tree());
-        let (old, new) = (parent.transpose()?, commit.tree()?);
-        let empty = repository.empty_tree();
-        let mut changes = Recorder::default();
-        gix::diff::tree(
-            TreeRefIter::from_bytes(&old.as_ref().unwrap_or(&empty).data, new.id.kind()),
-            TreeRefIter::from_bytes(&new.data, new.id.kind()),
-            State::default(),
-            repository,
-            &mut changes,
-        )
-        .map_err(gix::Error::from_error)?;
+impl Git {
+    /// The regular files below the folder that a commit changed against its first parent, by path. Files of more than
+    /// 4 MiB are left out.
+    pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, GitError> {
+        let tree = self.tree()?;
+        let words = ["diff-tree", "-r", "-z", "--root", "--no-renames"];
+        let first = [
+            "--diff-merges=first-parent",
+            "--no-commit-id",
+            "--end-of-options",
+        ];
+        let listed = self.run_for_bytes(&[&words[..], &first, &[commit]].concat())?;
+        let contents = Objects::contents(self);
         let mut found = Vec::new();
-        for change in changes.records {
-            let (location, before, after) = sides(change);
-            let mode = |side: Side| side.map(|(mode, _)| u32::from(mode.value()));
-            let (before_mode, after_mode) = (mode(before), mode(after));
-            let Some(path) = self.relative(&location) else {
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+            // `:MODE MODE ID ID STATUS`, the old ones first.
+            let change = String::from_utf8_lossy(change);
+            let words: Vec<&str> = change.trim_start_matches(':').split(' ').collect();
+            let (Some(path), [old, new, before, after, _]) = (tree.relative(path), &*words) else {
                 continue;
             };
-            if let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) {
+            let read = |mode, id| content(&contents, mode, id).map_err(|e| self.no_start(e));
+            if let (Some(before), Some(after)) = (read(old, before)?, read(new, after)?) {
                 found.push(ChangedIn {
                     path: path.to_owned(),
                     before,
                     after,
-                    before_mode,
-                    after_mode,
+                    before_mode: mode(old),
+                    after_mode: mode(new),
                 });
             }
         }
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        found.retain(|file| file.before != file.after || file.before_mode != file.after_mode);
         Ok(found)
-    }
-
-    /// The content of one side; `Some(None)` for none, `None` if it is not read.
-    #[expect(
-        clippy::option_option,
-        reason = "missing, and not to be read, are two things"
-    )]
-    fn content(&self, side: Side) -> Result<Option<Option<Vec<u8>>>, gix::Error> {
-        let Some((mode, id)) = side else {
-            return Ok(Some(None));
-        };
-        if !matches!(mode.kind(), EntryKind::Blob | EntryKind::BlobExecutable)
-            || self.repository.find_header(id)?.size() > LARGEST
-        {
-            return Ok(None);
-        }
-        Ok(Some(Some(self.repository.find_object(id)?.data.clone())))
     }
 }
 
-type Side = Option<(EntryMode, ObjectId)>;
+fn mode(octal: &str) -> Option<u32> {
+    let mode = u32::from_str_radix(octal, 8);
+    mode.ok().filter(|mode| *mode != 0)
+}
 
-fn sides(change: Change) -> (BString, Side, Side) {
-    match change {
-        Change::Addition {
-            path,
-            entry_mode,
-            oid,
-            ..
-        } => (path, None, Some((entry_mode, oid))),
-        Change::Deletion {
-            path,
-            entry_mode,
-            oid,
-            ..
-        } => (path, Some((entry_mode, oid)), None),
-        Change::Modification {
-            path,
-            previous_entry_mode,
-            previous_oid,
-            entry_mode,
-            oid,
-        } => (
-            path,
-            Some((previous_entry_mode, previous_oid)),
-            Some((entry_mode, oid)),
-        ),
+/// The content of one side; `Some(None)` for none, `None` if it is not read.
+#[expect(
+    clippy::option_option,
+    reason = "missing, and not to be read, are two things"
+)]
+fn content(contents: &Objects, mode: &str, id: &str) -> io::Result<Option<Option<Vec<u8>>>> {
+    match mode {
+        "000000" => Ok(Some(None)),
+        "100644" | "100755" => Ok(contents.content(id, LARGEST)?.map(Some)),
+        _ => Ok(None),
     }
 }
 
@@ -131,14 +85,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::tests::scratch::Scratch;
+    use crate::WorkTree;
+    use crate::tests::scratch::{self, Scratch};
 
     /// `PATH OLD NEW` of each file.
-    fn changed(tree: &WorkTree, commit: &str) -> Vec<String> {
+    fn changed(git: &Git, commit: &str) -> Vec<String> {
         let text = |side: Option<Vec<u8>>| {
             side.map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap())
         };
-        let files = tree.changed_in(commit).unwrap().into_iter();
+        let files = git.changed_in(commit).unwrap().into_iter();
         files
             .map(|file| {
                 format!(
@@ -158,10 +113,13 @@ mod tests {
             scratch.write(path, text);
         }
         scratch.commit();
-        let tree = WorkTree::at(scratch.path()).unwrap();
+        let (tree, git) = (
+            WorkTree::at(scratch.path()).unwrap(),
+            scratch::git(scratch.path()),
+        );
         let first = tree.head().unwrap().unwrap();
         assert_eq!(
-            changed(&tree, &first),
+            changed(&git, &first),
             ["gone - g", "kept - k", "sub/changed - old"]
         );
         scratch.write("sub/changed", "new");
@@ -171,20 +129,20 @@ mod tests {
         scratch.commit();
         let second = tree.head().unwrap().unwrap();
         assert_eq!(
-            changed(&tree, &second),
+            changed(&git, &second),
             ["gone g -", "sub/added - a", "sub/changed old new"]
         );
         let program = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(scratch.path().join("kept"), program).unwrap();
         scratch.commit();
-        let third = tree.changed_in(&tree.head().unwrap().unwrap()).unwrap();
+        let third = git.changed_in(&tree.head().unwrap().unwrap()).unwrap();
         let modes = third.iter().map(|file| (file.before_mode, file.after_mode));
         assert_eq!(
             modes.collect::<Vec<_>>(),
             [(Some(0o100_644), Some(0o100_755))]
         );
-        let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
+        let below = scratch::git(&scratch.path().join("sub"));
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
-        assert!(tree.changed_in("no commit").is_err());
+        assert!(git.changed_in("no commit").is_err());
     }
 }

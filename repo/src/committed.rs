@@ -3,11 +3,12 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use gix::bstr::ByteSlice as _;
-use gix::index::Entry;
-use gix::index::entry::{Mode, Stage};
+use gix_index::entry::{Mode, Stage, stat};
+use gix_index::{Entry, State};
+use gix_object::bstr::ByteSlice as _;
 
-use crate::{Index, RepoError, WorkTree};
+use crate::objects::Objects;
+use crate::{Git, Index, RepoError, WorkTree};
 
 /// What `stat` says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,8 @@ pub struct OnDisk {
 
 /// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
-    repository: gix::ThreadSafeRepository,
+    /// Contents and lengths of objects; `None` without a git to ask.
+    objects: Option<(Objects, Objects)>,
     index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
@@ -37,41 +39,37 @@ pub struct Committed {
 const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-encoding"];
 
 impl WorkTree {
-    /// Reads the index.
-    pub fn committed(&self) -> Result<Committed, RepoError> {
+    /// Reads the index. Objects are read by this git; without one, there are none.
+    pub fn committed(&self, git: Option<&Git>) -> Result<Committed, RepoError> {
         let index = self.index()?;
         let is_converted = self.converts(&index.index);
         let files = index
             .entries()
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
-            repository: self.repository.clone().into_sync(),
+            objects: git.map(|git| (Objects::contents(git), Objects::lengths(git))),
             files: files.map(|(at, _)| at).collect(),
             index,
             is_converted,
         })
     }
 
-    fn converts(&self, index: &gix::index::State) -> bool {
-        let config = self.repository.config_snapshot();
-        let is_crlf = config
-            .string("core.autocrlf")
-            .is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
-            || config
-                .string("core.eol")
-                .is_some_and(|value| value.eq_ignore_ascii_case(b"crlf"));
+    fn converts(&self, index: &State) -> bool {
+        let is_text = |key, value: &str| {
+            let set = self.config.string(key);
+            set.is_some_and(|set| set.eq_ignore_ascii_case(value.as_bytes()))
+        };
+        let is_crlf = is_text("core.autocrlf", "true") || is_text("core.eol", "crlf");
         let says = |path: &Path| {
             let text = std::fs::read(path).unwrap_or_default();
             CONVERTING.iter().any(|word| text.contains_str(word))
         };
         let tracked = index.entries().iter().map(|entry| entry.path(index));
         let mut attributes = tracked.filter(|path| path.ends_with(b".gitattributes"));
-        let users = config.trusted_path("core.attributesFile").ok().flatten();
-        let xdg =
-            || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
-        let elsewhere = users.or_else(xdg);
+        let users = self.users_file("core.attributesFile", "attributes");
+        let elsewhere = users.ok().flatten();
         is_crlf
-            || says(&self.repository.common_dir().join("info/attributes"))
+            || says(&self.common_dir.join("info/attributes"))
             || elsewhere.is_some_and(|path| says(&path))
             || attributes.any(|path| {
                 self.relative(path)
@@ -124,17 +122,18 @@ impl Committed {
         if self.index.name(entry) != path || !self.is_its(entry, file) {
             return None;
         }
-        let repository = self.repository.to_thread_local();
-        let content = repository.find_object(entry.id).ok()?.detach().data;
-        (content.len() as u64 == file.len).then_some(content)
+        let (contents, _) = self.objects.as_ref()?;
+        let content = contents.content(&entry.id.to_string(), file.len);
+        content
+            .ok()?
+            .filter(|content| content.len() as u64 == file.len)
     }
 
     fn is_its(&self, entry: &Entry, file: &OnDisk) -> bool {
         let stat = &entry.stat;
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)
             && entry.stage() == Stage::Unconflicted;
-        let time =
-            |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
+        let time = |time: stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
         // The index keeps the lower half of the number.
         let is_same = u64::from(stat.size) == file.len
             && (time(stat.mtime), time(stat.ctime)) == (file.mtime, file.ctime)
@@ -142,16 +141,14 @@ impl Committed {
         // A file as new as the index may have been changed again since.
         let written = self.index.index.timestamp();
         let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
-        if !is_file || !is_same || is_racy {
+        let Some((_, lengths)) = &self.objects else {
             return false;
-        }
-        let has_its_length = || {
-            let repository = self.repository.to_thread_local();
-            repository
-                .find_header(entry.id)
-                .is_ok_and(|header| header.size() == file.len)
         };
-        !self.is_converted || has_its_length()
+        let has_its_length = || {
+            let len = lengths.len(&entry.id.to_string());
+            len.is_ok_and(|len| len == Some(file.len))
+        };
+        is_file && is_same && !is_racy && (!self.is_converted || has_its_length())
     }
 }
 
@@ -162,17 +159,22 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::tests::scratch::Scratch;
+    use crate::tests::scratch::{self, Scratch};
 
     fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
-        let found = fs::metadata(tree.root().join(name)).unwrap();
+        let (git, found) = (
+            scratch::git(tree.root()),
+            fs::metadata(tree.root().join(name)).unwrap(),
+        );
         let file = OnDisk {
             len: found.len(),
             mtime: (found.mtime(), found.mtime_nsec()),
             ctime: (found.ctime(), found.ctime_nsec()),
             inode: found.ino(),
         };
-        tree.committed().unwrap().read(Path::new(name), &file)
+        tree.committed(Some(&git))
+            .unwrap()
+            .read(Path::new(name), &file)
     }
 
     #[test]

@@ -1,18 +1,189 @@
 //! Git's configuration, as it was when the work tree was opened.
 
-use gix::bstr::BString;
-use gix::config::source::Kind;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::WorkTree;
+use gix_config::file::Metadata;
+use gix_config::file::includes;
+use gix_config::file::includes::conditional;
+use gix_config::file::init::Options;
+use gix_config::path::interpolate::{self, home_for_user};
+use gix_config::source::Kind;
+use gix_config::{File, Source};
+use gix_error::{ErrorExt as _, bail, validation};
+use gix_object::bstr::BString;
+use gix_path::env::{home_dir, var, xdg_config};
+use gix_ref::file::Store;
+
+use crate::{RepoError, WorkTree};
+
+/// Which git configuration is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Configuration {
+    /// That of the system, the user and the repository, like git.
+    All,
+    /// Only that of the repository, so that tests do not depend on the user's files.
+    RepositoryOnly,
+}
+
+/// Reads it for a repository, with the kind of hash that names its objects.
+pub(crate) fn read(
+    git_dir: &Path,
+    common_dir: &Path,
+    which: Configuration,
+) -> gix_error::Result<(File, gix_hash::Kind)> {
+    let users = [Source::System, Source::Git, Source::User]
+        .into_iter()
+        .filter(|_| which == Configuration::All)
+        .filter_map(|source| Some(at(source, source.storage_location(&mut variable)?)));
+    let own = at(Source::Local, common_dir.join("config"));
+    let mut config = files(users.chain([own]))?;
+    if own_boolean(&config, "extensions.worktreeConfig") == Some(true) {
+        let of_tree = at(Source::Worktree, git_dir.join("config.worktree"));
+        config.append(files([of_tree].into_iter())?)?;
+    }
+    let hash = object_hash(&config)?;
+    if which == Configuration::RepositoryOnly {
+        return Ok((config, hash));
+    }
+    let head = references(git_dir, common_dir, hash).find("HEAD").ok();
+    let branch_name = head.as_ref().and_then(|head| head.target.try_name());
+    let home = home_dir();
+    let condition = conditional::Context {
+        git_dir: Some(git_dir),
+        branch_name,
+    };
+    let includes = includes::Options::follow(interpolation(home.as_deref()), condition);
+    let options = following(includes);
+    config.resolve_includes(options)?;
+    config.append(File::from_env(options)?.unwrap_or_default())?;
+    Ok((config, hash))
+}
+
+fn following(includes: includes::Options<'_>) -> Options<'_> {
+    Options {
+        includes,
+        ignore_io_errors: true,
+        lossy: false,
+    }
+}
+
+/// Those that are there.
+fn files(mut places: impl Iterator<Item = Metadata>) -> gix_error::Result<File> {
+    let options = following(includes::Options::no_follow());
+    let read = File::from_paths_metadata_buf(&mut places, &mut Vec::new(), false, options);
+    read.map(Option::unwrap_or_default)
+}
+
+fn at(source: Source, path: PathBuf) -> Metadata {
+    Metadata::from(source).at(path)
+}
+
+/// Where the user's configuration is. No `GIT_*` variables: those of a caller such as a hook refer to another repository.
+fn variable(name: &str) -> Option<OsString> {
+    match name {
+        "HOME" => home_dir().map(PathBuf::into_os_string),
+        name => var(name).filter(|_| name == "XDG_CONFIG_HOME"),
+    }
+}
+
+fn interpolation(home_dir: Option<&Path>) -> interpolate::Context<'_> {
+    interpolate::Context {
+        git_install_dir: None,
+        home_dir,
+        home_for_user: Some(home_for_user),
+    }
+}
+
+/// Whether a part of the configuration is in the files of the repository itself, not in what they include.
+fn is_own(part: &Metadata) -> bool {
+    part.source.kind() == Kind::Repository && part.level == 0
+}
+
+pub(crate) fn own_boolean(config: &File, key: &str) -> Option<bool> {
+    config.boolean_filter(key, is_own).ok().flatten()
+}
+
+fn object_hash(config: &File) -> gix_error::Result<gix_hash::Kind> {
+    let version = config.integer_filter("core.repositoryFormatVersion", is_own)?;
+    let format = config.string_filter("extensions.objectFormat", is_own);
+    match (version.unwrap_or_default(), format) {
+        (0 | 1, None) => Ok(gix_hash::Kind::Sha1),
+        (1, Some(format)) => {
+            let known = format.to_string().parse();
+            known
+                .map_err(|name: String| validation(format!("unknown object format {name}")).raise())
+        }
+        (0, Some(_)) => bail!(validation(
+            "extensions.objectFormat needs core.repositoryFormatVersion=1"
+        )),
+        (version, _) => bail!(validation(format!(
+            "core.repositoryFormatVersion={version}: only versions 0 and 1 are supported"
+        ))),
+    }
+}
+
+pub(crate) fn references(git_dir: &Path, common_dir: &Path, hash: gix_hash::Kind) -> Store {
+    Store::for_linked_worktree(git_dir.to_owned(), common_dir.to_owned(), hash)
+}
+
+/// Whether `safe.directory` of the user or of the system lists a folder. An empty value clears the list.
+pub(crate) fn is_safe(config: &File, folder: &Path) -> bool {
+    let home = home_dir();
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let names_it = |value: BString| {
+        let path = gix_config::Path::from(value).interpolate(interpolation(home.as_deref()));
+        path.is_ok_and(|path| match path.parent() {
+            _ if !path.is_absolute() => false,
+            Some(above) if path.ends_with("*") => folder.starts_with(real(above)),
+            _ => real(&path) == folder,
+        })
+    };
+    let is_protected = |part: &Metadata| matches!(part.source.kind(), Kind::System | Kind::Global);
+    let listed = config.strings_filter("safe.directory", is_protected);
+    let listed = listed.unwrap_or_default().into_iter();
+    listed.fold(false, |is_safe, value| {
+        !value.is_empty() && (is_safe || value == "*" || names_it(value))
+    })
+}
 
 impl WorkTree {
     /// Git's configuration from all its files, as it was read.
     pub fn configuration(&self) -> Vec<u8> {
-        self.repository
-            .config_snapshot()
-            .plumbing()
-            .to_bstring()
-            .into()
+        self.config.to_bstring().into()
+    }
+
+    /// Whether a setting such as `core.ignoreCase` is on.
+    pub fn is_set(&self, key: &str) -> bool {
+        matches!(self.config.boolean(key), Ok(Some(true)))
+    }
+
+    /// The file of the user's that this setting names, such as `core.excludesFile`; without one, the file of this name in
+    /// git's folder of the user's configuration.
+    pub fn users_file(&self, key: &str, name: &str) -> Result<Option<PathBuf>, RepoError> {
+        let home = home_dir();
+        match self.config.path(key) {
+            Some(path) if path.is_empty() => Ok(None),
+            Some(path) => path
+                .interpolate(interpolation(home.as_deref()))
+                // Git reads a relative one from the top, where it works.
+                .map(|path| Some(self.top.join(path)))
+                .map_err(|error| self.git_error("read the configuration", &error)),
+            None if self.which == Configuration::RepositoryOnly => Ok(None),
+            None => Ok(xdg_config(name, &mut variable)),
+        }
+    }
+
+    /// Where `core.worktree` of this repository puts the work tree. Git is started such that it does not count.
+    pub fn configured_top(&self) -> Option<PathBuf> {
+        let of_git_dir = |part: &Metadata| {
+            let beside = part.path.as_deref().and_then(Path::parent);
+            let beside = beside.and_then(|beside| fs::canonicalize(beside).ok());
+            is_own(part) && beside.as_ref() == Some(&self.git_dir)
+        };
+        let set = self.config.string_filter("core.worktree", of_git_dir)?;
+        Some(self.git_dir.join(set.to_string()))
     }
 
     /// Whether the repository's own configuration names filters. They do not run, so files that go
@@ -22,12 +193,8 @@ impl WorkTree {
     }
 
     pub(crate) fn own_filters(&self) -> Vec<BString> {
-        let config = self.repository.config_snapshot();
-        let filters = config
-            .plumbing()
-            .sections_by_name("filter")
-            .into_iter()
-            .flatten();
+        let filters = self.config.sections_by_name("filter");
+        let filters = filters.into_iter().flatten();
         let own = filters.filter(|section| section.meta().source.kind() == Kind::Repository);
         own.filter_map(|section| section.header().subsection_name().map(ToOwned::to_owned))
             .collect()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use code_commit_dir::OwnChild;
-use gix::bstr::BString;
+use gix_object::bstr::BString;
 
 use super::{Git, GitError, text};
 use crate::{OpenError, WorkTree};
@@ -47,7 +47,7 @@ impl Git {
     }
 
     /// Runs git and returns its standard output as bytes: file names need not be UTF-8.
-    pub(super) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         self.succeeded(words, self.start(words)?)
     }
 
@@ -123,7 +123,7 @@ impl Git {
         output(&mut self.command(words)?).map_err(|source| self.no_start(source))
     }
 
-    pub(super) fn no_start(&self, source: io::Error) -> GitError {
+    pub(crate) fn no_start(&self, source: io::Error) -> GitError {
         GitError::Start {
             folder: self.folder.clone(),
             source,
@@ -163,7 +163,7 @@ impl Git {
         program: PathBuf,
         environment: Vec<(OsString, OsString)>,
     ) -> Self {
-        let found = gix::discover::upwards(&folder).ok();
+        let found = gix_discover::upwards(&folder).ok();
         let (git_dir, top) = found.map_or_else(
             || (folder.join(".git"), None),
             |(found, _)| found.into_repository_and_work_tree_directories(),
@@ -178,7 +178,7 @@ impl Git {
         }
     }
 
-    pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
+    pub(crate) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
         let settings = self.without_filters(&self.tree()?, words);
         let mut command = self.bare();
         command
