@@ -3,9 +3,9 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use bstr::ByteSlice as _;
 use gix_index::entry::{Mode, Stage, stat};
 use gix_index::{Entry, State};
-use gix_object::bstr::ByteSlice as _;
 
 use crate::objects::Objects;
 use crate::{Git, Index, RepoError, WorkTree};

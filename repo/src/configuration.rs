@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bstr::BString;
 use gix_config::file::Metadata;
 use gix_config::file::includes;
 use gix_config::file::includes::conditional;
@@ -12,7 +13,6 @@ use gix_config::path::interpolate::{self, home_for_user};
 use gix_config::source::Kind;
 use gix_config::{File, Source};
 use gix_error::{ErrorExt as _, bail, validation};
-use gix_object::bstr::BString;
 use gix_path::env::{home_dir, var, xdg_config};
 use gix_ref::file::Store;
 

@@ -7,12 +7,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bstr::ByteSlice as _;
 use code_commit_dir::Links;
 use gix_config::File;
 use gix_fs::{FileSnapshot, SharedFileSnapshot};
 use gix_index::entry::{Flags, Mode, Stage};
 use gix_index::{Entry, State, decode};
-use gix_object::bstr::ByteSlice as _;
 
 use crate::{RepoError, WorkTree};
 

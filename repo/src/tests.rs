@@ -2,7 +2,7 @@ pub(crate) mod scratch;
 
 use std::io;
 
-use gix_object::bstr::ByteSlice as _;
+use bstr::ByteSlice as _;
 
 use super::*;
 use scratch::Scratch;

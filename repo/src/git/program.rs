@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use bstr::BString;
 use code_commit_dir::OwnChild;
-use gix_object::bstr::BString;
 
 use super::{Git, GitError, text};
 use crate::{OpenError, WorkTree};
