@@ -1,6 +1,5 @@
 //! What a commit changed, with the content before and after.
 
-use std::io;
 use std::path::PathBuf;
 
 use crate::objects::Objects;
@@ -24,19 +23,31 @@ pub struct ChangedIn {
 /// Larger contents are not read: callers compare lines.
 const LARGEST: u64 = 4 << 20;
 
+const AGAINST_PARENT: [&str; 8] = [
+    "diff-tree",
+    "--root",
+    "--diff-merges=first-parent",
+    "--no-commit-id",
+    "--no-renames",
+    "-r",
+    "-z",
+    "--end-of-options",
+];
+
 impl Git {
     /// The regular files below the folder that a commit changed against its first parent, by path. Files of more than
     /// 4 MiB are left out.
     pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, GitError> {
         let tree = self.tree()?;
-        let words = ["diff-tree", "-r", "-z", "--root", "--no-renames"];
-        let first = [
-            "--diff-merges=first-parent",
-            "--no-commit-id",
-            "--end-of-options",
-        ];
-        let listed = self.run_for_bytes(&[&words[..], &first, &[commit]].concat())?;
-        let contents = Objects::contents(self);
+        let listed = self.run_for_bytes(&[&AGAINST_PARENT[..], &[commit]].concat())?;
+        let objects = Objects::of(self);
+        // `Some(None)` if there is no file, `None` if it is not read.
+        let read = |mode, id| match mode {
+            None => Ok(Some(None)),
+            Some(0o100_644 | 0o100_755) => objects.content(id, LARGEST).map(|it| it.map(Some)),
+            Some(_) => Ok(None),
+        };
+        let mode = |octal: &str| u32::from_str_radix(octal, 8).ok().filter(|mode| *mode != 0);
         let mut found = Vec::new();
         let mut fields = listed.split(|byte| *byte == 0);
         while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
@@ -46,37 +57,21 @@ impl Git {
             let (Some(path), [old, new, before, after, _]) = (tree.relative(path), &*words) else {
                 continue;
             };
-            let read = |mode, id| content(&contents, mode, id).map_err(|e| self.no_start(e));
-            if let (Some(before), Some(after)) = (read(old, before)?, read(new, after)?) {
+            let (before_mode, after_mode) = (mode(old), mode(new));
+            let (before, after) = (read(before_mode, before), read(after_mode, after));
+            let failed = |e| self.no_start(e);
+            if let (Some(before), Some(after)) = (before.map_err(failed)?, after.map_err(failed)?) {
                 found.push(ChangedIn {
                     path: path.to_owned(),
                     before,
                     after,
-                    before_mode: mode(old),
-                    after_mode: mode(new),
+                    before_mode,
+                    after_mode,
                 });
             }
         }
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         Ok(found)
-    }
-}
-
-fn mode(octal: &str) -> Option<u32> {
-    let mode = u32::from_str_radix(octal, 8);
-    mode.ok().filter(|mode| *mode != 0)
-}
-
-/// The content of one side; `Some(None)` for none, `None` if it is not read.
-#[expect(
-    clippy::option_option,
-    reason = "missing, and not to be read, are two things"
-)]
-fn content(contents: &Objects, mode: &str, id: &str) -> io::Result<Option<Option<Vec<u8>>>> {
-    match mode {
-        "000000" => Ok(Some(None)),
-        "100644" | "100755" => Ok(contents.content(id, LARGEST)?.map(Some)),
-        _ => Ok(None),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use bstr::ByteSlice as _;
 use gix_index::entry::{Mode, Stage, stat};
@@ -26,13 +27,14 @@ pub struct OnDisk {
 
 /// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
-    /// Contents and lengths of objects; `None` without a git to ask.
-    objects: Option<(Objects, Objects)>,
+    git: Option<(Git, Objects)>,
     index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
     /// Whether files on disk may differ from their objects although git calls them unchanged.
     is_converted: bool,
+    /// Those of the objects of `files`, once git was asked.
+    lengths: OnceLock<Vec<Option<u64>>>,
 }
 
 /// Attributes with which git writes different bytes to disk.
@@ -47,10 +49,11 @@ impl WorkTree {
             .entries()
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
-            objects: git.map(|git| (Objects::contents(git), Objects::lengths(git))),
+            git: git.map(|git| (git.clone(), Objects::of(git))),
             files: files.map(|(at, _)| at).collect(),
             index,
             is_converted,
+            lengths: OnceLock::new(),
         })
     }
 
@@ -109,8 +112,21 @@ impl Committed {
 
     /// Whether a file on disk certainly has the bytes of the object of the entry with this number.
     pub fn has(&self, at: usize, file: &OnDisk) -> bool {
-        let entry = self.entry(at);
-        entry.is_some_and(|entry| self.is_its(entry, file))
+        let is_its = self.entry(at).is_some_and(|one| self.is_its(one, file));
+        is_its && (!self.is_converted || self.len_of(at) == Some(file.len))
+    }
+
+    fn len_of(&self, at: usize) -> Option<u64> {
+        let lengths = self.lengths.get_or_init(|| {
+            let entries = (0..self.len()).filter_map(|at| self.entry(at));
+            let ids: String = entries.map(|entry| format!("{}\n", entry.id)).collect();
+            let asked = self
+                .git
+                .as_ref()
+                .and_then(|(git, _)| git.lengths(&ids).ok());
+            asked.unwrap_or_default()
+        });
+        *lengths.get(at)?
     }
 
     /// The bytes of such a file.
@@ -122,11 +138,9 @@ impl Committed {
         if self.index.name(entry) != path || !self.is_its(entry, file) {
             return None;
         }
-        let (contents, _) = self.objects.as_ref()?;
-        let content = contents.content(&entry.id.to_string(), file.len);
-        content
-            .ok()?
-            .filter(|content| content.len() as u64 == file.len)
+        let (_, objects) = self.git.as_ref()?;
+        let content = objects.content(&entry.id.to_string(), file.len).ok()??;
+        (content.len() as u64 == file.len).then_some(content)
     }
 
     fn is_its(&self, entry: &Entry, file: &OnDisk) -> bool {
@@ -141,14 +155,7 @@ impl Committed {
         // A file as new as the index may have been changed again since.
         let written = self.index.index.timestamp();
         let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
-        let Some((_, lengths)) = &self.objects else {
-            return false;
-        };
-        let has_its_length = || {
-            let len = lengths.len(&entry.id.to_string());
-            len.is_ok_and(|len| len == Some(file.len))
-        };
-        is_file && is_same && !is_racy && (!self.is_converted || has_its_length())
+        self.git.is_some() && is_file && is_same && !is_racy
     }
 }
 

@@ -9,10 +9,10 @@ use gix_config::file::Metadata;
 use gix_config::file::includes;
 use gix_config::file::includes::conditional;
 use gix_config::file::init::Options;
-use gix_config::path::interpolate::{self, home_for_user};
+use gix_config::path::interpolate::Context;
 use gix_config::source::Kind;
 use gix_config::{File, Source};
-use gix_error::{ErrorExt as _, bail, validation};
+use gix_error::{bail, validation};
 use gix_path::env::{home_dir, var, xdg_config};
 use gix_ref::file::Store;
 
@@ -88,11 +88,10 @@ fn variable(name: &str) -> Option<OsString> {
     }
 }
 
-fn interpolation(home_dir: Option<&Path>) -> interpolate::Context<'_> {
-    interpolate::Context {
-        git_install_dir: None,
+fn interpolation(home_dir: Option<&Path>) -> Context<'_> {
+    Context {
         home_dir,
-        home_for_user: Some(home_for_user),
+        ..Context::default()
     }
 }
 
@@ -108,17 +107,18 @@ pub(crate) fn own_boolean(config: &File, key: &str) -> Option<bool> {
 fn object_hash(config: &File) -> gix_error::Result<gix_hash::Kind> {
     let version = config.integer_filter("core.repositoryFormatVersion", is_own)?;
     let format = config.string_filter("extensions.objectFormat", is_own);
-    match (version.unwrap_or_default(), format) {
+    let format = format.map(|format| format.to_string());
+    let version = version.unwrap_or_default();
+    match (version, format.as_deref().map(str::parse)) {
         (0 | 1, None) => Ok(gix_hash::Kind::Sha1),
-        (1, Some(format)) => {
-            let known = format.to_string().parse();
-            known
-                .map_err(|name: String| validation(format!("unknown object format {name}")).raise())
-        }
+        (1, Some(Ok(hash))) => Ok(hash),
+        (1, Some(Err(name))) => bail!(validation(format!(
+            "unknown extensions.objectFormat={name}"
+        ))),
         (0, Some(_)) => bail!(validation(
             "extensions.objectFormat needs core.repositoryFormatVersion=1"
         )),
-        (version, _) => bail!(validation(format!(
+        _ => bail!(validation(format!(
             "core.repositoryFormatVersion={version}: only versions 0 and 1 are supported"
         ))),
     }

@@ -21,9 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix_config::File;
-use gix_error::{ErrorExt as _, ResultExt as _, message};
+use gix_error::{ResultExt as _, message};
 use gix_fs::SharedFileSnapshotMut;
-use gix_ref::Target;
+use gix_ref::file::ReferenceExt as _;
 use gix_sec::Trust;
 
 pub use binary_patch::binary_patch;
@@ -143,21 +143,17 @@ impl WorkTree {
         self.has_readable_references()?;
         let head = || {
             let references = configuration::references(&self.git_dir, &self.common_dir, self.hash);
-            let mut head = references.find("HEAD")?.target;
-            // A branch may point to another branch.
-            for _ in 0..MOST_BRANCHES {
-                let branch = match head {
-                    Target::Object(id) => return Ok(Some(id.to_string())),
-                    Target::Symbolic(branch) => references.try_find(branch.as_ref())?,
-                };
-                let Some(branch) = branch else {
-                    return Ok(None);
-                };
-                head = branch.target;
-            }
-            Err(message("its branches point to each other").raise())
+            let packed = references.cached_packed_buffer()?;
+            let packed = packed.as_ref().map(|packed| &***packed);
+            let mut head = references.find("HEAD")?;
+            head.follow_to_object_packed(&references, packed)
         };
-        head().map_err(|e| self.git_error("read HEAD", &e))
+        match head() {
+            Ok(id) => Ok(Some(id.to_string())),
+            // A branch without commits.
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.git_error("read HEAD", &error)),
+        }
     }
 
     /// A git operation in progress (such as a merge) that restoring the tree would end, with its
@@ -199,9 +195,6 @@ impl WorkTree {
 
 /// An index of this size lists about two thousand files.
 const ONE_THREAD_BYTES: u64 = 200_000;
-
-/// As many as git follows.
-const MOST_BRANCHES: u32 = 5;
 
 /// What linked work trees share.
 fn common_dir(git_dir: &Path) -> io::Result<PathBuf> {
