@@ -40,11 +40,15 @@ impl Git {
     pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, GitError> {
         let tree = self.tree()?;
         let listed = self.run_for_bytes(&[&AGAINST_PARENT[..], &[commit]].concat())?;
-        let objects = Objects::of(self);
+        let failed = |source| self.no_start(source);
+        let mut objects = Objects::of(self).map_err(failed)?;
         // `Some(None)` if there is no file, `None` if it is not read.
-        let read = |mode, id| match mode {
+        let mut read = |mode, id: &str| match mode {
             None => Ok(Some(None)),
-            Some(0o100_644 | 0o100_755) => objects.content(id, LARGEST).map(|it| it.map(Some)),
+            Some(0o100_644 | 0o100_755) => {
+                let content = objects.content(id, LARGEST);
+                content.map(|content| content.map(Some)).map_err(failed)
+            }
             Some(_) => Ok(None),
         };
         let mode = |octal: &str| u32::from_str_radix(octal, 8).ok().filter(|mode| *mode != 0);
@@ -53,14 +57,13 @@ impl Git {
         while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
             // `:MODE MODE ID ID STATUS`, the old ones first.
             let change = String::from_utf8_lossy(change);
-            let words: Vec<&str> = change.trim_start_matches(':').split(' ').collect();
-            let (Some(path), [old, new, before, after, _]) = (tree.relative(path), &*words) else {
-                continue;
-            };
-            let (before_mode, after_mode) = (mode(old), mode(new));
-            let (before, after) = (read(before_mode, before), read(after_mode, after));
-            let failed = |e| self.no_start(e);
-            if let (Some(before), Some(after)) = (before.map_err(failed)?, after.map_err(failed)?) {
+            let mut words = change.trim_start_matches(':').split(' ');
+            let mut word = || words.next().unwrap_or_default();
+            let (before_mode, after_mode) = (mode(word()), mode(word()));
+            if let Some(path) = tree.relative(path)
+                && let Some(before) = read(before_mode, word())?
+                && let Some(after) = read(after_mode, word())?
+            {
                 found.push(ChangedIn {
                     path: path.to_owned(),
                     before,

@@ -2,7 +2,7 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use bstr::ByteSlice as _;
 use gix_index::entry::{Mode, Stage, stat};
@@ -27,7 +27,9 @@ pub struct OnDisk {
 
 /// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
-    git: Option<(Git, Objects)>,
+    /// Who is asked for objects.
+    git: Option<Git>,
+    objects: Mutex<Option<Objects>>,
     index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
@@ -49,7 +51,8 @@ impl WorkTree {
             .entries()
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
-            git: git.map(|git| (git.clone(), Objects::of(git))),
+            git: git.cloned(),
+            objects: Mutex::default(),
             files: files.map(|(at, _)| at).collect(),
             index,
             is_converted,
@@ -117,16 +120,15 @@ impl Committed {
     }
 
     fn len_of(&self, at: usize) -> Option<u64> {
-        let lengths = self.lengths.get_or_init(|| {
+        let asked = || {
             let entries = (0..self.len()).filter_map(|at| self.entry(at));
             let ids: String = entries.map(|entry| format!("{}\n", entry.id)).collect();
-            let asked = self
-                .git
-                .as_ref()
-                .and_then(|(git, _)| git.lengths(&ids).ok());
-            asked.unwrap_or_default()
-        });
-        *lengths.get(at)?
+            self.git.as_ref()?.lengths(&ids).ok()
+        };
+        *self
+            .lengths
+            .get_or_init(|| asked().unwrap_or_default())
+            .get(at)?
     }
 
     /// The bytes of such a file.
@@ -138,8 +140,14 @@ impl Committed {
         if self.index.name(entry) != path || !self.is_its(entry, file) {
             return None;
         }
-        let (_, objects) = self.git.as_ref()?;
-        let content = objects.content(&entry.id.to_string(), file.len).ok()??;
+        let mut objects = self.objects.lock().ok()?;
+        let mut asked = match objects.take() {
+            Some(asked) => asked,
+            None => Objects::of(self.git.as_ref()?).ok()?,
+        };
+        let content = asked.content(&entry.id.to_string(), file.len).ok()?;
+        *objects = Some(asked);
+        let content = content?;
         (content.len() as u64 == file.len).then_some(content)
     }
 

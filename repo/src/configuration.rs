@@ -107,19 +107,11 @@ pub(crate) fn own_boolean(config: &File, key: &str) -> Option<bool> {
 fn object_hash(config: &File) -> gix_error::Result<gix_hash::Kind> {
     let version = config.integer_filter("core.repositoryFormatVersion", is_own)?;
     let format = config.string_filter("extensions.objectFormat", is_own);
-    let format = format.map(|format| format.to_string());
-    let version = version.unwrap_or_default();
-    match (version, format.as_deref().map(str::parse)) {
-        (0 | 1, None) => Ok(gix_hash::Kind::Sha1),
-        (1, Some(Ok(hash))) => Ok(hash),
-        (1, Some(Err(name))) => bail!(validation(format!(
-            "unknown extensions.objectFormat={name}"
-        ))),
-        (0, Some(_)) => bail!(validation(
-            "extensions.objectFormat needs core.repositoryFormatVersion=1"
-        )),
-        _ => bail!(validation(format!(
-            "core.repositoryFormatVersion={version}: only versions 0 and 1 are supported"
+    let format = format.map_or_else(|| "sha1".to_owned(), |format| format.to_string());
+    match (version.unwrap_or_default(), format.parse()) {
+        (0, Ok(hash @ gix_hash::Kind::Sha1)) | (1, Ok(hash)) => Ok(hash),
+        (version, _) => bail!(validation(format!(
+            "repository format {version} with {format}: only versions 0 and 1 are supported, with sha1 or, in 1, sha256"
         ))),
     }
 }
