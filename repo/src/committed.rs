@@ -33,10 +33,9 @@ pub struct Committed {
     index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
-    /// Whether files on disk may differ from their objects although git calls them unchanged.
-    is_converted: bool,
-    /// Those of the objects of `files`, once git was asked.
-    lengths: OnceLock<Vec<Option<u64>>>,
+    /// If files on disk may differ from their objects although git calls them unchanged: the lengths of the objects, once
+    /// git was asked.
+    lengths: Option<OnceLock<Vec<Option<u64>>>>,
 }
 
 /// Attributes with which git writes different bytes to disk.
@@ -46,7 +45,7 @@ impl WorkTree {
     /// Reads the index. Objects are read by this git; without one, there are none.
     pub fn committed(&self, git: Option<&Git>) -> Result<Committed, RepoError> {
         let index = self.index()?;
-        let is_converted = self.converts(&index.index);
+        let lengths = self.converts(&index.index).then(OnceLock::new);
         let files = index
             .entries()
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
@@ -55,8 +54,7 @@ impl WorkTree {
             objects: Mutex::default(),
             files: files.map(|(at, _)| at).collect(),
             index,
-            is_converted,
-            lengths: OnceLock::new(),
+            lengths,
         })
     }
 
@@ -116,19 +114,17 @@ impl Committed {
     /// Whether a file on disk certainly has the bytes of the object of the entry with this number.
     pub fn has(&self, at: usize, file: &OnDisk) -> bool {
         let is_its = self.entry(at).is_some_and(|one| self.is_its(one, file));
-        is_its && (!self.is_converted || self.len_of(at) == Some(file.len))
+        is_its
+            && self.lengths.as_ref().is_none_or(|lengths| {
+                let lengths = lengths.get_or_init(|| self.asked_lengths().unwrap_or_default());
+                lengths.get(at) == Some(&Some(file.len))
+            })
     }
 
-    fn len_of(&self, at: usize) -> Option<u64> {
-        let asked = || {
-            let entries = (0..self.len()).filter_map(|at| self.entry(at));
-            let ids: String = entries.map(|entry| format!("{}\n", entry.id)).collect();
-            self.git.as_ref()?.lengths(&ids).ok()
-        };
-        *self
-            .lengths
-            .get_or_init(|| asked().unwrap_or_default())
-            .get(at)?
+    fn asked_lengths(&self) -> Option<Vec<Option<u64>>> {
+        let entries = (0..self.len()).filter_map(|at| self.entry(at));
+        let ids: String = entries.map(|entry| format!("{}\n", entry.id)).collect();
+        self.git.as_ref()?.lengths(&ids).ok()
     }
 
     /// The bytes of such a file.

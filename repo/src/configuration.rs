@@ -33,15 +33,14 @@ pub(crate) fn read(
     common_dir: &Path,
     which: Configuration,
 ) -> gix_error::Result<(File, gix_hash::Kind)> {
-    let users = [Source::System, Source::Git, Source::User]
-        .into_iter()
-        .filter(|_| which == Configuration::All)
-        .filter_map(|source| Some(at(source, source.storage_location(&mut variable)?)));
-    let own = at(Source::Local, common_dir.join("config"));
+    let users = [Source::System, Source::Git, Source::User].into_iter();
+    let users = users.filter(|_| which == Configuration::All);
+    let users = users.filter_map(|source| Some((source, source.storage_location(&mut variable)?)));
+    let own = (Source::Local, common_dir.join("config"));
     let mut config = files(users.chain([own]))?;
     if own_boolean(&config, "extensions.worktreeConfig") == Some(true) {
-        let of_tree = at(Source::Worktree, git_dir.join("config.worktree"));
-        config.append(files([of_tree].into_iter())?)?;
+        let of_tree = (Source::Worktree, git_dir.join("config.worktree"));
+        config.append(files([of_tree])?)?;
     }
     let hash = object_hash(&config)?;
     if which == Configuration::RepositoryOnly {
@@ -54,38 +53,30 @@ pub(crate) fn read(
         git_dir: Some(git_dir),
         branch_name,
     };
-    let includes = includes::Options::follow(interpolation(home.as_deref()), condition);
-    let options = following(includes);
+    let options = Options {
+        includes: includes::Options::follow(interpolation(home.as_deref()), condition),
+        ..Options::default()
+    };
     config.resolve_includes(options)?;
     config.append(File::from_env(options)?.unwrap_or_default())?;
     Ok((config, hash))
 }
 
-fn following(includes: includes::Options<'_>) -> Options<'_> {
-    Options {
-        includes,
+/// Those that can be read, without what they include.
+fn files(places: impl IntoIterator<Item = (Source, PathBuf)>) -> gix_error::Result<File> {
+    let places = places.into_iter();
+    let mut places = places.map(|(source, path)| Metadata::from(source).at(path));
+    let options = Options {
         ignore_io_errors: true,
-        lossy: false,
-    }
-}
-
-/// Those that are there.
-fn files(mut places: impl Iterator<Item = Metadata>) -> gix_error::Result<File> {
-    let options = following(includes::Options::no_follow());
+        ..Options::default()
+    };
     let read = File::from_paths_metadata_buf(&mut places, &mut Vec::new(), false, options);
     read.map(Option::unwrap_or_default)
 }
 
-fn at(source: Source, path: PathBuf) -> Metadata {
-    Metadata::from(source).at(path)
-}
-
-/// Where the user's configuration is. No `GIT_*` variables: those of a caller such as a hook refer to another repository.
+/// Says where the user's configuration is, but not `GIT_*`: those of a caller such as a hook refer to another repository.
 fn variable(name: &str) -> Option<OsString> {
-    match name {
-        "HOME" => home_dir().map(PathBuf::into_os_string),
-        name => var(name).filter(|_| name == "XDG_CONFIG_HOME"),
-    }
+    var(name).filter(|_| !name.starts_with("GIT_"))
 }
 
 fn interpolation(home_dir: Option<&Path>) -> Context<'_> {

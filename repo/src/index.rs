@@ -130,21 +130,20 @@ impl WorkTree {
     /// Reads the index. In a repository without commits there may be none, and nothing is tracked.
     pub fn index(&self) -> Result<Index, RepoError> {
         let path = self.git_dir.join(INDEX);
-        let read = || self.decoded(self.is_set("index.skipHash")).map(Some);
         let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
-        let index = self.index.recent_snapshot(modified, read);
-        let empty = || gix_index::File::from_state(State::new(self.hash), &path);
+        let decode = || self.decoded(self.is_set("index.skipHash")).map(Some);
+        let index = self.index.recent_snapshot(modified, decode)?;
+        let none = || gix_index::File::from_state(State::new(self.hash), &path);
         Ok(Index {
-            index: index
-                .map_err(|e| self.git_error("read the index", &e))?
-                .unwrap_or_else(|| FileSnapshot::new(empty()).into()),
+            index: index.unwrap_or_else(|| FileSnapshot::new(none()).into()),
             prefix: self.prefix(),
         })
     }
 
-    fn decoded(&self, skip_hash: bool) -> gix_error::Result<gix_index::File> {
-        let options = decode::Options::default();
-        gix_index::File::at_or_default(self.git_dir.join(INDEX), self.hash, skip_hash, options)
+    fn decoded(&self, skip_hash: bool) -> Result<gix_index::File, RepoError> {
+        let (path, options) = (self.git_dir.join(INDEX), decode::Options::default());
+        gix_index::File::at_or_default(path, self.hash, skip_hash, options)
+            .map_err(|error| self.git_error("read the index", &error))
     }
 
     /// What the index has and no reply may write.
@@ -153,8 +152,7 @@ impl WorkTree {
             return Ok(NeverWritten::default());
         }
         // Skips the checksum, which git does not check either.
-        let index = self.decoded(true);
-        let index = index.map_err(|e| self.git_error("read the index", &e))?;
+        let index = self.decoded(true)?;
         let paths = |wanted: fn(&Entry) -> bool| {
             let entries = index.entries().iter().filter(|entry| wanted(entry));
             let paths = entries.map(|entry| entry.path(&index).to_str_lossy().into_owned());

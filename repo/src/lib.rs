@@ -16,11 +16,12 @@ mod stable_hash;
 mod state;
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gix_config::File;
+use gix_discover::path;
 use gix_error::{ResultExt as _, message};
 use gix_fs::SharedFileSnapshotMut;
 use gix_ref::file::ReferenceExt as _;
@@ -78,22 +79,23 @@ impl WorkTree {
         };
         let real = |folder: &Path| fs::canonicalize(folder).map_err(|e| unreadable(e.to_string()));
         let root = real(root)?;
-        let found = gix_discover::upwards(&root)
-            .map_err(|_| OpenError::NotARepository {
-                folder: root.clone(),
-            })
-            .map(|(found, trust)| (found.into_repository_and_work_tree_directories(), trust));
+        let found = gix_discover::upwards(&root).ok();
+        let found =
+            found.map(|(at, trust)| (at.into_repository_and_work_tree_directories(), trust));
         let nearest = found
             .as_ref()
-            .ok()
-            .map(|((git_dir, top), _)| top.as_ref().unwrap_or(git_dir).as_path());
-        can_look(&root, nearest).map_err(unreadable)?;
-        let ((git_dir, top), trust) = found?;
+            .map(|((git_dir, top), _)| top.as_ref().unwrap_or(git_dir));
+        can_look(&root, nearest.map(PathBuf::as_path)).map_err(unreadable)?;
+        let Some(((git_dir, top), trust)) = found else {
+            return Err(OpenError::NotARepository { folder: root });
+        };
         let Some(top) = top else {
             return Err(OpenError::Bare { git_dir });
         };
         let top = real(&top)?;
-        let common_dir = common_dir(&git_dir).map_err(|e| unreadable(e.to_string()))?;
+        let linked_to = path::from_plain_file_relative_to_file(&git_dir.join("commondir"));
+        let common_dir = linked_to.unwrap_or_else(|| Ok(git_dir.clone()));
+        let common_dir = common_dir.map_err(|e| unreadable(e.to_string()))?;
         let (config, hash) = configuration::read(&git_dir, &common_dir, which)
             .or_raise(|| message("Repository configuration could not be loaded"))
             .map_err(|e| unreadable(error::with_causes(&e)))?;
@@ -140,7 +142,11 @@ impl WorkTree {
 
     /// The checked-out commit, in hex; `None` in a repository without commits.
     pub fn head(&self) -> Result<Option<String>, RepoError> {
-        self.has_readable_references()?;
+        let storage = self.config.string("extensions.refStorage");
+        if storage.is_some_and(|format| format.eq_ignore_ascii_case(b"reftable")) {
+            let top = self.top.clone();
+            return Err(RepoError::Reftable { top });
+        }
         let head = || {
             let references = configuration::references(&self.git_dir, &self.common_dir, self.hash);
             let packed = references.cached_packed_buffer()?;
@@ -181,26 +187,10 @@ impl WorkTree {
     fn git_error(&self, doing: &'static str, error: &gix_error::Error) -> RepoError {
         RepoError::git(doing, &self.top, error)
     }
-
-    fn has_readable_references(&self) -> Result<(), RepoError> {
-        let storage = self.config.string("extensions.refStorage");
-        if storage.is_some_and(|format| format.eq_ignore_ascii_case(b"reftable")) {
-            return Err(RepoError::Reftable {
-                top: self.top.clone(),
-            });
-        }
-        Ok(())
-    }
 }
 
 /// An index of this size lists about two thousand files.
 const ONE_THREAD_BYTES: u64 = 200_000;
-
-/// What linked work trees share.
-fn common_dir(git_dir: &Path) -> io::Result<PathBuf> {
-    let named = gix_discover::path::from_plain_file(&git_dir.join("commondir")).transpose()?;
-    Ok(named.map_or_else(|| git_dir.to_owned(), |named| git_dir.join(named)))
-}
 
 /// Fails if a nearer repository than the one found cannot be inspected, or could not be when gix looked: gix takes it
 /// for none, and another one, or none at all, would decide where the state is.
