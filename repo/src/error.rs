@@ -118,10 +118,8 @@ pub(crate) fn with_causes(error: &gix_error::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
         error.source()
     });
-    let all = causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ");
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    let all = causes.join(": ");
     all.chars()
         .map(|c| {
             if c.is_control() {
