@@ -23,23 +23,16 @@ pub struct ChangedIn {
 /// Larger contents are not read: callers compare lines.
 const LARGEST: u64 = 4 << 20;
 
-const AGAINST_PARENT: [&str; 8] = [
-    "diff-tree",
-    "--root",
-    "--diff-merges=first-parent",
-    "--no-commit-id",
-    "--no-renames",
-    "-r",
-    "-z",
-    "--end-of-options",
-];
+const AGAINST_PARENT: &str = "diff-tree -r -z --root --no-renames --no-commit-id \
+    --diff-merges=first-parent --end-of-options";
 
 impl Git {
     /// The regular files below the folder that a commit changed against its first parent, by path. Files of more than
     /// 4 MiB are left out.
     pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, GitError> {
         let tree = self.tree()?;
-        let listed = self.run_for_bytes(&[&AGAINST_PARENT[..], &[commit]].concat())?;
+        let words: Vec<&str> = AGAINST_PARENT.split(' ').chain([commit]).collect();
+        let listed = self.run_for_bytes(&words)?;
         let failed = |source| self.no_start(source);
         let mut objects = Objects::of(self).map_err(failed)?;
         // `Some(None)` if there is no file, `None` if it is not read.
@@ -142,5 +135,22 @@ mod tests {
         let below = scratch::git(&scratch.path().join("sub"));
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
         assert!(git.changed_in("no commit").is_err());
+    }
+
+    #[test]
+    fn a_merge_is_compared_with_its_first_parent_and_large_files_are_left_out() {
+        let scratch = Scratch::new();
+        scratch.write("base", "b");
+        scratch.commit();
+        scratch.git(&["checkout", "-qb", "side"]);
+        scratch.write("of side", "s");
+        scratch.write("large", &"x".repeat(usize::try_from(LARGEST).unwrap() + 1));
+        scratch.commit();
+        scratch.git(&["checkout", "-q", "main"]);
+        scratch.write("of main", "m");
+        scratch.commit();
+        scratch.git(&["merge", "-q", "--no-edit", "side"]);
+        let git = scratch::git(scratch.path());
+        assert_eq!(changed(&git, "HEAD"), ["of side - s"]);
     }
 }

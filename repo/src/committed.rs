@@ -172,20 +172,19 @@ mod tests {
     use super::*;
     use crate::tests::scratch::{self, Scratch};
 
-    fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
-        let (git, found) = (
-            scratch::git(tree.root()),
-            fs::metadata(tree.root().join(name)).unwrap(),
-        );
-        let file = OnDisk {
+    fn on_disk(tree: &WorkTree, name: &str) -> OnDisk {
+        let found = fs::metadata(tree.root().join(name)).unwrap();
+        OnDisk {
             len: found.len(),
             mtime: (found.mtime(), found.mtime_nsec()),
             ctime: (found.ctime(), found.ctime_nsec()),
             inode: found.ino(),
-        };
-        tree.committed(Some(&git))
-            .unwrap()
-            .read(Path::new(name), &file)
+        }
+    }
+
+    fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
+        let committed = tree.committed(Some(&scratch::git(tree.root()))).unwrap();
+        committed.read(Path::new(name), &on_disk(tree, name))
     }
 
     #[test]
@@ -226,5 +225,30 @@ mod tests {
             None,
             "another file with the same length and time was moved there"
         );
+    }
+
+    #[test]
+    fn where_files_are_converted_git_says_which_have_the_length_of_their_objects() {
+        let scratch = Scratch::new();
+        for (name, text) in [("a.txt", "a\r\n"), ("b.txt", "b\n"), ("c", "c\r\n")] {
+            scratch.write(name, text);
+            let file = File::open(scratch.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        scratch.write(".gitattributes", "*.txt text eol=crlf\n");
+        scratch.commit();
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        let git = scratch::git(scratch.path());
+        let has = |git: Option<&Git>| {
+            let committed = tree.committed(git).unwrap();
+            let known = (0..committed.len()).filter(|at| {
+                let name = std::str::from_utf8(committed.path(*at)).unwrap();
+                committed.has(*at, &on_disk(&tree, name))
+            });
+            let names = known.map(|at| String::from_utf8(committed.path(at).to_vec()).unwrap());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(has(Some(&git)), ["b.txt", "c"]);
+        assert_eq!(has(None), [""; 0], "nobody could read them");
     }
 }

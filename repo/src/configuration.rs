@@ -183,3 +183,93 @@ impl WorkTree {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::scratch::Scratch;
+
+    #[test]
+    fn a_folder_is_safe_if_the_user_lists_it_or_a_folder_above_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().canonicalize().unwrap();
+        let above = folder.parent().unwrap().display();
+        let own = folder.display();
+        let listed = |source: Source, values: &[String]| {
+            let lines = values.iter().map(|value| format!("directory = {value}\n"));
+            let text = format!("[safe]\n{}", lines.collect::<String>());
+            let options = Options::default();
+            let config = File::from_bytes_no_includes(text.as_bytes(), source, options);
+            is_safe(&config.unwrap(), &folder)
+        };
+        for (values, expected) in [
+            (vec![own.to_string()], true),
+            (vec![format!("{above}/*")], true),
+            (vec!["*".to_owned()], true),
+            (vec![own.to_string(), String::new()], false),
+            (vec![String::new(), own.to_string()], true),
+            (vec![above.to_string()], false),
+            (vec![format!("{own}/other")], false),
+            (vec![".".to_owned()], false),
+        ] {
+            assert_eq!(listed(Source::User, &values), expected, "{values:?}");
+            assert_eq!(listed(Source::System, &values), expected, "{values:?}");
+            assert!(!listed(Source::Local, &values), "the repository's own");
+        }
+    }
+
+    #[test]
+    fn what_is_included_for_a_git_directory_or_a_branch_counts_only_there() {
+        let scratch = Scratch::new();
+        scratch.write("file", "x");
+        scratch.commit();
+        scratch.git(&["worktree", "add", "-q", "-b", "topic", "linked"]);
+        let set = |condition: &str, key: &str| {
+            scratch.write(
+                &format!(".git/{key}.config"),
+                &format!("[test]\n{key} = true\n"),
+            );
+            let name = format!("includeIf.{condition}.path");
+            scratch.git(&["config", &name, &format!("{key}.config")]);
+        };
+        set("gitdir:**/worktrees/linked", "linked");
+        set("gitdir:.git", "main");
+        set("onbranch:topic", "topic");
+        scratch.git(&["config", "include.path", "none.config"]);
+        let is_set = |root: &str| {
+            let tree = WorkTree::at(&scratch.path().join(root)).unwrap();
+            ["linked", "main", "topic"].map(|key| tree.is_set(&format!("test.{key}")))
+        };
+        for root in ["", "linked"] {
+            let git = |key: &str| {
+                let of = scratch.path().join(root).display().to_string();
+                let asked = [
+                    "-C",
+                    &of,
+                    "config",
+                    "--default",
+                    "false",
+                    &format!("test.{key}"),
+                ];
+                scratch.git(&asked).trim() == "true"
+            };
+            assert_eq!(is_set(root), ["linked", "main", "topic"].map(git), "{root}");
+        }
+        assert_eq!(is_set("linked"), [true, false, true]);
+    }
+
+    #[test]
+    fn a_work_tree_with_a_configuration_of_its_own_reads_it() {
+        let scratch = Scratch::new();
+        scratch.write("file", "x");
+        scratch.commit();
+        scratch.git(&["worktree", "add", "-q", "linked"]);
+        scratch.git(&["config", "extensions.worktreeConfig", "true"]);
+        scratch.git(&["config", "--worktree", "test.main", "true"]);
+        let is_set = |root: &str| {
+            let tree = WorkTree::at(&scratch.path().join(root)).unwrap();
+            tree.is_set("test.main")
+        };
+        assert_eq!((is_set(""), is_set("linked")), (true, false));
+    }
+}

@@ -52,3 +52,26 @@ impl Objects {
             .ok_or(io::ErrorKind::UnexpectedEof.into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::scratch::{self, Scratch};
+
+    #[test]
+    fn one_git_answers_for_one_object_after_the_other() {
+        let scratch = Scratch::new();
+        for (name, text) in [("a", "two\nlines\n"), ("b", ""), ("c", "longer than most")] {
+            scratch.write(name, text);
+        }
+        scratch.commit();
+        let id = |name: &str| scratch.git(&["rev-parse", &format!("HEAD:{name}")]);
+        let mut objects = Objects::of(&scratch::git(scratch.path())).unwrap();
+        let mut content = |id: &str| objects.content(id.trim(), 10).unwrap();
+        assert_eq!(content(&id("a")).as_deref(), Some(&b"two\nlines\n"[..]));
+        assert_eq!(content(&id("c")), None);
+        assert_eq!(content(&"1".repeat(40)), None);
+        assert_eq!(content(&id("b")).as_deref(), Some(&b""[..]));
+        assert_eq!(content(&id("a")).as_deref(), Some(&b"two\nlines\n"[..]));
+    }
+}
