@@ -230,12 +230,16 @@ mod tests {
     #[test]
     fn where_files_are_converted_git_says_which_have_the_length_of_their_objects() {
         let scratch = Scratch::new();
-        for (name, text) in [("a.txt", "a\r\n"), ("b.txt", "b\n"), ("c", "c\r\n")] {
+        for (name, text) in [
+            (".gitattributes", "*.txt text eol=crlf\n"),
+            ("a.txt", "a\r\n"),
+            ("b.txt", "b\n"),
+            ("c", "c\r\n"),
+        ] {
             scratch.write(name, text);
             let file = File::open(scratch.path().join(name)).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
-        scratch.write(".gitattributes", "*.txt text eol=crlf\n");
         scratch.commit();
         let tree = WorkTree::at(scratch.path()).unwrap();
         let git = scratch::git(scratch.path());
@@ -248,7 +252,7 @@ mod tests {
             let names = known.map(|at| String::from_utf8(committed.path(at).to_vec()).unwrap());
             names.collect::<Vec<_>>()
         };
-        assert_eq!(has(Some(&git)), ["b.txt", "c"]);
+        assert_eq!(has(Some(&git)), [".gitattributes", "b.txt", "c"]);
         assert_eq!(has(None), [""; 0], "nobody could read them");
     }
 }

@@ -198,8 +198,8 @@ mod tests {
         let listed = |source: Source, values: &[String]| {
             let lines = values.iter().map(|value| format!("directory = {value}\n"));
             let text = format!("[safe]\n{}", lines.collect::<String>());
-            let options = Options::default();
-            let config = File::from_bytes_no_includes(text.as_bytes(), source, options);
+            let (part, options) = (Metadata::from(source), Options::default());
+            let config = File::from_bytes_no_includes(text.as_bytes(), part, options);
             is_safe(&config.unwrap(), &folder)
         };
         for (values, expected) in [
