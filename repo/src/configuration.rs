@@ -102,7 +102,7 @@ fn object_hash(config: &File) -> gix_error::Result<gix_hash::Kind> {
     match (version.unwrap_or_default(), format.parse()) {
         (0, Ok(hash @ gix_hash::Kind::Sha1)) | (1, Ok(hash)) => Ok(hash),
         (version, _) => bail!(validation(format!(
-            "repository format {version} with {format}: only versions 0 and 1 are supported, with sha1 or, in 1, sha256"
+            "format version {version} with {format} objects is not supported: only versions 0 and 1 are, and sha256 needs version 1"
         ))),
     }
 }
