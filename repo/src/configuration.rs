@@ -62,16 +62,16 @@ pub(crate) fn read(
     Ok((config, hash))
 }
 
-/// Those that can be read, without what they include.
+/// Without what they include. One that cannot be read counts as empty.
 fn files(places: impl IntoIterator<Item = (Source, PathBuf)>) -> gix_error::Result<File> {
-    let places = places.into_iter();
-    let mut places = places.map(|(source, path)| Metadata::from(source).at(path));
-    let options = Options {
-        ignore_io_errors: true,
-        ..Options::default()
-    };
-    let read = File::from_paths_metadata_buf(&mut places, &mut Vec::new(), false, options);
-    read.map(Option::unwrap_or_default)
+    let mut config = File::default();
+    for (source, path) in places {
+        let text = fs::read(&path).unwrap_or_default();
+        let part = Metadata::from(source).at(path);
+        let file = File::from_bytes_no_includes(&text, part, Options::default())?;
+        config.append(file)?;
+    }
+    Ok(config)
 }
 
 /// Says where the user's configuration is, but not `GIT_*`: those of a caller such as a hook refer to another repository.

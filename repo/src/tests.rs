@@ -204,6 +204,12 @@ fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
         error.contains("could not be loaded: ") && error.contains("versions 0 and 1"),
         "{error}"
     );
+    scratch.write(".git/config", "[core\n");
+    let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("could not be loaded: Could not parse configuration: "),
+        "{error}"
+    );
 }
 
 #[test]
