@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use code_commit_dir::{Attributes, Folder, Found, Inode, reach};
 use code_commit_logging::name_as_text;
-use code_commit_repo::{Committed, RepoError, WorkTree};
+use code_commit_repo::{Committed, Git, RepoError, WorkTree};
 
 use crate::backup::{Backup, last, place};
 use crate::change::{Change, Seen};
@@ -29,6 +29,8 @@ const COPY: &str = ".before";
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     pub(crate) tree: Option<WorkTree>,
+    /// Who is asked for what git has; without one, all of it is copied.
+    pub(crate) git: Option<Git>,
     committed: Option<Arc<Committed>>,
     kept: BTreeMap<PathBuf, Seen>,
     folder: PathBuf,
@@ -109,7 +111,7 @@ impl Copies {
     pub(crate) fn committed(&mut self, root: &Path) -> Result<Option<Arc<Committed>>, RepoError> {
         self.tree = self.tree.take().or_else(|| WorkTree::at(root).ok());
         self.committed = match &self.tree {
-            Some(tree) => Some(Arc::new(tree.committed()?)),
+            Some(tree) => Some(Arc::new(tree.committed(self.git.as_ref())?)),
             None => None,
         };
         Ok(self.committed.clone())

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use code_commit_dir::Folder;
 use code_commit_engine::Problem;
 use code_commit_guard::{Guard, Policy};
-use code_commit_repo::WorkTree;
+use code_commit_repo::{Git, WorkTree};
 use rustix::fs::{FileType, Stat};
 
 use crate::backup::{BACKUP, Backup};
@@ -120,6 +120,13 @@ impl ChangeEngine {
         self
     }
 
+    /// Asks this git for what it has. Without one, the files that it has are copied, too.
+    #[must_use]
+    pub fn asking(mut self, git: Option<Git>) -> Self {
+        self.copies.git = git;
+        self
+    }
+
     /// Lets the command work in an overlay over the tree, whose layers are in this state folder.
     #[must_use]
     pub fn in_overlay(mut self, state: &Path) -> Self {
@@ -130,8 +137,8 @@ impl ChangeEngine {
     /// Goes on with the copies of an earlier command in the same run.
     #[must_use]
     pub fn after(mut self, earlier: ChangeEngine) -> Self {
-        let tree = std::mem::replace(&mut self.copies, earlier.copies).tree;
-        (self.copies.tree, self.written) = (tree, earlier.written);
+        let Copies { tree, git, .. } = std::mem::replace(&mut self.copies, earlier.copies);
+        (self.copies.tree, self.copies.git, self.written) = (tree, git, earlier.written);
         self
     }
 

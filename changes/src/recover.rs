@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use code_commit_apply::Lock;
+use code_commit_repo::Git;
 
 use crate::backup::{BACKUP, Backup};
 use crate::engine::{BEFORE, ChangeEngine, Scope, forget_copies};
@@ -22,12 +23,13 @@ pub struct Settled {
 /// Restores everything changed by a command during which the harness was killed, or whose answer it had not
 /// recorded; the command is run again if needed. `is_recorded` says whether the answer with a set is in the journal.
 ///
-/// What was saved is trusted: the caller makes sure that the harness wrote it.
+/// What git has is read by `git`. What was saved is trusted: the caller makes sure that the harness wrote it.
 pub fn settle(
     lock: &Lock,
     state: &Path,
     root: &Path,
     run: &Path,
+    git: Option<Git>,
     is_recorded: impl FnOnce(&str) -> bool,
 ) -> Result<Settled, Fault> {
     let folder = run.join(BACKUP).join(BEFORE);
@@ -51,7 +53,8 @@ pub fn settle(
                 who: "a command".into(),
                 own,
                 ..Scope::default()
-            });
+            })
+            .asking(git);
             engine.go_on(root, before, run)?;
             restored = engine.restore_all(root, &mut backup)?.0;
         } else if let Some(set) = &set

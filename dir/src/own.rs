@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::process::{Child, Command, Output};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static CHILDREN: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
@@ -13,9 +13,12 @@ pub fn own_children() -> MutexGuard<'static, BTreeSet<u32>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A child that is spared until it has been waited for.
+/// A child that is spared until it has ended. Whoever drops it waits for that.
 #[derive(Debug)]
-pub struct OwnChild(Child);
+pub struct OwnChild {
+    id: u32,
+    child: Option<Child>,
+}
 
 impl OwnChild {
     /// # Errors
@@ -24,13 +27,21 @@ impl OwnChild {
     pub fn start(command: &mut Command) -> io::Result<Self> {
         let mut children = own_children();
         let child = command.spawn()?;
-        children.insert(child.id());
-        Ok(Self(child))
+        let id = child.id();
+        children.insert(id);
+        let child = Some(child);
+        Ok(Self { id, child })
     }
 
     /// Its process ID.
     pub fn id(&self) -> u32 {
-        self.0.id()
+        self.id
+    }
+
+    /// Its standard input and output, if both are piped, for whoever asks first.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        let child = self.child.as_mut()?;
+        child.stdin.take().zip(child.stdout.take())
     }
 
     /// What it printed to the streams that are piped.
@@ -38,10 +49,20 @@ impl OwnChild {
     /// # Errors
     ///
     /// As [`Child::wait_with_output`].
-    pub fn wait(self) -> io::Result<Output> {
-        let id = self.id();
-        let done = self.0.wait_with_output();
-        own_children().remove(&id);
-        done
+    pub fn wait(mut self) -> io::Result<Output> {
+        self.ended()
+            .unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
+    }
+
+    fn ended(&mut self) -> Option<io::Result<Output>> {
+        let done = self.child.take()?.wait_with_output();
+        own_children().remove(&self.id);
+        Some(done)
+    }
+}
+
+impl Drop for OwnChild {
+    fn drop(&mut self) {
+        let _ = self.ended();
     }
 }

@@ -1,6 +1,6 @@
 //! Maps all names that some file system treats as equal to one spelling, and name patterns that match every spelling.
 
-use gix::glob::pattern::Case;
+use gix_glob::pattern::Case;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::patterns::{Kind, Patterns, Within};

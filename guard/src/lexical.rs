@@ -1,8 +1,8 @@
 //! Checks of a path as a string, without access to the disk.
 
+use bstr::ByteSlice;
 use code_commit_names::{is_bidi, is_invisible};
-use gix::bstr::ByteSlice;
-use gix::validate::path::component::{self, Error};
+use gix_validate::path::component::{self, Error};
 use unicode_normalization::UnicodeNormalization;
 
 use crate::fold::fold;
@@ -76,7 +76,7 @@ fn check_name(name: &str) -> Result<(), Code> {
 /// of `.gitmodules`.
 fn check_git_names(name: &str) -> Result<(), Code> {
     let mode = Some(component::Mode::Symlink);
-    match gix::validate::path::component(
+    match gix_validate::path::component(
         name.as_bytes().as_bstr(),
         mode,
         component::Options::default(),

@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use admitted::{Admitted, Before, Op};
+pub use code_commit_repo::Configuration;
 pub use existing::ExistingError;
 pub use patterns::Choice;
-pub use policy::{Configuration, Policy};
+pub use policy::Policy;
 pub use position::Position;
 pub use refusal::{Code, Refusal, shown_path};
 pub use repository::OpenError;
@@ -120,7 +121,7 @@ impl Guard {
         let mut tree = Tree::new(
             Arc::clone(&self.root),
             rules,
-            &self.work_tree.submodules,
+            &self.work_tree.never_written.submodules,
             &self.work_tree.prefix,
         );
         let mut inodes = None;

@@ -1,8 +1,8 @@
 //! Lists of gitignore patterns, and which paths they match; those that protect files, and those that choose them.
 
-use gix::bstr::{BStr, ByteSlice};
-use gix::glob::pattern::{self, Case};
-use gix::glob::wildmatch::Mode;
+use bstr::{BStr, ByteSlice};
+use gix_glob::pattern::{self, Case};
+use gix_glob::wildmatch::Mode;
 
 /// Whether the path is a folder, so that a pattern with a trailing slash can match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Within {
 
 /// The patterns of one source, in order; the last match decides.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Patterns(Vec<gix::glob::Pattern>);
+pub(crate) struct Patterns(Vec<gix_glob::Pattern>);
 
 impl Patterns {
     /// Parses the content of a `.gitignore` file.
@@ -31,7 +31,7 @@ impl Patterns {
         let mut content = content.to_vec();
         content.push(b'\n');
         Patterns(
-            gix::ignore::parse(&content, false)
+            gix_ignore::parse(&content, false)
                 .map(|(pattern, _, _)| pattern)
                 .collect(),
         )
@@ -50,11 +50,11 @@ impl Patterns {
         let path = BStr::new(path);
         let is_dir = Some(kind == Kind::Folder);
         let mode = Mode::NO_MATCH_SLASH_LITERAL;
-        let matches = |p: &&gix::glob::Pattern| match after_literal(p, path, case) {
+        let matches = |p: &&gix_glob::Pattern| match after_literal(p, path, case) {
             Some((pattern, path))
                 if kind == Kind::Folder || !p.mode.contains(pattern::Mode::MUST_BE_DIR) =>
             {
-                gix::glob::wildmatch(pattern, path, mode | folding(case))
+                gix_glob::wildmatch(pattern, path, mode | folding(case))
             }
             Some(_) => false,
             None => p.matches_repo_relative_path(path, basename, is_dir, case, mode),
@@ -123,11 +123,11 @@ impl Choice {
 }
 
 /// Whether a pattern is relative to the folder of its file, and does not match names at any depth.
-fn is_anchored(p: &gix::glob::Pattern) -> bool {
+fn is_anchored(p: &gix_glob::Pattern) -> bool {
     !p.mode.contains(pattern::Mode::NO_SUB_DIR) || p.mode.contains(pattern::Mode::ABSOLUTE)
 }
 
-fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
+fn may_lead_below(p: &gix_glob::Pattern, folder: &str) -> bool {
     // A bracket may contain a slash, and two stars match across slashes.
     if !is_anchored(p) || p.text.contains(&b'[') {
         return true;
@@ -136,7 +136,7 @@ fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
         if part.contains_str("**") {
             return true;
         }
-        if !gix::glob::wildmatch(
+        if !gix_glob::wildmatch(
             BStr::new(part),
             BStr::new(name),
             Mode::NO_MATCH_SLASH_LITERAL,
@@ -147,7 +147,7 @@ fn may_lead_below(p: &gix::glob::Pattern, folder: &str) -> bool {
     true
 }
 
-fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
+fn names(p: &gix_glob::Pattern, path: &str, within: Within) -> bool {
     let is_inside = within == Within::Ignored;
     if !is_anchored(p) {
         let mut names = path
@@ -176,7 +176,7 @@ fn names(p: &gix::glob::Pattern, path: &str, within: Within) -> bool {
 /// Git compares the literal start first and then matches the rest separately, so `**` is at its beginning and
 /// matches across slashes; gix matches the whole pattern, in which it does not.
 fn after_literal<'a>(
-    p: &'a gix::glob::Pattern,
+    p: &'a gix_glob::Pattern,
     path: &'a BStr,
     case: Case,
 ) -> Option<(&'a BStr, &'a BStr)> {
@@ -214,7 +214,7 @@ pub(crate) fn folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::{Choice, Kind, Patterns};
-    use gix::glob::pattern::Case;
+    use gix_glob::pattern::Case;
 
     /// The expected verdicts are those of `git check-ignore --no-index`.
     #[test]

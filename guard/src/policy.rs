@@ -1,5 +1,6 @@
 //! What a run may write: protected names, scope, and whether ignored files are allowed.
 
+use code_commit_repo::Configuration;
 use std::collections::BTreeSet;
 
 use code_commit_names::{Binds, Writer};
@@ -63,15 +64,6 @@ enum RunsLater {
     Flagged,
     /// Nobody asked for it, except for what these patterns match.
     RefusedUnless(Choice),
-}
-
-/// Which git configuration is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Configuration {
-    /// That of the system, the user and the repository, like git.
-    All,
-    /// Only that of the repository, so that tests do not depend on the user's files.
-    RepositoryOnly,
 }
 
 impl Policy {

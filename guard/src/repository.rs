@@ -1,20 +1,19 @@
 //! The repository around the root, if any: the top of its work tree, and what it ignores.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gix::bstr::ByteSlice;
-use gix::glob::pattern::Case;
-use gix::index::Entry;
-use gix::index::entry::{Flags, Mode};
-use gix::sec::Trust;
+use code_commit_dir::Folder;
+use code_commit_repo::{
+    Configuration, NeverWritten, OpenError as NotOpened, RepoError, WorkTree as Repository,
+};
+use gix_glob::pattern::Case;
 
 use crate::patterns::{Patterns, folders};
-use crate::policy::Configuration;
+
 use crate::rules::{Rules, Unread};
-use code_commit_dir::Folder;
 
 /// Why a root cannot be guarded. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +28,7 @@ pub enum OpenError {
     Repository {
         /// The requested root.
         root: PathBuf,
-        /// The message from gix.
+        /// Why not.
         reason: String,
     },
     /// The root is in a bare repository or in a `.git` folder.
@@ -62,10 +61,7 @@ pub(crate) struct WorkTree {
     pub(crate) prefix: String,
     /// The folders from the top down to the root's parent, with their paths relative to the top.
     pub(crate) above: Vec<(String, Folder)>,
-    /// The paths, relative to the top, of the submodules in the index, checked out or not.
-    pub(crate) submodules: BTreeSet<String>,
-    /// The paths, relative to the top, that the index marks as not checked out; a folder has a trailing slash.
-    absent: BTreeSet<String>,
+    pub(crate) never_written: NeverWritten,
     /// The patterns of a sparse checkout.
     sparse: Option<Patterns>,
     /// The folders below the root, relative to it, in which git keeps this repository.
@@ -79,34 +75,36 @@ pub(crate) struct WorkTree {
 impl WorkTree {
     /// Searches for a repository at and above `root`, which must be canonical.
     pub(crate) fn around(root: &Path, configuration: Configuration) -> Result<WorkTree, OpenError> {
-        let Some(repo) = discover(root, configuration)? else {
-            return Ok(WorkTree::without_repository(root));
-        };
-        refuse_foreign_owner(&repo)?;
-        WorkTree::of(&repo, root, configuration)
+        match Repository::open(root, configuration) {
+            Ok(repo) => WorkTree::of(&repo),
+            // If a `.git` cannot be opened, that is no reason to continue without ignore rules.
+            Err(NotOpened::NotARepository { .. }) if !root.ancestors().any(may_have_dot_git) => {
+                Ok(WorkTree::without_repository(root))
+            }
+            Err(NotOpened::Bare { git_dir }) => Err(no_work_tree(root, canonical(&git_dir)?)),
+            Err(NotOpened::ForeignOwner { git_dir, top }) => Err(OpenError::ForeignOwner {
+                git_dir: canonical(&git_dir)?,
+                top,
+            }),
+            Err(NotOpened::Unreadable { reason, .. }) => Err(unreadable(root, reason)),
+            Err(error) => Err(unreadable(root, error.to_string())),
+        }
     }
 
-    fn of(
-        repo: &gix::Repository,
-        root: &Path,
-        configuration: Configuration,
-    ) -> Result<WorkTree, OpenError> {
-        let git_dir = canonical(repo.git_dir())?;
-        let no_work_tree = || OpenError::NotAWorkTree {
-            root: root.to_owned(),
-            git_dir: git_dir.clone(),
-        };
-        let top = canonical(repo.workdir().ok_or_else(no_work_tree)?)?;
-        if root.starts_with(&git_dir) {
-            return Err(no_work_tree());
+    fn of(repo: &Repository) -> Result<WorkTree, OpenError> {
+        let root = repo.root();
+        let elsewhere = || no_work_tree(root, repo.git_dir().to_owned());
+        let top = repo.configured_top();
+        let top = top.map_or_else(|| Ok(repo.top().to_owned()), |top| canonical(&top))?;
+        if root.starts_with(repo.git_dir()) {
+            return Err(elsewhere());
         }
-        let below = root.strip_prefix(&top).map_err(|_| no_work_tree())?;
+        let below = root.strip_prefix(&top).map_err(|_| elsewhere())?;
         let below = below.to_str().ok_or_else(|| OpenError::NotUtf8 {
             root: root.to_owned(),
         })?;
-        let unreadable = |error: gix::Error| unreadable(root, &error);
-        let [submodules, absent] = never_written(repo).map_err(unreadable)?;
-        let excludes = excludes(repo, configuration).map_err(unreadable)?;
+        let unreadable = |error: RepoError| unreadable(root, error.to_string());
+        let excludes = excludes(repo).map_err(unreadable)?;
         Ok(WorkTree {
             prefix: if below.is_empty() {
                 String::new()
@@ -114,13 +112,16 @@ impl WorkTree {
                 format!("{below}/")
             },
             above: folders_above(&top, below)?,
-            submodules,
-            absent,
+            never_written: repo.never_written().map_err(unreadable)?,
             sparse: sparse(repo),
-            git: git_below(repo, root),
+            git: repo.git_below(root),
             global: excludes.iter().map(|text| Patterns::parse(text)).collect(),
             excludes,
-            case: ignore_case(repo),
+            case: if repo.is_set("core.ignoreCase") {
+                Case::Fold
+            } else {
+                Case::Sensitive
+            },
             top,
         })
     }
@@ -130,8 +131,7 @@ impl WorkTree {
             top: root.to_owned(),
             prefix: String::new(),
             above: Vec::new(),
-            submodules: BTreeSet::new(),
-            absent: BTreeSet::new(),
+            never_written: NeverWritten::default(),
             sparse: None,
             git: Vec::new(),
             excludes: Vec::new(),
@@ -148,9 +148,10 @@ impl WorkTree {
 
     /// Whether git keeps a file at this path, relative to the top, out of the work tree: then `git add` refuses it.
     pub(crate) fn keeps_out(&self, path: &str) -> bool {
-        let in_absent = |folder: &str| self.absent.contains(&format!("{folder}/"));
+        let absent = &self.never_written.absent;
+        let in_absent = |folder: &str| absent.contains(&format!("{folder}/"));
         let is_chosen = |sparse: &Patterns| sparse.nearest_verdict(path, self.case) == Some(true);
-        self.absent.contains(path)
+        absent.contains(path)
             || folders(path).any(in_absent)
             || !self.sparse.as_ref().is_none_or(is_chosen)
     }
@@ -178,30 +179,6 @@ impl WorkTree {
     }
 }
 
-fn discover(
-    root: &Path,
-    configuration: Configuration,
-) -> Result<Option<gix::Repository>, OpenError> {
-    let options = match configuration {
-        Configuration::All => gix::open::Options::default().permissions(permissions()),
-        Configuration::RepositoryOnly => gix::open::Options::isolated(),
-    };
-    let found = gix::ThreadSafeRepository::discover_opts(
-        root,
-        gix::discover::upwards::Options::default(),
-        gix::sec::trust::Mapping {
-            full: options.clone(),
-            reduced: options,
-        },
-    );
-    match found {
-        Ok(repo) => Ok(Some(repo.to_thread_local())),
-        // If gix cannot open a `.git`, that is no reason to continue without ignore rules.
-        Err(error) if root.ancestors().any(may_have_dot_git) => Err(unreadable(root, &error)),
-        Err(_) => Ok(None),
-    }
-}
-
 /// Also if it cannot be inspected.
 fn may_have_dot_git(folder: &Path) -> bool {
     let found = folder.join(".git").symlink_metadata();
@@ -213,33 +190,14 @@ fn may_have_dot_git(folder: &Path) -> bool {
     })
 }
 
-/// Refuses another user's repository unless `safe.directory` lists it.
-fn refuse_foreign_owner(repo: &gix::Repository) -> Result<(), OpenError> {
-    match repo.workdir() {
-        Some(top) if repo.git_dir_trust() != Trust::Full => Err(OpenError::ForeignOwner {
-            git_dir: canonical(repo.git_dir())?,
-            top: canonical(top)?,
-        }),
-        _ => Ok(()),
-    }
+fn no_work_tree(root: &Path, git_dir: PathBuf) -> OpenError {
+    let root = root.to_owned();
+    OpenError::NotAWorkTree { root, git_dir }
 }
 
-/// Like git's, without `GIT_*` variables: the `GIT_INDEX_FILE` or `GIT_WORK_TREE` of a caller such
-/// as a hook refers to another tree.
-fn permissions() -> gix::open::Permissions {
-    let all = gix::open::Permissions::all();
-    let env = gix::open::permissions::Environment {
-        git_prefix: gix::sec::Permission::Deny,
-        ..all.env
-    };
-    gix::open::Permissions { env, ..all }
-}
-
-fn unreadable(root: &Path, error: &gix::Error) -> OpenError {
-    OpenError::Repository {
-        root: root.to_owned(),
-        reason: error.to_string(),
-    }
+fn unreadable(root: &Path, reason: String) -> OpenError {
+    let root = root.to_owned();
+    OpenError::Repository { root, reason }
 }
 
 pub(crate) fn canonical(path: &Path) -> Result<PathBuf, OpenError> {
@@ -264,63 +222,18 @@ fn folders_above(top: &Path, below: &str) -> Result<Vec<(String, Folder)>, OpenE
         .collect()
 }
 
-/// What the index has and no reply may write: submodules, and what is not checked out.
-fn never_written(repo: &gix::Repository) -> gix::Result<[BTreeSet<String>; 2]> {
-    if std::fs::read(repo.index_path()).is_ok_and(|index| has_only_files(&index)) {
-        return Ok(Default::default());
-    }
-    // Skips the checksum, which git does not check either.
-    let skip_hash = true;
-    let decode = gix::index::decode::Options::default();
-    let index =
-        gix::index::File::at_or_default(repo.index_path(), repo.object_hash(), skip_hash, decode)?;
-    let paths = |wanted: fn(&Entry) -> bool| {
-        let entries = index.entries().iter().filter(|entry| wanted(entry));
-        let paths = entries.map(|entry| entry.path(&index).to_str_lossy().into_owned());
-        paths.collect()
-    };
-    Ok([
-        paths(|entry| entry.mode == Mode::COMMIT),
-        paths(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)),
-    ])
-}
-
-/// Whether the index certainly names neither submodules nor files that are not checked out: version 2 cannot mark the
-/// latter, and neither the mode of a submodule nor the reference to a shared index occurs in its bytes. Most indexes
-/// are like that, and this search takes a fraction of the time of reading the entries.
-fn has_only_files(index: &[u8]) -> bool {
-    let mode = Mode::COMMIT.bits().to_be_bytes();
-    index.starts_with(b"DIRC\0\0\0\x02") && !index.contains_str(mode) && !index.contains_str("link")
-}
-
 /// `None` if all is checked out; without the file of patterns, git checks out everything, too.
-fn sparse(repo: &gix::Repository) -> Option<Patterns> {
-    let is_sparse = repo.config_snapshot().boolean("core.sparseCheckout") == Some(true);
+fn sparse(repo: &Repository) -> Option<Patterns> {
     let patterns = repo.git_dir().join("info").join("sparse-checkout");
+    let is_sparse = repo.is_set("core.sparseCheckout");
     let patterns = is_sparse.then(|| std::fs::read(patterns).ok()).flatten()?;
     Some(Patterns::parse(&patterns))
 }
 
-/// By their real paths: a `.git` may be a file or a symlink that leads to any folder of the tree.
-fn git_below(repo: &gix::Repository, root: &Path) -> Vec<PathBuf> {
-    let folders = [repo.git_dir(), repo.common_dir()].into_iter();
-    let real = folders.filter_map(|folder| folder.canonicalize().ok());
-    real.filter_map(|folder| folder.strip_prefix(root).ok().map(Path::to_owned))
-        .collect()
-}
-
 /// The user's excludes file, then `info/exclude`, which linked work trees share in git's common
 /// directory.
-fn excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result<Vec<Vec<u8>>> {
-    let configured = repo.config_snapshot().trusted_path("core.excludesFile")?;
-    let users = match (configured, configuration) {
-        // Git reads a relative one from the top, where it works.
-        (Some(path), _) => Some(repo.workdir().unwrap_or(Path::new("")).join(path)),
-        (None, Configuration::All) => {
-            gix::path::env::xdg_config("ignore", &mut |name| gix::path::env::var(name))
-        }
-        (None, Configuration::RepositoryOnly) => None,
-    };
+fn excludes(repo: &Repository) -> Result<Vec<Vec<u8>>, RepoError> {
+    let users = repo.users_file("core.excludesFile", "ignore")?;
     let info = repo.common_dir().join("info").join("exclude");
     // Unlike nested files, these belong to the user and may be symlinks. An unreadable one counts
     // as empty, as in git.
@@ -328,16 +241,4 @@ fn excludes(repo: &gix::Repository, configuration: Configuration) -> gix::Result
     Ok(sources
         .map(|path| std::fs::read(path).unwrap_or_default())
         .collect())
-}
-
-fn ignore_case(repo: &gix::Repository) -> Case {
-    if repo
-        .config_snapshot()
-        .boolean("core.ignoreCase")
-        .unwrap_or(false)
-    {
-        Case::Fold
-    } else {
-        Case::Sensitive
-    }
 }

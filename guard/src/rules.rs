@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-use gix::glob::pattern::Case;
+use gix_glob::pattern::Case;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -235,7 +235,7 @@ mod tests {
     use std::io::Write;
     use std::sync::Arc;
 
-    use gix::glob::pattern::Case;
+    use gix_glob::pattern::Case;
 
     use super::{Folder, Rules};
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use code_commit_dir::Folder;
+use code_commit_repo::Configuration;
 
 use crate::patterns::folders;
-use crate::policy::{Configuration, Policy};
+use crate::policy::Policy;
 use crate::repository::{OpenError, WorkTree, canonical};
 use crate::rules::Unread;
 use crate::{Guard, raise_descriptor_limit};

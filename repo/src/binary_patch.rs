@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use gix::objs::{Kind, compute_hash};
+use gix_object::{Kind, compute_hash};
 
 /// Bytes on a line.
 const LINE: usize = 52;
@@ -16,8 +16,8 @@ const DIGITS: &[u8; 85] =
 /// for no file.
 pub fn binary_patch(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
     let id = |side: Option<&[u8]>| {
-        let id = side.and_then(|bytes| compute_hash(gix::hash::Kind::Sha1, Kind::Blob, bytes).ok());
-        id.unwrap_or_else(|| gix::ObjectId::null(gix::hash::Kind::Sha1))
+        let id = side.and_then(|bytes| compute_hash(gix_hash::Kind::Sha1, Kind::Blob, bytes).ok());
+        id.unwrap_or_else(|| gix_hash::ObjectId::null(gix_hash::Kind::Sha1))
     };
     format!(
         "index {}..{}\nGIT binary patch\n{}\n{}\n",

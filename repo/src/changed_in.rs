@@ -2,13 +2,8 @@
 
 use std::path::PathBuf;
 
-use gix::diff::tree::recorder::Change;
-use gix::diff::tree::{Recorder, State};
-use gix::objs::TreeRefIter;
-use gix::objs::tree::{EntryKind, EntryMode};
-use gix::{ObjectId, bstr::BString};
-
-use crate::{RepoError, WorkTree};
+use crate::objects::Objects;
+use crate::{Git, GitError};
 
 /// A regular file that a commit changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,42 +23,40 @@ pub struct ChangedIn {
 /// Larger contents are not read: callers compare lines.
 const LARGEST: u64 = 4 << 20;
 
-impl WorkTree {
-    /// The regular files below the root that `commit` (in hex) changed against its first parent, by path. Files of more
-    /// than 4 MiB are left out.
-    pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, RepoError> {
-        self.changes(commit)
-            .map_err(|error| self.git_error("read a commit", &error))
-    }
+const AGAINST_PARENT: &str = "diff-tree -r -z --root --no-renames --no-commit-id \
+    --diff-merges=first-parent --end-of-options";
 
-    fn changes(&self, commit: &str) -> Result<Vec<ChangedIn>, gix::Error> {
-        let repository = &self.repository;
-        let id = ObjectId::from_hex(commit.as_bytes()).map_err(gix::Error::from_error)?;
-        let commit = repository.find_commit(id)?;
-        let parent = commit
-            .parent_ids()
-            .next()
-            .map(|parent| repository.find_commit(parent.detach())?.tree());
-        let (old, new) = (parent.transpose()?, commit.tree()?);
-        let empty = repository.empty_tree();
-        let mut changes = Recorder::default();
-        gix::diff::tree(
-            TreeRefIter::from_bytes(&old.as_ref().unwrap_or(&empty).data, new.id.kind()),
-            TreeRefIter::from_bytes(&new.data, new.id.kind()),
-            State::default(),
-            repository,
-            &mut changes,
-        )
-        .map_err(gix::Error::from_error)?;
+impl Git {
+    /// The regular files below the folder that a commit changed against its first parent, by path. Files of more than
+    /// 4 MiB are left out.
+    pub fn changed_in(&self, commit: &str) -> Result<Vec<ChangedIn>, GitError> {
+        let tree = self.tree()?;
+        let words: Vec<&str> = AGAINST_PARENT.split(' ').chain([commit]).collect();
+        let listed = self.run_for_bytes(&words)?;
+        let failed = |source| self.no_start(source);
+        let mut objects = Objects::of(self).map_err(failed)?;
+        // `Some(None)` if there is no file, `None` if it is not read.
+        let mut read = |mode, id: &str| match mode {
+            None => Ok(Some(None)),
+            Some(0o100_644 | 0o100_755) => {
+                let content = objects.content(id, LARGEST);
+                content.map(|content| content.map(Some)).map_err(failed)
+            }
+            Some(_) => Ok(None),
+        };
+        let mode = |octal: &str| u32::from_str_radix(octal, 8).ok().filter(|mode| *mode != 0);
         let mut found = Vec::new();
-        for change in changes.records {
-            let (location, before, after) = sides(change);
-            let mode = |side: Side| side.map(|(mode, _)| u32::from(mode.value()));
-            let (before_mode, after_mode) = (mode(before), mode(after));
-            let Some(path) = self.relative(&location) else {
-                continue;
-            };
-            if let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) {
+        let mut fields = listed.split(|byte| *byte == 0);
+        while let (Some(change), Some(path)) = (fields.next(), fields.next()) {
+            // `:MODE MODE ID ID STATUS`, the old ones first.
+            let change = String::from_utf8_lossy(change);
+            let mut words = change.trim_start_matches(':').split(' ');
+            let mut word = || words.next().unwrap_or_default();
+            let (before_mode, after_mode) = (mode(word()), mode(word()));
+            if let Some(path) = tree.relative(path)
+                && let Some(before) = read(before_mode, word())?
+                && let Some(after) = read(after_mode, word())?
+            {
                 found.push(ChangedIn {
                     path: path.to_owned(),
                     before,
@@ -74,55 +67,7 @@ impl WorkTree {
             }
         }
         found.sort_unstable_by(|one, other| one.path.cmp(&other.path));
-        found.retain(|file| file.before != file.after || file.before_mode != file.after_mode);
         Ok(found)
-    }
-
-    /// The content of one side; `Some(None)` for none, `None` if it is not read.
-    #[expect(
-        clippy::option_option,
-        reason = "missing, and not to be read, are two things"
-    )]
-    fn content(&self, side: Side) -> Result<Option<Option<Vec<u8>>>, gix::Error> {
-        let Some((mode, id)) = side else {
-            return Ok(Some(None));
-        };
-        if !matches!(mode.kind(), EntryKind::Blob | EntryKind::BlobExecutable)
-            || self.repository.find_header(id)?.size() > LARGEST
-        {
-            return Ok(None);
-        }
-        Ok(Some(Some(self.repository.find_object(id)?.data.clone())))
-    }
-}
-
-type Side = Option<(EntryMode, ObjectId)>;
-
-fn sides(change: Change) -> (BString, Side, Side) {
-    match change {
-        Change::Addition {
-            path,
-            entry_mode,
-            oid,
-            ..
-        } => (path, None, Some((entry_mode, oid))),
-        Change::Deletion {
-            path,
-            entry_mode,
-            oid,
-            ..
-        } => (path, Some((entry_mode, oid)), None),
-        Change::Modification {
-            path,
-            previous_entry_mode,
-            previous_oid,
-            entry_mode,
-            oid,
-        } => (
-            path,
-            Some((previous_entry_mode, previous_oid)),
-            Some((entry_mode, oid)),
-        ),
     }
 }
 
@@ -131,14 +76,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::tests::scratch::Scratch;
+    use crate::WorkTree;
+    use crate::tests::scratch::{self, Scratch};
 
     /// `PATH OLD NEW` of each file.
-    fn changed(tree: &WorkTree, commit: &str) -> Vec<String> {
+    fn changed(git: &Git, commit: &str) -> Vec<String> {
         let text = |side: Option<Vec<u8>>| {
             side.map_or("-".to_owned(), |bytes| String::from_utf8(bytes).unwrap())
         };
-        let files = tree.changed_in(commit).unwrap().into_iter();
+        let files = git.changed_in(commit).unwrap().into_iter();
         files
             .map(|file| {
                 format!(
@@ -158,10 +104,13 @@ mod tests {
             scratch.write(path, text);
         }
         scratch.commit();
-        let tree = WorkTree::at(scratch.path()).unwrap();
+        let (tree, git) = (
+            WorkTree::at(scratch.path()).unwrap(),
+            scratch::git(scratch.path()),
+        );
         let first = tree.head().unwrap().unwrap();
         assert_eq!(
-            changed(&tree, &first),
+            changed(&git, &first),
             ["gone - g", "kept - k", "sub/changed - old"]
         );
         scratch.write("sub/changed", "new");
@@ -171,20 +120,37 @@ mod tests {
         scratch.commit();
         let second = tree.head().unwrap().unwrap();
         assert_eq!(
-            changed(&tree, &second),
+            changed(&git, &second),
             ["gone g -", "sub/added - a", "sub/changed old new"]
         );
         let program = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(scratch.path().join("kept"), program).unwrap();
         scratch.commit();
-        let third = tree.changed_in(&tree.head().unwrap().unwrap()).unwrap();
+        let third = git.changed_in(&tree.head().unwrap().unwrap()).unwrap();
         let modes = third.iter().map(|file| (file.before_mode, file.after_mode));
         assert_eq!(
             modes.collect::<Vec<_>>(),
             [(Some(0o100_644), Some(0o100_755))]
         );
-        let below = WorkTree::at(&scratch.path().join("sub")).unwrap();
+        let below = scratch::git(&scratch.path().join("sub"));
         assert_eq!(changed(&below, &second), ["added - a", "changed old new"]);
-        assert!(tree.changed_in("no commit").is_err());
+        assert!(git.changed_in("no commit").is_err());
+    }
+
+    #[test]
+    fn a_merge_is_compared_with_its_first_parent_and_large_files_are_left_out() {
+        let scratch = Scratch::new();
+        scratch.write("base", "b");
+        scratch.commit();
+        scratch.git(&["checkout", "-qb", "side"]);
+        scratch.write("of side", "s");
+        scratch.write("large", &"x".repeat(usize::try_from(LARGEST).unwrap() + 1));
+        scratch.commit();
+        scratch.git(&["checkout", "-q", "main"]);
+        scratch.write("of main", "m");
+        scratch.commit();
+        scratch.git(&["merge", "-q", "--no-edit", "side"]);
+        let git = scratch::git(scratch.path());
+        assert_eq!(changed(&git, "HEAD"), ["of side - s"]);
     }
 }

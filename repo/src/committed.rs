@@ -2,12 +2,14 @@
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Mutex, OnceLock};
 
-use gix::bstr::ByteSlice as _;
-use gix::index::Entry;
-use gix::index::entry::{Mode, Stage};
+use bstr::ByteSlice as _;
+use gix_index::entry::{Mode, Stage, stat};
+use gix_index::{Entry, State};
 
-use crate::{Index, RepoError, WorkTree};
+use crate::objects::Objects;
+use crate::{Git, Index, RepoError, WorkTree};
 
 /// What `stat` says of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,53 +27,53 @@ pub struct OnDisk {
 
 /// A snapshot of the index: what git has below the root, sorted by the bytes of the paths.
 pub struct Committed {
-    repository: gix::ThreadSafeRepository,
+    /// Who is asked for objects.
+    git: Option<Git>,
+    objects: Mutex<Option<Objects>>,
     index: Index,
     /// The entries below the root, but submodules.
     files: Vec<usize>,
-    /// Whether files on disk may differ from their objects although git calls them unchanged.
-    is_converted: bool,
+    /// If files on disk may differ from their objects although git calls them unchanged: the lengths of the objects, once
+    /// git was asked.
+    lengths: Option<OnceLock<Vec<Option<u64>>>>,
 }
 
 /// Attributes with which git writes different bytes to disk.
 const CONVERTING: [&str; 4] = ["filter", "ident", "eol=crlf", "working-tree-encoding"];
 
 impl WorkTree {
-    /// Reads the index.
-    pub fn committed(&self) -> Result<Committed, RepoError> {
+    /// Reads the index. Objects are read by this git; without one, there are none.
+    pub fn committed(&self, git: Option<&Git>) -> Result<Committed, RepoError> {
         let index = self.index()?;
-        let is_converted = self.converts(&index.index);
+        let lengths = self.converts(&index.index).then(OnceLock::new);
         let files = index
             .entries()
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
-            repository: self.repository.clone().into_sync(),
+            git: git.cloned(),
+            objects: Mutex::default(),
             files: files.map(|(at, _)| at).collect(),
             index,
-            is_converted,
+            lengths,
         })
     }
 
-    fn converts(&self, index: &gix::index::State) -> bool {
-        let config = self.repository.config_snapshot();
-        let is_crlf = config
-            .string("core.autocrlf")
-            .is_some_and(|value| value.eq_ignore_ascii_case(b"true"))
-            || config
-                .string("core.eol")
-                .is_some_and(|value| value.eq_ignore_ascii_case(b"crlf"));
+    fn converts(&self, index: &State) -> bool {
+        let is_text = |key, value: &str| {
+            let set = self.config.string(key);
+            set.is_some_and(|set| set.eq_ignore_ascii_case(value.as_bytes()))
+        };
+        let is_crlf = is_text("core.autocrlf", "true") || is_text("core.eol", "crlf");
         let says = |path: &Path| {
             let text = std::fs::read(path).unwrap_or_default();
             CONVERTING.iter().any(|word| text.contains_str(word))
         };
         let tracked = index.entries().iter().map(|entry| entry.path(index));
         let mut attributes = tracked.filter(|path| path.ends_with(b".gitattributes"));
-        let users = config.trusted_path("core.attributesFile").ok().flatten();
-        let xdg =
-            || gix::path::env::xdg_config("attributes", &mut |name| gix::path::env::var(name));
-        let elsewhere = users.or_else(xdg);
+        let users = self.users_file("core.attributesFile", "attributes");
+        let elsewhere = users.ok().flatten();
         is_crlf
-            || says(&self.repository.common_dir().join("info/attributes"))
+            || says(&self.common_dir.join("info/attributes"))
             || elsewhere.is_some_and(|path| says(&path))
             || attributes.any(|path| {
                 self.relative(path)
@@ -111,8 +113,18 @@ impl Committed {
 
     /// Whether a file on disk certainly has the bytes of the object of the entry with this number.
     pub fn has(&self, at: usize, file: &OnDisk) -> bool {
-        let entry = self.entry(at);
-        entry.is_some_and(|entry| self.is_its(entry, file))
+        let is_its = self.entry(at).is_some_and(|one| self.is_its(one, file));
+        is_its
+            && self.lengths.as_ref().is_none_or(|lengths| {
+                let lengths = lengths.get_or_init(|| self.asked_lengths().unwrap_or_default());
+                lengths.get(at) == Some(&Some(file.len))
+            })
+    }
+
+    fn asked_lengths(&self) -> Option<Vec<Option<u64>>> {
+        let entries = (0..self.len()).filter_map(|at| self.entry(at));
+        let ids: String = entries.map(|entry| format!("{}\n", entry.id)).collect();
+        self.git.as_ref()?.lengths(&ids).ok()
     }
 
     /// The bytes of such a file.
@@ -124,8 +136,14 @@ impl Committed {
         if self.index.name(entry) != path || !self.is_its(entry, file) {
             return None;
         }
-        let repository = self.repository.to_thread_local();
-        let content = repository.find_object(entry.id).ok()?.detach().data;
+        let mut objects = self.objects.lock().ok()?;
+        let mut asked = match objects.take() {
+            Some(asked) => asked,
+            None => Objects::of(self.git.as_ref()?).ok()?,
+        };
+        let content = asked.content(&entry.id.to_string(), file.len).ok()?;
+        *objects = Some(asked);
+        let content = content?;
         (content.len() as u64 == file.len).then_some(content)
     }
 
@@ -133,8 +151,7 @@ impl Committed {
         let stat = &entry.stat;
         let is_file = matches!(entry.mode, Mode::FILE | Mode::FILE_EXECUTABLE)
             && entry.stage() == Stage::Unconflicted;
-        let time =
-            |time: gix::index::entry::stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
+        let time = |time: stat::Time| (i64::from(time.secs), i64::from(time.nsecs));
         // The index keeps the lower half of the number.
         let is_same = u64::from(stat.size) == file.len
             && (time(stat.mtime), time(stat.ctime)) == (file.mtime, file.ctime)
@@ -142,16 +159,7 @@ impl Committed {
         // A file as new as the index may have been changed again since.
         let written = self.index.index.timestamp();
         let is_racy = file.mtime >= (written.unix_seconds(), i64::from(written.nanoseconds()));
-        if !is_file || !is_same || is_racy {
-            return false;
-        }
-        let has_its_length = || {
-            let repository = self.repository.to_thread_local();
-            repository
-                .find_header(entry.id)
-                .is_ok_and(|header| header.size() == file.len)
-        };
-        !self.is_converted || has_its_length()
+        self.git.is_some() && is_file && is_same && !is_racy
     }
 }
 
@@ -162,17 +170,21 @@ mod tests {
     use std::time::{Duration, SystemTime};
 
     use super::*;
-    use crate::tests::scratch::Scratch;
+    use crate::tests::scratch::{self, Scratch};
 
-    fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
+    fn on_disk(tree: &WorkTree, name: &str) -> OnDisk {
         let found = fs::metadata(tree.root().join(name)).unwrap();
-        let file = OnDisk {
+        OnDisk {
             len: found.len(),
             mtime: (found.mtime(), found.mtime_nsec()),
             ctime: (found.ctime(), found.ctime_nsec()),
             inode: found.ino(),
-        };
-        tree.committed().unwrap().read(Path::new(name), &file)
+        }
+    }
+
+    fn read(tree: &WorkTree, name: &str) -> Option<Vec<u8>> {
+        let committed = tree.committed(Some(&scratch::git(tree.root()))).unwrap();
+        committed.read(Path::new(name), &on_disk(tree, name))
     }
 
     #[test]
@@ -213,5 +225,34 @@ mod tests {
             None,
             "another file with the same length and time was moved there"
         );
+    }
+
+    #[test]
+    fn where_files_are_converted_git_says_which_have_the_length_of_their_objects() {
+        let scratch = Scratch::new();
+        for (name, text) in [
+            (".gitattributes", "*.txt text eol=crlf\n"),
+            ("a.txt", "a\r\n"),
+            ("b.txt", "b\n"),
+            ("c", "c\r\n"),
+        ] {
+            scratch.write(name, text);
+            let file = File::open(scratch.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        scratch.commit();
+        let tree = WorkTree::at(scratch.path()).unwrap();
+        let git = scratch::git(scratch.path());
+        let has = |git: Option<&Git>| {
+            let committed = tree.committed(git).unwrap();
+            let known = (0..committed.len()).filter(|at| {
+                let name = std::str::from_utf8(committed.path(*at)).unwrap();
+                committed.has(*at, &on_disk(&tree, name))
+            });
+            let names = known.map(|at| String::from_utf8(committed.path(at).to_vec()).unwrap());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(has(Some(&git)), [".gitattributes", "b.txt", "c"]);
+        assert_eq!(has(None), [""; 0], "nobody could read them");
     }
 }

@@ -33,7 +33,7 @@ impl WorkTree {
         let dot_git = self.top().join(".git");
         let (git_dir, common) = (self.git_dir().to_owned(), self.common_dir().to_owned());
         let names_us = if git_dir == common {
-            git_dir == dot_git || self.is_set_up_for_us(&git_dir)
+            git_dir == dot_git || self.is_set_up_for_us()
         } else {
             git_dir.parent() == Some(&common.join("worktrees"))
                 && points_to(&git_dir.join("gitdir"), &dot_git)
@@ -68,15 +68,9 @@ impl WorkTree {
     }
 
     /// Whether `core.worktree` of a submodule's git directory points to us.
-    fn is_set_up_for_us(&self, git_dir: &Path) -> bool {
-        let set = self
-            .repository()
-            .config_snapshot()
-            .string("core.worktree")
-            .map(|set| set.to_string());
-        set.and_then(|set| fs::canonicalize(git_dir.join(set)).ok())
-            .as_deref()
-            == Some(self.top())
+    fn is_set_up_for_us(&self) -> bool {
+        let set = self.configured_top();
+        set.and_then(|set| fs::canonicalize(set).ok()).as_deref() == Some(self.top())
     }
 }
 

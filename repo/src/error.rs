@@ -86,7 +86,7 @@ impl From<RepoError> for io::Error {
 }
 
 impl RepoError {
-    pub(crate) fn git(doing: &'static str, top: &Path, error: &gix::Error) -> Self {
+    pub(crate) fn git(doing: &'static str, top: &Path, error: &gix_error::Error) -> Self {
         let (reason, os_error) = (with_causes(error), os_error(error));
         Self::Git {
             doing,
@@ -114,14 +114,12 @@ impl RepoError {
 
 /// In one line. The outermost error says only what was tried, and a cause may quote lines of an
 /// unreadable file.
-pub(crate) fn with_causes(error: &gix::Error) -> String {
+pub(crate) fn with_causes(error: &gix_error::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
         error.source()
     });
-    let all = causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ");
+    let causes: Vec<String> = causes.map(ToString::to_string).collect();
+    let all = causes.join(": ");
     all.chars()
         .map(|c| {
             if c.is_control() {
@@ -133,7 +131,7 @@ pub(crate) fn with_causes(error: &gix::Error) -> String {
         .collect()
 }
 
-pub(crate) fn os_error(error: &gix::Error) -> Option<i32> {
+pub(crate) fn os_error(error: &gix_error::Error) -> Option<i32> {
     error
         .iter_errors()
         .find_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error())

@@ -1,21 +1,24 @@
 //! What git tracks, as its index says.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use bstr::ByteSlice as _;
 use code_commit_dir::Links;
-use gix::bstr::ByteSlice as _;
-use gix::config::File;
-use gix::index::Entry;
-use gix::index::entry::{Mode, Stage};
+use gix_config::File;
+use gix_fs::{FileSnapshot, SharedFileSnapshot};
+use gix_index::entry::{Flags, Mode, Stage};
+use gix_index::{Entry, State, decode};
 
 use crate::{RepoError, WorkTree};
 
 /// The index at one moment.
 pub struct Index {
-    pub(crate) index: gix::worktree::Index,
+    pub(crate) index: SharedFileSnapshot<gix_index::File>,
     /// What the paths below the root begin with: nothing, or a folder and a slash.
     pub(crate) prefix: Vec<u8>,
 }
@@ -114,13 +117,50 @@ pub(crate) struct Submodule {
     pub(crate) ignore: String,
 }
 
+/// Paths, relative to the top, that the index has and that are no files of the work tree.
+#[derive(Debug, Default)]
+pub struct NeverWritten {
+    /// The submodules, checked out or not.
+    pub submodules: BTreeSet<String>,
+    /// What is marked as not checked out; a folder has a trailing slash.
+    pub absent: BTreeSet<String>,
+}
+
 impl WorkTree {
     /// Reads the index. In a repository without commits there may be none, and nothing is tracked.
     pub fn index(&self) -> Result<Index, RepoError> {
-        let index = self.repository.index_or_empty();
+        let path = self.git_dir.join(INDEX);
+        let modified = || fs::metadata(&path).and_then(|found| found.modified()).ok();
+        let decode = || self.decoded(self.is_set("index.skipHash")).map(Some);
+        let index = self.index.recent_snapshot(modified, decode)?;
+        let none = || gix_index::File::from_state(State::new(self.hash), &path);
         Ok(Index {
-            index: index.map_err(|e| self.git_error("read the index", &e))?,
+            index: index.unwrap_or_else(|| FileSnapshot::new(none()).into()),
             prefix: self.prefix(),
+        })
+    }
+
+    fn decoded(&self, skip_hash: bool) -> Result<gix_index::File, RepoError> {
+        let (path, options) = (self.git_dir.join(INDEX), decode::Options::default());
+        gix_index::File::at_or_default(path, self.hash, skip_hash, options)
+            .map_err(|error| self.git_error("read the index", &error))
+    }
+
+    /// What the index has and no reply may write.
+    pub fn never_written(&self) -> Result<NeverWritten, RepoError> {
+        if fs::read(self.git_dir.join(INDEX)).is_ok_and(|index| has_only_files(&index)) {
+            return Ok(NeverWritten::default());
+        }
+        // Skips the checksum, which git does not check either.
+        let index = self.decoded(true)?;
+        let paths = |wanted: fn(&Entry) -> bool| {
+            let entries = index.entries().iter().filter(|entry| wanted(entry));
+            let paths = entries.map(|entry| entry.path(&index).to_str_lossy().into_owned());
+            paths.collect()
+        };
+        Ok(NeverWritten {
+            submodules: paths(|entry| entry.mode == Mode::COMMIT),
+            absent: paths(|entry| entry.flags.contains(Flags::SKIP_WORKTREE)),
         })
     }
 
@@ -148,8 +188,7 @@ impl WorkTree {
         let modules = code_commit_dir::read(&self.top.join(GITMODULES), MOST_READ, Links::Refused);
         let modules = modules.ok().flatten().unwrap_or_default();
         let modules = File::try_from(modules.as_bstr()).unwrap_or_default();
-        let config = self.repository.config_snapshot();
-        let set = |key: String| config.string(&*key);
+        let set = |key: String| self.config.string(&*key);
         let submodule = |(_, entry): (usize, &Entry)| {
             let path = entry.path(&index.index);
             let mut sections = modules.sections_by_name("submodule").into_iter().flatten();
@@ -172,6 +211,16 @@ impl WorkTree {
     }
 }
 
+/// Whether the index certainly names neither submodules nor files that are not checked out: version 2 cannot mark the
+/// latter, and neither the mode of a submodule nor the reference to a shared index occurs in its bytes. Most indexes
+/// are like that, and this search takes a fraction of the time of reading the entries.
+fn has_only_files(index: &[u8]) -> bool {
+    let mode = Mode::COMMIT.bits().to_be_bytes();
+    index.starts_with(b"DIRC\0\0\0\x02") && !index.contains_str(mode) && !index.contains_str("link")
+}
+
+/// In the git directory.
+pub(crate) const INDEX: &str = "index";
 const GITMODULES: &str = ".gitmodules";
 /// A larger `.gitmodules` is not read.
 const MOST_READ: u64 = 1 << 20;

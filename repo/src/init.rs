@@ -38,7 +38,7 @@ impl Git {
 const HEAD: &str = "HEAD";
 
 fn is_repository(git_dir: &Path) -> bool {
-    gix::discover::is_git(git_dir).is_ok() && !is_empty(&git_dir.join(HEAD))
+    gix_discover::is_git(git_dir).is_ok() && !is_empty(&git_dir.join(HEAD))
 }
 
 fn is_empty(file: &Path) -> bool {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use gix::config::source::Kind;
+use gix_config::source::Kind;
 
 use crate::WorkTree;
 
@@ -77,9 +77,8 @@ impl WorkTree {
     /// git directory and to the file that it is in. In the user's configuration and the system's, a word without a
     /// slash is a program or a name.
     pub fn named_by_config(&self) -> Vec<PathBuf> {
-        let config = self.repository.config_snapshot();
         let mut found = BTreeSet::new();
-        for section in config.plumbing().sections() {
+        for section in self.config.sections() {
             let (name, meta) = (
                 section.header().name().to_string().to_ascii_lowercase(),
                 section.meta(),
@@ -102,7 +101,7 @@ impl WorkTree {
             }
         }
         for part in ["config", "config.worktree", "hooks", "info/attributes"] {
-            let common = self.repository.common_dir().join(part);
+            let common = self.common_dir.join(part);
             [common, self.git_dir().join(part)]
                 .iter()
                 .for_each(|part| self.add_way(part, &mut found));
@@ -128,7 +127,7 @@ impl WorkTree {
                 .strip_prefix("~/")
                 .or_else(|| word.strip_prefix("$HOME/"));
             if let Some(below) = at_home {
-                let home = gix::path::env::home_dir();
+                let home = gix_path::env::home_dir();
                 home.iter()
                     .for_each(|home| self.add_way(&home.join(below), found));
                 continue;

@@ -2,7 +2,7 @@ pub(crate) mod scratch;
 
 use std::io;
 
-use gix::bstr::ByteSlice as _;
+use bstr::ByteSlice as _;
 
 use super::*;
 use scratch::Scratch;
@@ -158,7 +158,7 @@ fn an_error_of_the_system_below_an_error_of_git_stays_one() {
     std::os::unix::fs::symlink("/proc/self/mem", &index).unwrap();
     let error = io::Error::from(tree.index().unwrap_err());
     assert!(error.raw_os_error().is_some(), "{error}");
-    let bare = gix::Error::from_error(io::Error::from_raw_os_error(28));
+    let bare = gix_error::Error::from_error(io::Error::from_raw_os_error(28));
     assert_eq!(error::os_error(&bare), Some(28));
 }
 
@@ -202,6 +202,12 @@ fn a_configuration_that_cannot_be_read_is_told_with_its_cause() {
     let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
     assert!(
         error.contains("could not be loaded: ") && error.contains("versions 0 and 1"),
+        "{error}"
+    );
+    scratch.write(".git/config", "[core\n");
+    let error = WorkTree::at(scratch.path()).unwrap_err().to_string();
+    assert!(
+        error.contains("could not be loaded: Could not parse configuration: "),
         "{error}"
     );
 }

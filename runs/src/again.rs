@@ -24,7 +24,7 @@ pub fn run(named: Option<&str>, request: commit::Request, host: Host<'_>) -> Res
         .registry()
         .find(named)
         .map_err(|error| named.and_then(as_words).unwrap_or(error))?;
-    let found = Found::of(known, &project.root);
+    let found = Found::on(known, &project);
     let redactor = host
         .output
         .strike_out(Keys::find(host.environment, &project.root).exposed());

@@ -99,7 +99,7 @@ pub fn with(
     // Listed as long as it lasts: if this is killed, the next command finds it and clears up.
     Registry::of(tree).add(folder.path(), None)?;
     lock::under_way(&lock, tree, folder.path())?;
-    let mut account = account(&plan, tree, &first.command.settings.confinement)?;
+    let mut account = account(&plan, &project, tree, &first.command.settings.confinement)?;
     account.scope.keeps_nothing = true;
     let record = new
         .record(Ears(output.clone()))

@@ -13,6 +13,7 @@ use code_commit_logging::{Redactor, RunFolder};
 use code_commit_loop_order::Verdict;
 use code_commit_perform::{JOURNAL, Past};
 use code_commit_prompt::again;
+use code_commit_repo::Git;
 use code_commit_timeline::Run;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -35,14 +36,25 @@ pub struct Found {
     pub path: PathBuf,
     /// Its place on the list of runs.
     pub known: Known,
+    /// Who is asked for the commits that it made.
+    git: Option<Git>,
 }
 
 impl Found {
-    /// The run on the list.
+    /// The run on the list, without the commits that it made.
     pub fn of(known: Known, root: &Path) -> Self {
         Self {
             path: known.path(root),
             known,
+            git: None,
+        }
+    }
+
+    /// The run on the list of a project.
+    pub(crate) fn on(known: Known, project: &Project<'_>) -> Self {
+        Self {
+            git: project.trusted.git(&project.root).ok(),
+            ..Self::of(known, &project.root)
         }
     }
 
@@ -77,7 +89,7 @@ impl Found {
     pub fn whole(&self, root: &Path, redactor: &Redactor) -> Result<Run, Failure> {
         records::past(&self.path)?;
         let mut run = self.facts();
-        contents::add(&mut run, &self.path, root, redactor)?;
+        contents::add(&mut run, &self.path, root, redactor, self.git.as_ref())?;
         Ok(run)
     }
 
@@ -93,7 +105,7 @@ impl Found {
 /// The named run, or the newest, of any loop.
 pub fn find(named: Option<&str>, host: Host<'_>) -> Result<Found, Failure> {
     let project = Project::here(host)?;
-    Ok(Found::of(project.registry().find(named)?, &project.root))
+    Ok(Found::on(project.registry().find(named)?, &project))
 }
 
 /// Every run of the project, of all loops.
@@ -103,7 +115,7 @@ pub fn all(host: Host<'_>) -> Result<Vec<Found>, Failure> {
         .registry()
         .all()?
         .into_iter()
-        .map(|known| Found::of(known, &project.root))
+        .map(|known| Found::on(known, &project))
         .collect())
 }
 

@@ -20,6 +20,7 @@ use crate::place::{state, state_of, work_tree, work_tree_if_any};
 use crate::project::Project;
 use crate::records;
 use crate::registry::Registry;
+use crate::trusted::Trusted;
 
 /// Cleans up after a killed run: none of its processes keep writing, and the tree is in its old or its new
 /// state. Leaves processes and tree alone if another run is active.
@@ -254,8 +255,9 @@ fn settle_run(
         Failure::new(Exit::TreeNotRestored, error).help(help)
     };
     let is_recorded = |set: &str| code_commit_perform::is_recorded(run, set);
-    let settled =
-        code_commit_changes::settle(lock, state, tree.root(), run, is_recorded).map_err(failed)?;
+    let git = Trusted::of(tree, host.environment).git(tree.root()).ok();
+    let settled = code_commit_changes::settle(lock, state, tree.root(), run, git, is_recorded);
+    let settled = settled.map_err(failed)?;
     tell(&settled, run, host);
     if traces::is_check(run, state) {
         return traces::put_away(tree, &records::open(run));

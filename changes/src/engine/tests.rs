@@ -43,6 +43,11 @@ fn engine(who: &'static str, may_change: Policy, own: Vec<PathBuf>) -> ChangeEng
     })
 }
 
+fn git_in(root: &Path) -> Git {
+    let path = std::env::var_os("PATH").unwrap();
+    Git::new(root, "git", [("PATH".into(), path)])
+}
+
 /// Where a command works: the account is the same.
 #[derive(Debug, Clone, Copy)]
 enum Where {
@@ -63,6 +68,7 @@ impl Project {
             Policy::build(Binds::Commit),
             vec![PathBuf::from("target")],
         );
+        let account = account.asking(Some(git_in(&root)));
         let project = Self {
             scratch,
             run,
@@ -139,6 +145,10 @@ impl Project {
         }
     }
 
+    fn git(&self) -> Git {
+        git_in(&self.root())
+    }
+
     fn lock(&self) -> Lock {
         Lock::acquire(&self.state(), "a test").unwrap()
     }
@@ -151,6 +161,7 @@ impl Project {
             &self.state(),
             &self.root(),
             &self.run,
+            Some(self.git()),
             is_recorded,
         )
         .unwrap()

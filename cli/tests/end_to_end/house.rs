@@ -61,7 +61,7 @@ fn every_arrow_between_our_crates_is_a_visible_diff() {
     dir:
     engine: model
     fixtures: llm
-    guard: dir names
+    guard: dir names repo
     llm-anthropic: llm
     llm-gemini: llm
     llm-openai: llm

@@ -267,7 +267,7 @@ mod tests {
         commit(&repository, "built", false).unwrap();
         write("later");
         let mark = commit(&repository, "passed", true).unwrap().commit;
-        let files = repository.git.tree().unwrap().changed_in(&mark).unwrap();
+        let files = repository.git.changed_in(&mark).unwrap();
         assert!(files.is_empty(), "{files:?}");
         assert_eq!(dirty(&repository.git).unwrap().files, [Path::new("later")]);
         let again = commit(&repository, "passed", true).unwrap();

@@ -85,6 +85,8 @@ pub struct Watched {
     pub root: PathBuf,
     /// Its work tree as it was opened when the run began.
     pub tree: Option<WorkTree>,
+    /// Who is asked for what git has, where the tree is in a work tree.
+    pub git: Option<Git>,
     /// Its path in the project that `protect` refers to, with a final `/`; empty if it is the project's
     /// root.
     pub within: String,

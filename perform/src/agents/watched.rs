@@ -109,6 +109,7 @@ impl Watched {
             left: Some(left),
             ..Scope::default()
         });
+        let engine = engine.asking(self.git.clone());
         match &self.tree {
             Some(tree) => engine.of(tree),
             None => engine,

@@ -13,6 +13,7 @@ use code_commit_engine::{
 };
 use code_commit_logging::{Stamp, name_as_text};
 use code_commit_names::ours::STATE;
+use code_commit_repo::Git;
 use code_commit_runner::{Cancel, Confinement, Env, Limits};
 
 use crate::agents::checkpoint::{self, Commit, checkpoint, commit, failed};
@@ -73,6 +74,8 @@ pub struct ShellSettings {
     pub limits: Limits,
     /// What they cannot see, relative to the working folder, with a leading `/`.
     pub hidden: Vec<String>,
+    /// Who is asked for what git has there.
+    pub git: Option<Git>,
 }
 
 impl ShellSettings {
@@ -82,6 +85,7 @@ impl ShellSettings {
         skip.extend(self.hidden.iter().cloned());
         Watched {
             root: self.cwd.clone(),
+            git: self.git.clone(),
             skip,
             ..Watched::default()
         }
@@ -402,6 +406,7 @@ pub(super) mod tests {
                 timeout: None,
                 limits: Limits::default(),
                 hidden: Vec::new(),
+                git: None,
             },
             watch: Box::new(Deaf),
             around: Box::new(|_| Ok(Box::new(()))),

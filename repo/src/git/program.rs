@@ -1,15 +1,14 @@
 //! Starts git such that it cannot run a program of the repository.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use bstr::BString;
 use code_commit_dir::OwnChild;
-use gix::bstr::BString;
 
 use super::{Git, GitError, text};
 use crate::{OpenError, WorkTree};
@@ -47,7 +46,7 @@ impl Git {
     }
 
     /// Runs git and returns its standard output as bytes: file names need not be UTF-8.
-    pub(super) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn run_for_bytes(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         self.succeeded(words, self.start(words)?)
     }
 
@@ -123,21 +122,42 @@ impl Git {
         output(&mut self.command(words)?).map_err(|source| self.no_start(source))
     }
 
-    pub(super) fn no_start(&self, source: io::Error) -> GitError {
+    pub(crate) fn no_start(&self, source: io::Error) -> GitError {
         GitError::Start {
             folder: self.folder.clone(),
             source,
         }
     }
 
-    /// Passes the paths in a file: with a pipe, git could block while we wait for it to read.
     pub(super) fn start_on(
         &self,
         words: &[&str],
         paths: &[impl AsRef<Path>],
     ) -> Result<Output, GitError> {
-        let input = nul_ended(paths).map_err(|source| self.no_start(source))?;
+        let bytes = |path: &dyn AsRef<Path>| path.as_ref().as_os_str().as_bytes().to_vec();
+        let paths = paths
+            .iter()
+            .flat_map(|path| [bytes(path), vec![0]].concat());
+        self.fed(words, &paths.collect::<Vec<u8>>())
+    }
+
+    /// Passes the input in an unnamed file: with a pipe, git could block while we wait for it to read.
+    fn fed(&self, words: &[&str], input: &[u8]) -> Result<Output, GitError> {
+        let file = || {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(input)?;
+            file.rewind()?;
+            Ok(file)
+        };
+        let input = file().map_err(|source| self.no_start(source))?;
         output(self.command(words)?.stdin(input)).map_err(|source| self.no_start(source))
+    }
+
+    /// The lengths of objects, of which each line names one. `None` for one that is not there.
+    pub(crate) fn lengths(&self, ids: &str) -> Result<Vec<Option<u64>>, GitError> {
+        let words = ["cat-file", "--batch-check=%(objectsize)"];
+        let listed = self.succeeded(&words, self.fed(&words, ids.as_bytes())?)?;
+        Ok(text(&listed).lines().map(|len| len.parse().ok()).collect())
     }
 
     /// The work tree, of the repository that every git is pinned to and of no other.
@@ -163,7 +183,7 @@ impl Git {
         program: PathBuf,
         environment: Vec<(OsString, OsString)>,
     ) -> Self {
-        let found = gix::discover::upwards(&folder).ok();
+        let found = gix_discover::upwards(&folder).ok();
         let (git_dir, top) = found.map_or_else(
             || (folder.join(".git"), None),
             |(found, _)| found.into_repository_and_work_tree_directories(),
@@ -178,7 +198,7 @@ impl Git {
         }
     }
 
-    pub(super) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
+    pub(crate) fn command(&self, words: &[&str]) -> Result<Command, GitError> {
         let settings = self.without_filters(&self.tree()?, words);
         let mut command = self.bare();
         command
@@ -316,19 +336,6 @@ fn command_of<'w>(words: &[&'w str]) -> &'w str {
         }
     }
     ""
-}
-
-/// An unnamed file, positioned at its beginning.
-fn nul_ended(paths: &[impl AsRef<Path>]) -> io::Result<File> {
-    let mut all = Vec::new();
-    for path in paths {
-        all.extend_from_slice(path.as_ref().as_os_str().as_bytes());
-        all.push(0);
-    }
-    let mut file = tempfile::tempfile()?;
-    file.write_all(&all)?;
-    file.rewind()?;
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -54,12 +54,11 @@ fn is_submodule_of(around: &WorkTree, dot_git: &Path) -> bool {
     {
         return false;
     }
-    let leads_to = gix::discover::path::from_gitdir_file(dot_git)
+    let leads_to = gix_discover::path::from_gitdir_file(dot_git)
         .ok()
         .and_then(|path| path.canonicalize().ok());
     // A linked work tree has its own.
-    let repository = around.repository();
-    let kept = [repository.common_dir(), repository.git_dir()];
+    let kept = [around.common_dir(), around.git_dir()];
     let mut kept = kept
         .iter()
         .filter_map(|folder| folder.join("modules").canonicalize().ok());

@@ -11,7 +11,7 @@ use code_commit_logging::{Redactor, sha256_hex};
 use code_commit_names::ours::PHASE_CONFIG;
 use code_commit_parser::proposal::{self, Edit, Limits, normalized_path};
 use code_commit_parser::{FileAction, edit};
-use code_commit_repo::{ChangedIn, WorkTree};
+use code_commit_repo::{ChangedIn, Git};
 use code_commit_settings::phase::Config;
 use code_commit_timeline::{Change, Contents, Run, RunView, Step, What};
 
@@ -25,6 +25,7 @@ pub(super) fn add(
     folder: &Path,
     root: &Path,
     redactor: &Redactor,
+    git: Option<&Git>,
 ) -> Result<(), Failure> {
     let mut store = Store {
         contents: Contents::default(),
@@ -39,9 +40,7 @@ pub(super) fn add(
         };
         let (place, prefix) = repository(remark.repository.as_deref(), &run.kind, root);
         // A commit may be gone since.
-        let changed = WorkTree::at(&place)
-            .ok()
-            .and_then(|tree| tree.changed_in(commit).ok());
+        let changed = git.and_then(|git| git.at(place).changed_in(commit).ok());
         remark.changes = changed
             .unwrap_or_default()
             .into_iter()

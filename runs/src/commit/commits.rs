@@ -77,7 +77,7 @@ pub(super) fn commits(project: &Project<'_>, plan: &Plan) -> Result<Option<Commi
     }))
 }
 
-fn git(project: &Project<'_>, settings: &Settings) -> Result<Git, Failure> {
+pub(crate) fn git(project: &Project<'_>, settings: &Settings) -> Result<Git, Failure> {
     project.trusted.under(settings).git(project.tree()?.root())
 }
 

@@ -248,7 +248,7 @@ impl Loop for Commit<'_> {
             .count(&past.lines, plan.settings.models().first());
         Ok(CommitWorld {
             record,
-            account: account(plan, self.tree, &confinement)?,
+            account: account(plan, self.project, self.tree, &confinement)?,
             build: build_command(plan, host.environment, confinement),
             asking,
             codebase: plan.task.codebase.text.clone(),
@@ -350,10 +350,12 @@ pub(crate) fn seal(project: &Project<'_>, guard: &Guard, plan: &mut Plan) -> Res
 /// What builds may change, in a view of the tree if possible.
 pub(crate) fn account(
     plan: &Plan,
+    project: &Project<'_>,
     tree: &WorkTree,
     confinement: &Confinement,
 ) -> Result<ChangeEngine, Failure> {
-    sandbox::in_overlay(plan.account(tree), tree, confinement)
+    let git = commits::git(project, &plan.settings).ok();
+    sandbox::in_overlay(plan.account(tree).asking(git), tree, confinement)
 }
 
 pub(crate) fn build_command(

@@ -364,6 +364,7 @@ impl Loop for Order<'_> {
             .spending
             .count(&past.lines, settings.models().first());
         let account = account(inputs, settings, own(tree, run)).of(tree);
+        let account = account.asking(Some(self.git.clone()));
         let account = sandbox::in_overlay(account, tree, confinement)?;
         let (git, commit) = (self.git.clone(), &plan.repo_baseline_commit);
         let mut baseline = baseline(git, commit, plan.branch.as_deref());

@@ -144,6 +144,7 @@ impl Phase<'_> {
         Watched {
             root: own.to_owned(),
             tree: WorkTree::at(own).ok(),
+            git: Some(self.project.git(who).clone()),
             within: if below.is_empty() { below } else { below + "/" },
             skip: skip.collect(),
             may_touch: None,

@@ -422,6 +422,7 @@ impl Loop for Phase<'_> {
                 timeout: None,
                 limits: Limits::default(),
                 hidden: Vec::new(),
+                git: None,
             },
             watch: Box::new(Lines::new(self.site.host.output.clone())),
             around: Box::new(move |role| {

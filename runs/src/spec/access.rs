@@ -155,6 +155,7 @@ impl Workspace<'_> {
         Watched {
             root: self.root().to_owned(),
             tree: self.project.trusted.tree().cloned(),
+            git: self.project.trusted.git(self.root()).ok(),
             skip,
             may_touch,
             ..Watched::default()

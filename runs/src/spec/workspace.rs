@@ -264,6 +264,7 @@ impl<'b> Spec<'b> {
                 timeout: Some(timeout),
                 limits: sandbox::limits(&workspace.settings),
                 hidden: workspace.hidden(),
+                git: workspace.project.trusted.git(workspace.root()).ok(),
             },
             watch: Box::new(watch),
             around: Box::new(|_| Ok(Box::new(()))),
