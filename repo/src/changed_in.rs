@@ -34,7 +34,7 @@ impl Git {
         let words: Vec<&str> = AGAINST_PARENT.split(' ').chain([commit]).collect();
         let listed = self.run_for_bytes(&words)?;
         let failed = |source| self.no_start(source);
-        let mut objects = Objects::of(self).map_err(failed)?;
+        let mut objects = Objects::of(self, &tree.store()).map_err(failed)?;
         // `Some(None)` if there is no file, `None` if it is not read.
         let mut read = |mode, id: &str| match mode {
             None => Ok(Some(None)),

@@ -8,7 +8,7 @@ use bstr::ByteSlice as _;
 use gix_index::entry::{Mode, Stage, stat};
 use gix_index::{Entry, State};
 
-use crate::objects::Objects;
+use crate::objects::{Objects, Store};
 use crate::{Git, Index, RepoError, WorkTree};
 
 /// What `stat` says of a file.
@@ -29,6 +29,7 @@ pub struct OnDisk {
 pub struct Committed {
     /// Who is asked for objects.
     git: Option<Git>,
+    store: Store,
     objects: Mutex<Option<Objects>>,
     index: Index,
     /// The entries below the root, but submodules.
@@ -51,6 +52,7 @@ impl WorkTree {
             .filter(|(_, entry)| entry.mode != Mode::COMMIT);
         Ok(Committed {
             git: git.cloned(),
+            store: self.store(),
             objects: Mutex::default(),
             files: files.map(|(at, _)| at).collect(),
             index,
@@ -139,7 +141,7 @@ impl Committed {
         let mut objects = self.objects.lock().ok()?;
         let mut asked = match objects.take() {
             Some(asked) => asked,
-            None => Objects::of(self.git.as_ref()?).ok()?,
+            None => Objects::of(self.git.as_ref()?, &self.store).ok()?,
         };
         let content = asked.content(&entry.id.to_string(), file.len).ok()?;
         *objects = Some(asked);

@@ -1,23 +1,53 @@
 //! Objects of a repository, read by a git that answers until its input ends.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::path::PathBuf;
 use std::process::{ChildStdin, ChildStdout, Stdio};
 
 use code_commit_dir::OwnChild;
+use gix_hash::Kind;
+use tempfile::TempDir;
 
-use crate::Git;
+use crate::{Git, WorkTree};
+
+/// Where they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Store(PathBuf, Kind);
 
 /// Dropped in this order: git ends with its input.
 pub(crate) struct Objects {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     _git: OwnChild,
+    _repository: TempDir,
+}
+
+impl WorkTree {
+    pub(crate) fn store(&self) -> Store {
+        Store(self.common_dir.join("objects"), self.hash)
+    }
 }
 
 impl Objects {
-    pub(crate) fn of(git: &Git) -> io::Result<Self> {
-        let command = git.command(&["cat-file", "--batch"]);
-        let mut command = command.map_err(io::Error::other)?;
+    /// Git reads them through a repository of their own: a command may have changed the other files of theirs.
+    pub(crate) fn of(git: &Git, Store(objects, hash): &Store) -> io::Result<Self> {
+        let repository = tempfile::tempdir()?;
+        let write = |name, text: String| {
+            let path = repository.path().join(name);
+            code_commit_dir::replace_with(&path, |file| file.write_all(text.as_bytes()))
+        };
+        write("HEAD", "ref: refs/heads/none\n".to_owned())?;
+        let format = "[core]\nrepositoryFormatVersion = 1\n[extensions]\nobjectFormat";
+        write("config", format!("{format} = {hash}\n"))?;
+        std::fs::create_dir(repository.path().join("refs"))?;
+        let mut command = git.bare();
+        command
+            .args(["cat-file", "--batch"])
+            .env("GIT_DIR", repository.path())
+            .env("GIT_OBJECT_DIRECTORY", objects)
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_NO_LAZY_FETCH", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut git = OwnChild::start(command.stderr(Stdio::null()))?;
         let (input, output) = git.pipes().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -25,6 +55,7 @@ impl Objects {
             input,
             output: BufReader::new(output),
             _git: git,
+            _repository: repository,
         })
     }
 
@@ -66,12 +97,17 @@ mod tests {
         }
         scratch.commit();
         let id = |name: &str| scratch.git(&["rev-parse", &format!("HEAD:{name}")]);
-        let mut objects = Objects::of(&scratch::git(scratch.path())).unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(id);
+        let store = WorkTree::at(scratch.path()).unwrap().store();
+        let git = scratch::git(scratch.path());
+        // Its configuration may be whatever a command has left.
+        scratch.write(".git/config", "[");
+        let mut objects = Objects::of(&git, &store).unwrap();
         let mut content = |id: &str| objects.content(id.trim(), 10).unwrap();
-        assert_eq!(content(&id("a")).as_deref(), Some(&b"two\nlines\n"[..]));
-        assert_eq!(content(&id("c")), None);
+        assert_eq!(content(&a).as_deref(), Some(&b"two\nlines\n"[..]));
+        assert_eq!(content(&c), None);
         assert_eq!(content(&"1".repeat(40)), None);
-        assert_eq!(content(&id("b")).as_deref(), Some(&b""[..]));
-        assert_eq!(content(&id("a")).as_deref(), Some(&b"two\nlines\n"[..]));
+        assert_eq!(content(&b).as_deref(), Some(&b""[..]));
+        assert_eq!(content(&a).as_deref(), Some(&b"two\nlines\n"[..]));
     }
 }

@@ -231,7 +231,7 @@ impl Git {
         clippy::disallowed_methods,
         reason = "this is the one place that starts git"
     )]
-    fn bare(&self) -> Command {
+    pub(crate) fn bare(&self) -> Command {
         let mut command = Command::new(&self.program);
         command
             .current_dir(&self.folder)
