@@ -18,7 +18,7 @@ mod state;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gix_config::File;
 use gix_discover::path;
@@ -42,7 +42,8 @@ pub use state::{hide_from_git, may_hold_state, state_dir_in_tree};
 /// A git work tree, seen from one folder in it: the root of the run.
 ///
 /// Its configuration is that of the moment when it was opened. Index, references and objects are read as they are when
-/// they are asked for, `.gitignore` files too. A clone shares all of it, and costs nothing.
+/// they are asked for, `.gitignore` files too; what the configuration names and where state is, when it is first asked.
+/// A clone shares all of it, and costs nothing.
 #[derive(Clone)]
 pub struct WorkTree {
     root: PathBuf,
@@ -53,6 +54,14 @@ pub struct WorkTree {
     config: Arc<File>,
     hash: gix_hash::Kind,
     index: Arc<SharedFileSnapshotMut<gix_index::File>>,
+    known: Arc<Known>,
+}
+
+/// What was looked up once.
+#[derive(Default)]
+struct Known {
+    named: OnceLock<Vec<PathBuf>>,
+    state: OnceLock<PathBuf>,
 }
 
 impl std::fmt::Debug for WorkTree {
@@ -116,6 +125,7 @@ impl WorkTree {
             config: config.into(),
             hash,
             index: SharedFileSnapshotMut::new().into(),
+            known: Arc::default(),
         })
     }
 

@@ -76,7 +76,11 @@ impl WorkTree {
     /// A value may be a path or a command line: each word is tried, relative to the top of the work tree, to the
     /// git directory and to the file that it is in. In the user's configuration and the system's, a word without a
     /// slash is a program or a name.
-    pub fn named_by_config(&self) -> Vec<PathBuf> {
+    pub fn named_by_config(&self) -> &[PathBuf] {
+        self.known.named.get_or_init(|| self.find_named())
+    }
+
+    fn find_named(&self) -> Vec<PathBuf> {
         let mut found = BTreeSet::new();
         for section in self.config.sections() {
             let (name, meta) = (

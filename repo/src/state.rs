@@ -22,6 +22,14 @@ impl WorkTree {
     /// is on another disk or mount than the tree, `.code-commit/` at the root, which ignores itself. Created
     /// if necessary.
     pub fn state_dir(&self) -> Result<PathBuf, RepoError> {
+        if let Some(known) = self.known.state.get() {
+            return Ok(known.clone());
+        }
+        let made = self.make_state_dir()?;
+        Ok(self.known.state.get_or_init(|| made).clone())
+    }
+
+    fn make_state_dir(&self) -> Result<PathBuf, RepoError> {
         let state = self.state_place()?;
         if state.starts_with(self.git_dir()) {
             fs::create_dir_all(&state).map_err(io_error(&state))?;
@@ -81,7 +89,8 @@ impl WorkTree {
     /// The part of the state folder for this root alone, such as its runs. Projects in different
     /// folders of one work tree share the rest. Need not exist yet.
     pub fn state_of_root(&self) -> Result<PathBuf, RepoError> {
-        let state = self.state_place()?;
+        let known = self.known.state.get().cloned();
+        let state = known.map_or_else(|| self.state_place(), Ok)?;
         let below = self
             .root()
             .strip_prefix(self.top())

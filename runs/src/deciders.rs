@@ -58,7 +58,7 @@ pub(crate) fn find(root: &Path, git: Option<&WorkTree>, settings: &Settings) -> 
     });
     let by_git = git.map(WorkTree::named_by_config).unwrap_or_default();
     let by_git = by_git
-        .into_iter()
+        .iter()
         .filter_map(|path| path.to_str().map(str::to_owned))
         .map(|path| Decider {
             path,

@@ -188,11 +188,12 @@ pub(crate) fn under_way(_lock: &Lock, tree: &WorkTree, run: &Path) -> Result<(),
     let state = state(tree)?;
     let write = || {
         let (path, note) = (state.join(UNDER_WAY), serde_json::to_vec(&note)?);
-        anyhow::Ok(if code_commit_dir::is_one_file_system(&state, run) {
+        if code_commit_dir::is_one_file_system(&state, run) {
             code_commit_dir::replace_with(&path, |file| file.write_all(&note))?;
         } else {
             code_commit_dir::replace(&path, &note)?;
-        })
+        }
+        anyhow::Ok(())
     };
     write()
         .context("cannot note which run is under way")

@@ -7,7 +7,12 @@
     clippy::disallowed_methods,
     reason = "the tests kill processes of their own and read what to do from variables"
 )]
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of a test"
+)]
 #![expect(
     clippy::print_stderr,
     clippy::exit,

@@ -29,7 +29,7 @@ pub(super) fn sealed(
     let mut sealed: Vec<PathBuf> = [code_commit_loop_order::VERIFY_SCRIPT, PROJECT_FILE]
         .map(PathBuf::from)
         .into();
-    sealed.extend(tree.named_by_config());
+    sealed.extend_from_slice(tree.named_by_config());
     sealed.extend(sandbox::sealed_dot_gits(&project.trusted, settings)?);
     sealed.extend(sandbox::protected(tree, guard, settings)?);
     Ok(sealed)

@@ -173,7 +173,7 @@ impl Workspace<'_> {
         }
         // Git runs or reads what its configuration names: `core.hooksPath`.
         let named = self.project.trusted.tree().map(WorkTree::named_by_config);
-        let named = named.iter().flatten().filter_map(|path| path.to_str());
+        let named = named.into_iter().flatten().filter_map(|path| path.to_str());
         entries.extend(named.flat_map(|path| [format!("!{path}"), format!("!{path}/")]));
         entries
     }
