@@ -323,6 +323,8 @@ fn context(wanted: &Wanted, host: Host<'_>) -> Result<Done, Failure> {
         environment: host.environment,
         redactor: &redactor,
         query: &wanted.query,
+        // A tool that only looks writes nothing.
+        state: None,
     };
     let rollup = rollup::make(sources, &options, &settings)?;
     rollup.tell(host.output);

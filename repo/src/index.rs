@@ -9,7 +9,7 @@ use code_commit_dir::Links;
 use gix::bstr::ByteSlice as _;
 use gix::config::File;
 use gix::index::Entry;
-use gix::index::entry::{Mode, Stage};
+use gix::index::entry::{Flags, Mode, Stage};
 
 use crate::{RepoError, WorkTree};
 
@@ -33,6 +33,8 @@ pub struct Tracked<'i> {
     pub modified: SystemTime,
     /// Whether a merge left it in conflict.
     pub is_conflicted: bool,
+    /// The id of its content as it is staged. `None` for a file that git does not compare with it.
+    pub blob: Option<&'i [u8]>,
 }
 
 /// What git tracks at a path.
@@ -72,12 +74,14 @@ impl Index {
         })
     }
 
-    fn tracked<'i>(&'i self, entry: &Entry) -> Option<Tracked<'i>> {
+    fn tracked<'i>(&'i self, entry: &'i Entry) -> Option<Tracked<'i>> {
         let kind = match entry.mode {
             Mode::SYMLINK => Kind::Link,
             Mode::COMMIT => Kind::Submodule,
             _ => Kind::File,
         };
+        let unchecked = Flags::ASSUME_VALID | Flags::SKIP_WORKTREE | Flags::INTENT_TO_ADD;
+        let is_checked = !entry.flags.intersects(unchecked);
         let time = entry.stat.mtime;
         let since_1970 = Duration::new(time.secs.into(), time.nsecs);
         Some(Tracked {
@@ -86,6 +90,7 @@ impl Index {
             bytes: entry.stat.size.into(),
             modified: SystemTime::UNIX_EPOCH + since_1970,
             is_conflicted: entry.stage() != Stage::Unconflicted,
+            blob: is_checked.then(|| entry.id.as_bytes()),
         })
     }
 

@@ -236,13 +236,13 @@ impl<'r> Planner<'r> {
     /// The tokens of a file.
     fn whole(&self, at: usize) -> u64 {
         self.ranking.files.get(at).map_or(0, |file| {
-            tokens(file.text.len() + file.path.len() + self.frame)
+            tokens(file.content.bytes + file.path.len() + self.frame)
         })
     }
 
     /// The tokens of its outline, if it is worth showing.
     fn outlined(&mut self, at: usize) -> Option<u64> {
-        let (bytes, path) = (self.outline(at).len(), self.ranking.files.get(at)?.path);
+        let (bytes, path) = (self.outline(at).len(), &self.ranking.files.get(at)?.path);
         let size = tokens(bytes + path.len() + self.frame + OUTLINE_FRAME);
         (bytes > 0 && size * 2 <= self.whole(at)).then_some(size)
     }
@@ -278,7 +278,22 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{File, Form, Past, select};
+    use super::super::{Candidates, Counted, File, Form, Past, Selection, Words};
+
+    fn select(texts: &[(String, String)], past: &[Past], query: &str, budget: u64) -> Selection {
+        let words = Words::of(query);
+        let file = |(path, text): &(String, String)| File {
+            path: path.clone(),
+            content: Counted::of(text, &words),
+        };
+        let files: Vec<File> = texts.iter().map(file).collect();
+        let candidates = Candidates {
+            files: &files,
+            words: &words,
+            text: &|at| texts[at].1.clone(),
+        };
+        super::super::select(candidates, past, query, budget, 14)
+    }
 
     fn text(lines: usize) -> String {
         (0..lines).map(|line| format!("fn scan_{line}() -> Vec<String> {{\n    // what it does\n    let mut found = Vec::new();\n    found\n}}\n")).collect()
@@ -286,15 +301,11 @@ mod tests {
 
     /// The form of each file at a budget.
     fn forms(files: &[(String, String)], query: &str, budget: u64) -> BTreeMap<usize, bool> {
-        let files: Vec<File<'_>> = files
-            .iter()
-            .map(|(path, text)| File { path, text })
-            .collect();
         let past = [Past {
             message: "scan faster".to_owned(),
             files: vec!["f1.rs".to_owned(), "f2.rs".to_owned()],
         }];
-        let selection = select(&files, &past, query, budget, 14);
+        let selection = select(files, &past, query, budget);
         assert!(
             selection
                 .shown
@@ -334,23 +345,18 @@ mod tests {
         let files: Vec<_> = (1..9)
             .map(|at| (format!("src/f{at}.rs"), text(at * at * 6)))
             .collect();
-        let list: Vec<File<'_>> = files
-            .iter()
-            .map(|(path, text)| File { path, text })
-            .collect();
         for budget in [1_000, 2_000, 5_000, 10_000, 20_000] {
-            for (at, file) in list.iter().enumerate() {
-                let selection =
-                    select(&list, &[], &format!("scan {} again", file.path), budget, 14);
+            for (at, (path, text)) in files.iter().enumerate() {
+                let selection = select(&files, &[], &format!("scan {path} again"), budget);
                 let is_whole = selection
                     .shown
                     .iter()
                     .any(|shown| shown.file == at && shown.form == Form::Whole);
                 let reported: Vec<usize> = selection.too_large.iter().map(|(at, _)| *at).collect();
                 assert_eq!(reported, if is_whole { vec![] } else { vec![at] });
-                let fits = super::super::tokens(file.text.len() + file.path.len() + 14)
+                let fits = super::super::tokens(text.len() + path.len() + 14)
                     <= budget * 3 / 4 - super::listed(budget);
-                assert!(is_whole || !fits, "{} at {budget}", file.path);
+                assert!(is_whole || !fits, "{path} at {budget}");
             }
         }
     }
