@@ -20,6 +20,8 @@ const PARSED: usize = 60;
 const SEEDS: usize = 10;
 /// Bytes of an outline. A longer one has what the query speaks of, and names of the rest while there is room.
 const LONGEST_OUTLINE: usize = 600;
+/// Lines of an excerpt.
+const EXCERPT: usize = 30;
 /// Bytes of a definition in an outline besides its name or line.
 const NUMBER: usize = 7;
 
@@ -304,6 +306,35 @@ impl Ranking<'_> {
         best.sort_by_key(|(_, one)| one.row);
         let best: Vec<Definition> = best.into_iter().map(|(_, one)| one.clone()).collect();
         outline(&best, &text, |one| is_test || worth(one) == 0.0)
+    }
+
+    /// The lines of a file that say most of what the query speaks of, with their numbers. Empty if none does.
+    pub(crate) fn excerpt(&self, at: usize) -> String {
+        let text = (self.text)(at);
+        let lines: Vec<&str> = text.lines().collect();
+        let mut said = vec![0.0; lines.len()];
+        for (line, counts) in self.words.count_in_lines(&text) {
+            for (word, _) in counts {
+                add(&mut said, line, at_of(&self.weights, usize::from(word)));
+            }
+        }
+        let sums: Vec<f64> = said
+            .windows(EXCERPT)
+            .map(|some| some.iter().sum())
+            .collect();
+        let most = sums.iter().copied().fold(0.0, f64::max);
+        let is_best = |sum: &&f64| most > 0.0 && **sum >= most;
+        let Some(first) = sums.iter().position(|sum| is_best(&sum)) else {
+            return String::new();
+        };
+        // What is around the words says more than what follows them.
+        let start = first + sums.iter().skip(first).take_while(is_best).count() / 2;
+        let shown = lines.iter().enumerate().skip(start).take(EXCERPT);
+        let line = |(row, line): (usize, &&str)| {
+            let line: String = line.chars().take(2 * WIDEST).collect();
+            format!("{}|{line}", row + 1)
+        };
+        shown.map(line).collect::<Vec<_>>().join("\n")
     }
 
     /// How much a text says of what the query speaks of.

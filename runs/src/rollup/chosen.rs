@@ -31,7 +31,7 @@ pub(super) const HEADER: usize = 14;
 pub struct Chosen {
     /// Relative to the root.
     pub path: String,
-    /// What is shown of it: `whole` or `outline`.
+    /// What is shown of it: `whole`, `outline` or `excerpt`.
     #[serde(default = "whole")]
     pub form: String,
     /// The reason.
@@ -91,10 +91,10 @@ pub(super) fn add(
     };
     let chosen = selection.shown.iter().map(|shown| Chosen {
         path: path(shown.file),
-        form: if shown.form == Form::Whole {
-            whole()
-        } else {
-            "outline".to_owned()
+        form: match shown.form {
+            Form::Whole => whole(),
+            Form::Outline(_) => "outline".to_owned(),
+            Form::Excerpt(_) => "excerpt".to_owned(),
         },
         why: shown.why.reason().to_owned(),
         tokens: shown.tokens,
@@ -129,8 +129,10 @@ fn show(builder: &mut Builder, gathered: &Gathered, selection: &Selection) -> Ve
         }
     }
     for (file, form) in files.iter().zip(&forms) {
-        if let Some(Form::Outline(outline)) = form {
-            builder.outline(&file.path, outline);
+        match form {
+            Some(Form::Outline(outline)) => builder.outline(&file.path, outline),
+            Some(Form::Excerpt(excerpt)) => builder.excerpt(&file.path, excerpt),
+            Some(Form::Whole) | None => (),
         }
     }
     forms.iter().map(Option::is_some).collect()
