@@ -153,11 +153,13 @@ impl Builder {
         let room = most.saturating_sub(self.dashes + LIST.len() + "  and more: 1000000\n\n".len());
         let (mut list, mut more) = (String::new(), 0);
         for (path, bytes) in files {
-            // The blanks keep a name from looking like a header.
-            let line = format!("  {path}  {bytes} bytes\n");
-            if more == 0 && list.len() + line.len() <= room {
-                list.push_str(&line);
-            } else {
+            let end = list.len();
+            if more == 0 {
+                // The blanks keep a name from looking like a header.
+                list.push_str(&format!("  {path}  {bytes} bytes\n"));
+            }
+            if more > 0 || list.len() > room {
+                list.truncate(end);
                 more += 1;
             }
         }

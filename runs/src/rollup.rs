@@ -10,11 +10,11 @@ mod word_index;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use code_commit_logging::{Redactor, name_as_text};
 use code_commit_prompt::rollup::{Builder, LeftOut, files};
 use code_commit_prompt::select::{bytes, is_named, tokens};
-use code_commit_repo::{Index, WorkTree};
+use code_commit_repo::WorkTree;
 use code_commit_report::{Output, phrases, printable_name};
 use code_commit_settings::{Environment, Settings};
 
@@ -82,7 +82,6 @@ pub fn make(
     settings: &Settings,
 ) -> Result<RollUp, Failure> {
     let index = sources.tree.index()?;
-    refuse_conflicts(&index)?;
     let budget = options.budget.unwrap_or(window::DEFAULT_BUDGET);
     // Who sets a budget is told by the preflight that the model takes less.
     let window = match options.budget {
@@ -136,22 +135,6 @@ pub fn make(
         rollup.about_size = Some(window::about(files, all, window, settings));
     }
     Ok(rollup)
-}
-
-/// A model would take both versions, and git's marks between them, for the code.
-fn refuse_conflicts(index: &Index) -> Result<(), Failure> {
-    let files = index.iter().filter(|one| one.is_conflicted);
-    let names: Vec<_> = files
-        .map(|one| printable_name(&one.path.to_string_lossy()))
-        .collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    let error = anyhow!("a merge left conflicts in {}", names.join(", "));
-    Err(Failure::refused(
-        error,
-        "resolve them, then mark them as resolved: git add FILE",
-    ))
 }
 
 impl RollUp {

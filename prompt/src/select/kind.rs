@@ -99,9 +99,13 @@ pub(crate) fn subject(path: &str) -> String {
 /// The other words of a name that says that it is a test.
 fn without_test(path: &str) -> Option<String> {
     let (stem, is_test) = (stem(path), |word: &str| TESTS.contains(&word));
-    let lower = stem.to_lowercase();
+    let begins = |part: &[u8]| {
+        [b"test", b"spec"]
+            .iter()
+            .any(|one| part.eq_ignore_ascii_case(*one))
+    };
     // Few names have one of these, and the others need not be taken apart.
-    if !lower.contains("test") && !lower.contains("spec") {
+    if !stem.as_bytes().windows(4).any(begins) {
         return None;
     }
     let words = stem.split(['-', '.']).flat_map(parts);

@@ -6,11 +6,12 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use code_commit_guard::Choice;
 use code_commit_prompt::rollup::{LeftOut, left_out, noise, text_of};
 use code_commit_prompt::select::{Counted, File, Index, Words, is_named};
 use code_commit_repo::Kind;
+use code_commit_report::printable_name;
 
 use super::chosen::History;
 use super::on_disk::{Found, OnDisk};
@@ -50,7 +51,7 @@ impl Gathered {
         most: usize,
         rollup: &mut RollUp,
     ) -> Result<Self, Failure> {
-        let mut wanted = wanted(index, options, rollup);
+        let mut wanted = wanted(index, options, rollup)?;
         let mut gathered = Self {
             files: Vec::new(),
             words: Words::of(sources.query),
@@ -164,17 +165,21 @@ impl Gathered {
     }
 }
 
-/// The files that the patterns want. Notes the others.
+/// The files that the patterns want. Notes the others. Refuses conflicts: a model would take both versions, and git's marks
+/// between them, for the code.
 fn wanted<'i>(
     index: &'i code_commit_repo::Index,
     options: &Options,
     rollup: &mut RollUp,
-) -> Vec<Wanted<'i>> {
+) -> Result<Vec<Wanted<'i>>, Failure> {
     let (include, exclude) = (Choice::of(&options.include), Choice::of(&options.exclude));
     let is_wanted =
         |path: &str| (include.is_empty() || include.covers(path)) && !exclude.covers(path);
-    let mut wanted = Vec::new();
+    let (mut wanted, mut conflicts) = (Vec::new(), Vec::new());
     for one in index.iter() {
+        if one.is_conflicted {
+            conflicts.push(printable_name(&one.path.to_string_lossy()));
+        }
         match (one.kind, one.path.to_str()) {
             (Kind::Submodule, _) => (),
             (_, None) => rollup.not_utf8.push(one.path.to_owned()),
@@ -187,7 +192,14 @@ fn wanted<'i>(
             (Kind::File, Some(_)) => rollup.unwanted += 1,
         }
     }
-    wanted
+    if conflicts.is_empty() {
+        return Ok(wanted);
+    }
+    let error = anyhow!("a merge left conflicts in {}", conflicts.join(", "));
+    Err(Failure::refused(
+        error,
+        "resolve them, then mark them as resolved: git add FILE",
+    ))
 }
 
 /// What is worth reading of a file. What the query names is, noise or not.
