@@ -1,16 +1,16 @@
 //! The files that matter for a query, whole or as outlines, within a budget of tokens.
 //!
-//! Takes files with the counts of the query's words in their texts, the texts of the best of them, the commits of the past, a query and a budget. Never reads the disk, the clock or the
-//! environment: the caller reads the files and asks git for the commits.
-//! `index` keeps the words of contents that do not change, so that not even their words have to be counted again.
+//! Takes files with the counts of the query's words in their texts, a way to read the texts of the best, the commits of
+//! the past, a query and a budget. Never reads the disk, the clock or the environment: the caller reads the files and asks
+//! git for the commits. `index` keeps the words of contents, so that those that do not change are counted once.
 //!
 //! How a file gets its place: `words` and `bm25` weigh the words of the query in its path, its text and the names of what
 //! it defines; `relatives` adds the commits with similar messages, tests and folders; `rank` sums up
 //! with measured weights. Files that the query names by path or name come first. `plan` turns the order into one sequence
-//! of steps that the budget cuts off: a larger budget never loses a file, and never turns a whole file into an outline.
+//! of steps that the budget cuts off: a larger budget never loses a file, and never shows less of one.
 //!
 //! An outline has the lines on which definitions begin, with their numbers, as `outline` finds them by one pattern a
-//! language. Words are those of English. `tools/recall` measures all of it; `DECISIONS.md` has the figures.
+//! language; an excerpt of a large file has the lines with most of the query's words, too. Words are those of English. `tools/recall` measures all of it; `DECISIONS.md` has the figures.
 //!
 //! ```
 //! use code_commit_prompt::select::{Candidates, Counted, File, Form, Past, Words, select};
