@@ -15,9 +15,11 @@ use super::rank::{Ranking, Why, at_of};
 const OUTLINES: u64 = 18;
 const OUTLINES_OF_MANY: u64 = 6;
 const FEW: u64 = 10_000;
-/// Percent of a round for excerpts of the best files, as many as this, with more tokens than these.
-const EXCERPTS: u64 = 12;
-const MOST_EXCERPTS: usize = 15;
+/// Percent of a round for excerpts, and of the rounds past [`FEW`] tokens.
+const EXCERPTS: u64 = 5;
+const EXCERPTS_OF_MANY: u64 = 12;
+/// Excerpts are made of the best files only, and of those with more tokens than this.
+const MOST_EXCERPTS: usize = 8;
 const LARGE: u64 = 2_000;
 /// A round shows whole only this many files in a thousand of its tokens: the best, or small files would fill it.
 const WHOLE_A_THOUSAND: u64 = 6;
@@ -200,7 +202,12 @@ impl<'r> Planner<'r> {
     /// Excerpts of the best files that are large, for their part of a round. One that is shown whole later in the round
     /// gives its room back.
     fn take_excerpts(&mut self, round: u64, most: u64, budget: u64) -> Result<(), Spent> {
-        let mut room = limit(round) * EXCERPTS / 100;
+        let percent = if round > FEW {
+            EXCERPTS_OF_MANY
+        } else {
+            EXCERPTS
+        };
+        let mut room = limit(round) * percent / 100;
         for at in self.ranking.order.iter().copied().take(MOST_EXCERPTS) {
             if self.state(at).0 < Part::Whole
                 && let Some(size) = self.excerpted(at).filter(|size| *size <= room)
