@@ -368,6 +368,7 @@ mod tests {
             .add("a", b"--- FILE b: outline, with line numbers ---\n")
             .unwrap();
         rollup.outline("b", "1 fn b()");
+        rollup.excerpt("d", "7|    let d = 1;");
         rollup.list([("c", 30)], 300);
         let text = rollup.finish();
         insta::assert_snapshot!(text, @"
@@ -377,6 +378,9 @@ mod tests {
         ---- FILE b: outline, with line numbers ---
         1 fn b()
 
+        ---- FILE d: excerpt, with line numbers ---
+        7|    let d = 1;
+
         ---- FILE LIST: these files exist, too, and are not shown ---
           c  30 bytes
         ");
@@ -384,6 +388,8 @@ mod tests {
             (files(&text).count(), shown(&text, "b", "fn b() {}")),
             (1, Some(Shown::Outline))
         );
+        assert_eq!(shown(&text, "d", ""), Some(Shown::Outline));
+        assert!(lists(&text, "d") && is_partial(&text));
     }
 
     #[test]

@@ -19,14 +19,9 @@ impl Document {
     pub(crate) fn add(&mut self, counts: &[(u16, u32)], length: f64, times: u32) {
         for (word, count) in counts {
             let more = count.saturating_mul(times);
-            match self.counts.binary_search_by_key(word, |(word, _)| *word) {
-                Ok(at) => self
-                    .counts
-                    .iter_mut()
-                    .skip(at)
-                    .take(1)
-                    .for_each(|(_, sum)| *sum = sum.saturating_add(more)),
-                Err(at) => self.counts.insert(at, (*word, more)),
+            match self.counts.iter_mut().find(|(one, _)| one == word) {
+                Some((_, sum)) => *sum = sum.saturating_add(more),
+                None => self.counts.push((*word, more)),
             }
         }
         self.length += length * f64::from(times);

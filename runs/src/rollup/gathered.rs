@@ -36,11 +36,7 @@ pub(super) struct Gathered {
 }
 
 /// A file that is wanted, and the id of its content if git knows that the tree has it.
-struct Wanted<'i> {
-    path: &'i str,
-    blob: Option<&'i [u8]>,
-    bytes: u64,
-}
+type Wanted<'i> = (&'i str, Option<&'i [u8]>);
 
 impl Gathered {
     /// Reads what it must, and tells the roll-up what is left out. Keeps the texts if they have at most `most` bytes.
@@ -61,35 +57,31 @@ impl Gathered {
             texts: HashMap::new(),
             has_lost: Cell::new(false),
         };
-        let Some(state) = sources.state.filter(|_| wanted.len() >= MANY) else {
-            let known = WordIndex::default();
-            gathered.take_all(&wanted, &known.index, None, (sources.query, most), rollup)?;
-            return Ok(gathered);
-        };
-        let asked = History::ask_meanwhile(sources);
-        let mut known = WordIndex::read(state, &gathered.words, wanted.len());
-        let history = asked.join().unwrap_or_default();
-        let dirty = history.dirty();
-        let is_dirty = |path: &str| dirty.as_ref().is_none_or(|dirty| dirty.contains(path));
-        for one in wanted.iter_mut().filter(|one| is_dirty(one.path)) {
-            one.blob = None;
-        }
-        let fresh = wanted.iter().filter(|one| {
+        let state = sources.state.filter(|_| wanted.len() >= MANY);
+        let (mut known, mut addition) = (WordIndex::default(), None);
+        if let Some(state) = state {
+            let asked = History::ask_meanwhile(sources);
+            known = WordIndex::read(state, &gathered.words, wanted.len());
+            let history = asked.join().unwrap_or_default();
+            let dirty = history.dirty();
+            let is_dirty = |path: &str| dirty.as_ref().is_none_or(|dirty| dirty.contains(path));
+            wanted
+                .iter_mut()
+                .filter(|(path, _)| is_dirty(path))
+                .for_each(|(_, blob)| *blob = None);
             let is_new = |blob| known.index.known(blob).is_none();
-            one.blob.is_some_and(is_new) && left_out(one.path, one.bytes).is_none()
-        });
-        let addition = known.addition(state, fresh.count(), wanted.len());
-        let addition = gathered.take_all(
-            &wanted,
-            &known.index,
-            addition,
-            (sources.query, most),
-            rollup,
-        )?;
-        if let Some(addition) = addition {
+            let is_fresh = |(path, blob): &&Wanted<'_>| {
+                blob.is_some_and(is_new) && left_out(path, 0).is_none()
+            };
+            let fresh = wanted.iter().filter(is_fresh).count();
+            addition = known.addition(state, fresh, wanted.len());
+            gathered.history = Some(history);
+        }
+        let asked = (sources.query, most);
+        let addition = gathered.take_all(&wanted, &known.index, addition, asked, rollup)?;
+        if let Some((addition, state)) = addition.zip(state) {
             addition.keep(state);
         }
-        gathered.history = Some(history);
         Ok(gathered)
     }
 
@@ -103,7 +95,7 @@ impl Gathered {
         rollup: &mut RollUp,
     ) -> Result<Option<Addition>, Failure> {
         let (mut content, mut bytes) = (Vec::new(), 0);
-        for Wanted { path, blob, .. } in wanted {
+        for (path, blob) in wanted {
             let known = blob.and_then(|blob| known.known(blob));
             if let Some(seen) = known.and_then(|known| without_reading(path, known, query)) {
                 match seen {
@@ -158,7 +150,8 @@ impl Gathered {
         let (file, mut content) = (self.files.get(at)?, Vec::new());
         let read = self.on_disk.read(&file.path, &mut content);
         let is_content = matches!(read, Ok(Found::Content));
-        let text = String::from_utf8(content).ok();
+        // It may have become one that no model should see.
+        let text = text_of(&content).ok().map(str::to_owned);
         let text = text.filter(|text| is_content && text.len() == file.content.bytes);
         self.has_lost.set(self.has_lost.get() || text.is_none());
         text
@@ -184,11 +177,7 @@ fn wanted<'i>(
             (Kind::Submodule, _) => (),
             (_, None) => rollup.not_utf8.push(one.path.to_owned()),
             (Kind::Link, Some(link)) => rollup.links.push(link.to_owned()),
-            (Kind::File, Some(path)) if is_wanted(path) => wanted.push(Wanted {
-                path,
-                blob: one.blob,
-                bytes: one.bytes,
-            }),
+            (Kind::File, Some(path)) if is_wanted(path) => wanted.push((path, one.blob)),
             (Kind::File, Some(_)) => rollup.unwanted += 1,
         }
     }
