@@ -7,10 +7,8 @@ mod on_disk;
 pub(crate) mod window;
 mod word_index;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use code_commit_logging::{Redactor, name_as_text};
 use code_commit_prompt::rollup::{Builder, LeftOut, files};
 use code_commit_prompt::select::{bytes, is_named, tokens};
@@ -148,7 +146,7 @@ impl RollUp {
 
     /// Writes it whole or not at all.
     pub fn write(&self, path: &Path) -> anyhow::Result<()> {
-        write(path, self.text.as_bytes())
+        note::write(path, self.text.as_bytes())
     }
 
     /// How much it is.
@@ -249,10 +247,4 @@ fn warn_of(names: &[String], kind: &str, output: &Output) {
     }
     let first = phrases::first(names, NAMED_LINKS);
     output.warn(&format!("left out: {first} ({kind}: {})", names.len()));
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    // Not synced: it can be made again.
-    let written = code_commit_dir::replace_with(path, |file| file.write_all(bytes));
-    written.with_context(|| format!("cannot write {}", path.display()))
 }

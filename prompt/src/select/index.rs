@@ -122,7 +122,7 @@ impl Segment {
         };
         let place = short(self.blobs.len());
         self.blobs.push((id.to_vec(), blob));
-        let words = text.as_bytes().split(is_between);
+        let words = text.as_bytes().split(|byte| is_between(*byte));
         for word in words.filter(|word| !word.iter().all(u8::is_ascii_digit)) {
             let places = match self.words.get_mut(word) {
                 Some(places) => places,
@@ -164,8 +164,8 @@ impl Segment {
 }
 
 /// Whether no word of a query can have this byte; of a character that is not ASCII it can have all.
-fn is_between(byte: &u8) -> bool {
-    byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_'
+fn is_between(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_alphanumeric() && byte != b'_'
 }
 
 #[cfg(test)]

@@ -109,8 +109,11 @@ impl Words {
         let (mut line, mut searched) = (0, 0);
         let mut found: Vec<(usize, Counts)> = Vec::new();
         for (word, end) in self.places(text) {
-            let passed = text.as_bytes().get(searched..end).unwrap_or_default();
-            line += passed.iter().filter(|byte| **byte == b'\n').count();
+            line += text
+                .get(searched..end)
+                .unwrap_or_default()
+                .matches('\n')
+                .count();
             searched = end;
             match found.last_mut().filter(|(last, _)| *last == line) {
                 Some((_, counts)) => counts.push((word, 1)),

@@ -179,7 +179,7 @@ impl Ready {
             window::tell_of_theirs(&self.task.codebase.text, settings, output);
             return Ok(());
         };
-        if old.as_ref().is_some_and(|old| old.is(rollup)) {
+        if old.as_ref().is_some_and(|old| old.is(&rollup.text)) {
             rollup.context.iter().for_each(|line| output.note(line));
             return Ok(());
         }

@@ -69,9 +69,9 @@ impl Gathered {
                 .iter_mut()
                 .filter(|(path, _)| is_dirty(path))
                 .for_each(|(_, blob)| *blob = None);
-            let is_new = |blob| known.index.known(blob).is_none();
             let is_fresh = |(path, blob): &&Wanted<'_>| {
-                blob.is_some_and(is_new) && left_out(path, 0).is_none()
+                let is_new = blob.is_some_and(|blob| known.index.known(blob).is_none());
+                is_new && left_out(path, 0).is_none()
             };
             let fresh = wanted.iter().filter(is_fresh).count();
             addition = known.addition(state, fresh, wanted.len());
@@ -208,7 +208,9 @@ fn without_reading(
     query: &str,
 ) -> Option<Result<Counted, LeftOut>> {
     // Only its text tells which secret it contains, and whether it is a source map.
-    let is_read = matches!(known, Err(LeftOut::HoldsSecret(_))) || path.ends_with(".map");
+    let ending = path.rsplit('.').next().unwrap_or_default();
+    let is_read =
+        matches!(known, Err(LeftOut::HoldsSecret(_))) || ending.eq_ignore_ascii_case("map");
     if is_read || left_out(path, 0).is_some() {
         return None;
     }
