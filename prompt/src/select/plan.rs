@@ -306,10 +306,10 @@ pub fn listed(budget: u64) -> u64 {
     budget / if budget < FEW { 16 } else { 32 }
 }
 
-/// Round numbers, as people give them, and what is the default.
+/// Round numbers, as people give them.
 fn rounds() -> impl Iterator<Item = u64> {
     let decades = (3..8).map(|zeros| 10_u64.pow(zeros));
-    decades.flat_map(|decade| [decade, 2 * decade, 5 * decade, 6 * decade])
+    decades.flat_map(|decade| [decade, 2 * decade, 5 * decade])
 }
 
 /// What the files of a round may take: the list of other files has its part, too.
